@@ -1,0 +1,12 @@
+"""Probability calibration for scikit-learn.
+
+Scores go through one door (`canonical_proba`), become rows on the simplex, and meet estimators
+that change them (`sklearn_calib.recalibrators`) and functions that measure them
+(`sklearn_calib.metrics`). `CalibratedModel` wraps the classifier you already have.
+"""
+
+from ._version import __version__
+from .canonical import canonical_labels, canonical_proba, log_proba
+from .meta import CalibratedModel
+
+__all__ = ["CalibratedModel", "__version__", "canonical_labels", "canonical_proba", "log_proba"]

@@ -1,0 +1,124 @@
+"""Venn-Abers prediction for every query at once, in O(m log m) for m distinct scores.
+
+Vovk, Petej, Fedorova (2015), "Large-scale probabilistic predictors with and without guarantees of
+validity". For a query with i distinct calibration scores below it and j not above it (j = i in a
+gap, j = i + 1 on a score, which is then pooled with it), the isotonic fit after adding (s, l) is
+    p_l = max_{a <= i} min_{b >= j} (Y_b + l - Y_a) / (W_b + 1 - W_a)
+by the min-max form of isotonic regression on the cumulative points P_j = (W_j, Y_j). That is the
+slope of the common lower tangent of the hull of P_0..P_i and the hull of P_j..P_m moved by (1, l).
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def _cross(ax, ay, bx, by, cx, cy):
+    """Positive where c lies left of (above) the line from a to b."""
+    return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+
+
+@njit(cache=True, nogil=True)
+def _best_right(stack, size, W, Y, label, ax, ay):
+    """Position on the right hull (top = leftmost) with the smallest slope seen from (ax, ay)."""
+    low, high = 0, size - 1  # the slope falls, then rises, from the top of the stack to its bottom
+    while low < high:
+        middle = (low + high) // 2  # stack[middle + 1] is left of stack[middle]
+        right, left = stack[middle], stack[middle + 1]
+        turn = _cross(ax, ay, W[left] + 1.0, Y[left] + label, W[right] + 1.0, Y[right] + label)
+        if turn <= 0:
+            high = middle  # going right still lowers the slope
+        else:
+            low = middle + 1
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _best_left(stack, size, W, Y, bx, by):
+    """Position on the left hull (top = rightmost) with the largest slope to (bx, by)."""
+    low, high = 0, size - 1
+    while low < high:
+        middle = (low + high) // 2  # stack[middle] is left of stack[middle + 1]
+        left, right = stack[middle], stack[middle + 1]
+        if _cross(W[left], Y[left], W[right], Y[right], bx, by) > 0:
+            low = middle + 1  # the right one gives a larger slope; of equals take the left
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _tangent(left, n_left, right, n_right, W, Y, label, guess):
+    """Slope of the common lower tangent, and its left end on the left stack.
+
+    Best replies in turn: after the first two, the left end only moves left and the right end only
+    right (each reply pivots the line about a point of its own hull), so the search ends.
+    """
+    a = min(guess, n_left - 1)
+    b = -1
+    slope = 0.0
+    for _ in range(n_left + n_right + 2):  # rounding of fractional weights could make it cycle
+        pa = left[a]
+        new_b = _best_right(right, n_right, W, Y, label, W[pa], Y[pa])
+        pb = right[new_b]
+        new_a = _best_left(left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label)
+        pa = left[new_a]
+        slope = (Y[pb] + label - Y[pa]) / (W[pb] + 1.0 - W[pa])
+        if new_a == a or new_b == b:
+            break
+        a, b = new_a, new_b
+    return slope, new_a
+
+
+@njit(cache=True, nogil=True)
+def venn_abers_table(weight, positive):
+    """Isotonic values after adding one point, for every place it can have.
+
+    `weight` and `positive` hold, for each distinct score in increasing order, the sum of weights
+    and the sum of weights of the positives. Row 2 i is a query in the gap below score i, row
+    2 i + 1 a query on score i; columns are the labels 0 and 1 of the added point, of weight 1.
+    """
+    m = len(weight)
+    W, Y = np.zeros(m + 1), np.zeros(m + 1)
+    for i in range(m):
+        W[i + 1] = W[i] + weight[i]
+        Y[i + 1] = Y[i] + positive[i]
+    # the hulls of all suffixes, as one stack with the changes kept so that they can be undone
+    right = np.zeros(m + 1, np.int64)
+    overwritten, size_before = np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)
+    n_right = 0
+    for j in range(m, -1, -1):
+        size_before[j] = n_right
+        n = n_right
+        while n >= 2:
+            p, q = right[n - 1], right[n - 2]
+            if _cross(W[j], Y[j], W[p], Y[p], W[q], Y[q]) <= 0:
+                n -= 1
+            else:
+                break
+        overwritten[j] = right[n]  # even above the top: an earlier push may get it back
+        right[n] = j
+        n_right = n + 1
+    left = np.empty(m + 1, np.int64)
+    n_left = 0
+    table = np.empty((2 * m + 1, 2))
+    guess0 = guess1 = 0
+    for i in range(m + 1):
+        while n_left >= 2:
+            p, q = left[n_left - 1], left[n_left - 2]
+            if _cross(W[q], Y[q], W[p], Y[p], W[i], Y[i]) <= 0:
+                n_left -= 1
+            else:
+                break
+        left[n_left] = i
+        n_left += 1
+        table[2 * i, 0], guess0 = _tangent(left, n_left, right, n_right, W, Y, 0.0, guess0)
+        table[2 * i, 1], guess1 = _tangent(left, n_left, right, n_right, W, Y, 1.0, guess1)
+        if i == m:
+            break
+        # undo the push of P_i: the hull of the suffix from i + 1
+        right[n_right - 1] = overwritten[i]
+        n_right = size_before[i]
+        table[2 * i + 1, 0], guess0 = _tangent(left, n_left, right, n_right, W, Y, 0.0, guess0)
+        table[2 * i + 1, 1], guess1 = _tangent(left, n_left, right, n_right, W, Y, 1.0, guess1)
+    return table

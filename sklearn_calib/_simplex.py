@@ -1,0 +1,169 @@
+"""Rows on the simplex, their logarithms, and the two-class problems inside them."""
+
+import numpy as np
+from scipy import special
+
+#: Probabilities below the smallest normal float32 (1.18e-38) are raised to it before a logarithm is
+#: taken, whatever the input's dtype: the result must not depend on how a zero was stored.
+SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
+
+
+class SimplexArray(np.ndarray):
+    """A read-only array of probabilities that remembers exact logarithms.
+
+    `canonical_proba` returns one for logits: values such as ``softmax([0, 1e4])`` are exactly 0
+    and 1 in floating point, and only their logarithms still tell the rows apart. Rows can be
+    selected and copied without losing them; any other operation gives a plain array.
+    """
+
+    _log = None
+
+    def __array_finalize__(self, obj):
+        self._log = None
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        array = np.asarray(array)
+        return array[()] if array.ndim == 0 else array
+
+    def __getitem__(self, key):
+        rows = np.asarray(self)[key]
+        if self._log is None or isinstance(key, tuple) or np.ndim(rows) != 2:
+            return rows
+        return with_log(rows, self._log[key])
+
+    def copy(self, order="C"):
+        copied = np.array(self, order=order)
+        return copied if self._log is None else with_log(copied, self._log.copy())
+
+    def __reduce__(self):
+        if self._log is None:
+            return np.asarray(self).__reduce__()
+        return with_log, (np.array(self), self._log)
+
+
+def two_classes_of_margin(margin):
+    """Two columns from the log-odds of the second class."""
+    log = np.column_stack([special.log_expit(-margin), special.log_expit(margin)])
+    return with_log(np.exp(log), log)
+
+
+def with_log(proba, log):
+    """A `SimplexArray` of probabilities and their logarithms."""
+    out = np.asarray(proba).view(SimplexArray)
+    out._log = log
+    out.flags.writeable = False
+    return out
+
+
+def log_proba(proba):
+    """Logarithms of probabilities, finite even where a probability is zero.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_samples, n_classes)
+        What `canonical_proba` returned.
+
+    Returns
+    -------
+    log : ndarray of shape (n_samples, n_classes), in nats
+        Exact for arrays made from logits. Otherwise probabilities below the smallest normal
+        float32, 1.18e-38, count as that number: the floor is -87.34.
+
+    Examples
+    --------
+    >>> from sklearn_calib import canonical_proba, log_proba
+    >>> log_proba(canonical_proba([0.0, 0.5])).round(2).tolist()
+    [[0.0, -87.34], [-0.69, -0.69]]
+    >>> log_proba(canonical_proba([1000.0], kind="logits")).tolist()
+    [[-1000.0, -0.0]]
+    """
+    if isinstance(proba, SimplexArray) and proba._log is not None:
+        return proba._log
+    return np.log(np.maximum(np.asarray(proba), SMALLEST_PROBABILITY))
+
+
+def log_odds(proba):
+    """Log-odds of the second of two classes: ``log p_1 - log p_0``.
+
+    Orders like the probability and keeps its digits at both ends.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_samples, 2)
+
+    Returns
+    -------
+    log_odds : ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> from sklearn_calib import canonical_proba
+    >>> from sklearn_calib._simplex import log_odds
+    >>> log_odds(canonical_proba([0.5, 1 - 1e-12])).round(2).tolist()
+    [0.0, 27.63]
+    """
+    log = log_proba(proba)
+    return log[:, 1] - log[:, 0]
+
+
+def without_rounding_noise(scores):
+    """Scores rounded to 36 significant bits (1.5e-11), for methods that pool equal scores.
+
+    A model may give the same row another last digit alone than in a batch; such rows are ties.
+    """
+    mantissa, exponent = np.frexp(scores)
+    return np.ldexp(np.round(np.ldexp(mantissa, 36)), exponent - 36)
+
+
+def rank_score(proba):
+    """Log-odds of the second of two classes, with rounding noise removed: what orders the rows."""
+    return without_rounding_noise(log_odds(proba))
+
+
+def one_against_rest(proba, column):
+    """The two-class problem "this column or another" as an array of shape (n_samples, 2)."""
+    others = np.delete(np.arange(proba.shape[1]), column)
+    plain = np.asarray(proba)
+    pair = np.column_stack([plain[:, others].sum(axis=1), plain[:, column]])
+    if not isinstance(proba, SimplexArray) or proba._log is None:
+        return pair
+    log = proba._log
+    rest = special.logsumexp(log[:, others], axis=1)
+    return with_log(pair, np.column_stack([rest, log[:, column]]))
+
+
+def top_against_rest(proba, top):
+    """The two-class problem "class top[i] or another" for each row i, of shape (n_samples, 2)."""
+    columns = np.arange(proba.shape[1])
+    order = np.argsort(columns != np.asarray(top)[:, None], axis=1, kind="stable")
+    moved = np.take_along_axis(np.asarray(proba), order, axis=1)
+    if isinstance(proba, SimplexArray) and proba._log is not None:
+        moved = with_log(moved, np.take_along_axis(proba._log, order, axis=1))
+    return one_against_rest(moved, 0)
+
+
+def stack_rows(blocks):
+    """Stack canonical arrays, keeping logarithms where every block has them."""
+    plain = np.vstack([np.asarray(block) for block in blocks])
+    if all(isinstance(block, SimplexArray) and block._log is not None for block in blocks):
+        return with_log(plain, np.vstack([block._log for block in blocks]))
+    return plain
+
+
+def take_columns(proba, columns):
+    """Reorder or widen columns: `columns` has one entry a new column, an old one or -1 for none.
+
+    A row's old columns must all be kept. New columns have probability 0.
+    """
+    columns = np.asarray(columns)
+    plain = np.where(columns >= 0, np.asarray(proba)[..., columns], 0.0)
+    if not isinstance(proba, SimplexArray) or proba._log is None:
+        return plain
+    lowest = np.minimum(proba._log.min(axis=-1, keepdims=True), np.log(SMALLEST_PROBABILITY))
+    return with_log(plain, np.where(columns >= 0, proba._log[..., columns], lowest))
+
+
+def one_against_one(proba, first, second):
+    """The two-class problem "second, given first or second", of shape (n_samples, 2)."""
+    log = log_proba(proba)
+    return two_classes_of_margin(log[:, second] - log[:, first])

@@ -1,0 +1,73 @@
+"""The only file that imports private scikit-learn names."""
+
+from contextlib import contextmanager, nullcontext
+
+from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.utils.metaestimators import _safe_split as safe_split
+from sklearn.utils.validation import _check_feature_names as check_feature_names
+from sklearn.utils.validation import _check_method_params as check_method_params
+
+try:
+    from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
+except ImportError:  # pragma: no cover - a later scikit-learn may move it
+    from sklearn import get_config
+
+    def routing_enabled():
+        return get_config().get("enable_metadata_routing", False)
+
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn < 1.9: no callbacks, fits are silent
+
+    class CallbackSupportMixin:
+        pass
+
+    def with_callbacks(method):
+        return method
+
+
+@contextmanager
+def callback_fit(estimator, n_tasks, X, y):
+    """The callback context of a fit made of `n_tasks` sub-fits; None before scikit-learn 1.9."""
+    if not hasattr(estimator, "_init_callback_context"):
+        yield None
+        return
+    context = estimator._init_callback_context(max_subtasks=n_tasks, sequential_subtasks=False)
+    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+    yield context
+    context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+
+
+def callback_tasks(context, n_tasks, name):
+    """One context a sub-fit, made before they are sent to other processes."""
+    if context is None:
+        return [None] * n_tasks
+    return [context.subcontext(task_name=name, task_id=i) for i in range(n_tasks)]
+
+
+@contextmanager
+def callback_task(context, caller, sub_estimator, X, y):
+    """Report one sub-fit, and let the sub-estimator report into it where it can."""
+    if context is None:
+        yield
+        return
+    able = hasattr(sub_estimator, "set_callbacks")
+    with context.propagate_callback_context(sub_estimator) if able else nullcontext():
+        context.call_on_fit_task_begin(estimator=caller, X=X, y=y)
+        yield
+    context.call_on_fit_task_end(estimator=caller, X=X, y=y)
+
+
+__all__ = [
+    "BaseScorer",
+    "CallbackSupportMixin",
+    "callback_fit",
+    "callback_task",
+    "callback_tasks",
+    "check_feature_names",
+    "check_method_params",
+    "routing_enabled",
+    "safe_split",
+    "with_callbacks",
+]

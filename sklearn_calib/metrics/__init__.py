@@ -1,0 +1,103 @@
+"""Measures of probabilities and their scorers.
+
+One file a family and one import line a measure. The registry is read off these lines.
+"""
+
+from ..exceptions import expectation as _expectation
+from ._base import MetricSpec as MetricSpec
+from ._base import metric as metric
+from ._calibration_error import calibration_error as calibration_error
+from ._calibration_error import expected_calibration_error as expected_calibration_error
+from ._calibration_error import maximum_calibration_error as maximum_calibration_error
+from ._proper import brier_loss as brier_loss
+from ._proper import log_loss as log_loss
+from ._reliability import ReliabilityCurve as ReliabilityCurve
+from ._reliability import reliability_curve as reliability_curve
+from ._scorers import ProbabilityScorer as ProbabilityScorer
+from ._scorers import make_probability_scorer as make_probability_scorer
+
+_REGISTRY = {value.spec.name: value for value in list(globals().values()) if hasattr(value, "spec")}
+
+
+def all_metrics():
+    """The registered measures: a dict of name to function, sorted by name.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import all_metrics
+    >>> all_metrics()["brier_loss"].spec.proper
+    True
+    """
+    return dict(sorted(_REGISTRY.items()))
+
+
+def scorer_names():
+    """Names that `get_scorer` takes.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import scorer_names
+    >>> "neg_expected_calibration_error" in scorer_names()
+    True
+    """
+    return sorted(function.spec.scorer_name for function in _REGISTRY.values())
+
+
+def get_scorer(name, **options):
+    """A scorer for ``scoring=`` in scikit-learn: greater is better.
+
+    Parameters
+    ----------
+    name : str
+        One of `scorer_names`: the measure's name, with ``neg_`` for errors and losses.
+    **options
+        Options of the measure, such as ``n_bins=10``.
+
+    Returns
+    -------
+    scorer : ProbabilityScorer
+
+    Raises
+    ------
+    ValueError
+        Unknown name or option.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn_calib.metrics import get_scorer
+    >>> search = GridSearchCV(
+    ...     LogisticRegression(max_iter=2000),
+    ...     {"C": [0.1, 1.0]},
+    ...     scoring=get_scorer("neg_brier_loss"),
+    ... ).fit(*load_iris(return_X_y=True))
+    >>> search.best_params_
+    {'C': 1.0}
+    """
+    for function in _REGISTRY.values():
+        if function.spec.scorer_name == name:
+            return make_probability_scorer(function, **options)
+    raise ValueError(
+        _expectation(
+            "get_scorer",
+            f"one of {', '.join(scorer_names())}",
+            repr(name),
+            "For scikit-learn's own scorers call sklearn.metrics.get_scorer",
+        )
+    )
+
+
+__all__ = [
+    "MetricSpec",
+    "ProbabilityScorer",
+    "ReliabilityCurve",
+    "all_metrics",
+    "get_scorer",
+    "make_probability_scorer",
+    "metric",
+    "reliability_curve",
+    "scorer_names",
+    *sorted(_REGISTRY),
+]

@@ -1,0 +1,201 @@
+"""Reliability curves: the numbers behind a reliability diagram."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import beta as beta_distribution
+from sklearn.isotonic import isotonic_regression
+
+from .._kernels._binning import bin_of_distinct, bin_sums, distinct
+from ..exceptions import refuse
+from ._base import binary_problems, canonical_case
+
+_STRATEGIES = ("quantile", "uniform", "isotonic")
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """Observed frequency against predicted probability for one binary problem.
+
+    Attributes
+    ----------
+    predicted, observed : ndarray of shape (n_points,)
+        Mean prediction and frequency of each bin; for "isotonic" the distinct scores and the fit.
+    weight : ndarray of shape (n_points,)
+        Sum of the sample weights.
+    consistency_low, consistency_high : ndarray of shape (n_points,) or None
+        Where the observed frequency lies, with probability `level` for each point by itself, if
+        the predictions are calibrated.
+    confidence_low, confidence_high : ndarray of shape (n_points,) or None
+        Confidence interval for the true frequency of each point.
+    level : float
+    strategy : str
+    title : str
+        The binary problem: "class x", "confidence" or "predicted x".
+    histogram : ndarray of shape (20,)
+        Share of the rows with a score in each twentieth of [0, 1].
+    """
+
+    predicted: np.ndarray
+    observed: np.ndarray
+    weight: np.ndarray
+    consistency_low: np.ndarray | None
+    consistency_high: np.ndarray | None
+    confidence_low: np.ndarray | None
+    confidence_high: np.ndarray | None
+    level: float
+    strategy: str
+    title: str
+    histogram: np.ndarray
+
+
+def reliability_curve(
+    y_true,
+    y_proba,
+    *,
+    strategy="quantile",
+    n_bins=15,
+    multiclass="auto",
+    level=0.9,
+    n_resamples=200,
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+    random_state=0,
+):
+    """Observed frequencies against predictions, with bands.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    strategy : {"quantile", "uniform", "isotonic"}, default="quantile"
+        Bins of equal mass, of equal width, or no bins: the isotonic fit (CORP), which needs no
+        choice of bins and is monotone.
+    n_bins : int, default=15
+        For the two kinds of bins.
+    multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
+        As in `calibration_error`.
+    level : float in (0, 1), default=0.9
+        Probability of each band at each point.
+    n_resamples : int, default=200
+        For the consistency bands, and for the confidence band of "isotonic"; 0 draws no such band.
+    sample_weight, labels, pos_label
+        As in `calibration_error`.
+    random_state : int, default=0
+        Seed of the resamples.
+
+    Returns
+    -------
+    curves : list of ReliabilityCurve
+        One a binary problem: one for two classes and "confidence", one a class otherwise.
+
+    Notes
+    -----
+    Consistency band: labels are drawn again from the predictions, which is exact under
+    calibration. Confidence band of a bin: Clopper and Pearson's, with Kish's number of rows under
+    weights. Confidence band of the isotonic curve: the percentile bootstrap. Cost: O(n log n), and
+    O(n) a resample.
+
+    References
+    ----------
+    Broecker, Smith (2007), "Increasing the reliability of reliability diagrams". Dimitriadis,
+    Gneiting, Jordan (2021), "Stable reliability diagrams for probabilistic classifiers".
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import reliability_curve
+    >>> curve = reliability_curve([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2)[0]
+    >>> curve.predicted, curve.observed
+    (array([0.3, 0.6]), array([0., 1.]))
+    """
+    where = "reliability_curve"
+    if strategy not in _STRATEGIES:
+        refuse(where, f"strategy among {', '.join(_STRATEGIES)}", repr(strategy), "Check it")
+    if not 0 < level < 1:
+        refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    rng = np.random.default_rng(random_state)
+    return [
+        _curve(problem, strategy, n_bins, level, n_resamples, rng)
+        for problem in binary_problems(case, multiclass, where)
+    ]
+
+
+def _curve(problem, strategy, n_bins, level, n_resamples, rng):
+    _, score, hit, weight, title = problem
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    values, row_value = distinct(score)
+    if strategy == "isotonic":
+        mass, total = bin_sums(row_value, len(values), weight, weight * hit)
+        predicted, observed = values, _pav(total, mass)
+        consistency = _isotonic_resamples(score, row_value, weight, values, n_resamples, rng)
+        paired = _isotonic_bootstrap(hit, row_value, weight, values, n_resamples, rng)
+        confidence = None if paired is None else np.quantile(paired, tails, axis=0)
+    else:
+        mass = np.bincount(row_value, weights=weight)
+        row_bin = bin_of_distinct(values, mass, n_bins, strategy)[row_value]
+        mass, mean, total, squares = bin_sums(
+            row_bin, n_bins, weight, weight * score, weight * hit, weight**2
+        )
+        filled = mass > 0
+        mass, squares = mass[filled], squares[filled]
+        predicted, observed = mean[filled] / mass, total[filled] / mass
+        number = (np.cumsum(filled) - 1)[row_bin]
+        consistency = np.array(
+            [
+                np.bincount(number, weight * (rng.random(len(score)) < score), len(mass)) / mass
+                for _ in range(n_resamples)
+            ]
+        )
+        confidence = _clopper_pearson(observed, mass**2 / squares, tails)
+    band = (
+        np.quantile(consistency, tails, axis=0)
+        if consistency is not None and len(consistency)
+        else None
+    )
+    histogram = np.histogram(score, bins=20, range=(0, 1), weights=weight)[0] / weight.sum()
+    return ReliabilityCurve(
+        predicted,
+        observed,
+        mass,
+        *(band if band is not None else (None, None)),
+        *(confidence if confidence is not None else (None, None)),
+        level,
+        strategy,
+        title,
+        histogram,
+    )
+
+
+def _pav(total, mass):
+    return np.clip(isotonic_regression(total / mass, sample_weight=mass), 0.0, 1.0)
+
+
+def _isotonic_resamples(score, row_value, weight, values, n_resamples, rng):
+    if not n_resamples:
+        return None
+    mass = np.bincount(row_value, weights=weight)
+    draws = (weight * (rng.random(len(score)) < score) for _ in range(n_resamples))
+    return np.array([_pav(np.bincount(row_value, d, len(values)), mass) for d in draws])
+
+
+def _isotonic_bootstrap(hit, row_value, weight, values, n_resamples, rng):
+    if not n_resamples:
+        return None
+    grid, n = np.arange(len(values)), len(hit)
+    fits = []
+    for _ in range(n_resamples):
+        drawn = weight * rng.multinomial(n, np.full(n, 1 / n))
+        mass, total = bin_sums(row_value, len(values), drawn, drawn * hit)
+        seen = mass > 0
+        fits.append(np.interp(grid, grid[seen], _pav(total[seen], mass[seen])))
+    return np.array(fits)
+
+
+def _clopper_pearson(share, number, tails):
+    hits = share * number
+    with np.errstate(invalid="ignore"):
+        low = beta_distribution.ppf(tails[0], hits, number - hits + 1)
+        high = beta_distribution.ppf(tails[1], hits + 1, number - hits)
+    return np.where(hits <= 0, 0.0, low), np.where(hits >= number, 1.0, high)

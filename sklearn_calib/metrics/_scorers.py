@@ -1,0 +1,66 @@
+"""Scorers: measures as scikit-learn's model selection takes them."""
+
+from inspect import signature
+
+from .._sklearn_compat import BaseScorer
+from ..exceptions import refuse
+
+
+class ProbabilityScorer(BaseScorer):
+    """A measure as ``scoring=``: called with (estimator, X, y), greater is better.
+
+    Asks the estimator for ``predict_proba`` and passes its ``classes_`` on, so that a test fold may
+    miss a class. `sample_weight` is passed where metadata routing requests it
+    (``scorer.set_score_request(sample_weight=True)``).
+    """
+
+    def __init__(self, score_func, sign, kwargs, response_method="predict_proba"):
+        super().__init__(score_func, sign, kwargs, response_method)
+
+    def __repr__(self):
+        options = "".join(f", {name}={value!r}" for name, value in self._kwargs.items())
+        return f"get_scorer({self._score_func.spec.scorer_name!r}{options})"
+
+    def _score(self, method_caller, estimator, X, y_true, **kwargs):
+        self._warn_overlap("Some of the scorer's options are given twice.", kwargs)
+        proba = method_caller(estimator, "predict_proba", X)
+        options = {"labels": estimator.classes_, **self._kwargs, **kwargs}
+        return self._sign * self._score_func(y_true, proba, **options)
+
+
+def make_probability_scorer(function, **options):
+    """A scorer from a function decorated with `metric`.
+
+    Parameters
+    ----------
+    function : callable with a ``spec``
+    **options
+        Passed to the function at each call; a misspelt one is refused here.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import calibration_error, make_probability_scorer
+    >>> make_probability_scorer(calibration_error, norm="l2")
+    get_scorer('neg_calibration_error', norm='l2')
+    """
+    known = _option_names(function)
+    for name in options:
+        if name not in known:
+            refuse(
+                f"get_scorer({function.spec.scorer_name!r})",
+                f"options among {', '.join(sorted(known))}",
+                repr(name),
+                "Check the spelling",
+            )
+    return ProbabilityScorer(function, 1 if function.spec.greater_is_better else -1, options)
+
+
+def _option_names(function):
+    """Keyword arguments of a measure; ``**options`` stands for those of `calibration_error`."""
+    from ._calibration_error import calibration_error
+
+    parameters = signature(function).parameters
+    names = {p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        names |= _option_names(calibration_error) - {"norm"}
+    return names

@@ -1,0 +1,299 @@
+"""The contract of a recalibrator: one base class that validates, subclasses that compute.
+
+A subclass states its `capabilities` and writes `_fit(proba, codes, weight)` and
+`_predict_proba(proba)`; both see clean arrays only. Everything a user can do wrong is caught here.
+"""
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from inspect import signature
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from .._simplex import one_against_rest
+from .._sklearn_compat import check_feature_names, routing_enabled
+from ..canonical import canonical_labels, canonical_proba, canonical_weight
+from ..exceptions import CalibrationWarning, expectation, refuse
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a recalibrator declares of itself; tables, tests and documentation read it.
+
+    Parameters
+    ----------
+    multiclass : {"native", "one-vs-rest"}
+        How more than two classes are handled: by the method, or by the base class, which fits one
+        copy a class and divides the rows by their sums.
+    monotone : bool
+        For two classes the result is a monotone function of the score.
+    takes_logarithm : bool
+        Works on log-probabilities, so exact zeros count as 1.18e-38.
+    nonparametric : bool
+        The fitted state grows with the calibration set.
+    cost : str
+        Cost of a fit for n rows and k classes.
+    """
+
+    multiclass: str = "one-vs-rest"
+    monotone: bool = False
+    takes_logarithm: bool = False
+    nonparametric: bool = False
+    cost: str = "O(n k)"
+
+
+class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Base class of the recalibrators: estimators whose features are probabilities.
+
+    Warning: derive from it only to write a new recalibrator (see "Add a recalibrator" in the
+    documentation); do not override the public methods.
+    """
+
+    capabilities = Capabilities()
+    _parameter_constraints: dict = {}  # noqa: RUF012 - scikit-learn's convention
+
+    # -- what a subclass writes -------------------------------------------------------------
+
+    @abstractmethod
+    def _fit(self, proba, codes, weight):
+        """Learn from float64 arrays: simplex rows (n, k), class positions (n,), weights (n,)."""
+
+    @abstractmethod
+    def _predict_proba(self, proba):
+        """Map (n, k) simplex rows to (n, k) simplex rows."""
+
+    # -- what a user calls ------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None, classes=None):
+        """Learn the map from scores to calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Probabilities as `canonical_proba` takes them: one column a class in the order of the
+            sorted labels, or the second class alone. For logits pass
+            ``canonical_proba(scores, kind="logits")``.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out.
+        classes : array-like of shape (n_classes,), default=None
+            All classes in the order of the columns, for a calibration set that misses one.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            Anything `canonical_proba` refuses; labels that do not match the columns; weights that
+            are negative or all zero.
+        """
+        where = f"{type(self).__name__}.fit"
+        self._validate_params()
+        proba = canonical_proba(X, where=where)
+        classes, codes = canonical_labels(y, classes=classes, where=where)
+        self._check_fit_shapes(proba, classes, codes, where)
+        weight = canonical_weight(sample_weight, len(codes), where=where)
+        self.classes_ = classes
+        self._remember_input(X, proba, reset=True)
+        kept = weight > 0
+        if not kept.all():
+            proba, codes, weight = proba[kept], codes[kept], weight[kept]
+        if len(proba) > 1 and np.array_equal(proba.min(axis=0), proba.max(axis=0)):
+            warnings.warn(
+                expectation(
+                    where,
+                    "at least two different rows of scores",
+                    f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times",
+                    "Only class frequencies can be learned from it; check where the scores come "
+                    "from",
+                ),
+                CalibrationWarning,
+                stacklevel=2,
+            )
+        self._fit_lifted(proba, codes, weight)
+        return self
+
+    def predict_proba(self, X):
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Scores of the same kind as at fit.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes), float64
+            Columns in the order of ``classes_``; rows sum to 1 within 1e-12. A row's result does
+            not depend on the other rows.
+        """
+        proba = self._check_predict(X, "predict_proba")
+        return self._predict_lifted(proba)
+
+    def transform(self, X):
+        """The same as `predict_proba`: recalibrators chain in a `Pipeline`."""
+        proba = self._check_predict(X, "transform")
+        return self._predict_lifted(proba)
+
+    def predict(self, X):
+        """The class with the largest calibrated probability; the first of equals."""
+        proba = self._check_predict(X, "predict")
+        return self.classes_[self._predict_lifted(proba).argmax(axis=1)]
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of `transform`: the lowercase class name and the label."""
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.asarray([f"{prefix}_{label}" for label in self.classes_], dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.classifier_tags.multi_class = True
+        return tags
+
+    # -- the machinery ------------------------------------------------------------------------
+
+    def _check_fit_shapes(self, proba, classes, codes, where):
+        n_classes, columns = len(classes), proba.shape[1]
+        if len(codes) != len(proba):
+            refuse(
+                where,
+                "as many labels as rows of scores",
+                f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
+                "Check that both come from the same selection",
+            )
+        if n_classes < 2:
+            refuse(
+                where,
+                "labels of at least two classes",
+                f"one class, {classes[0]!r}",
+                "Pass fit(..., classes=) with all classes, in the order of the columns",
+            )
+        if n_classes != columns:
+            refuse(
+                where,
+                f"one class for each of the {columns} columns of scores",
+                f"{n_classes} classes, {classes[:10].tolist()}",
+                "If the rows miss a class, pass fit(..., classes=) with all of them",
+            )
+
+    def _check_predict(self, X, method):
+        check_is_fitted(self)
+        where = f"{type(self).__name__}.{method}"
+        proba = canonical_proba(X, n_classes=len(self.classes_), where=where)
+        self._remember_input(X, proba, reset=False)
+        return proba
+
+    def _remember_input(self, X, proba, *, reset):
+        single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)
+        if reset:
+            self.n_features_in_ = 1 if single else proba.shape[1]
+        if single == (self.n_features_in_ == 1):  # one column or two: either is fine at predict
+            check_feature_names(self, X, reset=reset)
+
+    def _fit_lifted(self, proba, codes, weight):
+        self.__dict__.pop("one_vs_rest_", None)
+        if proba.shape[1] == 2 or self.capabilities.multiclass == "native":
+            self._fit(proba, codes, weight)
+            return
+        self.one_vs_rest_ = []
+        for column in range(proba.shape[1]):
+            part = clone(self)
+            part._fit(one_against_rest(proba, column), (codes == column).astype(np.intp), weight)
+            self.one_vs_rest_.append(part)
+
+    def _predict_lifted(self, proba):
+        parts = getattr(self, "one_vs_rest_", None)
+        if parts is None:
+            return self._predict_proba(proba)
+        columns = [
+            part._predict_proba(one_against_rest(proba, c))[:, 1] for c, part in enumerate(parts)
+        ]
+        return normalised_rows(np.column_stack(columns), proba)
+
+
+def normalised_rows(values, fallback):
+    """Divide rows by their sums; rows without mass are replaced by those of `fallback`."""
+    total = values.sum(axis=1, keepdims=True)
+    empty = total[:, 0] <= 0
+    if empty.any():
+        values = np.where(empty[:, None], np.asarray(fallback), values)
+        total = values.sum(axis=1, keepdims=True)
+    return values / total
+
+
+def two_columns(second):
+    """P(second class) as an array of two columns."""
+    return np.column_stack([1.0 - second, second])
+
+
+# -- using a recalibrator that may be anybody's: a name, a pipeline, any classifier -------------
+
+
+def resolve_recalibrator(recalibrator, where):
+    """An unfitted copy of a recalibrator given by name or as an instance."""
+    if isinstance(recalibrator, str):
+        from . import get_recalibrator
+
+        return get_recalibrator(recalibrator)
+    if isinstance(recalibrator, type) or not (
+        hasattr(recalibrator, "fit") and hasattr(recalibrator, "predict_proba")
+    ):
+        refuse(
+            where,
+            "a recalibrator: a name or an instance with fit and predict_proba",
+            repr(recalibrator),
+            "See sklearn_calib.recalibrators.recalibrator_names()",
+            error=TypeError,
+        )
+    return clone(recalibrator)
+
+
+def fit_recalibrator(recalibrator, proba, y, *, classes, sample_weight=None, **metadata):
+    """Fit anybody's recalibrator in place on canonical scores, passing what it understands.
+
+    A `Pipeline` hands `sample_weight` and `classes` to every step whose fit takes them. A plain
+    scikit-learn classifier gets the probabilities as its features.
+    """
+    known = {"sample_weight": sample_weight, "classes": classes}
+    known = {name: value for name, value in known.items() if value is not None}
+    if not isinstance(recalibrator, Pipeline):
+        known = _accepted(recalibrator, known)
+    elif routing_enabled():
+        for _, part in recalibrator.steps:
+            requests = {name: True for name in _accepted(part, known)}
+            if requests:
+                part.set_fit_request(**requests)
+    else:
+        known = {
+            f"{step}__{name}": value
+            for step, part in recalibrator.steps
+            for name, value in _accepted(part, known).items()
+        }
+    return recalibrator.fit(proba, y, **known, **metadata)
+
+
+def _accepted(estimator, params):
+    """The parameters that an estimator's fit names."""
+    if not hasattr(estimator, "fit"):
+        return {}
+    names = signature(estimator.fit).parameters
+    return {name: value for name, value in params.items() if name in names}
+
+
+def aligned_proba(recalibrator, proba, classes):
+    """Predictions of anybody's fitted recalibrator with one column for each of `classes`."""
+    predicted = np.asarray(recalibrator.predict_proba(proba), dtype=np.float64)
+    if len(recalibrator.classes_) == len(classes):
+        return predicted
+    aligned = np.zeros((len(predicted), len(classes)))
+    aligned[:, np.searchsorted(classes, recalibrator.classes_)] = predicted
+    return aligned

@@ -1,0 +1,110 @@
+"""Beta calibration."""
+
+import warnings
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils._param_validation import StrOptions
+
+from .._kernels._logistic import fit_logistic, separated, smoothed_targets
+from .._simplex import log_proba
+from ..exceptions import CalibrationWarning
+from ._base import Capabilities, Recalibrator
+
+
+class BetaCalibration(Recalibrator):
+    """Log-odds linear in log p and log(1 - p): log-odds = a log p - b log(1 - p) + c.
+
+    Contains the identity (a = b = 1, c = 0), sigmoids and inverse sigmoids. A good default for two
+    classes with some hundred rows. More than two classes are handled one-vs-rest and the rows
+    divided by their sums.
+
+    Parameters
+    ----------
+    parameters : {"abm", "am", "ab"}, default="abm"
+        Which are free: all three; one slope a = b and the intercept (Platt scaling on the
+        log-odds without smoothed targets); two slopes with the fixed point 1/2 (c = (a - b) log 2).
+
+    Attributes
+    ----------
+    a_, b_, c_ : float
+        Slopes (at least 0) and intercept. One-vs-rest fits keep theirs in ``one_vs_rest_[c]``.
+    one_vs_rest_ : list of BetaCalibration
+        More than two classes only.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Warns
+    -----
+    CalibrationWarning
+        A threshold separates the classes or one is missing: the maximum likelihood is infinite,
+        and Platt's smoothed targets are used instead of the labels.
+
+    Notes
+    -----
+    The maximum likelihood under a, b >= 0, which keeps the map increasing, found with Newton steps.
+    Where a slope would turn negative this is the optimum with that slope 0, as in the reference.
+    Cost: O(n) an iteration, about 10 iterations. Exact zeros count as 1.18e-38.
+
+    References
+    ----------
+    Kull, Silva Filho, Flach (2017), "Beyond sigmoids: how to obtain well-calibrated probabilities
+    from binary classifiers with beta calibration", eq. 2 and algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import BetaCalibration
+    >>> p, y = [0.9, 0.8, 0.7, 0.9, 0.6, 0.8, 0.2, 0.1], [1, 1, 0, 1, 1, 0, 0, 0]
+    >>> BetaCalibration("am").fit(p, y).predict_proba([0.8]).round(3)
+    array([[0.32, 0.68]])
+    """
+
+    capabilities = Capabilities(monotone=True, takes_logarithm=True)
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "parameters": [StrOptions({"abm", "am", "ab"})]
+    }
+
+    def __init__(self, parameters="abm"):
+        self.parameters = parameters
+
+    def _fit(self, proba, codes, weight):
+        log = log_proba(proba)
+        target = codes.astype(float)
+        if separated(log[:, 1] - log[:, 0], codes) == 1:
+            warnings.warn(
+                "BetaCalibration.fit: expected classes that overlap in the score, got classes that "
+                "a threshold separates (the slopes would be infinite). Platt's smoothed targets "
+                "are used; pass more rows to do without.",
+                CalibrationWarning,
+                stacklevel=3,
+            )
+            target = smoothed_targets(codes, weight)
+        spread = max(-log.min(), 1.0)  # logits of any size: slopes in their units
+        log_p, log_q = log[:, 1], log[:, 0]
+        one = np.ones_like(log_p)
+        if self.parameters == "abm":
+            features = np.column_stack([log_p / spread, -log_q / spread, one])
+            start, lower = [spread, spread, 0.0], [0.0, 0.0, -np.inf]
+        elif self.parameters == "am":
+            features = np.column_stack([(log_p - log_q) / spread, one])
+            start, lower = [spread, 0.0], [0.0, -np.inf]
+        else:
+            half = np.log(2.0)
+            features = np.column_stack([(log_p + half) / spread, -(log_q + half) / spread])
+            start, lower = [spread, spread], [0.0, 0.0]
+        coef, _ = fit_logistic(features, target, weight, start=start, lower=lower)
+        coef = coef.tolist()
+        if self.parameters == "abm":
+            a, b, c = coef[0] / spread, coef[1] / spread, coef[2]
+        elif self.parameters == "am":
+            a = b = coef[0] / spread
+            c = coef[1]
+        else:
+            a, b = coef[0] / spread, coef[1] / spread
+            c = (a - b) * half
+        self.a_, self.b_, self.c_ = a, b, c
+
+    def _predict_proba(self, proba):
+        log = log_proba(proba)
+        z = self.a_ * log[:, 1] - self.b_ * log[:, 0] + self.c_
+        return np.column_stack([expit(-z), expit(z)])

@@ -1,0 +1,89 @@
+"""Histogram binning."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._kernels._binning import bin_of_distinct, bin_sums, distinct, edges_between
+from .._simplex import without_rounding_noise
+from ._base import Capabilities, Recalibrator, two_columns
+
+
+class HistogramBinning(Recalibrator):
+    """Replace each score by the share of positives in its bin.
+
+    Makes no assumption on the shape and gives each bin its own guarantee; the result has as many
+    values as bins. Often fitted after a parametric method, which is the scaling-binning
+    calibrator: ``make_pipeline(TemperatureScaling(), HistogramBinning())``. More than two classes
+    are handled one-vs-rest and the rows divided by their sums.
+
+    Parameters
+    ----------
+    n_bins : int, default=10
+        Number of bins.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins of equal mass, or of equal width.
+
+    Attributes
+    ----------
+    bin_edges_ : ndarray of shape (n_bins_ - 1,)
+        Inner edges, increasing; each bin contains its right edge.
+    bin_values_ : ndarray of shape (n_bins_,)
+        Share of positives; the middle of the bin where it holds no calibration row.
+    bin_weights_ : ndarray of shape (n_bins_,)
+        Calibration weight of each bin.
+    one_vs_rest_ : list of HistogramBinning
+        More than two classes only.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    Equal scores always share a bin, so heavy ties can leave fewer bins than asked for. Cost:
+    O(n log n) at fit, O(log n_bins) a prediction.
+
+    References
+    ----------
+    Zadrozny, Elkan (2001), "Obtaining calibrated probability estimates from decision trees and
+    naive Bayesian classifiers", section 4. Kumar, Liang, Ma (2019), "Verified uncertainty
+    calibration", for the scaling-binning calibrator.
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import HistogramBinning
+    >>> hb = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1])
+    >>> hb.bin_edges_, hb.bin_values_
+    (array([0.5]), array([0.5, 1. ]))
+    """
+
+    capabilities = Capabilities(cost="O(k n log n)")
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions({"quantile", "uniform"})],
+    }
+
+    def __init__(self, n_bins=10, strategy="quantile"):
+        self.n_bins = n_bins
+        self.strategy = strategy
+
+    def _fit(self, proba, codes, weight):
+        values, row_value = distinct(_score(proba))
+        mass = np.bincount(row_value, weights=weight)
+        positive = np.bincount(row_value, weights=weight * codes)
+        bins = bin_of_distinct(values, mass, self.n_bins, self.strategy)
+        self.bin_edges_ = edges_between(values, bins, self.n_bins, self.strategy)
+        # equal mass: bins that ties left empty vanish; equal width: they stay, with their middle
+        number = np.searchsorted(self.bin_edges_, values, side="left")
+        total, hits = bin_sums(number, len(self.bin_edges_) + 1, mass, positive)
+        middle = np.convolve(np.r_[0.0, self.bin_edges_, 1.0], [0.5, 0.5], mode="valid")
+        self.bin_values_ = np.divide(hits, total, out=middle, where=total > 0)
+        self.bin_weights_ = total
+
+    def _predict_proba(self, proba):
+        number = np.searchsorted(self.bin_edges_, _score(proba), side="left")
+        return two_columns(self.bin_values_[number])
+
+
+def _score(proba):
+    return without_rounding_noise(np.asarray(proba)[:, 1])

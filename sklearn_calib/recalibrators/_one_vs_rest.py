@@ -1,0 +1,78 @@
+"""Recalibrate each class against the others."""
+
+import numpy as np
+
+from .._simplex import one_against_rest
+from ._base import (
+    Capabilities,
+    Recalibrator,
+    aligned_proba,
+    fit_recalibrator,
+    normalised_rows,
+    resolve_recalibrator,
+)
+
+
+class OneVsRest(Recalibrator):
+    """One two-class recalibrator for each class against all others, rows divided by their sums.
+
+    Methods for two classes do this by themselves; the combinator makes it explicit, and applies it
+    to methods that handle several classes in another way.
+
+    Parameters
+    ----------
+    recalibrator : str or recalibrator, default="platt"
+        The method for two classes: a registered name, or anything with fit and predict_proba.
+
+    Attributes
+    ----------
+    recalibrators_ : list of length n_classes
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    A row for which every method returns 0 keeps its uncalibrated probabilities. Cost: n_classes
+    fits of the method. For two classes this is the method itself.
+
+    References
+    ----------
+    Zadrozny, Elkan (2002), "Transforming classifier scores into accurate multiclass probability
+    estimates", section 4.
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import OneVsRest
+    >>> P = [[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7], [0.5, 0.3, 0.2]] * 5
+    >>> y = [0, 1, 2, 1, 0, 1, 2, 0, 1, 2, 0, 0, 2, 0, 1, 2, 0, 1, 2, 1]
+    >>> OneVsRest("platt").fit(P, y).predict_proba(P[:4]).argmax(axis=1).tolist()
+    [0, 1, 2, 0]
+    """
+
+    capabilities = Capabilities(multiclass="native", takes_logarithm=True, cost="k fits")
+    _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
+
+    def __init__(self, recalibrator="platt"):
+        self.recalibrator = recalibrator
+
+    def _fit(self, proba, codes, weight):
+        columns = [1] if proba.shape[1] == 2 else range(proba.shape[1])
+        self.recalibrators_ = [
+            fit_recalibrator(
+                resolve_recalibrator(self.recalibrator, "OneVsRest.fit"),
+                one_against_rest(proba, column),
+                (codes == column).astype(np.intp),
+                classes=[0, 1],
+                sample_weight=weight,
+            )
+            for column in columns
+        ]
+
+    def _predict_proba(self, proba):
+        if len(self.recalibrators_) == 1:
+            return aligned_proba(self.recalibrators_[0], one_against_rest(proba, 1), [0, 1])
+        values = [
+            aligned_proba(part, one_against_rest(proba, column), [0, 1])[:, 1]
+            for column, part in enumerate(self.recalibrators_)
+        ]
+        return normalised_rows(np.column_stack(values), proba)

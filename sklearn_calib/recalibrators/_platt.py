@@ -1,0 +1,98 @@
+"""Platt scaling."""
+
+import warnings
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils._param_validation import StrOptions
+
+from .._kernels._logistic import fit_logistic, separated, smoothed_targets
+from .._simplex import log_odds
+from ..exceptions import CalibrationWarning
+from ._base import Capabilities, Recalibrator
+
+
+class PlattScaling(Recalibrator):
+    """Logistic regression on the score: P = sigmoid(slope * score + intercept).
+
+    Corrects both over- or underconfidence and a shifted base rate with two parameters. More than
+    two classes are handled one-vs-rest and the rows divided by their sums.
+
+    Parameters
+    ----------
+    scale : {"logit", "proba"}, default="logit"
+        The score is the log-odds of the probability, so that slope 1 and intercept 0 change
+        nothing, or the probability itself, the convention of scikit-learn's
+        ``CalibratedClassifierCV(method="sigmoid")`` for estimators without ``decision_function``.
+        Neither wins always.
+    smooth_targets : bool, default=True
+        Replace the labels by (N+ + 1)/(N+ + 2) and 1/(N- + 2), as Platt does. It keeps the slope
+        finite when one threshold separates the classes.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float
+        One-vs-rest fits keep theirs in ``one_vs_rest_[c]``.
+    one_vs_rest_ : list of PlattScaling
+        More than two classes only.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Warns
+    -----
+    CalibrationWarning
+        With ``smooth_targets=False``, when a threshold separates the classes or one is missing,
+        the maximum likelihood is infinite; Platt's targets are used instead.
+
+    Notes
+    -----
+    Newton's method; cost O(n) an iteration, about 6 iterations. The slope can be negative when
+    scores and labels are at odds: the map is monotone, in the fitted direction.
+
+    References
+    ----------
+    Platt (1999), "Probabilistic outputs for support vector machines", section 2.
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import PlattScaling
+    >>> p, y = [0.9, 0.8, 0.7, 0.9, 0.6, 0.8, 0.1], ["no", "yes", "no", "yes", "no", "yes", "no"]
+    >>> platt = PlattScaling().fit(p, y)
+    >>> bool(platt.slope_ > 0), platt.predict([0.95])
+    (True, array(['yes'], dtype='<U3'))
+    """
+
+    capabilities = Capabilities(monotone=True, takes_logarithm=True)
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "scale": [StrOptions({"logit", "proba"})],
+        "smooth_targets": ["boolean"],
+    }
+
+    def __init__(self, scale="logit", smooth_targets=True):
+        self.scale = scale
+        self.smooth_targets = smooth_targets
+
+    def _fit(self, proba, codes, weight):
+        score = self._score(proba)
+        smooth = self.smooth_targets
+        if not smooth and separated(score, codes):
+            warnings.warn(
+                "PlattScaling.fit: expected classes that overlap in the score, got classes that a "
+                "threshold separates (the slope would be infinite). Platt's smoothed targets are "
+                "used; set smooth_targets=True to choose them.",
+                CalibrationWarning,
+                stacklevel=3,
+            )
+            smooth = True
+        target = smoothed_targets(codes, weight) if smooth else codes.astype(float)
+        spread = max(np.abs(score).max(), 1.0)  # logits of any size: the slope is in their units
+        features = np.column_stack([score / spread, np.ones_like(score)])
+        coef, _ = fit_logistic(features, target, weight, start=[0.0, 0.0], lower=[-np.inf] * 2)
+        self.slope_, self.intercept_ = float(coef[0] / spread), float(coef[1])
+
+    def _predict_proba(self, proba):
+        z = self.slope_ * self._score(proba) + self.intercept_
+        return np.column_stack([expit(-z), expit(z)])
+
+    def _score(self, proba):
+        return log_odds(proba) if self.scale == "logit" else np.asarray(proba)[:, 1]

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from sklearn_calib._kernels._coupling import couple_pairs
+from sklearn_calib.metrics import log_loss
+from sklearn_calib.recalibrators import (
+    HistogramBinning,
+    Identity,
+    OneVsOne,
+    OneVsRest,
+    PlattScaling,
+    TemperatureScaling,
+    TopLabel,
+)
+from sklearn_calib.testing import make_scores
+
+
+def test_one_vs_rest_is_the_lifting_of_the_base_class():
+    proba, y = make_scores(4)
+    np.testing.assert_allclose(
+        OneVsRest("platt").fit(proba, y).predict_proba(proba),
+        PlattScaling().fit(proba, y).predict_proba(proba),
+    )
+
+
+@pytest.mark.parametrize("combinator", [OneVsRest, OneVsOne, TopLabel])
+def test_two_classes_are_the_method_itself(combinator):
+    proba, y = make_scores(2)
+    np.testing.assert_allclose(
+        combinator("platt").fit(proba, y).predict_proba(proba),
+        PlattScaling().fit(proba, y).predict_proba(proba),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("combinator", [OneVsRest, OneVsOne, TopLabel])
+def test_identity_stays_identity(combinator):
+    proba, y = make_scores(5)
+    np.testing.assert_allclose(
+        combinator(Identity()).fit(proba, y).predict_proba(proba), proba, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("combinator", [OneVsRest, OneVsOne, TopLabel])
+def test_they_repair_overconfidence(combinator):
+    proba, y = make_scores(4, 4000)
+    assert log_loss(y, combinator().fit(proba, y).predict_proba(proba)) < log_loss(y, proba)
+
+
+def test_coupling_certificate():
+    """Consistent pairs are recovered; else the quadratic form of the paper is minimal."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(5), 50)
+    pairs = p[:, :, None] / (p[:, :, None] + p[:, None, :])
+    np.testing.assert_allclose(couple_pairs(pairs), p, atol=1e-9)
+    r = rng.random((1, 4, 4))
+    r = np.triu(r[0], 1) + np.tril(1 - r[0].T, -1)
+    np.fill_diagonal(r, 0)
+    best = couple_pairs(r[None])[0]
+
+    def objective(q):
+        return sum((r[j, i] * q[i] - r[i, j] * q[j]) ** 2 for i in range(4) for j in range(4))
+
+    for q in rng.dirichlet(np.ones(4), 300):
+        assert objective(q) >= objective(best) - 1e-12
+
+
+def test_top_label_per_class():
+    proba, y = make_scores(3, 600)
+    top = TopLabel("platt", per_class=True).fit(proba, y)
+    assert sorted(top.recalibrators_) == [0, 1, 2]
+    one = TopLabel("platt").fit(proba, y)
+    assert list(one.recalibrators_) == [-1]
+    out = one.predict_proba(proba)
+    ratio = out / proba
+    others = np.sort(np.where(np.eye(3, dtype=bool)[proba.argmax(axis=1)], np.nan, ratio), axis=1)
+    np.testing.assert_allclose(others[:, 0], others[:, 1])
+
+
+def test_scaling_binning_pipeline():
+    proba, y = make_scores(3, 500)
+    pipe = make_pipeline(TemperatureScaling(), HistogramBinning(5)).fit(proba, y)
+    by_hand = TemperatureScaling().fit(proba, y)
+    binned = HistogramBinning(5).fit(by_hand.transform(proba), y)
+    np.testing.assert_array_equal(
+        pipe.predict_proba(proba), binned.predict_proba(by_hand.transform(proba))
+    )
+    nested = OneVsRest(make_pipeline(TemperatureScaling(), HistogramBinning(5)))
+    assert nested.fit(proba, y, sample_weight=np.ones(500)).predict_proba(proba).shape == (500, 3)
+
+
+def test_any_classifier_is_a_recalibrator():
+    proba, y = make_scores(3)
+    out = OneVsRest(LogisticRegression()).fit(proba, y).predict_proba(proba)
+    np.testing.assert_allclose(out.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("bad", [3, PlattScaling, None])
+def test_refused_recalibrators(bad):
+    proba, y = make_scores(3)
+    with pytest.raises(TypeError, match="expected a recalibrator: a name or an instance"):
+        OneVsRest(bad).fit(proba, y)

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from sklearn_calib.recalibrators import HistogramBinning
+
+
+@pytest.mark.parametrize("strategy", ["quantile", "uniform"])
+def test_values_are_means(strategy):
+    """The certificate: the value of each bin is the weighted mean of its labels."""
+    rng = np.random.default_rng(0)
+    p = rng.random(500).round(2)
+    y = (rng.random(500) < p).astype(int)
+    w = rng.exponential(size=500)
+    hb = HistogramBinning(7, strategy).fit(p, y, sample_weight=w)
+    number = np.searchsorted(hb.bin_edges_, p, side="left")
+    assert len(hb.bin_values_) == 7
+    for b in range(7):
+        rows = number == b
+        assert hb.bin_values_[b] == pytest.approx(np.average(y[rows], weights=w[rows]))
+        assert hb.bin_weights_[b] == pytest.approx(w[rows].sum())
+
+
+def test_equal_mass_without_ties():
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.3, 3, 1003)
+    hb = HistogramBinning(10).fit(p, rng.integers(0, 2, 1003))
+    assert set(hb.bin_weights_) <= {100.0, 101.0}
+
+
+def test_ties_never_split():
+    p = np.r_[np.zeros(80), np.linspace(0.1, 1, 20)]
+    hb = HistogramBinning(10).fit(p, np.arange(100) % 2)
+    assert hb.bin_weights_.max() >= 80
+    assert hb.bin_weights_.min() > 0
+
+
+def test_empty_bins_have_their_middle():
+    hb = HistogramBinning(10, "uniform").fit([0.05, 0.95], [1, 0])
+    np.testing.assert_allclose(hb.bin_values_[1:-1], np.arange(0.15, 0.9, 0.1))
+    assert hb.bin_values_[[0, -1]].tolist() == [1, 0]
+    assert hb.predict_proba([0.0, 1.0])[:, 1].tolist() == [1, 0]
+
+
+def test_constant_scores():
+    with pytest.warns(UserWarning, match="at least two different rows of scores"):
+        hb = HistogramBinning().fit(np.full(10, 0.3), [1, 0] * 5)
+    assert hb.bin_values_.tolist() == [0.5]

@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, logsumexp, softmax
+
+from sklearn_calib import canonical_proba
+from sklearn_calib._kernels._temperature import fit_temperature
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.recalibrators import TemperatureScaling
+
+
+def slope(beta, log, codes, weight):
+    """L'(beta), the optimality condition."""
+    d = log - log.max(axis=1, keepdims=True)
+    mean = (softmax(beta * d, axis=1) * d).sum(axis=1)
+    return weight @ (mean - d[np.arange(len(d)), codes]) / weight.sum()
+
+
+@pytest.mark.parametrize("name", ["ts_binary_constant_margin", "ts_multiclass_symmetric"])
+def test_closed_forms(oracle, name):
+    case = oracle("temperature.json")[name]
+    logits = np.array(case["logits"], float)
+    fit = fit_temperature(logits, np.array(case["y"]), np.ones(len(logits)))
+    assert fit.beta == pytest.approx(case["beta"], rel=1e-9)
+    assert fit.loss == pytest.approx(case["loss"], rel=1e-12)
+    assert fit.status == "inside"
+
+
+@pytest.mark.parametrize(
+    "name", ["ts_random_binary", "ts_random_3class", "ts_random_3class_weighted"]
+)
+def test_oracles(oracle, name):
+    case = oracle("temperature.json")[name]
+    logits, y, weight = np.array(case["logits"]), np.array(case["y"]), case["weights"]
+    scores = canonical_proba(logits, kind="logits")
+    ts = TemperatureScaling(laplace=True).fit(scores, y, sample_weight=weight)
+    assert ts.inverse_temperature_ == pytest.approx(case["beta"], rel=1e-8)
+    assert ts.loss_ == pytest.approx(case["ts_refinement_log"], rel=1e-11)
+    true = ts.predict_proba(scores)[np.arange(len(y)), y]
+    smoothed = np.average(-np.log(true), weights=weight)
+    assert smoothed == pytest.approx(case["ts_refinement_log_smoothed"], rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["ts_zero_probs_clip_tiny32", "ts_zero_prob_on_true_label"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exact_zeros(oracle, name, dtype):
+    case = oracle("temperature.json")[name]
+    ts = TemperatureScaling().fit(np.array(case["probs"], dtype), case["y"])
+    assert ts.inverse_temperature_ == pytest.approx(case["beta"], rel=1e-6)
+    assert ts.loss_ == pytest.approx(case["loss"], rel=1e-7)
+
+
+def test_separable(oracle):
+    case = oracle("temperature.json")["ts_separable"]
+    scores = canonical_proba(case["logits"], kind="logits")
+    with pytest.warns(CalibrationWarning, match="all correct.*laplace=True"):
+        ts = TemperatureScaling(laplace=True).fit(scores, case["y"])
+    assert ts.loss_ == pytest.approx(0, abs=1e-12)
+    assert ts.inverse_temperature_ == pytest.approx(np.exp(16))
+    loss = -np.log(ts.predict_proba(scores)[np.arange(5), case["y"]]).mean()
+    assert loss == pytest.approx(case["loss_smoothed"], rel=1e-9)
+
+
+def test_separable_with_ties(oracle):
+    case = oracle("temperature.json")["ts_separable_with_ties"]
+    fit = fit_temperature(np.array(case["logits"], float), np.array(case["y"]), np.ones(2))
+    assert fit.status == "separable"
+    assert fit.loss == pytest.approx(case["loss_limit"], rel=1e-9)
+
+
+def test_scores_at_odds_with_the_labels(oracle):
+    case = oracle("temperature.json")["ts_anticorrelated"]
+    scores = canonical_proba(case["logits"], kind="logits")
+    with (
+        pytest.warns(CalibrationWarning, match="at least two different rows of scores"),
+        pytest.warns(CalibrationWarning, match="no better than a uniform guess"),
+    ):
+        ts = TemperatureScaling().fit(scores, case["y"])
+    assert 0 < ts.inverse_temperature_ < 1e-6
+    assert ts.loss_ == pytest.approx(case["loss_limit"], rel=1e-6)
+    assert np.allclose(ts.predict_proba(scores), 0.5, atol=1e-6)
+
+
+@pytest.mark.parametrize("k", [2, 3, 10, 100])
+@pytest.mark.parametrize("temperature", [0.05, 0.5, 1, 5, 1000])
+@pytest.mark.parametrize("kind", ["normal", "cauchy", "weighted"])
+def test_certificate(k, temperature, kind):
+    rng = np.random.default_rng([k, int(100 * temperature)])
+    n = 400
+    logits = rng.standard_cauchy((n, k)) if kind == "cauchy" else 2 * rng.normal(size=(n, k))
+    y = (logits + rng.gumbel(size=(n, k))).argmax(axis=1)
+    weight = rng.exponential(size=n) if kind == "weighted" else np.ones(n)
+    z = log_softmax(logits * temperature, axis=1)
+    fit = fit_temperature(z, y, weight)
+    assert fit.status == "inside" and fit.n_passes <= 25
+    scale = abs(slope(0.0, z, y, weight))  # L'(0), the natural unit of the slope
+    assert abs(slope(fit.beta, z, y, weight)) <= 1e-7 * scale
+    bz = fit.beta * z
+    loss = weight @ (logsumexp(bz, axis=1) - bz[np.arange(n), y]) / weight.sum()
+    assert fit.loss == pytest.approx(loss, rel=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-12, 1e-4, 30, 1e5, 1e12, 1e100])
+def test_logits_of_any_size(factor):
+    rng = np.random.default_rng(0)
+    logits = 2 * rng.normal(size=(300, 4))
+    y = (logits + rng.gumbel(size=(300, 4))).argmax(axis=1)
+    reference = TemperatureScaling().fit(canonical_proba(logits, kind="logits"), y)
+    scores = canonical_proba(logits * factor, kind="logits")
+    ts = TemperatureScaling().fit(scores, y)
+    assert ts.inverse_temperature_ * factor == pytest.approx(
+        reference.inverse_temperature_, rel=1e-3 if factor < 1e-8 else 1e-7
+    )
+    assert np.allclose(ts.predict_proba(scores).sum(axis=1), 1)
+
+
+def test_loss_is_below_that_of_a_general_solver():
+    rng = np.random.default_rng(1)
+    z = log_softmax(3 * rng.normal(size=(500, 5)), axis=1)
+    y = rng.integers(0, 5, 500)
+    y[:300] = z[:300].argmax(axis=1)
+    fit = fit_temperature(z, y, np.ones(500))
+
+    def loss(beta):
+        return np.mean(logsumexp(beta * z, axis=1) - beta * z[np.arange(500), y])
+
+    found = minimize_scalar(loss, bounds=(0, 5), method="bounded", options={"xatol": 1e-10})
+    assert loss(fit.beta) <= found.fun + 1e-13
+
+
+def test_argmax_never_changes_and_coding_does_not_matter():
+    rng = np.random.default_rng(2)
+    proba = rng.dirichlet(np.ones(3), size=200)
+    y = rng.integers(0, 3, 200)
+    y[:90] = proba[:90].argmax(axis=1)
+    ts = TemperatureScaling().fit(proba, y)
+    assert np.array_equal(ts.predict(proba), proba.argmax(axis=1))
+    named = TemperatureScaling().fit(proba, np.array(["x", "y", "z"])[y])
+    assert named.temperature_ == ts.temperature_

@@ -1,0 +1,135 @@
+"""The layers, the lazy imports and the registries, read off the source with ast."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sklearn_calib
+
+ROOT = Path(sklearn_calib.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+
+# a layer may import itself, the layers named here, and the ground floor
+GROUND = {"_simplex", "canonical", "exceptions", "_sklearn_compat", "_version"}
+MAY_IMPORT = {
+    "_simplex": set(),
+    "canonical": set(),
+    "exceptions": set(),
+    "_sklearn_compat": set(),
+    "_version": set(),
+    "_kernels": set(),
+    "datasets": set(),
+    "metrics": {"_kernels"},
+    "recalibrators": {"_kernels"},
+    "decomposition": {"_kernels", "metrics", "recalibrators"},
+    "inference": {"_kernels", "metrics", "recalibrators"},
+    "meta": {"_kernels", "metrics", "recalibrators", "decomposition", "inference"},
+    "displays": {"metrics", "recalibrators", "decomposition", "inference", "meta"},
+    "testing": {"metrics", "recalibrators"},
+    "report": {"metrics", "recalibrators", "decomposition", "inference", "meta", "displays"},
+    "_cli": {"metrics", "recalibrators", "meta", "displays", "report"},
+    "__main__": {"_cli"},
+    "__init__": {"meta"},
+}
+HEAVY = {"numba", "cvxpy", "matplotlib", "pandas", "rich", "xgboost", "lightgbm", "pyarrow"}
+
+
+def layer(path):
+    relative = path.relative_to(ROOT)
+    return relative.parts[0].removesuffix(".py")
+
+
+def imports(tree, path):
+    """(module as a dotted path from the root of the package or absolute, node) of each import."""
+    package = list(path.relative_to(ROOT).parts[:-1])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module, node
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1]
+            for name in [node.module] if node.module else [alias.name for alias in node.names]:
+                yield ".".join(["sklearn_calib", *base, name]), node
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_layers_and_lazy_imports(path):
+    tree = ast.parse(path.read_text())
+    own = layer(path)
+    ground = set() if own in GROUND - {"canonical"} else GROUND
+    at_top = {id(node) for node in tree.body}
+    for module, node in imports(tree, path):
+        parts = module.split(".")
+        if parts[0] == "sklearn_calib" and len(parts) > 1:
+            target = parts[1]
+            allowed = MAY_IMPORT[own] | ground | {own}
+            assert target in allowed, f"{own} imports {target}"
+        if parts[0] == "sklearn" and path.name != "_sklearn_compat.py":
+            private = [p for p in parts[1:] if p.startswith("_") and p != "_param_validation"]
+            names = [a.name for a in getattr(node, "names", []) if a.name.startswith("_")]
+            assert not private and not names, f"private name of scikit-learn: {module} {names}"
+        if own == "_kernels":
+            assert parts[0] != "sklearn", "a kernel imports scikit-learn"
+        if parts[0] in HEAVY and own != "_kernels":
+            assert id(node) not in at_top, f"{module} is imported at the top of {path.name}"
+        if "_kernels" in parts and imports_numba(parts) and own != "_kernels":
+            assert id(node) not in at_top, f"compiled kernel imported at the top of {path.name}"
+
+
+def imports_numba(parts):
+    path = ROOT / "_kernels" / f"{parts[-1]}.py"
+    return path.exists() and "import numba" in path.read_text().replace(
+        "from numba", "import numba"
+    )
+
+
+@pytest.mark.parametrize("package", ["recalibrators", "metrics"])
+def test_each_file_has_its_line(package):
+    source = (ROOT / package / "__init__.py").read_text()
+    for path in (ROOT / package).glob("_*.py"):
+        if path.name not in ("__init__.py",):
+            assert f"from .{path.stem} import" in source, f"no line for {path.name}"
+
+
+def test_no_layer_is_unknown():
+    assert {layer(path) for path in FILES} <= set(MAY_IMPORT)
+
+
+def test_import_is_light():
+    code = "import sys, sklearn_calib; print([m for m in sys.argv[1:] if m in sys.modules])"
+    heavy = ["numba", "cvxpy", "matplotlib", "xgboost", "lightgbm"]
+    out = subprocess.run(
+        [sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == "[]"
+
+
+def test_kernels_run_without_the_compiler():
+    code = (
+        "from sklearn_calib.recalibrators import VennAbers;"
+        "v = VennAbers().fit([.1, .4, .6, .9], [0, 1, 0, 1]);"
+        "print(v.predict_interval([.5]).round(3).tolist())"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**__import__("os").environ, "NUMBA_DISABLE_JIT": "1"},
+    )
+    assert out.stdout.strip() == "[[0.333, 0.667]]"
+
+
+def test_functions_fit_on_a_screen_and_files_stay_small():
+    for path in FILES:
+        text = path.read_text()
+        assert len(text.splitlines()) <= 500, f"{path.name} is too long"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                doc = ast.get_docstring(node, clean=False) or ""
+                body = node.end_lineno - node.lineno + 1 - doc.count("\n")
+                assert body <= 75, f"{path.name}: {node.name} has {body} lines"

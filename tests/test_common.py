@@ -1,0 +1,154 @@
+"""Every registered class and measure, through the common checks. No second list of them here."""
+
+import warnings
+
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_calib import CalibratedModel
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.metrics import all_metrics, get_scorer, scorer_names
+from sklearn_calib.recalibrators import (
+    BetaCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    OneVsOne,
+    OneVsRest,
+    PlattScaling,
+    TemperatureScaling,
+    TopLabel,
+    all_recalibrators,
+    get_recalibrator,
+    recalibrator_names,
+)
+from sklearn_calib.testing import (
+    check_metric,
+    check_recalibrator,
+    metric_checks,
+    recalibrator_checks,
+)
+
+DEFAULTS = [cls() for cls in all_recalibrators().values()]
+VARIANTS = [
+    TemperatureScaling(laplace=True),
+    PlattScaling(scale="proba"),
+    PlattScaling(smooth_targets=False),
+    BetaCalibration("am"),
+    BetaCalibration("ab"),
+    HistogramBinning(strategy="uniform"),
+    IsotonicCalibration(centred=True),
+    OneVsRest(make_pipeline(PlattScaling(), HistogramBinning(5))),
+    OneVsOne("temperature"),
+    TopLabel("isotonic", per_class=True),
+]
+# exemptions, each with its reason
+EXEMPT = {
+    ("HistogramBinning(strategy='uniform')", "check_class_permutation"): "bins close on the right",
+}
+STEP = IsotonicCalibration(prediction="step")
+STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
+
+
+def _cases():
+    for instance in [*DEFAULTS, *VARIANTS, STEP]:
+        for name, check in recalibrator_checks(instance):
+            reason = EXEMPT.get((repr(instance), name.partition("[")[0]))
+            if reason or (instance is STEP and name.startswith(STEP_EXEMPT)):
+                continue
+            yield pytest.param(check, id=f"{instance!r}-{name}")
+
+
+@pytest.mark.parametrize("check", list(_cases()))
+def test_recalibrator_contract(check):
+    check()
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=f"{metric.spec.name}-{name}")
+        for metric in all_metrics().values()
+        for name, check in metric_checks(metric)
+    ],
+)
+def test_metric_contract(check):
+    check()
+
+
+@pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
+def test_constructors(instance):
+    assert repr(clone(instance)) == repr(instance)
+    assert get_recalibrator(type(instance).__module__.rpartition("._")[2]).__class__ is type(
+        instance
+    )
+    assert instance.capabilities.multiclass in ("native", "one-vs-rest")
+    assert "<" in instance._repr_html_()
+    assert type(instance).__doc__ and "Examples" in type(instance).__doc__
+    for attribute in vars(instance):
+        assert not attribute.endswith("_")
+
+
+def test_registry_names():
+    assert "temperature" in recalibrator_names()
+    assert len(scorer_names()) == len(all_metrics())
+    for name in scorer_names():
+        assert repr(get_scorer(name)) == f"get_scorer({name!r})"
+    with pytest.raises(ValueError, match=r"expected one of .*temperature.*, got 'temprature'"):
+        get_recalibrator("temprature")
+    with pytest.raises(ValueError, match=r"expected one of .*, got 'ece'.*sklearn.metrics"):
+        get_scorer("ece")
+    with pytest.raises(ValueError, match=r"expected options among .*n_bins.*, got 'bins'"):
+        get_scorer("neg_expected_calibration_error", bins=3)
+
+
+def test_the_checks_can_fail():
+    class Broken(PlattScaling):
+        def _predict_proba(self, proba):
+            return 2 * super()._predict_proba(proba)
+
+    class Forgetful(PlattScaling):
+        def _fit(self, proba, codes, weight):
+            super()._fit(proba, codes, 0 * weight + 1)
+
+    class Hoarder(PlattScaling):
+        def _fit(self, proba, codes, weight):
+            super()._fit(proba, codes, weight)
+            self.data_ = proba
+
+    for broken, word in ((Broken, "simplex"), (Forgetful, "weights"), (Hoarder, "pickle")):
+        globals()[broken.__name__] = broken
+        broken.__qualname__ = broken.__name__
+        with pytest.raises(AssertionError, match=word):
+            check_recalibrator(broken())
+
+
+def test_the_metric_checks_can_fail():
+    from sklearn_calib.metrics import brier_loss, metric
+
+    @metric(range=(0, 1))
+    def unweighted(y_true, y_proba, *, sample_weight=None, labels=None):
+        return brier_loss(y_true, y_proba, labels=labels)
+
+    with pytest.raises(AssertionError, match="check_"):
+        check_metric(unweighted)
+
+
+@parametrize_with_checks(
+    [CalibratedModel(LogisticRegression(), name) for name in recalibrator_names()]
+    + [
+        CalibratedModel(LogisticRegression(), ensemble=False),
+        CalibratedModel(LogisticRegression(), response_method="predict_proba"),
+        CalibratedModel(
+            LogisticRegression(), make_pipeline(TemperatureScaling(), HistogramBinning())
+        ),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        warnings.simplefilter("ignore", UserWarning)  # StratifiedKFold on tiny classes
+        warnings.simplefilter("ignore", FutureWarning)
+        check(estimator)
