@@ -232,7 +232,8 @@ def canonical_labels(y, *, classes=None, where="canonical_labels"):
     ordered, position = _unique(wanted, where)
     if len(ordered) != len(wanted):
         refuse(where, "different classes", f"{wanted.tolist()}", "Name each class once")
-    if ordered.dtype.kind != known.dtype.kind and "O" in ordered.dtype.kind + known.dtype.kind:
+    kinds = ordered.dtype.kind, known.dtype.kind
+    if kinds[0] != kinds[1] and set(kinds) & set("OUS"):  # text and numbers do not compare
         ordered, known = ordered.astype(object), known.astype(object)
     unknown = ~np.isin(known, ordered)
     if unknown.any():

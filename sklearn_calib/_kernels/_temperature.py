@@ -22,7 +22,7 @@ class TemperatureFit(NamedTuple):
     n_passes: int
 
 
-def fit_temperature(log_proba, codes, weight, tol=1e-3, max_iter=100):
+def fit_temperature(log_proba, codes, weight, label_smoothing=0.0, tol=1e-3, max_iter=100):
     """The beta >= 0 that minimises the weighted log loss of softmax(beta * log_proba).
 
     Two sums of the first pass decide exactly which case it is:
@@ -32,14 +32,18 @@ def fit_temperature(log_proba, codes, weight, tol=1e-3, max_iter=100):
     Halley steps, Newton where Halley's denominator is not positive, bisection in log beta where a
     step leaves the bracket. Stops when the predicted change of log beta is below tol, applies
     that step (the error is then of order tol^3), and takes the loss from the Taylor polynomial.
+
+    `label_smoothing` eps replaces a label by (1 - eps) one-hot + eps / k. Only d_y changes, and the
+    optimum is finite also where every label is an arg max.
     """
     d = log_proba - log_proba.max(axis=1, keepdims=True)
     scale = max(-d.min(), np.finfo(float).tiny)
     d /= scale  # now in [-1, 0]: no power of it overflows, and beta is in units of 1 / scale
-    d_true = d[np.arange(len(d)), codes]
+    d_true, d_mean = d[np.arange(len(d)), codes], d.mean(axis=1)
+    d_true = d_true + label_smoothing * (d_mean - d_true)
     total, n_classes = weight.sum(), d.shape[1]
     lowest, highest = BETA_MIN / max(1.0, scale), BETA_MAX / min(1.0, scale)
-    at_zero = weight @ (d.mean(axis=1) - d_true)
+    at_zero = weight @ (d_mean - d_true)
     at_infinity = -(weight @ d_true)
     if at_zero >= 0:
         loss = _derivatives(d, d_true, weight, lowest * scale)[0] / total

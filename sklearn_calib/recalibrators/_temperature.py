@@ -31,7 +31,8 @@ class TemperatureScaling(Recalibrator):
     inverse_temperature_ : float
         The coefficient beta = 1 / temperature that the fit finds.
     loss_ : float
-        Mean log loss on the calibration set, in nats, before `laplace`.
+        Mean log loss on the calibration set, in nats, before `laplace` (of the smoothed labels,
+        where the warning below says that they were used).
     n_samples_ : float
         Sum of the calibration weights.
     n_iter_ : int
@@ -42,9 +43,10 @@ class TemperatureScaling(Recalibrator):
     Warns
     -----
     CalibrationWarning
-        The scores carry no information about the labels (the result is then uniform up to 1e-7),
-        or every calibration label has the largest score (the result is then 0 or 1 exactly; more
-        rows or ``laplace=True`` help).
+        The scores carry no information about the labels: the result is then uniform up to 1e-6.
+        Or every calibration label has the largest score, and the best temperature is 0: with
+        ``laplace=True`` it is used; otherwise, so that no probability becomes 0, the fit is
+        repeated with labels smoothed by 1 / (N + 1).
 
     Notes
     -----
@@ -90,11 +92,19 @@ class TemperatureScaling(Recalibrator):
         elif fit.status == "separable":
             warnings.warn(
                 "TemperatureScaling.fit: expected some calibration label without the largest "
-                "score, got a calibration set that is all correct. The temperature is at its lower "
-                "limit and the result is 0 or 1; pass more rows or set laplace=True.",
+                "score, got a calibration set that is all correct, whose best temperature is 0. "
+                + (
+                    "It is used, since laplace=True keeps the result inside (0, 1)."
+                    if self.laplace
+                    else "The fit uses labels smoothed by 1 / (N + 1); pass more rows to do "
+                    "without."
+                ),
                 CalibrationWarning,
                 stacklevel=3,
             )
+            if not self.laplace:
+                smoothing = 1.0 / (weight.sum() + 1.0)
+                fit = fit_temperature(log_proba(proba), codes, weight, smoothing)
         self.inverse_temperature_ = fit.beta
         self.temperature_ = 1.0 / fit.beta
         self.loss_ = fit.loss

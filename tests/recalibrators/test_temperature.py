@@ -53,12 +53,24 @@ def test_exact_zeros(oracle, name, dtype):
 def test_separable(oracle):
     case = oracle("temperature.json")["ts_separable"]
     scores = canonical_proba(case["logits"], kind="logits")
-    with pytest.warns(CalibrationWarning, match="all correct.*laplace=True"):
+    with pytest.warns(CalibrationWarning, match=r"all correct.*laplace=True"):
         ts = TemperatureScaling(laplace=True).fit(scores, case["y"])
     assert ts.loss_ == pytest.approx(0, abs=1e-12)
     assert ts.inverse_temperature_ == pytest.approx(np.exp(16))
     loss = -np.log(ts.predict_proba(scores)[np.arange(5), case["y"]]).mean()
     assert loss == pytest.approx(case["loss_smoothed"], rel=1e-9)
+
+
+def test_separable_without_laplace_is_safe(oracle):
+    """Smoothed labels: a finite temperature that is optimal for them."""
+    case = oracle("temperature.json")["ts_separable"]
+    z, y = log_softmax(np.array(case["logits"], float), axis=1), np.array(case["y"])
+    with pytest.warns(CalibrationWarning, match=r"labels smoothed by 1 / \(N \+ 1\)"):
+        ts = TemperatureScaling().fit(canonical_proba(z, kind="logits"), y)
+    beta, eps = ts.inverse_temperature_, 1 / 6
+    target = (1 - eps) * np.eye(3)[y] + eps / 3
+    gradient = np.mean(((softmax(beta * z, axis=1) - target) * z).sum(axis=1))
+    assert abs(gradient) < 1e-8 and 0.1 < beta < 100
 
 
 def test_separable_with_ties(oracle):

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+import sklearn
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+
+from sklearn_calib import CalibratedModel
+from sklearn_calib.metrics import (
+    calibration_error,
+    expected_calibration_error,
+    get_scorer,
+    scorer_names,
+)
+
+
+@pytest.fixture(params=[2, 3])
+def data(request):
+    X, y = make_classification(
+        300, n_informative=5, n_classes=request.param, random_state=0, flip_y=0.2
+    )
+    return X, np.array(["a", "b", "c"])[y]
+
+
+@pytest.mark.parametrize("name", scorer_names())
+def test_value(data, name):
+    X, y = data
+    model = LogisticRegression().fit(X, y)
+    scorer = get_scorer(name)
+    value = scorer(model, X, y)
+    measure = scorer._score_func
+    assert value == pytest.approx(-measure(y, model.predict_proba(X)), abs=1e-12)
+    weight = np.random.default_rng(0).random(len(y))
+    weighted = scorer(model, X, y, sample_weight=weight)
+    assert weighted == pytest.approx(
+        -measure(y, model.predict_proba(X), sample_weight=weight), abs=1e-12
+    )
+
+
+def test_model_selection(data):
+    X, y = data
+    scoring = {name: get_scorer(name) for name in scorer_names()}
+    results = cross_validate(LogisticRegression(), X, y, scoring=scoring)
+    assert all(np.isfinite(results[f"test_{name}"]).all() for name in scoring)
+    search = GridSearchCV(
+        CalibratedModel(LogisticRegression()),
+        {"recalibrator": ["temperature", "platt"], "estimator__C": [0.01, 1]},
+        scoring=get_scorer("neg_calibration_error", norm="l2", n_bins=5),
+    ).fit(X, y)
+    assert search.best_score_ <= 0
+
+
+def test_test_part_may_miss_a_class(data):
+    X, y = data
+    model = LogisticRegression().fit(X, y)
+    kept = y != "a"
+    value = get_scorer("neg_expected_calibration_error")(model, X[kept], y[kept])
+    expected = expected_calibration_error(
+        y[kept], model.predict_proba(X[kept]), labels=model.classes_
+    )
+    assert value == pytest.approx(-expected)
+
+
+def test_pos_label(data):
+    X, y = data
+    if len(set(y)) > 2:
+        return
+    model = LogisticRegression().fit(X, y)
+    scorer = get_scorer("neg_calibration_error", pos_label="a", n_bins=7)
+    assert scorer(model, X, y) == pytest.approx(
+        -calibration_error(y, model.predict_proba(X), pos_label="a", n_bins=7)
+    )
+
+
+def test_metadata_routing(data):
+    X, y = data
+    weight = np.random.default_rng(1).random(len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_fit_request(sample_weight=True)
+        scorer = get_scorer("neg_brier_loss").set_score_request(sample_weight=True)
+        plain = get_scorer("neg_brier_loss").set_score_request(sample_weight=False)
+        with_weight, without = (
+            cross_validate(model, X, y, scoring=s, params={"sample_weight": weight})["test_score"]
+            for s in (scorer, plain)
+        )
+    assert not np.allclose(with_weight, without)
