@@ -25,6 +25,8 @@ class MetricSpec:
         Minimised in expectation by the true probabilities, and by them alone.
     multiclass : tuple of str
         The ways it offers to treat more than two classes; empty where it needs none.
+    in_report : bool
+        Whether a report shows it by default; False for a function whose named forms are shown.
     """
 
     name: str
@@ -33,6 +35,7 @@ class MetricSpec:
     perfect: float
     proper: bool
     multiclass: tuple
+    in_report: bool = True
 
     @property
     def scorer_name(self):
@@ -40,7 +43,13 @@ class MetricSpec:
 
 
 def metric(
-    *, greater_is_better=False, range=(0.0, np.inf), perfect=0.0, proper=False, multiclass=()
+    *,
+    greater_is_better=False,
+    range=(0.0, np.inf),
+    perfect=0.0,
+    proper=False,
+    multiclass=(),
+    in_report=True,
 ):
     """Declare a function f(y_true, y_proba, \\*, sample_weight, labels, ...) as a measure.
 
@@ -60,7 +69,13 @@ def metric(
 
     def declare(function):
         function.spec = MetricSpec(
-            function.__name__, greater_is_better, tuple(range), perfect, proper, tuple(multiclass)
+            function.__name__,
+            greater_is_better,
+            tuple(range),
+            perfect,
+            proper,
+            tuple(multiclass),
+            in_report,
         )
         return function
 

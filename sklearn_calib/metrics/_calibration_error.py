@@ -14,7 +14,7 @@ _OPTIONS = {
 }
 
 
-@metric(range=(0.0, 1.0), multiclass=("confidence", "top_label", "classwise"))
+@metric(range=(0.0, 1.0), multiclass=("confidence", "top_label", "classwise"), in_report=False)
 def calibration_error(
     y_true,
     y_proba,

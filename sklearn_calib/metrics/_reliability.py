@@ -11,6 +11,7 @@ from ..exceptions import refuse
 from ._base import binary_problems, canonical_case
 
 _STRATEGIES = ("quantile", "uniform", "isotonic")
+_MOST_POINTS = 1000  # of an isotonic curve: more cannot be seen, and bands need points x resamples
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class ReliabilityCurve:
     Attributes
     ----------
     predicted, observed : ndarray of shape (n_points,)
-        Mean prediction and frequency of each bin; for "isotonic" the distinct scores and the fit.
+        Mean prediction and frequency of each bin; for "isotonic" the distinct scores and the fit
+        there, or 1000 of them evenly spaced in rank.
     weight : ndarray of shape (n_points,)
         Sum of the sample weights.
     consistency_low, consistency_high : ndarray of shape (n_points,) or None
@@ -128,10 +130,13 @@ def _curve(problem, strategy, n_bins, level, n_resamples, rng):
     values, row_value = distinct(score)
     if strategy == "isotonic":
         mass, total = bin_sums(row_value, len(values), weight, weight * hit)
-        predicted, observed = values, _pav(total, mass)
-        consistency = _isotonic_resamples(score, row_value, weight, values, n_resamples, rng)
-        paired = _isotonic_bootstrap(hit, row_value, weight, values, n_resamples, rng)
-        confidence = None if paired is None else np.quantile(paired, tails, axis=0)
+        last = len(values) - 1
+        points = np.unique(np.linspace(0, last, min(last + 1, _MOST_POINTS)).astype(np.intp))
+        predicted, observed = values[points], _pav(total, mass)[points]
+        consistency = _isotonic_resamples(score, row_value, weight, mass, points, n_resamples, rng)
+        paired = _isotonic_bootstrap(hit, row_value, weight, mass, points, n_resamples, rng)
+        confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
+        mass = np.add.reduceat(mass, points)
     else:
         mass = np.bincount(row_value, weights=weight)
         row_bin = bin_of_distinct(values, mass, n_bins, strategy)[row_value]
@@ -149,11 +154,7 @@ def _curve(problem, strategy, n_bins, level, n_resamples, rng):
             ]
         )
         confidence = _clopper_pearson(observed, mass**2 / squares, tails)
-    band = (
-        np.quantile(consistency, tails, axis=0)
-        if consistency is not None and len(consistency)
-        else None
-    )
+    band = np.quantile(consistency, tails, axis=0) if len(consistency) else None
     histogram = np.histogram(score, bins=20, range=(0, 1), weights=weight)[0] / weight.sum()
     return ReliabilityCurve(
         predicted,
@@ -172,24 +173,18 @@ def _pav(total, mass):
     return np.clip(isotonic_regression(total / mass, sample_weight=mass), 0.0, 1.0)
 
 
-def _isotonic_resamples(score, row_value, weight, values, n_resamples, rng):
-    if not n_resamples:
-        return None
-    mass = np.bincount(row_value, weights=weight)
+def _isotonic_resamples(score, row_value, weight, mass, points, n_resamples, rng):
     draws = (weight * (rng.random(len(score)) < score) for _ in range(n_resamples))
-    return np.array([_pav(np.bincount(row_value, d, len(values)), mass) for d in draws])
+    return np.array([_pav(np.bincount(row_value, d, len(mass)), mass)[points] for d in draws])
 
 
-def _isotonic_bootstrap(hit, row_value, weight, values, n_resamples, rng):
-    if not n_resamples:
-        return None
-    grid, n = np.arange(len(values)), len(hit)
-    fits = []
+def _isotonic_bootstrap(hit, row_value, weight, mass, points, n_resamples, rng):
+    n, fits = len(hit), []
     for _ in range(n_resamples):
-        drawn = weight * rng.multinomial(n, np.full(n, 1 / n))
-        mass, total = bin_sums(row_value, len(values), drawn, drawn * hit)
-        seen = mass > 0
-        fits.append(np.interp(grid, grid[seen], _pav(total[seen], mass[seen])))
+        drawn = weight * np.bincount(rng.integers(0, n, n), minlength=n)
+        mass_drawn, total = bin_sums(row_value, len(mass), drawn, drawn * hit)
+        seen = np.flatnonzero(mass_drawn > 0)
+        fits.append(np.interp(points, seen, _pav(total[seen], mass_drawn[seen])))
     return np.array(fits)
 
 

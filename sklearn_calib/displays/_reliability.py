@@ -1,0 +1,278 @@
+"""ReliabilityDisplay: draws reliability curves; the numbers come from `reliability_curve`."""
+
+import numpy as np
+
+from ..exceptions import refuse
+from ..metrics import reliability_curve
+
+_DIAGONAL = "0.35"
+_BAND = "0.85"
+
+
+class ReliabilityDisplay:
+    """Reliability diagram: observed frequency against predicted probability.
+
+    Make one with `from_predictions`, `from_estimator` or `from_cv_results`; draw it again with
+    `plot`.
+
+    Parameters
+    ----------
+    curves : dict of str to list of ReliabilityCurve
+        Model names and their curves, one a panel, as `reliability_curve` returns them.
+
+    Attributes
+    ----------
+    curves : dict
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes
+        One a panel.
+    histogram_axes_ : list of matplotlib Axes
+        Below the panels.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.displays import ReliabilityDisplay
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(2, 500)
+    >>> display = ReliabilityDisplay.from_predictions(y, proba, name="overconfident")
+    >>> display.axes_[0].get_ylabel()
+    'observed frequency'
+    """
+
+    def __init__(self, curves):
+        self.curves = curves
+
+    @classmethod
+    def from_predictions(cls, y_true, y_proba, *, name=None, ax=None, bands="auto", **options):
+        """Draw predictions against labels.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
+            Probabilities, or several models' as a dict of name to probabilities.
+        name : str, default=None
+            For the legend, where there is one model.
+        ax : matplotlib Axes or sequence of Axes, default=None
+            Where to draw, one a panel; a new figure by default.
+        bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
+            Consistency band: where the points would lie if the predictions were calibrated.
+            Confidence band: for the true frequencies. "auto" draws both for one model and none for
+            several.
+        **options
+            Passed to `reliability_curve`: strategy, n_bins, multiclass, level, n_resamples,
+            sample_weight, labels, pos_label, random_state.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+        """
+        models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
+        curves = {key: reliability_curve(y_true, p, **options) for key, p in models.items()}
+        return cls(curves).plot(ax=ax, bands=bands)
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, name=None, ax=None, bands="auto", **options):
+        """Draw the predictions of a fitted classifier, or of several.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of str to classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        name, ax, bands, **options
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+        """
+        if not isinstance(estimator, dict):
+            estimator = {name or type(estimator).__name__: estimator}
+        first = next(iter(estimator.values()))
+        options.setdefault("labels", first.classes_)
+        proba = {key: model.predict_proba(X) for key, model in estimator.items()}
+        return cls.from_predictions(y, proba, ax=ax, bands=bands, **options)
+
+    @classmethod
+    def from_cv_results(cls, cv_results, X, y, *, name=None, ax=None, bands="auto", **options):
+        """Draw pooled out-of-fold predictions.
+
+        Parameters
+        ----------
+        cv_results : dict
+            From ``sklearn.model_selection.cross_validate`` with ``return_estimator=True`` and
+            ``return_indices=True``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            The data that were cross-validated.
+        name, ax, bands, **options
+            As in `from_predictions`; a ``sample_weight`` has one entry a row of `X`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+
+        Raises
+        ------
+        ValueError
+            The results hold no estimators or no indices, or a fold's model missed a class.
+        """
+        missing = {"estimator", "indices"} - set(cv_results)
+        if missing:
+            refuse(
+                "ReliabilityDisplay.from_cv_results",
+                "cv_results with 'estimator' and 'indices'",
+                f"no {' and no '.join(repr(m) for m in sorted(missing))}",
+                "Call cross_validate(..., return_estimator=True, return_indices=True)",
+            )
+        rows = np.concatenate(cv_results["indices"]["test"])
+        models = cv_results["estimator"]
+        classes = models[0].classes_
+        for model in models:
+            if not np.array_equal(model.classes_, classes):
+                refuse(
+                    "ReliabilityDisplay.from_cv_results",
+                    "the same classes in every fold",
+                    f"{model.classes_.tolist()} and {classes.tolist()}",
+                    "Use stratified folds",
+                )
+        parts = [
+            model.predict_proba(_take_rows(X, test))
+            for model, test in zip(models, cv_results["indices"]["test"], strict=True)
+        ]
+        if options.get("sample_weight") is not None:
+            options["sample_weight"] = np.asarray(options["sample_weight"])[rows]
+        options.setdefault("labels", classes)
+        return cls.from_predictions(
+            np.asarray(y)[rows],
+            {name or type(models[0]).__name__: np.vstack(parts)},
+            ax=ax,
+            bands=bands,
+            **options,
+        )
+
+    def plot(self, *, ax=None, bands="auto"):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of Axes, default=None
+            One a panel; a new figure by default.
+        bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
+            As in `from_predictions`.
+
+        Returns
+        -------
+        self : ReliabilityDisplay
+        """
+        kinds = ("auto", "both", "consistency", "confidence", "none")
+        where = "ReliabilityDisplay.plot"
+        if bands not in kinds:
+            refuse(where, f"bands among {', '.join(kinds)}", repr(bands), "Check the spelling")
+        if bands == "auto":
+            bands = "both" if len(self.curves) == 1 else "none"
+        titles = [curve.title for curve in next(iter(self.curves.values()))]
+        self.axes_ = self._axes(ax, len(titles), where)
+        self.figure_ = self.axes_[0].figure
+        self.histogram_axes_ = []
+        for panel, (axes, title) in enumerate(zip(self.axes_, titles, strict=True)):
+            named = {name: _panel(curves, title, panel) for name, curves in self.curves.items()}
+            self._draw_panel(axes, named, title, bands, legend=panel == 0)
+        return self
+
+    def _axes(self, ax, n_panels, where):
+        if ax is not None:
+            axes = np.ravel(np.asarray(ax, dtype=object))
+            if len(axes) != n_panels:
+                refuse(
+                    where,
+                    f"{n_panels} axes, one a panel",
+                    f"{len(axes)}",
+                    "Leave ax out for a new figure",
+                )
+            return axes
+        from matplotlib.pyplot import figure
+
+        columns = min(n_panels, 4)
+        rows = -(-n_panels // columns)
+        drawing = figure(figsize=(4.2 * columns, 5.0 * rows), layout="tight")
+        grid = drawing.subplots(rows, columns, squeeze=False).ravel()
+        for unused in grid[n_panels:]:
+            unused.remove()
+        return grid[:n_panels]
+
+    def _draw_panel(self, axes, named, title, bands, legend):
+        from mpl_toolkits.axes_grid1 import make_axes_locatable
+
+        axes.plot([0, 1], [0, 1], color=_DIAGONAL, lw=1, ls="--", zorder=1.5)
+        divider = make_axes_locatable(axes)
+        histogram = divider.append_axes("bottom", size="22%", pad=0.12, sharex=axes)
+        edges = np.linspace(0, 1, 21)
+        for number, (name, curve) in enumerate(named.items()):
+            if curve is None:
+                continue
+            color = f"C{number}"
+            if bands in ("both", "consistency") and curve.consistency_low is not None:
+                axes.fill_between(
+                    curve.predicted,
+                    curve.consistency_low,
+                    curve.consistency_high,
+                    color=_BAND,
+                    lw=0,
+                    zorder=1,
+                    label=f"if calibrated ({curve.level:.0%})",
+                )
+            if bands in ("both", "confidence") and curve.confidence_low is not None:
+                _draw_confidence(axes, curve, color)
+            if curve.strategy == "isotonic":
+                axes.step(curve.predicted, curve.observed, where="mid", color=color, label=name)
+            else:
+                axes.plot(curve.predicted, curve.observed, "o-", color=color, ms=4, label=name)
+            histogram.stairs(curve.histogram, edges, color=color, fill=len(named) == 1, alpha=0.8)
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title=title)
+        axes.set(ylabel="observed frequency", aspect="equal")
+        axes.tick_params(labelbottom=False)
+        histogram.set(xlabel="predicted probability", ylabel="share", ylim=(0, None))
+        for spine in ("top", "right"):
+            axes.spines[spine].set_visible(False)
+            histogram.spines[spine].set_visible(False)
+        if legend:
+            axes.legend(loc="upper left", frameon=False, fontsize="small")
+        self.histogram_axes_.append(histogram)
+
+
+def _panel(curves, title, panel):
+    """The curve of a panel; a model may lack one ("predicted x" where it never predicts x)."""
+    if panel < len(curves) and curves[panel].title == title:
+        return curves[panel]
+    return next((curve for curve in curves if curve.title == title), None)
+
+
+def _draw_confidence(axes, curve, color):
+    if curve.strategy == "isotonic":
+        axes.fill_between(
+            curve.predicted,
+            curve.confidence_low,
+            curve.confidence_high,
+            step="mid",
+            color=color,
+            alpha=0.25,
+            lw=0,
+        )
+        return
+    low = curve.observed - curve.confidence_low
+    high = curve.confidence_high - curve.observed
+    errors = np.maximum([low, high], 0)
+    axes.errorbar(
+        curve.predicted, curve.observed, errors, fmt="none", ecolor=color, elinewidth=1, alpha=0.7
+    )
+
+
+def _take_rows(X, rows):
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]

@@ -1,0 +1,101 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_calib.displays import ReliabilityDisplay
+from sklearn_calib.metrics import reliability_curve
+from sklearn_calib.testing import make_scores
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    before = dict(plt.rcParams)
+    yield
+    plt.close("all")
+    assert dict(plt.rcParams) == before, "rcParams changed"
+
+
+def lines(axes):
+    return [line for line in axes.get_lines() if not line.get_label().startswith("_")]
+
+
+@pytest.mark.parametrize("strategy", ["quantile", "uniform", "isotonic"])
+def test_draws_the_curve(strategy):
+    proba, y = make_scores(2, 300)
+    display = ReliabilityDisplay.from_predictions(y, proba, name="net", strategy=strategy)
+    (curve,) = reliability_curve(y, proba, strategy=strategy)
+    (line,) = lines(display.axes_[0])
+    np.testing.assert_array_equal(line.get_ydata(), curve.observed)
+    assert line.get_label() == "net"
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("bands", ["auto", "both", "consistency", "confidence", "none"])
+def test_bands(bands):
+    proba, y = make_scores(2, 300)
+    display = ReliabilityDisplay.from_predictions(y, proba, bands=bands, n_bins=5)
+    labels = [c.get_label() for c in display.axes_[0].collections]
+    assert ("if calibrated (90%)" in labels) == (bands in ("auto", "both", "consistency"))
+
+
+def test_several_models_and_panels():
+    proba, y = make_scores(3, 400)
+    models = {"one": proba, "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)}
+    display = ReliabilityDisplay.from_predictions(y, models, multiclass="classwise")
+    assert len(display.axes_) == 3 and len(display.histogram_axes_) == 3
+    assert [line.get_label() for line in lines(display.axes_[0])] == ["one", "two"]
+    display.figure_.canvas.draw()
+    five, y5 = make_scores(5, 400)
+    assert len(ReliabilityDisplay.from_predictions(y5, five, multiclass="classwise").axes_) == 5
+
+
+def test_a_model_may_lack_a_panel():
+    proba, y = make_scores(3, 300)
+    never = np.tile([0.2, 0.5, 0.3], (300, 1))
+    display = ReliabilityDisplay.from_predictions(
+        y, {"all": proba, "one": never}, multiclass="top_label"
+    )
+    assert len(lines(display.axes_[0])) == 1 and len(lines(display.axes_[1])) == 2
+
+
+def test_from_estimator_and_own_axes():
+    X, y = make_classification(300, random_state=0)
+    models = {"nb": GaussianNB().fit(X, y), "lr": LogisticRegression().fit(X, y)}
+    _, ax = plt.subplots()
+    display = ReliabilityDisplay.from_estimator(models, X, y, ax=ax)
+    assert display.axes_[0] is ax and len(lines(ax)) == 2
+    one = ReliabilityDisplay.from_estimator(models["nb"], X, y)
+    assert lines(one.axes_[0])[0].get_label() == "GaussianNB"
+    with pytest.raises(ValueError, match="expected 1 axes, one a panel, got 2"):
+        display.plot(ax=plt.subplots(1, 2)[1])
+    with pytest.raises(ValueError, match="expected bands among auto"):
+        display.plot(bands="all")
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_from_cv_results(table):
+    X, y = make_classification(300, random_state=0)
+    if table:
+        X = pytest.importorskip("pandas").DataFrame(X, index=np.arange(300)[::-1])
+    weight = np.random.default_rng(0).random(300)
+    results = cross_validate(LogisticRegression(), X, y, return_estimator=True, return_indices=True)
+    display = ReliabilityDisplay.from_cv_results(results, X, y, sample_weight=weight)
+    (curve,) = display.curves["LogisticRegression"]
+    assert curve.weight.sum() == pytest.approx(weight.sum())
+    with pytest.raises(ValueError, match="return_estimator=True, return_indices=True"):
+        ReliabilityDisplay.from_cv_results({"estimator": []}, X, y)
+
+
+def test_from_cv_results_wants_equal_classes():
+    X, y = make_classification(90, n_informative=4, n_classes=3, random_state=0)
+    order = np.argsort(y)
+    X, y = X[order], y[order]
+    results = cross_validate(
+        GaussianNB(), X, y, cv=KFold(3), return_estimator=True, return_indices=True
+    )
+    with pytest.raises(ValueError, match=r"expected the same classes in every fold.*stratified"):
+        ReliabilityDisplay.from_cv_results(results, X, y)

@@ -1,0 +1,95 @@
+import re
+
+import numpy as np
+import pytest
+
+from sklearn_calib.metrics import all_metrics
+from sklearn_calib.report import calibration_report
+from sklearn_calib.testing import make_scores
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_values_are_the_measures(k):
+    proba, y = make_scores(k, 400)
+    weight = np.random.default_rng(0).random(400)
+    labels = np.array(["a", "b", "c", "d"])[y]
+    report = calibration_report(labels, proba, sample_weight=weight, n_resamples=30)
+    assert {r.measure for r in report.rows} == {
+        name for name, f in all_metrics().items() if f.spec.in_report
+    }
+    for row in report.rows:
+        measure = all_metrics()[row.measure]
+        assert row.value == pytest.approx(measure(labels, proba, sample_weight=weight))
+        assert row.low <= row.high
+    assert report.accuracy["model"] == pytest.approx(
+        np.average(proba.argmax(axis=1) == y, weights=weight)
+    )
+
+
+def test_overconfidence_is_seen_and_calibration_is_not():
+    proba, y = make_scores(2, 2000)
+    report = calibration_report(y, proba, measures=["expected_calibration_error"], n_resamples=50)
+    assert report.rows[0].value > report.rows[0].if_calibrated
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    calm = calibration_report(
+        (rng.random(2000) < p).astype(int),
+        p,
+        measures=["expected_calibration_error"],
+        level=0.99,
+        n_resamples=100,
+    )
+    assert calm.rows[0].value <= calm.rows[0].if_calibrated
+
+
+def test_interval_of_a_mean_is_the_textbook_one():
+    proba, y = make_scores(2, 1000)
+    (row,) = calibration_report(y, proba, measures=["brier_loss"], n_resamples=400).rows
+    losses = (proba[:, 1] - y) ** 2
+    expected = 2 * 1.645 * losses.std() / np.sqrt(1000)
+    assert row.high - row.low == pytest.approx(expected, rel=0.15)
+
+
+def test_several_models_progress_and_forms(tmp_path):
+    proba, y = make_scores(3, 300)
+    seen = []
+    report = calibration_report(
+        y,
+        {"raw": proba, "flat <b>": np.full((300, 3), 1 / 3)},
+        n_resamples=20,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen[-1][0] == 80
+    frame = report.to_frame()
+    assert list(frame.columns) == ["model", "measure", "value", "low", "high", "if_calibrated"]
+    assert len(frame) == len(report.rows)
+    assert "raw" in str(report) and "brier_loss" in str(report)
+    assert "flat &lt;b&gt;" in report._repr_html_() and "<b>" not in report._repr_html_()
+    path = report.to_html(tmp_path / "r.html", title="A & B")
+    text = (tmp_path / "r.html").read_text()
+    assert path == str(tmp_path / "r.html")
+    assert text.count("data:image/png;base64,") == 3
+    assert "A &amp; B" in text and "<script" not in text
+    assert not re.search(r'(src|href)="(?!data:)', text), "the file needs the network"
+
+
+def test_auto_resamples_shrink_with_the_data():
+    proba, y = make_scores(2, 200_000)
+    seen = []
+    calibration_report(
+        y, proba, measures=["brier_loss"], progress=lambda done, total: seen.append(total)
+    )
+    assert len(seen) == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measures": ["ece"]}, "expected measures among brier_loss.*, got 'ece'"),
+        ({"level": 2}, r"expected level in \(0, 1\), got 2"),
+    ],
+)
+def test_refused(options, message):
+    proba, y = make_scores(2)
+    with pytest.raises(ValueError, match=message):
+        calibration_report(y, proba, **options)
