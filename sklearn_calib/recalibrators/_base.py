@@ -204,11 +204,20 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if proba.shape[1] == 2 or self.capabilities.multiclass == "native":
             self._fit(proba, codes, weight)
             return
-        self.one_vs_rest_ = []
-        for column in range(proba.shape[1]):
+        self.one_vs_rest_, said = [], {}
+        for column, label in enumerate(self.classes_):
             part = clone(self)
-            part._fit(one_against_rest(proba, column), (codes == column).astype(np.intp), weight)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                part._fit(
+                    one_against_rest(proba, column), (codes == column).astype(np.intp), weight
+                )
+            for warning in caught:
+                said.setdefault((warning.category, str(warning.message)), []).append(str(label))
             self.one_vs_rest_.append(part)
+        for (category, message), labels in said.items():  # once, not once a class
+            where = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
+            warnings.warn(f"{message} (One-vs-rest, classes {where}.)", category, stacklevel=3)
 
     def _predict_lifted(self, proba):
         parts = getattr(self, "one_vs_rest_", None)

@@ -127,6 +127,15 @@ def test_beta_separable():
     assert np.isfinite([beta.a_, beta.b_, beta.c_]).all()
 
 
+def test_one_vs_rest_warns_once():
+    proba = np.eye(3)[np.arange(30) % 3] * 0.7 + 0.1
+    proba += np.random.default_rng(0).random((30, 1)) * (1 / 3 - proba) * 0.1
+    with pytest.warns(CalibrationWarning) as caught:
+        BetaCalibration().fit(proba, np.array(["x", "y", "z"])[np.arange(30) % 3])
+    assert len(caught) == 1
+    assert "(One-vs-rest, classes x, y, z.)" in str(caught[0].message)
+
+
 def test_one_vs_rest_divides_by_the_sum(scores):
     rng = np.random.default_rng(5)
     proba = rng.dirichlet(np.ones(3), 300)

@@ -1,0 +1,43 @@
+"""``python benchmarks/run.py NAME``: the peers, or the folder of that name."""
+
+import importlib
+import runpy
+import sys
+from pathlib import Path
+
+import runner
+
+HERE = Path(__file__).parent
+
+
+def peers():
+    """Every file peers/bench_*.py whose peer is installed."""
+    sys.path.insert(0, str(HERE / "peers"))
+    rows = []
+    for path in sorted((HERE / "peers").glob("bench_*.py")):
+        peer = path.stem.removeprefix("bench_")
+        try:
+            cases = importlib.import_module(path.stem).cases()
+        except ImportError as error:
+            print(f"skipped {peer}: {error}")
+            continue
+        for case in cases:
+            row = runner.measure(peer, case)
+            print({k: v for k, v in row.items() if v})
+            rows.append(row)
+    runner.write(HERE / "peers" / "results.csv", rows)
+
+
+def main():
+    folders = {path.parent.name for path in HERE.glob("*/main.py")}
+    name = sys.argv[1] if len(sys.argv) == 2 else ""
+    if name == "peers":
+        peers()
+    elif name in folders:
+        runpy.run_path(str(HERE / name / "main.py"), run_name="__main__")
+    else:
+        sys.exit(f"usage: run.py {' | '.join(['peers', *sorted(folders)])}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Time this package beside a peer: verified first, in turns, medians, one table."""
+
+import csv
+import importlib.metadata
+import os
+import platform
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    os.environ.setdefault(f"{name}_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
+
+
+@dataclass
+class Case:
+    """One comparison: `ours` and `theirs` are callables without arguments."""
+
+    name: str
+    ours: object
+    theirs: object = None
+    difference: object = None  # f(our answer, their answer) -> float
+    tolerance: float = 1e-9
+    bar: str = ""  # what was promised, for the table
+    note: str = ""
+    extra: dict = field(default_factory=dict)
+
+
+def data_folder():
+    """The folder of the real data, or None."""
+    folder = Path(os.environ.get("SKLEARN_CALIB_DATA", "../shared/data"))
+    return folder if folder.is_dir() else None
+
+
+def largest_difference(ours, theirs):
+    """Largest absolute difference of two arrays."""
+    return float(np.abs(np.asarray(ours) - np.asarray(theirs)).max())
+
+
+def measure(peer, case):
+    """One row of the table."""
+    answer = case.ours()  # also compiles
+    row = {"peer": peer, "case": case.name, "difference": "", "theirs_s": "", "ratio": ""}
+    if case.theirs is not None:
+        start = time.perf_counter()
+        other = case.theirs()
+        slow = time.perf_counter() - start > 10
+        difference = (case.difference or largest_difference)(answer, other)
+        if not difference <= case.tolerance:
+            raise AssertionError(f"{peer}, {case.name}: answers differ by {difference:.3g}")
+        row["difference"] = f"{difference:.1e}"
+    else:
+        slow = False
+    ours, theirs = [], []
+    for _ in range(3 if slow else 5):
+        ours.append(_time(case.ours))
+        if case.theirs is not None:
+            theirs.append(_time(case.theirs))
+    row["ours_s"] = f"{np.median(ours):.4g}"
+    if theirs:
+        row["theirs_s"] = f"{np.median(theirs):.4g}"
+        row["ratio"] = f"{np.median(theirs) / np.median(ours):.3g}"
+    row["bar"], row["note"] = case.bar, case.note
+    return row
+
+
+def _time(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def write(path, rows, columns=None):
+    """A tracked table, with the machine in its last column."""
+    columns = columns or [
+        "peer",
+        "case",
+        "ours_s",
+        "theirs_s",
+        "ratio",
+        "difference",
+        "bar",
+        "note",
+    ]
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, [*columns, "machine"], lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({**row, "machine": machine()})
+
+
+def machine():
+    """One line: cores, Python and the libraries that matter."""
+    versions = " ".join(
+        f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scikit-learn", "numba")
+    )
+    return (
+        f"{os.cpu_count()} cores {platform.machine()}; 1 thread; "
+        f"Python {platform.python_version()}; {versions}"
+    )

@@ -1,0 +1,130 @@
+"""Pages and tables that follow from the registries, the docstrings and the fragments."""
+
+import inspect
+from pathlib import Path
+
+import sklearn_calib
+from sklearn_calib import (
+    canonical,
+    displays,
+    exceptions,
+    meta,
+    metrics,
+    recalibrators,
+    report,
+    testing,
+)
+
+# page title, module, names; the names come from the modules
+API = [
+    ("The door", sklearn_calib, ["canonical_proba", "canonical_labels", "log_proba"]),
+    ("Calibrated models", meta, meta.__all__),
+    ("Recalibrators", recalibrators, recalibrators.__all__),
+    ("Measures and scorers", metrics, metrics.__all__),
+    ("Displays", displays, displays.__all__),
+    ("Reports", report, ["calibration_report", "CalibrationReport", "ReportRow"]),
+    (
+        "Testing your own methods",
+        testing,
+        [
+            "check_recalibrator",
+            "check_metric",
+            "recalibrator_checks",
+            "metric_checks",
+            "make_scores",
+        ],
+    ),
+    ("Warnings", exceptions, ["CalibrationWarning"]),
+    ("Arrays of probabilities", canonical, ["SimplexArray"]),
+]
+
+
+def write(folder):
+    """Write everything below doc/api and the tables of the user guide."""
+    folder = Path(folder)
+    _put(folder / "api" / "index.rst", _api())
+    _put(folder / "user_guide" / "generated" / "recalibrators.inc", _recalibrator_table())
+    _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
+    _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
+    for table in sorted((folder.parent / "benchmarks").rglob("results.csv")):
+        target = folder / "user_guide" / "generated" / f"{table.parent.name}.csv"
+        _put(target, table.read_text())
+
+
+def _put(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def first_line(thing):
+    return inspect.getdoc(thing).splitlines()[0]
+
+
+def _api():
+    lines = ["API reference", "=============", ""]
+    for title, module, names in API:
+        lines += [title, "-" * len(title), "", f".. currentmodule:: {module.__name__}", ""]
+        lines += [".. autosummary::", "   :toctree: generated", ""]
+        lines += [f"   {name}" for name in sorted(names, key=str.lower)] + [""]
+    return "\n".join(lines)
+
+
+def _table(header, rows):
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in [header, *rows]:
+        lines += [f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)]
+    return "\n".join(lines) + "\n"
+
+
+def _recalibrator_table():
+    yes = {True: "yes", False: ""}
+    rows = [
+        (
+            f'``"{name}"``',
+            f":class:`~sklearn_calib.recalibrators.{cls.__name__}`",
+            first_line(cls),
+            cls.capabilities.multiclass,
+            yes[cls.capabilities.monotone],
+            cls.capabilities.cost,
+        )
+        for name, cls in recalibrators.all_recalibrators().items()
+    ]
+    header = ("name", "class", "what it does", "more than two classes", "monotone", "cost of a fit")
+    return _table(header, rows)
+
+
+def _measure_table():
+    rows = [
+        (
+            f":func:`~sklearn_calib.metrics.{name}`",
+            first_line(function),
+            f'``"{function.spec.scorer_name}"``',
+            f"[{function.spec.range[0]:g}, {function.spec.range[1]:g}]",
+            "yes" if function.spec.proper else "",
+            ", ".join(function.spec.multiclass),
+        )
+        for name, function in metrics.all_metrics().items()
+    ]
+    header = ("measure", "what it is", "scorer", "range", "proper", "multiclass options")
+    return _table(header, rows)
+
+
+def _whats_new(folder):
+    """Fragments ``<version>/<kind>.<slug>.rst``, newest version first."""
+    lines = ["What's new", "==========", ""]
+    versions = sorted(
+        (path for path in folder.iterdir() if path.is_dir()),
+        key=lambda path: tuple(int(part) for part in path.name.split(".")),
+        reverse=True,
+    )
+    for version in versions:
+        lines += [f"Version {version.name}", "-" * (8 + len(version.name)), ""]
+        for kind in ("added", "changed", "fixed"):
+            fragments = sorted(version.glob(f"{kind}.*.rst"))
+            if fragments:
+                lines += [f"**{kind.capitalize()}**", ""]
+                for fragment in fragments:
+                    text = fragment.read_text().strip().replace("\n", "\n  ")
+                    lines += [f"- {text}", ""]
+    return "\n".join(lines)

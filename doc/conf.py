@@ -1,0 +1,61 @@
+"""Sphinx configuration. Everything that lists methods is derived from the registries."""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import _derived  # noqa: E402
+from sphinx_gallery.sorting import FileNameSortKey  # noqa: E402
+
+import sklearn_calib  # noqa: E402
+
+project = "sklearn-calib"
+author = "the sklearn-calib developers"
+copyright = "the sklearn-calib developers"
+version = release = sklearn_calib.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "whats_new/*/*"]
+default_role = "any"
+autosummary_generate = True
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+nitpicky = False
+suppress_warnings = ["config.cache", "ref.any"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sklearn-calib"
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "whats_new": []}
+html_show_sourcelink = False
+html_copy_source = False
+templates_path = ["templates"]
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": FileNameSortKey,
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "reset_modules": ("matplotlib",),
+    "remove_config_comments": True,
+}
+
+_derived.write(HERE)
