@@ -1,5 +1,6 @@
 """Pages and tables that follow from the registries, the docstrings and the fragments."""
 
+import csv
 import inspect
 from pathlib import Path
 
@@ -46,9 +47,9 @@ def write(folder):
     _put(folder / "user_guide" / "generated" / "recalibrators.inc", _recalibrator_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
     _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
-    for table in sorted((folder.parent / "benchmarks").rglob("results.csv")):
-        target = folder / "user_guide" / "generated" / f"{table.parent.name}.csv"
-        _put(target, table.read_text())
+    for table in sorted((folder.parent / "benchmarks").rglob("*.csv")):
+        name = f"{table.parent.name}_{table.stem}.inc"
+        _put(folder / "user_guide" / "generated" / name, _result_table(table))
 
 
 def _put(path, text):
@@ -70,19 +71,31 @@ def _api():
     return "\n".join(lines)
 
 
-def _table(header, rows):
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+def _table(header, rows, widths="auto"):
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
     for row in [header, *rows]:
         lines += [f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)]
     return "\n".join(lines) + "\n"
+
+
+def _result_table(path):
+    """A tracked table; what stands in every row alike, the machine, is said once below it."""
+    with open(path, newline="") as file:
+        header, *rows = csv.reader(file)
+    machine = ""
+    if header[-1] == "machine":
+        machine = f"\nMachine: {rows[0][-1]}.\n"
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    rows = [[row[i] for i in kept] for row in rows]
+    return _table([header[i].replace("_s", " [s]") for i in kept], rows) + machine
 
 
 def _recalibrator_table():
     yes = {True: "yes", False: ""}
     rows = [
         (
-            f'``"{name}"``',
-            f":class:`~sklearn_calib.recalibrators.{cls.__name__}`",
+            f':class:`~sklearn_calib.recalibrators.{cls.__name__}` ``"{name}"``',
             first_line(cls),
             cls.capabilities.multiclass,
             yes[cls.capabilities.monotone],
@@ -90,8 +103,8 @@ def _recalibrator_table():
         )
         for name, cls in recalibrators.all_recalibrators().items()
     ]
-    header = ("name", "class", "what it does", "more than two classes", "monotone", "cost of a fit")
-    return _table(header, rows)
+    header = ("class and name", "what it does", "more than two classes", "monotone", "cost")
+    return _table(header, rows, widths="30 38 12 10 10")
 
 
 def _measure_table():

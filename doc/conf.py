@@ -43,6 +43,8 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": [], "whats_new": []}
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
 html_show_sourcelink = False
 html_copy_source = False
 templates_path = ["templates"]
@@ -59,3 +61,16 @@ sphinx_gallery_conf = {
 }
 
 _derived.write(HERE)
+
+
+def _only_ours(app, what, name, thing, skip, options):
+    """Leave scikit-learn's and numpy's methods to their own documentation."""
+    thing = getattr(thing, "fget", None) or thing
+    home = getattr(thing, "__module__", None) or ""
+    described = type(thing).__name__ in ("getset_descriptor", "member_descriptor")
+    foreign = (callable(thing) or described) and not home.startswith("sklearn_calib")
+    return True if foreign or name.endswith("_request") else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", _only_ours)

@@ -30,7 +30,7 @@ grid = np.linspace(0, 1, 501)
 methods = {
     name: cls()
     for name, cls in all_recalibrators().items()
-    if cls.__init__.__code__.co_varnames[1:2] != ("recalibrator",)
+    if "recalibrator" not in cls().get_params()
 }
 figure, axes = plt.subplots(2, 4, figsize=(12, 6.4), sharex=True, sharey=True, layout="constrained")
 for ax, (name, method) in zip(axes.flat, methods.items(), strict=False):

@@ -27,11 +27,11 @@ class HistogramBinning(Recalibrator):
 
     Attributes
     ----------
-    bin_edges_ : ndarray of shape (n_bins_ - 1,)
+    bin_edges_ : ndarray of shape (n_bins_found - 1,)
         Inner edges, increasing; each bin contains its right edge.
-    bin_values_ : ndarray of shape (n_bins_,)
+    bin_values_ : ndarray of shape (n_bins_found,)
         Share of positives; the middle of the bin where it holds no calibration row.
-    bin_weights_ : ndarray of shape (n_bins_,)
+    bin_weights_ : ndarray of shape (n_bins_found,)
         Calibration weight of each bin.
     one_vs_rest_ : list of HistogramBinning
         More than two classes only.
@@ -41,7 +41,7 @@ class HistogramBinning(Recalibrator):
     Notes
     -----
     Equal scores always share a bin, so heavy ties can leave fewer bins than asked for. Cost:
-    O(n log n) at fit, O(log n_bins) a prediction.
+    O(n log n) at fit, O(log B) a prediction for B bins.
 
     References
     ----------
