@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 _LARGEST_LOGIT = 1e150  # differences of larger ones overflow
+_FEW_INTEGERS = 65_536
 _SLACK = 1e-6  # what rounding may add to a row's sum in float32; float16 gets more
 
 
@@ -288,6 +289,14 @@ def _unique(labels, where):
             f"{labels[row]} in row {row} (labels must not hold NaN or infinity)",
             "Drop the rows without a label",
         )
+    if labels.dtype.kind in "iub":
+        lowest, highest = int(labels.min()), int(labels.max())
+        if highest - lowest < _FEW_INTEGERS:  # counting beats sorting
+            offset = labels.astype(np.intp) - lowest
+            present = np.flatnonzero(np.bincount(offset))
+            position = np.zeros(highest - lowest + 1, dtype=np.intp)
+            position[present] = np.arange(len(present))
+            return (present + lowest).astype(labels.dtype), position[offset]
     try:
         return np.unique(labels, return_inverse=True)
     except TypeError:

@@ -5,6 +5,8 @@ the name of the broken rule. `recalibrator_checks` and `metric_checks` list the 
 use with ``pytest.mark.parametrize``.
 """
 
+import contextlib
+import io
 import pickle
 import warnings
 from functools import partial
@@ -157,6 +159,9 @@ def check_simplex(recalibrator, k):
 def check_weights_are_repetition(recalibrator, k):
     proba, y = make_scores(k)
     weight = np.random.default_rng(1).integers(0, 4, len(y))
+    if not recalibrator.capabilities.sample_weight:
+        _assert_refused(lambda: _fit(recalibrator, proba, y, sample_weight=weight), "sample_weight")
+        return
     weighted = _fit(recalibrator, proba, y, sample_weight=weight, classes=range(k))
     repeated = _fit(
         recalibrator, np.repeat(proba, weight, axis=0), np.repeat(y, weight), classes=range(k)
@@ -324,8 +329,10 @@ def check_no_side_effects(recalibrator, k):
     proba, y = make_scores(k)
     random, errors = np.random.get_state()[1].copy(), np.geterr()  # noqa: NPY002
     filters = list(warnings.filters)
-    fitted = clone(recalibrator)
-    fitted.fit(proba, y).predict_proba(proba)
+    fitted, output = clone(recalibrator), io.StringIO()
+    with contextlib.redirect_stdout(output):
+        fitted.fit(proba, y).predict_proba(proba)
+    assert not output.getvalue(), "something was printed"
     after = np.random.get_state()[1]  # noqa: NPY002
     assert np.array_equal(after, random), "global random state changed"
     assert np.geterr() == errors, "np.errstate changed"

@@ -24,10 +24,19 @@ def bin_of_distinct(values, mass, n_bins, strategy):
     return np.minimum((middle * n_bins).astype(np.intp), n_bins - 1)
 
 
-def edges_between(values, bins, n_bins, strategy):
-    """Right-closed inner edges that reproduce `bins` on `values`, for one bin less than bins."""
+def bin_of_rows(scores, weight, n_bins, strategy):
+    """Bin numbers of rows; as `bin_of_distinct`, without a sort for equal widths."""
     if strategy == "uniform":
-        return np.arange(1, n_bins) / n_bins
+        return bin_of_distinct(scores, None, n_bins, strategy)
+    values, row_value = distinct(scores)
+    mass = np.bincount(row_value, weights=weight)
+    return bin_of_distinct(values, mass, n_bins, strategy)[row_value]
+
+
+def equal_mass_edges(scores, weight, n_bins):
+    """Right-closed inner edges that reproduce the bins of equal mass; empty bins have none."""
+    values, row_value = distinct(scores)
+    bins = bin_of_distinct(values, np.bincount(row_value, weights=weight), n_bins, "quantile")
     change = np.flatnonzero(np.diff(bins))
     return 0.5 * (values[change] + values[change + 1])
 

@@ -1,13 +1,14 @@
 """Small logistic regressions with soft targets and sign constraints, by projected Newton steps."""
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 
 def logistic_loss(features, target, weight, coef):
-    """Mean cross-entropy of soft targets, in nats."""
+    """Mean cross-entropy of soft targets in nats, and the probabilities: one exponential a row."""
     z = features @ coef
-    return -(weight @ (target * log_expit(z) + (1 - target) * log_expit(-z))) / weight.sum()
+    small = np.exp(-np.abs(z))
+    loss = weight @ (np.maximum(z, 0) + np.log1p(small) - target * z)
+    return loss / weight.sum(), np.where(z >= 0, 1.0, small) / (1.0 + small)
 
 
 def fit_logistic(features, target, weight, start, lower, max_iter=200, tol=1e-12):
@@ -20,9 +21,8 @@ def fit_logistic(features, target, weight, start, lower, max_iter=200, tol=1e-12
     """
     total = weight.sum()
     coef = np.maximum(np.asarray(start, dtype=float), lower)
-    loss = logistic_loss(features, target, weight, coef)
+    loss, proba = logistic_loss(features, target, weight, coef)
     for _ in range(max_iter):
-        proba = expit(features @ coef)
         gradient = features.T @ (weight * (proba - target)) / total
         free = ~((coef <= lower) & (gradient > 0))
         curvature = weight * proba * (1 - proba) / total
@@ -30,23 +30,19 @@ def fit_logistic(features, target, weight, start, lower, max_iter=200, tol=1e-12
         hessian = part.T @ (curvature[:, None] * part)
         step = np.zeros_like(coef)
         step[free] = -_solve(hessian, gradient[free])
-        decrement = -gradient @ step
-        if decrement <= tol * max(loss, 1e-3):
-            trial = np.maximum(coef + step, lower)  # the last step costs nothing: take it
-            if logistic_loss(features, target, weight, trial) <= loss:
-                coef = trial
-            break
+        last = -gradient @ step <= tol * max(loss, 1e-3)  # Newton decrement
         length = 1.0
         while length > 1e-12:
             trial = np.maximum(coef + length * step, lower)
-            trial_loss = logistic_loss(features, target, weight, trial)
+            trial_loss, trial_proba = logistic_loss(features, target, weight, trial)
             if trial_loss <= loss + 1e-4 * gradient @ (trial - coef):
                 break
             length *= 0.5
         else:
             break  # no progress is possible in floating point
-        coef, loss = trial, trial_loss
-    proba = expit(features @ coef)
+        coef, loss, proba = trial, trial_loss, trial_proba
+        if last:
+            break
     return coef, features.T @ (weight * (proba - target)) / total
 
 

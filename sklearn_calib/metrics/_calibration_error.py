@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtr
 
-from .._kernels._binning import bin_of_distinct, bin_sums, distinct
+from .._kernels._binning import bin_of_rows, bin_sums
 from ..exceptions import refuse
 from ._base import binary_problems, canonical_case, metric
 
@@ -125,9 +125,7 @@ def calibration_error(
 def _bin_gaps(problem, n_bins, strategy):
     """Mean residual, the variance of that mean (NaN for one row) and mass of the non-empty bins."""
     _, score, hit, weight, _ = problem
-    values, row_value = distinct(score)
-    bins = bin_of_distinct(values, np.bincount(row_value, weights=weight), n_bins, strategy)
-    row_bin = bins[row_value]
+    row_bin = bin_of_rows(score, weight, n_bins, strategy)
     residual = hit - score
     mass, total = bin_sums(row_bin, n_bins, weight, weight * residual)
     filled = mass > 0

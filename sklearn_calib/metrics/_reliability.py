@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import beta as beta_distribution
 from sklearn.isotonic import isotonic_regression
 
-from .._kernels._binning import bin_of_distinct, bin_sums, distinct
+from .._kernels._binning import bin_of_rows, bin_sums, distinct
 from ..exceptions import refuse
 from ._base import binary_problems, canonical_case
 
@@ -127,8 +127,8 @@ def reliability_curve(
 def _curve(problem, strategy, n_bins, level, n_resamples, rng):
     _, score, hit, weight, title = problem
     tails = [(1 - level) / 2, (1 + level) / 2]
-    values, row_value = distinct(score)
     if strategy == "isotonic":
+        values, row_value = distinct(score)
         mass, total = bin_sums(row_value, len(values), weight, weight * hit)
         last = len(values) - 1
         points = np.unique(np.linspace(0, last, min(last + 1, _MOST_POINTS)).astype(np.intp))
@@ -138,8 +138,7 @@ def _curve(problem, strategy, n_bins, level, n_resamples, rng):
         confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
         mass = np.add.reduceat(mass, points)
     else:
-        mass = np.bincount(row_value, weights=weight)
-        row_bin = bin_of_distinct(values, mass, n_bins, strategy)[row_value]
+        row_bin = bin_of_rows(score, weight, n_bins, strategy)
         mass, mean, total, squares = bin_sums(
             row_bin, n_bins, weight, weight * score, weight * hit, weight**2
         )

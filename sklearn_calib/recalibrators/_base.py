@@ -35,6 +35,8 @@ class Capabilities:
         Works on log-probabilities, so exact zeros count as 1.18e-38.
     nonparametric : bool
         The fitted state grows with the calibration set.
+    sample_weight : bool
+        Uses sample weights; where not, weights that differ are refused.
     cost : str
         Cost of a fit for n rows and k classes.
     """
@@ -43,6 +45,7 @@ class Capabilities:
     monotone: bool = False
     takes_logarithm: bool = False
     nonparametric: bool = False
+    sample_weight: bool = True
     cost: str = "O(n k)"
 
 
@@ -100,12 +103,20 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         classes, codes = canonical_labels(y, classes=classes, where=where)
         self._check_fit_shapes(proba, classes, codes, where)
         weight = canonical_weight(sample_weight, len(codes), where=where)
+        if not self.capabilities.sample_weight and not (weight == weight[0]).all():
+            refuse(
+                where,
+                "no sample_weight, which this method cannot use",
+                "weights that differ",
+                "Leave sample_weight out, or choose a method that declares it",
+            )
         self.classes_ = classes
         self._remember_input(X, proba, reset=True)
         kept = weight > 0
         if not kept.all():
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
-        if len(proba) > 1 and np.array_equal(proba.min(axis=0), proba.max(axis=0)):
+        first = np.asarray(proba)[0]
+        if len(proba) > 1 and not (proba[-1] != first).any() and not (proba != first).any():
             warnings.warn(
                 expectation(
                     where,

@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._binning import bin_of_distinct, bin_sums, distinct, edges_between
+from .._kernels._binning import bin_sums, equal_mass_edges
 from .._simplex import without_rounding_noise
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -68,14 +68,14 @@ class HistogramBinning(Recalibrator):
         self.strategy = strategy
 
     def _fit(self, proba, codes, weight):
-        values, row_value = distinct(_score(proba))
-        mass = np.bincount(row_value, weights=weight)
-        positive = np.bincount(row_value, weights=weight * codes)
-        bins = bin_of_distinct(values, mass, self.n_bins, self.strategy)
-        self.bin_edges_ = edges_between(values, bins, self.n_bins, self.strategy)
+        score = _score(proba)
+        if self.strategy == "uniform":
+            self.bin_edges_ = np.arange(1, self.n_bins) / self.n_bins
+        else:
+            self.bin_edges_ = equal_mass_edges(score, weight, self.n_bins)
         # equal mass: bins that ties left empty vanish; equal width: they stay, with their middle
-        number = np.searchsorted(self.bin_edges_, values, side="left")
-        total, hits = bin_sums(number, len(self.bin_edges_) + 1, mass, positive)
+        number = np.searchsorted(self.bin_edges_, score, side="left")
+        total, hits = bin_sums(number, len(self.bin_edges_) + 1, weight, weight * codes)
         middle = np.convolve(np.r_[0.0, self.bin_edges_, 1.0], [0.5, 0.5], mode="valid")
         self.bin_values_ = np.divide(hits, total, out=middle, where=total > 0)
         self.bin_weights_ = total
