@@ -7,12 +7,15 @@ derivatives are
 with E_j = S_j / S_0. L is convex in beta, and not in the temperature.
 """
 
+import os
 from typing import NamedTuple
 
 import numpy as np
 
 BETA_MIN, BETA_MAX = np.exp(-16.0), np.exp(16.0)  # the box of Berta et al. (2025), for unit logits
 _BLOCK = 1 << 15  # entries of a block that stay in the cache
+_SUBSAMPLE = 40_000  # entries from which a subsample gives the start: it halves the full passes
+_COMPILE = 100_000  # entries from which loading the compiler pays
 
 
 class TemperatureFit(NamedTuple):
@@ -22,8 +25,8 @@ class TemperatureFit(NamedTuple):
     n_passes: int
 
 
-def fit_temperature(log_proba, codes, weight, label_smoothing=0.0, tol=1e-3, max_iter=100):
-    """The beta >= 0 that minimises the weighted log loss of softmax(beta * log_proba).
+def fit_temperature(z, codes, weight, label_smoothing=0.0, start=1.0, tol=None):
+    """The beta >= 0 that minimises the weighted log loss of softmax(beta * z).
 
     Two sums of the first pass decide exactly which case it is:
       M = sum w (mean_c d - d_y) = L'(0) >= 0 : the scores carry no information, beta = minimum
@@ -31,45 +34,57 @@ def fit_temperature(log_proba, codes, weight, label_smoothing=0.0, tol=1e-3, max
       else one finite optimum, with beta <= W log k / D since L(beta) >= beta D and L(0) = W log k.
     Halley steps, Newton where Halley's denominator is not positive, bisection in log beta where a
     step leaves the bracket. Stops when the predicted change of log beta is below tol, applies
-    that step (the error is then of order tol^3), and takes the loss from the Taylor polynomial.
+    that step (the error is then of order tol^3), and takes the loss from the Taylor polynomial:
+    for small problems tol is 1e-3, for large ones 5e-3, a relative error of beta below 1e-7.
 
-    `label_smoothing` eps replaces a label by (1 - eps) one-hot + eps / k. Only d_y changes, and the
-    optimum is finite also where every label is an arg max.
+    `label_smoothing` eps replaces a label by (1 - eps) one-hot + eps / k: L(beta) - beta eps M. The
+    optimum is then finite also where every label is an arg max.
     """
-    d = log_proba - log_proba.max(axis=1, keepdims=True)
-    scale = max(-d.min(), np.finfo(float).tiny)
-    d /= scale  # now in [-1, 0]: no power of it overflows, and beta is in units of 1 / scale
-    d_true, d_mean = d[np.arange(len(d)), codes], d.mean(axis=1)
-    d_true = d_true + label_smoothing * (d_mean - d_true)
-    total, n_classes = weight.sum(), d.shape[1]
-    lowest, highest = BETA_MIN / max(1.0, scale), BETA_MAX / min(1.0, scale)
-    at_zero = weight @ (d_mean - d_true)
-    at_infinity = -(weight @ d_true)
-    if at_zero >= 0:
-        loss = _derivatives(d, d_true, weight, lowest * scale)[0] / total
-        return TemperatureFit(float(lowest), float(loss), "uninformative", 2)
-    if at_infinity <= 0:
-        loss = _derivatives(d, d_true, weight, highest * scale)[0] / total
-        return TemperatureFit(float(highest), float(max(loss, 0.0)), "separable", 2)
+    z = np.ascontiguousarray(z, dtype=np.float64)
+    spread = max(z.max() - z.min(), np.finfo(float).tiny)
+    unit = 1.0
+    if not 1e-50 < spread < 1e50:  # third powers would leave the range of a float
+        unit, z = spread, z / spread
+    box = BETA_MIN / max(1.0, spread) * unit, BETA_MAX / min(1.0, spread) * unit
+    beta, sums = start * unit, _choose_pass(z.size)
+    if tol is None:
+        tol = 1e-3 if z.size < _SUBSAMPLE else 5e-3
+    if z.size >= _SUBSAMPLE:
+        part = slice(None, None, 8 if z.size < 100 * _SUBSAMPLE else 4)
+        problem = np.ascontiguousarray(z[part]), codes[part], weight[part]
+        rough = _solve(sums, *problem, label_smoothing, beta, box, 1e-2)
+        beta = rough.beta if rough.status == "inside" else beta
+    fit = _solve(sums, z, codes, weight, label_smoothing, beta, box, tol)
+    return fit._replace(beta=fit.beta / unit)
 
-    low = lowest * scale
-    high = min(highest * scale, total * np.log(n_classes) / at_infinity)
-    beta = min(scale, np.sqrt(low * high)) if scale >= high else max(scale, low)
-    n_passes, converged = 0, False
-    while not converged and n_passes < max_iter:
-        n_passes += 1
-        loss, first, second, third = _derivatives(d, d_true, weight, beta)
+
+def _solve(sums, z, codes, weight, label_smoothing, beta, box, tol, max_iter=100):
+    total, (lowest, highest) = float(weight.sum()), box
+    loss, first, second, third, at_infinity, at_zero = sums(z, codes, weight, beta)
+    eps = label_smoothing
+    at_infinity -= eps * at_zero
+    if at_zero * (1 - eps) >= 0 or at_infinity <= 0:
+        status, beta = ("uninformative", lowest) if at_zero >= 0 else ("separable", highest)
+        loss = sums(z, codes, weight, beta)[0] - beta * eps * at_zero
+        return TemperatureFit(float(beta), max(float(loss / total), 0.0), status, 2)
+    low, high = lowest, min(highest, total * np.log(z.shape[1]) / at_infinity)
+    for n_passes in range(1, max_iter + 1):
+        if n_passes > 1:
+            loss, first, second, third = sums(z, codes, weight, beta)[:4]
+        loss, first = loss - beta * eps * at_zero, first - eps * at_zero
         if first > 0:
-            high = beta
+            high = min(high, beta)
         else:
-            low = beta
+            low = max(low, beta)
         new = beta + _halley_step(first, second, third)
         if not low < new < high:
             new = np.sqrt(low * high)
         step, converged = new - beta, abs(np.log(new / beta)) < tol
         beta = new
+        if converged:
+            break
     loss += step * (first + step * (second / 2 + step * third / 6))
-    return TemperatureFit(float(beta / scale), float(loss / total), "inside", n_passes)
+    return TemperatureFit(float(beta), float(loss / total), "inside", n_passes)
 
 
 def _halley_step(first, second, third):
@@ -81,24 +96,36 @@ def _halley_step(first, second, third):
     return -2 * first * second / denominator
 
 
-def _derivatives(d, d_true, weight, beta):
-    """L and its three derivatives at beta, in blocks of rows that fit the cache."""
-    rows = max(1, _BLOCK // d.shape[1])
-    sums = np.zeros(4)
-    for start in range(0, len(d), rows):
+def _choose_pass(size):
+    """The compiled pass for large problems; by size alone, so that a result is reproducible."""
+    if size < _COMPILE or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return _sums_numpy
+    from ._temperature_compiled import temperature_sums
+
+    return temperature_sums
+
+
+def _sums_numpy(z, codes, weight, beta):
+    """The sums in blocks of rows that fit the cache; also what the compiled pass is tested with."""
+    rows = max(1, _BLOCK // z.shape[1])
+    sums = np.zeros(6)
+    for start in range(0, len(z), rows):
         block = slice(start, start + rows)
-        x, y, w = d[block], d_true[block], weight[block]
-        power = np.exp(beta * x)
+        d, w = z[block] - z[block].max(axis=1, keepdims=True), weight[block]
+        true = d[np.arange(len(d)), codes[block]]
+        power = np.exp(beta * d)
         s0 = power.sum(axis=1)
         moments = []
         for _ in range(3):
-            power *= x
+            power *= d
             moments.append(power.sum(axis=1) / s0)
         e1, e2, e3 = moments
         sums += (
-            w @ (np.log(s0) - beta * y),
-            w @ (e1 - y),
+            w @ (np.log(s0) - beta * true),
+            w @ (e1 - true),
             w @ (e2 - e1 * e1),
             w @ (e3 - 3 * e1 * e2 + 2 * e1**3),
+            -(w @ true),
+            w @ (d.mean(axis=1) - true),
         )
     return sums
