@@ -24,17 +24,7 @@ API = [
     ("Measures and scorers", metrics, metrics.__all__),
     ("Displays", displays, displays.__all__),
     ("Reports", report, ["calibration_report", "CalibrationReport", "ReportRow"]),
-    (
-        "Testing your own methods",
-        testing,
-        [
-            "check_recalibrator",
-            "check_metric",
-            "recalibrator_checks",
-            "metric_checks",
-            "make_scores",
-        ],
-    ),
+    ("Testing your own methods", testing, testing.__all__),
     ("Warnings", exceptions, ["CalibrationWarning"]),
     ("Arrays of probabilities", canonical, ["SimplexArray"]),
 ]

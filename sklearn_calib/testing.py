@@ -17,6 +17,14 @@ from sklearn.base import clone
 from .canonical import canonical_proba
 from .exceptions import CalibrationWarning
 
+__all__ = [
+    "check_metric",
+    "check_recalibrator",
+    "make_scores",
+    "metric_checks",
+    "recalibrator_checks",
+]
+
 _TOLERANCE = 1e-6  # two optimiser runs on equal problems
 
 

@@ -55,7 +55,21 @@ def metric(
 
     The function gets an attribute ``spec`` (a `MetricSpec`); an import line in
     ``sklearn_calib/metrics/__init__.py`` then gives it a scorer, a documentation page and its turn
-    in the common tests. Parameters as in `MetricSpec`.
+    in the common tests.
+
+    Parameters
+    ----------
+    greater_is_better : bool, default=False
+    range : tuple of float, default=(0.0, inf)
+        Smallest and largest value.
+    perfect : float, default=0.0
+        The value for predictions that are certain and right.
+    proper : bool, default=False
+        Minimised in expectation by the true probabilities, and by them alone.
+    multiclass : tuple of str, default=()
+        The ways it offers to treat more than two classes.
+    in_report : bool, default=True
+        Whether reports show it by default.
 
     Examples
     --------

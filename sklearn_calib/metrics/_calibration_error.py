@@ -168,7 +168,8 @@ def expected_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1], perfect 0; biased upwards at finite n (see `calibration_error`).
+        In [0, 1], perfect 0; biased upwards at finite n (see `calibration_error`). Cost:
+        O(n log n), O(n) for bins of equal width.
 
     References
     ----------
@@ -208,7 +209,7 @@ def maximum_calibration_error(
     -------
     error : float
         In [0, 1], perfect 0. Never below the mean over the same bins; strongly biased upwards for
-        small bins.
+        small bins. Cost: O(n log n), O(n) for bins of equal width.
 
     References
     ----------

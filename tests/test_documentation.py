@@ -1,0 +1,61 @@
+"""What the documentation promises: docstrings are complete, and the code in the texts runs."""
+
+import inspect
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from sklearn_calib import canonical, displays, meta, metrics, recalibrators, report, testing
+
+ROOT = Path(__file__).parent.parent
+PUBLIC = [
+    getattr(module, name)
+    for module in (canonical, displays, meta, metrics, recalibrators, report, testing)
+    for name in getattr(module, "__all__", [n for n in vars(module) if n[0] != "_"])
+    if getattr(getattr(module, name), "__module__", "").startswith("sklearn_calib")
+]
+REGISTERED = [*metrics.all_metrics().values(), *recalibrators.all_recalibrators().values()]
+
+
+@pytest.mark.parametrize("thing", PUBLIC, ids=lambda t: t.__name__)
+def test_docstring(thing):
+    text = inspect.getdoc(thing)
+    assert text and text.splitlines()[0].rstrip().endswith((".", "?")), "no summary line"
+    if inspect.isfunction(thing) and "Examples" in text:
+        for name, parameter in inspect.signature(thing).parameters.items():
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                assert re.search(rf"`?{name}`?", text), f"{name} is not described"
+
+
+@pytest.mark.parametrize("thing", REGISTERED, ids=lambda t: t.__name__)
+def test_registered_things_are_documented_in_full(thing):
+    text = inspect.getdoc(thing)
+    wanted = ["Examples\n---"]
+    if thing.__name__ != "Identity":
+        wanted += ["References\n---", "ost"]  # a source, and the cost
+    for section in wanted:
+        assert section in text, f"no {section!r}"
+
+
+@pytest.mark.parametrize("path", ["README.md", "doc/extending/add_a_recalibrator.rst"])
+def test_code_in_the_texts_runs(path, monkeypatch):
+    file = ROOT / path
+    if not file.exists():
+        pytest.skip("not a checkout")
+    text = file.read_text()
+    if path.endswith(".md"):
+        blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    else:
+        blocks = [
+            re.sub(r"(?m)^   ", "", block)
+            for block in re.findall(r"code-block:: python\n\n((?:(?:   .*)?\n)+)", text)
+        ]
+    assert blocks
+    module = types.ModuleType("snippet")
+    monkeypatch.setitem(sys.modules, "snippet", module)  # so that its classes can be pickled
+    for block in blocks:
+        if "from ._" not in block:  # a line to be put into a file of the package
+            exec(block, vars(module))
