@@ -7,7 +7,7 @@ by the caller and never guessed from the values.
 import warnings
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from ._simplex import SimplexArray, log_proba, two_classes_of_margin, with_log
@@ -163,8 +163,13 @@ def _simplex_from_logits(table, where):
         )
     if table.shape[1] == 1:
         return two_classes_of_margin(table[:, 0])
-    log = special.log_softmax(table, axis=1)
-    return with_log(np.exp(log), log)
+    # softmax and its logarithm from one exponential; the transposed copy makes the maximum fast
+    log = table - np.ascontiguousarray(table.T).max(axis=0)[:, None]
+    proba = np.exp(log)
+    total = proba @ np.ones(proba.shape[1])
+    proba /= total[:, None]
+    log -= np.log(total)[:, None]
+    return with_log(proba, log)
 
 
 def _check_columns(proba, n_classes, where):
@@ -316,6 +321,17 @@ def _is_missing(value):
         or type(value).__name__ in ("NAType", "NaTType")
         or (isinstance(value, float) and not np.isfinite(value))
     )
+
+
+def check_same_length(codes, proba, where):
+    """Raise ValueError where labels and scores have different numbers of rows."""
+    if len(codes) != len(proba):
+        refuse(
+            where,
+            "as many labels as rows of scores",
+            f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
+            "Check that both come from the same selection",
+        )
 
 
 def canonical_weight(sample_weight, n_samples, *, where="canonical_weight"):

@@ -40,11 +40,13 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=1.0, tol=None):
     `label_smoothing` eps replaces a label by (1 - eps) one-hot + eps / k: L(beta) - beta eps M. The
     optimum is then finite also where every label is an arg max.
     """
-    z = np.ascontiguousarray(z, dtype=np.float64)
-    spread = max(z.max() - z.min(), np.finfo(float).tiny)
+    z = np.ascontiguousarray(z)
+    if z.dtype not in (np.float32, np.float64):  # the compiled pass reads float32 as it is
+        z = z.astype(np.float64)
+    spread = max(float(z.max()) - float(z.min()), np.finfo(float).tiny)
     unit = 1.0
     if not 1e-50 < spread < 1e50:  # third powers would leave the range of a float
-        unit, z = spread, z / spread
+        unit, z = spread, z / np.float64(spread)
     box = BETA_MIN / max(1.0, spread) * unit, BETA_MAX / min(1.0, spread) * unit
     beta, sums = start * unit, _choose_pass(z.size)
     if tol is None:
@@ -77,10 +79,10 @@ def _solve(sums, z, codes, weight, label_smoothing, beta, box, tol, max_iter=100
         else:
             low = max(low, beta)
         new = beta + _halley_step(first, second, third)
-        if not low < new < high:
+        converged = new > 0 and abs(np.log(new / beta)) < tol
+        if not converged and not low < new < high:
             new = np.sqrt(low * high)
-        step, converged = new - beta, abs(np.log(new / beta)) < tol
-        beta = new
+        step, beta = new - beta, new
         if converged:
             break
     loss += step * (first + step * (second / 2 + step * third / 6))
@@ -111,7 +113,8 @@ def _sums_numpy(z, codes, weight, beta):
     sums = np.zeros(6)
     for start in range(0, len(z), rows):
         block = slice(start, start + rows)
-        d, w = z[block] - z[block].max(axis=1, keepdims=True), weight[block]
+        d, w = z[block].astype(np.float64), weight[block]
+        d = d - d.max(axis=1, keepdims=True)
         true = d[np.arange(len(d)), codes[block]]
         power = np.exp(beta * d)
         s0 = power.sum(axis=1)

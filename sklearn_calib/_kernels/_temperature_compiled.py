@@ -4,13 +4,17 @@ Few classes: blocks of rows are transposed into the first cache, and the vector 
 rows. Many classes: they work across the classes of a row. Two classes: one exponential a row.
 """
 
+import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import njit, uint64
+from numba import get_num_threads, njit, uint64
 
 _ROWS = 128  # of a block
 _MANY = 32  # classes from which a row by itself fills the vector units
+
+_PARALLEL, _PARTS = 2_000_000, 16  # entries from which both cores pay, and their parts
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -49,7 +53,21 @@ def temperature_sums(z, codes, weight, beta):
     z = np.ascontiguousarray(z)
     codes, weight = np.ascontiguousarray(codes), np.ascontiguousarray(weight)
     kernel = _two if z.shape[1] == 2 else _few if z.shape[1] < _MANY else _many
-    return kernel(z, codes, weight, float(beta))
+    if z.size < _PARALLEL:
+        return kernel(z, codes, weight, float(beta))
+    # the kernels release the lock: plain threads use the cores. The parts and the order of their
+    # sums do not depend on the number of threads, so neither does the result.
+    cuts = np.linspace(0, len(z), _PARTS + 1).astype(int)
+    parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
+
+    def one(part):
+        return kernel(z[part], codes[part], weight[part], float(beta))
+
+    threads = get_num_threads()
+    if threads == 1:
+        return np.sum([one(part) for part in parts], axis=0)
+    with ThreadPoolExecutor(threads) as pool:
+        return np.sum(list(pool.map(one, parts)), axis=0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -66,7 +84,7 @@ def _two(z, codes, weight, beta):
         if here < rows:
             gap[:], true[:], w[:] = 0.0, 0.0, 0.0
         for i in range(here):
-            difference = z[start + i, 1] - z[start + i, 0]
+            difference = np.float64(z[start + i, 1]) - np.float64(z[start + i, 0])
             gap[i] = -abs(difference)
             true[i] = min(difference, 0.0) if codes[start + i] == 1 else min(-difference, 0.0)
             w[i] = weight[start + i]
@@ -146,12 +164,12 @@ def _many(z, codes, weight, beta):
     n, k = z.shape
     loss = first = second = third = at_infinity = at_zero = 0.0
     for i in range(n):
-        top = z[i, 0]
+        top = np.float64(z[i, 0])
         for c in range(k):
-            top = max(top, z[i, c])
+            top = max(top, np.float64(z[i, c]))
         s0 = s1 = s2 = s3 = d_sum = 0.0
         for c in range(k):
-            d = z[i, c] - top
+            d = np.float64(z[i, c]) - top
             power = exp_negative(beta * d)
             d_sum += d
             s0 += power
@@ -161,7 +179,7 @@ def _many(z, codes, weight, beta):
             s2 += power
             power *= d
             s3 += power
-        d_true, inverse, w = z[i, codes[i]] - top, 1.0 / s0, weight[i]
+        d_true, inverse, w = np.float64(z[i, codes[i]]) - top, 1.0 / s0, weight[i]
         e1, e2, e3 = s1 * inverse, s2 * inverse, s3 * inverse
         loss += w * (math.log(s0) - beta * d_true)
         first += w * (e1 - d_true)

@@ -5,7 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..canonical import canonical_labels, canonical_proba, canonical_weight
+from ..canonical import (
+    canonical_labels,
+    canonical_proba,
+    canonical_weight,
+    check_same_length,
+)
 from ..exceptions import refuse
 
 
@@ -110,13 +115,7 @@ def canonical_case(where, y_true, y_proba, sample_weight=None, labels=None, pos_
     """Validate what every measure takes; rows of weight 0 are dropped."""
     proba = canonical_proba(y_proba, where=where)
     classes, codes = canonical_labels(y_true, classes=labels, where=where)
-    if len(codes) != len(proba):
-        refuse(
-            where,
-            "as many labels as rows of scores",
-            f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
-            "Check that both come from the same selection",
-        )
+    check_same_length(codes, proba, where)
     if len(classes) != proba.shape[1]:
         refuse(
             where,

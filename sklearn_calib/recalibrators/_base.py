@@ -16,7 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import one_against_rest
 from .._sklearn_compat import check_feature_names, routing_enabled
-from ..canonical import canonical_labels, canonical_proba, canonical_weight
+from ..canonical import (
+    canonical_labels,
+    canonical_proba,
+    canonical_weight,
+    check_same_length,
+)
 from ..exceptions import CalibrationWarning, expectation, refuse
 
 
@@ -101,7 +106,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._validate_params()
         proba = canonical_proba(X, where=where)
         classes, codes = canonical_labels(y, classes=classes, where=where)
-        self._check_fit_shapes(proba, classes, codes, where)
+        check_same_length(codes, proba, where)
+        self._check_fit_shapes(proba, classes, where)
         weight = canonical_weight(sample_weight, len(codes), where=where)
         if not self.capabilities.sample_weight and not (weight == weight[0]).all():
             refuse(
@@ -172,15 +178,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # -- the machinery ------------------------------------------------------------------------
 
-    def _check_fit_shapes(self, proba, classes, codes, where):
+    def _check_fit_shapes(self, proba, classes, where):
         n_classes, columns = len(classes), proba.shape[1]
-        if len(codes) != len(proba):
-            refuse(
-                where,
-                "as many labels as rows of scores",
-                f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
-                "Check that both come from the same selection",
-            )
         if n_classes < 2:
             refuse(
                 where,

@@ -24,6 +24,10 @@ class TemperatureScaling(Recalibrator):
         calibration rows (the sum of their weights): the log loss stays finite on rows that the
         calibration set would call impossible.
 
+    warm_start : bool, default=False
+        Start from the temperature of the previous fit: from epoch to epoch of a training this
+        saves passes. The result is the same.
+
     Attributes
     ----------
     temperature_ : float
@@ -75,13 +79,15 @@ class TemperatureScaling(Recalibrator):
     """
 
     capabilities = Capabilities(multiclass="native", monotone=True, takes_logarithm=True)
-    _parameter_constraints: dict = {"laplace": ["boolean"]}  # noqa: RUF012
+    _parameter_constraints: dict = {"laplace": ["boolean"], "warm_start": ["boolean"]}  # noqa: RUF012
 
-    def __init__(self, laplace=False):
+    def __init__(self, laplace=False, warm_start=False):
         self.laplace = laplace
+        self.warm_start = warm_start
 
     def _fit(self, proba, codes, weight):
-        fit = fit_temperature(log_proba(proba), codes, weight)
+        start = getattr(self, "inverse_temperature_", 1.0) if self.warm_start else 1.0
+        fit = fit_temperature(log_proba(proba), codes, weight, start=start)
         if fit.status == "uninformative":
             warnings.warn(
                 "TemperatureScaling.fit: expected scores that are higher for the true class, got "

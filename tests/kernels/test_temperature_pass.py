@@ -24,6 +24,30 @@ def test_sums(k, n, beta):
                                atol=1e-13)  # fmt: skip
 
 
+def test_threads_do_not_change_the_result():
+    import numba
+
+    rng = np.random.default_rng(0)
+    z, codes = rng.normal(size=(300_000, 7)), rng.integers(0, 7, 300_000)
+    before, results = numba.get_num_threads(), []
+    for threads in {1, numba.config.NUMBA_NUM_THREADS}:
+        numba.set_num_threads(threads)
+        results.append(temperature_sums(z, codes, np.ones(300_000), 0.7))
+    numba.set_num_threads(before)
+    assert all(np.array_equal(r, results[0]) for r in results)
+    np.testing.assert_allclose(results[0], _sums_numpy(z, codes, np.ones(300_000), 0.7), rtol=1e-11)
+
+
+@pytest.mark.parametrize("k", [2, 5, 40])
+def test_float32(k):
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(3000, k)).astype(np.float32)
+    y = (z + rng.gumbel(size=(3000, k))).argmax(axis=1)
+    short = fit_temperature(z, y, np.ones(3000))
+    double = fit_temperature(z.astype(np.float64), y, np.ones(3000))
+    assert short.beta == pytest.approx(double.beta, rel=1e-12)
+
+
 def test_exponential():
     x = np.r_[0.0, -np.geomspace(1e-300, 700, 2000)]
     values = np.array([exp_negative(v) for v in x])

@@ -7,6 +7,7 @@ from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._temperature import fit_temperature
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import TemperatureScaling
+from sklearn_calib.testing import make_scores
 
 
 def slope(beta, log, codes, weight):
@@ -138,6 +139,15 @@ def test_loss_is_below_that_of_a_general_solver():
 
     found = minimize_scalar(loss, bounds=(0, 5), method="bounded", options={"xatol": 1e-10})
     assert loss(fit.beta) <= found.fun + 1e-13
+
+
+def test_warm_start():
+    proba, y = make_scores(5, 300)
+    cold = TemperatureScaling().fit(proba, y)
+    warm = TemperatureScaling(warm_start=True).fit(proba, y)
+    assert warm.temperature_ == cold.temperature_
+    assert warm.fit(proba, y).n_iter_ < cold.n_iter_
+    assert warm.temperature_ == pytest.approx(cold.temperature_, rel=1e-7)
 
 
 def test_argmax_never_changes_and_coding_does_not_matter():
