@@ -10,14 +10,21 @@ from ..exceptions import expectation as _expectation
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
 from ._beta import BetaCalibration as BetaCalibration
+from ._dirichlet import DirichletCalibration as DirichletCalibration
+from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
+from ._matrix import MatrixScaling as MatrixScaling
 from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest
 from ._platt import PlattScaling as PlattScaling
+from ._quadratic import QuadraticScaling as QuadraticScaling
+from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
+from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
 from ._top_label import TopLabel as TopLabel
+from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
 
 _REGISTRY = {

@@ -1,0 +1,64 @@
+"""Matrix scaling."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from ._base import Capabilities
+from ._vector import SoftmaxRegression
+
+
+class MatrixScaling(SoftmaxRegression):
+    """A full linear map of the log-probabilities, and an intercept for each class.
+
+    k^2 + k parameters: it can move probability between classes that are confused, and overfits
+    unless there are many rows a class; the structured form, or `DirichletCalibration`, regularises.
+
+    Parameters
+    ----------
+    l2 : float, default=1e-4
+        Penalty l2 (sum (coef - I)^2 + sum intercept^2) beside the mean log loss, towards
+        temperature scaling.
+
+    Attributes
+    ----------
+    temperature_scaling_ : TemperatureScaling
+        The first step.
+    coef_ : ndarray of shape (n_classes, n_classes)
+        Of the temperature-scaled log-probabilities; a row makes one class.
+    intercept_ : ndarray of shape (n_classes,)
+        With mean 0.
+    objective_, gradient_norm_, newton_decrement_ : float
+        The penalised loss, in nats, and the certificate of its optimality.
+    n_iter_ : int
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    Newton's method with conjugate gradients; cost O(n k^2) a product.
+
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", section 4.2.
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import MatrixScaling
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(3, 500)
+    >>> MatrixScaling().fit(proba, y).coef_.shape
+    (3, 3)
+    """
+
+    capabilities = Capabilities(multiclass="native", takes_logarithm=True, cost="O(n k^2)")
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "l2": [Interval(Real, 0, None, closed="left")]
+    }
+
+    def __init__(self, l2=1e-4):
+        self.l2 = l2
+
+    def _ridges(self, n, k):
+        return np.full((k, k), float(self.l2)), float(self.l2)
