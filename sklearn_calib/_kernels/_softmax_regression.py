@@ -21,7 +21,7 @@ class SoftmaxFit(NamedTuple):
     n_iter: int
 
 
-def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-11, max_iter=200):
+def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-10, max_iter=200):
     """Minimise the objective; the shape of `ridge_a`, (k,) or (k, k), says whether A is diagonal.
 
     Newton steps with Armijo's rule. A diagonal: the 2k x 2k Hessian comes from three products and
@@ -30,7 +30,7 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-11, max_it
     """
     z, w = np.ascontiguousarray(z), weight / weight.sum()
     A, b = np.zeros_like(ridge_a), np.zeros(len(z))
-    direction = _full_direction(z, w) if A.ndim == 2 else _diagonal_direction
+    direction = _full_direction(z, w, tol) if A.ndim == 2 else _diagonal_direction
     objective, proba = _evaluate(z, codes, w, A, b, ridge_a, ridge_b)
     n_iter = 0
     while n_iter < max_iter:
@@ -98,11 +98,12 @@ def _solve(hessian, right):
     return cho_solve(factor, right / scale) / scale
 
 
-def _full_direction(z, w):
+def _full_direction(z, w, tol):
     """A function that finds truncated Newton steps of the k x (k + 1) coefficients.
 
     Preconditioner: diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge, with X = (z, 1), through one
-    eigendecomposition. Forcing term min(1/4, sqrt |g|).
+    eigendecomposition. Forcing term min(1/4, sqrt |g|); what the residual could still gain, its
+    square in the preconditioner's norm, is never driven far below `tol`.
     """
     x = np.vstack([z, np.ones(z.shape[1])])
     values, vectors = np.linalg.eigh((x * w) @ x.T)
@@ -137,10 +138,10 @@ def _full_direction(z, w):
             alpha = rho / curvature
             step += alpha * d
             r -= alpha * product
-            if np.sqrt((r**2).sum()) <= target:
-                break
             y = precondition(r)
             rho, previous = (r * y).sum(), rho
+            if np.sqrt((r**2).sum()) <= target or rho <= 0.01 * tol:
+                break
             d = y + rho / previous * d
         if not step.any():
             step = precondition(-gradient)
