@@ -21,17 +21,19 @@ class SoftmaxFit(NamedTuple):
     n_iter: int
 
 
-def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-10, max_iter=200):
+def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_iter=200):
     """Minimise the objective; the shape of `ridge_a`, (k,) or (k, k), says whether A is diagonal.
 
     Newton steps with Armijo's rule. A diagonal: the 2k x 2k Hessian comes from three products and
     is factorised. A full: truncated conjugate gradients with exact Hessian products, and a
-    Kronecker preconditioner. Stops when the Newton decrement is below `tol`.
+    Kronecker preconditioner. Stops when the Newton decrement, or the
+    bound on it from the convexity of the penalties, is below `tol`.
     """
     z, w = np.ascontiguousarray(z), weight / weight.sum()
     A, b = np.zeros_like(ridge_a), np.zeros(len(z))
-    direction = _full_direction(z, w, tol) if A.ndim == 2 else _diagonal_direction
+    direction = _full_direction(z, w) if A.ndim == 2 else _diagonal_direction
     objective, proba = _evaluate(z, codes, w, A, b, ridge_a, ridge_b)
+    convexity = 2 * min(ridge_a.min(), ridge_b)  # of the penalties: gap <= |g|^2 / (2 convexity)
     n_iter = 0
     while n_iter < max_iter:
         n_iter += 1
@@ -39,9 +41,13 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-10, max_it
         residual[codes, np.arange(len(w))] -= w
         grad_a = (residual @ z.T if A.ndim == 2 else (residual * z).sum(axis=1)) + 2 * ridge_a * A
         grad_b = residual.sum(axis=1) + 2 * ridge_b * b
+        decrement = ((grad_a**2).sum() + grad_b @ grad_b) / convexity if convexity > 0 else np.inf
+        if decrement <= tol:
+            break
         step_a, step_b = direction(z, w, proba, grad_a, grad_b, ridge_a, ridge_b)
         slope = float((grad_a * step_a).sum() + grad_b @ step_b)
-        if -slope <= tol:
+        decrement = min(decrement, -slope)
+        if decrement <= tol:
             break
         length = 1.0
         while length > 1e-10:
@@ -54,7 +60,7 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-10, max_it
             break  # no progress is possible in floating point
         (A, b), objective, proba = trial, value, trial_proba
     norm = float(max(np.abs(grad_a).max(), np.abs(grad_b).max()))
-    return SoftmaxFit(A, b, float(objective), norm, -slope, n_iter)
+    return SoftmaxFit(A, b, float(objective), norm, float(decrement), n_iter)
 
 
 def _evaluate(z, codes, w, A, b, ridge_a, ridge_b):
@@ -98,12 +104,11 @@ def _solve(hessian, right):
     return cho_solve(factor, right / scale) / scale
 
 
-def _full_direction(z, w, tol):
+def _full_direction(z, w):
     """A function that finds truncated Newton steps of the k x (k + 1) coefficients.
 
     Preconditioner: diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge, with X = (z, 1), through one
-    eigendecomposition. Forcing term min(1/4, sqrt |g|); what the residual could still gain, its
-    square in the preconditioner's norm, is never driven far below `tol`.
+    eigendecomposition. Forcing term min(1/4, sqrt |g|).
     """
     x = np.vstack([z, np.ones(z.shape[1])])
     values, vectors = np.linalg.eigh((x * w) @ x.T)
@@ -140,7 +145,7 @@ def _full_direction(z, w, tol):
             r -= alpha * product
             y = precondition(r)
             rho, previous = (r * y).sum(), rho
-            if np.sqrt((r**2).sum()) <= target or rho <= 0.01 * tol:
+            if np.sqrt((r**2).sum()) <= target:
                 break
             d = y + rho / previous * d
         if not step.any():
