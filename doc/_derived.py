@@ -7,6 +7,7 @@ from pathlib import Path
 import sklearn_calib
 from sklearn_calib import (
     canonical,
+    decomposition,
     displays,
     exceptions,
     meta,
@@ -22,6 +23,7 @@ API = [
     ("Calibrated models", meta, meta.__all__),
     ("Recalibrators", recalibrators, recalibrators.__all__),
     ("Measures and scorers", metrics, metrics.__all__),
+    ("Decomposition and refinement", decomposition, decomposition.__all__),
     ("Displays", displays, displays.__all__),
     ("Reports", report, ["calibration_report", "CalibrationReport", "ReportRow"]),
     ("Testing your own methods", testing, testing.__all__),
@@ -97,10 +99,15 @@ def _recalibrator_table():
     return _table(header, rows, widths="30 38 12 10 10")
 
 
+def _home(function):
+    """The sub-package that a measure is imported from."""
+    return ".".join(function.__module__.split(".")[:2])
+
+
 def _measure_table():
     rows = [
         (
-            f":func:`~sklearn_calib.metrics.{name}`",
+            f":func:`~{_home(function)}.{name}`",
             first_line(function),
             f'``"{function.spec.scorer_name}"``',
             f"[{function.spec.range[0]:g}, {function.spec.range[1]:g}]",

@@ -5,6 +5,7 @@ that change them (`sklearn_calib.recalibrators`) and functions that measure them
 (`sklearn_calib.metrics`). `CalibratedModel` wraps the classifier you already have.
 """
 
+from . import decomposition as decomposition  # its measures join the registry
 from ._version import __version__
 from .canonical import canonical_labels, canonical_proba, log_proba
 from .meta import CalibratedModel

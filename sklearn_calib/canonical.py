@@ -74,17 +74,43 @@ def canonical_proba(scores, *, kind="proba", n_classes=None, where="canonical_pr
         refuse(where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are")
     if isinstance(scores, SimplexArray) and scores._log is not None and kind == "proba":
         return _check_columns(scores, n_classes, where)
-    table, dtype = _numeric_table(scores, where)
+    if kind == "proba":
+        table, dtype = _numeric_table(scores, where)
+        _check_finite(table, where, "Drop or repair those rows first")
+        return _check_columns(_simplex_from_proba(table, dtype, where), n_classes, where)
+    return _check_columns(_softmax(_logit_table(scores, where)), n_classes, where)
+
+
+def canonical_logits(scores, *, where="canonical_logits"):
+    """Logits as a float64 array with one column a class, without taking the softmax.
+
+    For computations that need only differences of logits; the rules are those of
+    `canonical_proba` with ``kind="logits"``.
+    """
+    table = _logit_table(scores, where)
+    return table if table.shape[1] > 1 else np.hstack([np.zeros_like(table), table])
+
+
+def _logit_table(scores, where):
+    table, _ = _numeric_table(scores, where)
+    cure = "For log-probabilities with -inf pass their exponentials with kind='proba'"
+    _check_finite(table, where, cure)
+    largest = max(table.max(), -table.min())
+    if largest > _LARGEST_LOGIT:
+        refuse(
+            where,
+            f"logits of size at most {_LARGEST_LOGIT:g}",
+            f"{largest:g}",
+            "Divide all logits by one constant",
+        )
+    return table
+
+
+def _check_finite(table, where, cure):
     finite = np.isfinite(table)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
-        cure = "Drop or repair those rows first"
-        if kind == "logits":
-            cure = "For log-probabilities with -inf pass their exponentials with kind='proba'"
         refuse(where, "finite scores", f"{table[row, column]} in row {row}, column {column}", cure)
-    if kind == "proba":
-        return _check_columns(_simplex_from_proba(table, dtype, where), n_classes, where)
-    return _check_columns(_simplex_from_logits(table, where), n_classes, where)
 
 
 def _numeric_table(scores, where):
@@ -152,15 +178,7 @@ def _simplex_from_proba(table, dtype, where):
     return table
 
 
-def _simplex_from_logits(table, where):
-    largest = np.abs(table).max()
-    if largest > _LARGEST_LOGIT:
-        refuse(
-            where,
-            f"logits of size at most {_LARGEST_LOGIT:g}",
-            f"{largest:g}",
-            "Divide all logits by one constant",
-        )
+def _softmax(table):
     if table.shape[1] == 1:
         return two_classes_of_margin(table[:, 0])
     # softmax and its logarithm from one exponential; the transposed copy makes the maximum fast

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "report": {"metrics", "recalibrators", "decomposition", "inference", "meta", "displays"},
     "_cli": {"metrics", "recalibrators", "meta", "displays", "report"},
     "__main__": {"_cli"},
-    "__init__": {"meta"},
+    "__init__": {"meta", "decomposition"},
 }
 HEAVY = {"numba", "cvxpy", "matplotlib", "pandas", "rich", "xgboost", "lightgbm", "pyarrow"}
 

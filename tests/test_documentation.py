@@ -8,12 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from sklearn_calib import canonical, displays, meta, metrics, recalibrators, report, testing
+from sklearn_calib import (
+    canonical,
+    decomposition,
+    displays,
+    meta,
+    metrics,
+    recalibrators,
+    report,
+    testing,
+)
 
 ROOT = Path(__file__).parent.parent
+MODULES = (canonical, decomposition, displays, meta, metrics, recalibrators, report, testing)
 PUBLIC = [
     getattr(module, name)
-    for module in (canonical, displays, meta, metrics, recalibrators, report, testing)
+    for module in MODULES
     for name in getattr(module, "__all__", [n for n in vars(module) if n[0] != "_"])
     if getattr(getattr(module, name), "__module__", "").startswith("sklearn_calib")
 ]

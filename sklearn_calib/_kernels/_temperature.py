@@ -25,7 +25,7 @@ class TemperatureFit(NamedTuple):
     n_passes: int
 
 
-def fit_temperature(z, codes, weight, label_smoothing=0.0, start=1.0, tol=None):
+def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None):
     """The beta >= 0 that minimises the weighted log loss of softmax(beta * z).
 
     Two sums of the first pass decide exactly which case it is:
@@ -36,6 +36,8 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=1.0, tol=None):
     step leaves the bracket. Stops when the predicted change of log beta is below tol, applies
     that step (the error is then of order tol^3), and takes the loss from the Taylor polynomial:
     for small problems tol is 1e-3, for large ones 5e-3, a relative error of beta below 1e-7.
+
+    `start` is the inverse temperature to begin with, if one is known to be near.
 
     `label_smoothing` eps replaces a label by (1 - eps) one-hot + eps / k: L(beta) - beta eps M. The
     optimum is then finite also where every label is an arg max.
@@ -48,10 +50,10 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=1.0, tol=None):
     if not 1e-50 < spread < 1e50:  # third powers would leave the range of a float
         unit, z = spread, z / np.float64(spread)
     box = BETA_MIN / max(1.0, spread) * unit, BETA_MAX / min(1.0, spread) * unit
-    beta, sums = start * unit, _choose_pass(z.size)
+    beta, sums = unit if start is None else start * unit, _choose_pass(z.size)
     if tol is None:
         tol = 1e-3 if z.size < _SUBSAMPLE else 5e-3
-    if z.size >= _SUBSAMPLE:
+    if start is None and z.size >= _SUBSAMPLE:
         part = slice(None, None, 8 if z.size < 100 * _SUBSAMPLE else 4)
         problem = np.ascontiguousarray(z[part]), codes[part], weight[part]
         rough = _solve(sums, *problem, label_smoothing, beta, box, 1e-2)
@@ -132,3 +134,30 @@ def _sums_numpy(z, codes, weight, beta):
             w @ (d.mean(axis=1) - true),
         )
     return sums
+
+
+def cross_validated_temperature(z, codes, weight, fold, start=None):
+    """Mean held-out log loss of temperature scaling over folds, in one pass more than one fit.
+
+    The sums of every fold are taken at the optimum of all rows. The optimum without a fold is a
+    Halley step away, and the fold's loss there is its Taylor polynomial; for five folds the error
+    is 4e-7 at n = 500 and 4e-9 at n = 2000. None where some optimum is not inside.
+    """
+    fit = fit_temperature(z, codes, weight, start=start, tol=1e-4)
+    if fit.status != "inside":
+        return None
+    sums = _choose_pass(z.size)
+    parts = []
+    for number in range(fold.max() + 1):
+        rows = fold == number
+        parts.append(np.asarray(sums(z[rows], codes[rows], weight[rows], fit.beta)))
+    total, loss = np.sum(parts, axis=0), 0.0
+    for part in parts:
+        _, first, second, third, at_infinity, at_zero = total - part
+        if at_zero >= 0 or at_infinity <= 0:
+            return None
+        step = _halley_step(first, second, third)
+        if not abs(step) < 0.2 * fit.beta:
+            return None  # too far for a polynomial
+        loss += part[0] + step * (part[1] + step * (part[2] / 2 + step * part[3] / 6))
+    return float(loss / weight.sum())

@@ -16,7 +16,20 @@ from ._reliability import reliability_curve as reliability_curve
 from ._scorers import ProbabilityScorer as ProbabilityScorer
 from ._scorers import make_probability_scorer as make_probability_scorer
 
-_REGISTRY = {value.spec.name: value for value in list(globals().values()) if hasattr(value, "spec")}
+_REGISTRY = {}
+
+
+def register(things):
+    """Add the measures among `things` (what `metric` decorated) to the registry.
+
+    Returns their names, sorted. A sub-package calls it once with what its import lines brought.
+    """
+    found = {thing.spec.name: thing for thing in list(things) if hasattr(thing, "spec")}
+    _REGISTRY.update(found)
+    return sorted(found)
+
+
+_OWN = register(globals().values())
 
 
 def all_metrics():
@@ -99,5 +112,6 @@ __all__ = [
     "metric",
     "reliability_curve",
     "scorer_names",
-    *sorted(_REGISTRY),
+    "register",
+    *_OWN,
 ]

@@ -111,9 +111,11 @@ class Case(NamedTuple):
     positive: int  # position of the positive class when k == 2
 
 
-def canonical_case(where, y_true, y_proba, sample_weight=None, labels=None, pos_label=None):
+def canonical_case(
+    where, y_true, y_proba, sample_weight=None, labels=None, pos_label=None, door=canonical_proba
+):
     """Validate what every measure takes; rows of weight 0 are dropped."""
-    proba = canonical_proba(y_proba, where=where)
+    proba = door(y_proba, where=where)
     classes, codes = canonical_labels(y_true, classes=labels, where=where)
     check_same_length(codes, proba, where)
     if len(classes) != proba.shape[1]:

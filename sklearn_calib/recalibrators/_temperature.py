@@ -86,7 +86,7 @@ class TemperatureScaling(Recalibrator):
         self.warm_start = warm_start
 
     def _fit(self, proba, codes, weight):
-        start = getattr(self, "inverse_temperature_", 1.0) if self.warm_start else 1.0
+        start = getattr(self, "inverse_temperature_", None) if self.warm_start else None
         fit = fit_temperature(log_proba(proba), codes, weight, start=start)
         if fit.status == "uninformative":
             warnings.warn(

@@ -1,0 +1,25 @@
+"""Proper-loss decompositions and refinement: measures that need a recalibrated score."""
+
+from ..metrics import register as _register
+from ._adapters import as_lightgbm_metric as as_lightgbm_metric
+from ._adapters import as_xgboost_metric as as_xgboost_metric
+from ._decompose import LossDecomposition as LossDecomposition
+from ._decompose import decompose_loss as decompose_loss
+from ._decompose import proper_calibration_error as proper_calibration_error
+from ._decompose import refinement_error as refinement_error
+from ._measures import isotonic_refinement_brier as isotonic_refinement_brier
+from ._measures import isotonic_refinement_log_loss as isotonic_refinement_log_loss
+from ._measures import ts_refinement_brier as ts_refinement_brier
+from ._measures import ts_refinement_log_loss as ts_refinement_log_loss
+
+_REGISTERED = _register(globals().values())
+
+__all__ = [
+    "LossDecomposition",
+    "as_lightgbm_metric",
+    "as_xgboost_metric",
+    "decompose_loss",
+    "proper_calibration_error",
+    "refinement_error",
+    *_REGISTERED,
+]

@@ -1,0 +1,81 @@
+"""Measures as the evaluation functions of gradient boosting libraries."""
+
+import numpy as np
+
+from ..metrics import get_scorer
+
+
+def as_xgboost_metric(measure="ts_refinement_log_loss", **options):
+    """A measure as ``eval_metric=`` of ``xgboost.XGBClassifier``, for early stopping.
+
+    Parameters
+    ----------
+    measure : str, default="ts_refinement_log_loss"
+        A name from `all_metrics`; a loss or error, since XGBoost minimises.
+    **options
+        Options of the measure, such as ``label_smoothing=True``.
+
+    Returns
+    -------
+    eval_metric : callable (y_true, y_score) -> float
+
+    Examples
+    --------
+    >>> from sklearn_calib.decomposition import as_xgboost_metric
+    >>> metric = as_xgboost_metric(label_smoothing=True)
+    >>> metric.__name__
+    'ts_refinement_log_loss'
+    """
+    evaluate = _evaluation(measure, options)
+
+    def eval_metric(y_true, y_score):
+        return evaluate(y_true, y_score)
+
+    eval_metric.__name__ = measure
+    return eval_metric
+
+
+def as_lightgbm_metric(measure="ts_refinement_log_loss", **options):
+    """A measure as ``eval_metric=`` of ``lightgbm.LGBMClassifier.fit``, for early stopping.
+
+    Turn LightGBM's own metric off with ``metric="None"`` in the constructor, or early stopping
+    watches both.
+
+    Parameters
+    ----------
+    measure : str, default="ts_refinement_log_loss"
+        A name from `all_metrics`.
+    **options
+        Options of the measure, such as ``label_smoothing=True``.
+
+    Returns
+    -------
+    feval : callable (y_true, y_pred) -> (name, value, greater_is_better)
+
+    Examples
+    --------
+    >>> from sklearn_calib.decomposition import as_lightgbm_metric
+    >>> as_lightgbm_metric()([0, 1, 1, 0], [0.2, 0.6, 0.4, 0.7])[0]
+    'ts_refinement_log_loss'
+    """
+    evaluate = _evaluation(measure, options)
+
+    def feval(y_true, y_pred):
+        return measure, evaluate(y_true, y_pred), False
+
+    return feval
+
+
+def _evaluation(measure, options):
+    """f(whole-number labels, probabilities) -> float; the name and options are checked here."""
+    scorer = get_scorer(f"neg_{measure}", **options)
+
+    def evaluate(y_true, y_score):
+        score = np.asarray(y_score)
+        n_classes = 2 if score.ndim == 1 else score.shape[1]
+        labels = np.arange(n_classes)
+        return scorer._score_func(
+            np.asarray(y_true).astype(int), score, labels=labels, **scorer._kwargs
+        )
+
+    return evaluate

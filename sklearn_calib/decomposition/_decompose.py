@@ -1,0 +1,351 @@
+"""Proper losses split into what recalibration can remove and what it cannot."""
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from .._kernels._temperature import cross_validated_temperature, fit_temperature
+from .._simplex import log_proba
+from ..canonical import canonical_logits, canonical_proba
+from ..exceptions import CalibrationWarning, refuse
+from ..metrics._base import canonical_case
+from ..recalibrators import TemperatureScaling
+from ..recalibrators._base import aligned_proba, fit_recalibrator, resolve_recalibrator
+
+LOSSES = ("log", "brier")
+_ONE_PASS_ROWS = 2000  # from which the one-pass cross-validation is exact to some 1e-9
+
+
+@dataclass(frozen=True)
+class LossDecomposition:
+    """A mean loss and its parts.
+
+    risk = calibration + refinement = calibration + uncertainty - sharpness.
+
+    Attributes
+    ----------
+    risk : float
+        Mean loss of the predictions.
+    calibration : float
+        What recalibration removes: risk - refinement.
+    refinement : float
+        Mean loss after recalibration.
+    sharpness : float
+        What the scores are worth: uncertainty - refinement.
+    uncertainty : float
+        Mean loss of the class frequencies as prediction.
+    standard_errors : dict of str to float
+        Of each of the five, by the delta method.
+    loss : {"log", "brier"}
+    """
+
+    risk: float
+    calibration: float
+    refinement: float
+    sharpness: float
+    uncertainty: float
+    standard_errors: dict
+    loss: str
+
+
+def decompose_loss(
+    y_true,
+    y_proba,
+    *,
+    loss="log",
+    recalibrator="temperature",
+    cv=None,
+    sample_weight=None,
+    labels=None,
+):
+    """Split a mean loss into calibration and refinement, and into uncertainty and sharpness.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    loss : {"log", "brier"}, default="log"
+        Log loss in nats (probabilities below 1.18e-38 count as that), or the Brier loss as in
+        `brier_loss` (for two classes the mean of (p - y)^2).
+    recalibrator : str or recalibrator, default="temperature"
+        Whose best fit defines what can be removed. With "isotonic" and two classes this is the
+        CORP decomposition: calibration is MCB, sharpness DSC, uncertainty UNC.
+    cv : int, splitter or iterable, default=None
+        None fits and evaluates on the same rows, which is fine for one parameter: for temperature
+        scaling the refinement is too low by about 1 / (2 n). Pass folds for richer methods, and
+        for isotonic below some 10,000 rows; an int means stratified folds, shuffled with seed 0.
+    sample_weight : array-like of shape (n_samples,), default=None
+    labels : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns, where `y_true` misses one.
+
+    Returns
+    -------
+    decomposition : LossDecomposition
+
+    Raises
+    ------
+    ValueError
+        Unknown loss, or input that the door refuses.
+
+    Notes
+    -----
+    Signs. In sample, calibration >= 0 if the recalibrator contains the identity and minimises the
+    loss that is decomposed. It can be negative for "brier" after temperature scaling, which
+    minimises the log loss, with smoothing, and with `cv`. Sharpness >= 0 if the recalibrator
+    contains the class frequencies; temperature scaling contains only the uniform prediction, so
+    with unequal classes a useless score has negative sharpness. Nothing is clipped.
+
+    Standard errors. Each part is a mean of one number a row, to first order also where the
+    recalibrator was fitted on the rows (its optimality makes that effect vanish); for the
+    uncertainty the delta method is applied to the class frequencies. Cost: the fits.
+
+    References
+    ----------
+    Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then calibrate",
+    section 3. Broecker (2009), "Reliability, sufficiency, and the decomposition of proper scores",
+    eq. 9. Dimitriadis, Gneiting, Jordan (2021) for CORP.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decomposition import decompose_loss
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(3, 1000)
+    >>> parts = decompose_loss(y, proba)
+    >>> abs(parts.risk - parts.calibration - parts.refinement) < 1e-12
+    True
+    >>> parts.calibration > 5 * parts.standard_errors["calibration"]  # overconfident
+    True
+    """
+    where = "decompose_loss"
+    _check_loss(loss, where)
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
+    w = case.weight / case.weight.sum()
+    risk = _losses(case.proba, case.codes, loss)
+    refined = _losses(_recalibrated(case, recalibrator, cv, where), case.codes, loss)
+    frequencies = np.bincount(case.codes, weights=w, minlength=len(case.classes))
+    blind = _losses(np.tile(frequencies, (len(w), 1)), case.codes, loss)
+    rows = {
+        "risk": risk,
+        "calibration": risk - refined,
+        "refinement": refined,
+        "sharpness": blind - refined,
+        "uncertainty": blind,
+    }
+    values = {name: float(w @ x) for name, x in rows.items()}
+    errors = {name: float(np.sqrt((w**2) @ (x - values[name]) ** 2)) for name, x in rows.items()}
+    return LossDecomposition(**values, standard_errors=errors, loss=loss)
+
+
+def refinement_error(
+    y_true,
+    y_proba,
+    *,
+    kind="proba",
+    loss="log",
+    recalibrator="temperature",
+    cv=None,
+    label_smoothing=False,
+    start=None,
+    sample_weight=None,
+    labels=None,
+):
+    """The mean loss after recalibration: what a model is worth once it is calibrated.
+
+    The criterion for early stopping and tuning: it does not punish the miscalibration that a later
+    recalibration removes.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities, or logits with ``kind="logits"``.
+    kind : {"proba", "logits"}, default="proba"
+    loss : {"log", "brier"}, default="log"
+        As in `decompose_loss`.
+    recalibrator : str or recalibrator, default="temperature"
+    cv : int, splitter or iterable, default=None
+        As in `decompose_loss`. From 2000 rows on, temperature scaling with the log loss needs one
+        pass more for any number of folds.
+    label_smoothing : bool, default=False
+        The form for selection: labels (1 - eps) one-hot + eps / k with eps = 1 / (n + 1). Without
+        it all models with perfect accuracy tie at 0. Temperature scaling and log loss only.
+    start : float, default=None
+        Inverse temperature to start from, for instance the last epoch's; it saves time only.
+    sample_weight : array-like of shape (n_samples,), default=None
+    labels : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns, where `y_true` misses one.
+
+    Returns
+    -------
+    error : float
+        At least 0.
+
+    Raises
+    ------
+    ValueError
+        Unknown loss, label smoothing with another recalibrator, or input that the door refuses.
+
+    Notes
+    -----
+    Cost: O(n k) a pass for temperature scaling, 2 to 6 passes.
+
+    References
+    ----------
+    Berta, Holzmueller, Jordan, Bach (2025), section 4.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decomposition import refinement_error
+    >>> from sklearn_calib.metrics import log_loss
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(3, 1000)
+    >>> refinement_error(y, proba) < log_loss(y, proba)
+    True
+    """
+    where = "refinement_error"
+    _check_loss(loss, where)
+    plain = _is_plain_temperature(recalibrator)
+    if label_smoothing and not (plain and loss == "log" and cv is None):
+        refuse(
+            where,
+            "label_smoothing with temperature scaling, log loss and no folds",
+            f"{recalibrator!r}, {loss!r}, cv={cv!r}",
+            "Set label_smoothing=False",
+        )
+    in_sample = plain and loss == "log" and cv is None
+    door = partial(canonical_proba, kind=kind)
+    if in_sample and kind == "logits":
+        door = canonical_logits  # differences are all that is needed: no softmax
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, door=door)
+    if in_sample:
+        z = case.proba if kind == "logits" else log_proba(case.proba)
+        smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
+        return fit_temperature(z, case.codes, case.weight, smoothing, start).loss
+    if plain and loss == "log" and len(case.codes) >= _ONE_PASS_ROWS:
+        problem, fold = (log_proba(case.proba), case.codes, case.weight), _fold_of_row(case, cv)
+        value = None if fold is None else cross_validated_temperature(*problem, fold, start)
+        if value is not None:
+            return value
+    refined = _losses(_recalibrated(case, recalibrator, cv, where), case.codes, loss)
+    return float(case.weight @ refined / case.weight.sum())
+
+
+def proper_calibration_error(
+    y_true,
+    y_proba,
+    *,
+    loss="log",
+    recalibrator="temperature",
+    cv=None,
+    sample_weight=None,
+    labels=None,
+):
+    """How much of a proper loss recalibration removes: risk - refinement.
+
+    Parameters
+    ----------
+    y_true, y_proba, loss, recalibrator, cv, sample_weight, labels
+        As in `decompose_loss`.
+
+    Returns
+    -------
+    error : float
+        Perfect 0; `decompose_loss` says when it can be negative. A lower bound of the calibration
+        error in expectation, the better the richer the recalibrator. Cost: the fits.
+
+    References
+    ----------
+    Berta, Holzmueller, Jordan, Bach (2025), section 4. Gruber, Buettner (2022), "Better uncertainty
+    calibration via proper scores for classification and beyond", definition 4.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decomposition import proper_calibration_error
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(3, 1000)
+    >>> proper_calibration_error(y, proba) > 0.05
+    True
+    """
+    return decompose_loss(
+        y_true,
+        y_proba,
+        loss=loss,
+        recalibrator=recalibrator,
+        cv=cv,
+        sample_weight=sample_weight,
+        labels=labels,
+    ).calibration
+
+
+def _check_loss(loss, where):
+    if loss not in LOSSES:
+        refuse(where, f"loss among {', '.join(LOSSES)}", repr(loss), "Check the spelling")
+
+
+def _is_plain_temperature(recalibrator):
+    return recalibrator == "temperature" or (
+        type(recalibrator) is TemperatureScaling and not recalibrator.laplace
+    )
+
+
+def _losses(proba, codes, loss):
+    """The loss of each row."""
+    rows = np.arange(len(codes))
+    if loss == "log":
+        return -log_proba(proba)[rows, codes]
+    plain = np.asarray(proba)
+    true = plain[rows, codes]
+    if plain.shape[1] == 2:
+        return (1 - true) ** 2
+    return np.einsum("ij,ij->i", plain, plain) - 2 * true + 1
+
+
+def _recalibrated(case, recalibrator, cv, where):
+    """Recalibrated probabilities, in sample or out of fold."""
+    proba, codes, weight, classes, _ = case
+    numbers = np.arange(len(classes))
+    if _is_plain_temperature(recalibrator) and cv is None:
+        # the exact limit also where every label is an arg max, without the fallback of the class
+        beta = fit_temperature(log_proba(proba), codes, weight).beta
+        return canonical_proba(beta * log_proba(proba), kind="logits")
+
+    def fitted(rows):
+        method = resolve_recalibrator(recalibrator, where)
+        with warnings.catch_warnings():  # a constant prediction is a fact here, not a mistake
+            warnings.simplefilter("ignore", CalibrationWarning)
+            return fit_recalibrator(
+                method, proba[rows], codes[rows], classes=numbers, sample_weight=weight[rows]
+            )
+
+    if cv is None:
+        return aligned_proba(fitted(np.arange(len(codes))), proba, numbers)
+    out = np.full(proba.shape, np.nan)
+    for train, test in _folds(case, cv):
+        out[test] = aligned_proba(fitted(train), proba[test], numbers)
+    if np.isnan(out).any():
+        refuse(
+            where,
+            "folds that test every row",
+            f"{int(np.isnan(out).any(axis=1).sum())} rows left out",
+            "Use a partition, such as StratifiedKFold",
+        )
+    return out
+
+
+def _folds(case, cv):
+    if isinstance(cv, int | np.integer):
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=0)
+    return check_cv(cv, case.codes, classifier=True).split(case.codes, case.codes)
+
+
+def _fold_of_row(case, cv):
+    """The number of the test fold of each row, or None where the folds are no partition."""
+    fold = np.full(len(case.codes), -1)
+    for number, (_, test) in enumerate(_folds(case, cv)):
+        if (fold[test] >= 0).any():
+            return None
+        fold[test] = number
+    return None if (fold < 0).any() else fold

@@ -1,0 +1,249 @@
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.isotonic import isotonic_regression
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+
+from sklearn_calib import canonical_proba
+from sklearn_calib._kernels._temperature import cross_validated_temperature, fit_temperature
+from sklearn_calib.decomposition import (
+    as_lightgbm_metric,
+    as_xgboost_metric,
+    decompose_loss,
+    proper_calibration_error,
+    refinement_error,
+    ts_refinement_log_loss,
+)
+from sklearn_calib.metrics import brier_loss, get_scorer, log_loss, scorer_names
+from sklearn_calib.recalibrators import BetaCalibration, TemperatureScaling
+from sklearn_calib.testing import make_scores
+
+
+@pytest.mark.parametrize(
+    "name", ["ts_random_binary", "ts_random_3class", "ts_random_3class_weighted"]
+)
+def test_oracles(oracle, name):
+    case = oracle("temperature.json")[name]
+    scores = canonical_proba(case["logits"], kind="logits")
+    y, weight = np.array(case["y"]), case["weights"]
+    log = decompose_loss(y, scores, sample_weight=weight)
+    assert log.risk == pytest.approx(case["risk_log"], rel=1e-12)
+    assert log.refinement == pytest.approx(case["ts_refinement_log"], rel=1e-9)
+    assert log.calibration == pytest.approx(case["calibration_log"], rel=1e-7)
+    assert log.uncertainty == pytest.approx(case["uncertainty_log"], rel=1e-12)
+    assert log.sharpness == pytest.approx(case["sharpness_log"], rel=1e-7)
+    brier = decompose_loss(y, scores, loss="brier", sample_weight=weight)
+    factor = 2 if len(case["logits"][0]) == 2 else 1  # the oracle adds both classes
+    assert factor * brier.risk == pytest.approx(case["risk_brier"], rel=1e-12)
+    assert factor * brier.refinement == pytest.approx(case["brier_after_ts"], rel=1e-6)
+    assert factor * brier.uncertainty == pytest.approx(case["uncertainty_brier"], rel=1e-12)
+    smooth = refinement_error(
+        y, scores, recalibrator=TemperatureScaling(laplace=True), sample_weight=weight
+    )
+    assert smooth == pytest.approx(case["ts_refinement_log_smoothed"], rel=1e-7)
+
+
+def test_cross_validated_oracle(oracle):
+    data = oracle("temperature.json")
+    case, cv = data["ts_random_3class"], data["ts_cv_3class"]
+    scores, y = canonical_proba(case["logits"], kind="logits"), case["y"]
+    everything = np.arange(len(y))
+    folds = [(np.setdiff1d(everything, test), np.array(test)) for test in cv["eval_folds"]]
+    for recalibrator, key in (
+        (TemperatureScaling(), "oof_log"),
+        (TemperatureScaling(laplace=True), "oof_log_smoothed"),
+    ):
+        value = decompose_loss(y, scores, recalibrator=recalibrator, cv=folds).refinement
+        assert value == pytest.approx(cv[key], rel=1e-6)
+    brier = decompose_loss(y, scores, loss="brier", cv=folds)
+    assert brier.refinement == pytest.approx(cv["oof_brier"], rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+def test_isotonic_is_corp(loss):
+    rng = np.random.default_rng(0)
+    p = rng.random(400).round(2).clip(0.01, 0.99)
+    y = (rng.random(400) < p**2).astype(int)
+    parts = decompose_loss(y, p, loss=loss, recalibrator="isotonic")
+    _, where = np.unique(p, return_inverse=True)
+    mass = np.bincount(where)
+    fit = isotonic_regression(np.bincount(where, y) / mass, sample_weight=mass)[where]
+
+    def mean_loss(q):
+        if loss == "brier":
+            return np.mean((q - y) ** 2)
+        return -np.mean(np.log(np.where(y == 1, q, 1 - q)))
+
+    base = np.full(400, y.mean())
+    assert parts.risk == pytest.approx(mean_loss(p))
+    assert parts.calibration == pytest.approx(mean_loss(p) - mean_loss(fit))  # MCB
+    assert parts.sharpness == pytest.approx(mean_loss(base) - mean_loss(fit))  # DSC
+    assert parts.uncertainty == pytest.approx(mean_loss(base))  # UNC
+    assert parts.calibration >= 0 and parts.sharpness >= 0
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("recalibrator", ["temperature", "isotonic", BetaCalibration()])
+@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.parametrize("loss", ["log", "brier"])
+def test_identities(k, recalibrator, cv, loss):
+    proba, y = make_scores(k, 400)
+    labels = np.array(["a", "b", "c", "d"])[y]
+    parts = decompose_loss(labels, proba, loss=loss, recalibrator=recalibrator, cv=cv)
+    assert parts.risk == pytest.approx(parts.calibration + parts.refinement)
+    assert parts.refinement == pytest.approx(parts.uncertainty - parts.sharpness)
+    measure = log_loss if loss == "log" else brier_loss
+    assert parts.risk == pytest.approx(measure(labels, proba))
+    assert parts.refinement == pytest.approx(
+        refinement_error(labels, proba, loss=loss, recalibrator=recalibrator, cv=cv), rel=1e-6
+    )
+    assert parts.calibration == pytest.approx(
+        proper_calibration_error(labels, proba, loss=loss, recalibrator=recalibrator, cv=cv)
+    )
+    assert all(error >= 0 for error in parts.standard_errors.values())
+
+
+def test_signs_that_the_docstring_allows():
+    rng = np.random.default_rng(1)
+    y = (rng.random(2000) < 0.05).astype(int)
+    useless = rng.uniform(0.4, 0.6, 2000)
+    assert decompose_loss(y, useless).sharpness < 0  # no class frequencies in temperature scaling
+    assert decompose_loss(y, useless, recalibrator="isotonic").sharpness >= 0
+
+
+def test_standard_errors_cover():
+    """95 % intervals of the refinement hold the large-sample value about as often."""
+    truth, hits = None, 0
+    proba, y = make_scores(2, 200_000, seed=9)
+    truth = decompose_loss(y, proba)
+    for seed in range(100):
+        small, ys = make_scores(2, 400, seed=100 + seed)
+        parts = decompose_loss(ys, small)
+        for name in ("refinement", "calibration"):
+            error = parts.standard_errors[name]
+            hits += abs(getattr(parts, name) - getattr(truth, name)) <= 1.96 * error
+    assert 176 <= hits <= 200
+
+
+@pytest.mark.parametrize(("n", "tolerance"), [(500, 4e-6), (2000, 1e-7)])
+def test_one_pass_cross_validation(n, tolerance):
+    proba, y = make_scores(4, n)
+    z, w = np.log(proba), np.ones(n)
+    fold = np.arange(n) % 5
+    exact = 0.0
+    for number in range(5):
+        train, test = fold != number, fold == number
+        beta = fit_temperature(z[train], y[train], w[train], tol=1e-6).beta
+        q = canonical_proba(beta * z[test], kind="logits")
+        exact -= np.log(q[np.arange(test.sum()), y[test]]).sum() / n
+    assert cross_validated_temperature(z, y, w, fold) == pytest.approx(exact, abs=tolerance)
+
+
+def test_label_smoothed_selection():
+    """Perfect accuracy: plain refinement ties at 0, the smoothed form still orders the models."""
+    y = np.tile([0, 1, 2], 20)
+    rng = np.random.default_rng(0)
+    clean, vague = np.eye(3)[y] * 4, np.eye(3)[y] * 1 + 0.45 * rng.random((60, 3))
+    plain, smooth = (
+        [refinement_error(y, z, kind="logits", label_smoothing=s) for z in (clean, vague)]
+        for s in (False, True)
+    )
+    assert max(plain) < 1e-6
+    assert smooth[0] < smooth[1]
+    z, eps = vague - vague.max(axis=1, keepdims=True), 1 / 61
+    target = (1 - eps) * np.eye(3)[y] + eps / 3
+    betas = np.geomspace(0.1, 50, 4000)
+    losses = [
+        -np.mean((target * np.log(canonical_proba(b * z, kind="logits"))).sum(1)) for b in betas
+    ]
+    assert smooth[1] == pytest.approx(min(losses), rel=1e-5)
+
+
+def test_scorers_in_model_selection():
+    X, y = make_classification(300, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
+    y = np.array(["a", "b", "c"])[y]
+    wanted = [name for name in scorer_names() if "refinement" in name]
+    assert len(wanted) == 4
+    scoring = {name: get_scorer(name) for name in wanted}
+    scoring["cross-validated"] = get_scorer("neg_ts_refinement_log_loss", cv=3)
+    scoring["smoothed"] = get_scorer("neg_ts_refinement_log_loss", label_smoothing=True)
+    results = cross_validate(LogisticRegression(), X, y, scoring=scoring)
+    assert all((results[f"test_{name}"] < 0).all() for name in scoring)
+    search = GridSearchCV(
+        LogisticRegression(), {"C": [0.01, 1]}, scoring=scoring, refit="smoothed"
+    ).fit(X, y)
+    assert search.best_score_ < 0
+    boosted = HistGradientBoostingClassifier(
+        max_iter=10, early_stopping=True, scoring=get_scorer("neg_ts_refinement_log_loss")
+    ).fit(X, y)
+    assert len(boosted.validation_score_) > 1
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_xgboost(k):
+    xgboost = pytest.importorskip("xgboost")
+    X, y = make_classification(400, n_informative=5, n_classes=k, flip_y=0.2, random_state=0)
+    model = xgboost.XGBClassifier(
+        n_estimators=60,
+        eval_metric=as_xgboost_metric(label_smoothing=True),
+        early_stopping_rounds=10,
+        disable_default_eval_metric=1,
+        n_jobs=1,
+    ).fit(X[:250], y[:250], eval_set=[(X[250:], y[250:])], verbose=False)
+    curve = model.evals_result()["validation_0"]["ts_refinement_log_loss"]
+    best = model.predict_proba(X[250:], iteration_range=(0, int(np.argmin(curve)) + 1))
+    expected = ts_refinement_log_loss(y[250:], best, label_smoothing=True)
+    assert min(curve) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_lightgbm(k):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = make_classification(400, n_informative=5, n_classes=k, flip_y=0.2, random_state=0)
+    model = lightgbm.LGBMClassifier(n_estimators=60, metric="None", verbose=-1, n_jobs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of LightGBM, about names of its arguments
+        model.fit(
+            X[:250],
+            y[:250],
+            eval_set=[(X[250:], y[250:])],
+            eval_metric=as_lightgbm_metric(),
+            callbacks=[lightgbm.early_stopping(10, verbose=False)],
+        )
+    curve = model.evals_result_["valid_0"]["ts_refinement_log_loss"]
+    expected = ts_refinement_log_loss(y[250:], model.predict_proba(X[250:]))
+    assert min(curve) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda y, p: decompose_loss(y, p, loss="hinge"), "expected loss among log, brier, got 'h"),
+        (
+            lambda y, p: refinement_error(y, p, loss="brier", label_smoothing=True),
+            "expected label_smoothing with temperature scaling, log loss and no folds",
+        ),
+        (
+            lambda y, p: decompose_loss(y, p, cv=[(np.arange(50), np.arange(50, 100))]),
+            "expected folds that test every row, got 108 rows left out",
+        ),
+        (lambda y, p: refinement_error(y, 5 * p), r"expected probabilities in \[0, 1\]"),
+        (lambda y, p: as_xgboost_metric("nothing"), "expected one of"),
+        (lambda y, p: as_lightgbm_metric(smooth=1), "expected options among"),
+    ],
+)
+def test_refused(call, message):
+    proba, y = make_scores(2)
+    with pytest.raises(ValueError, match=message):
+        call(y, proba)
+
+
+def test_splitter_objects():
+    proba, y = make_scores(3, 300)
+    cv = StratifiedKFold(4, shuffle=True, random_state=1)
+    first = refinement_error(y, proba, cv=cv)
+    assert first == pytest.approx(decompose_loss(y, proba, cv=cv).refinement, abs=1e-5)
