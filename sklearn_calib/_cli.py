@@ -349,3 +349,6 @@ def _print_report(console, report):
             if r.model == name
         ]
         _print_table(console, name, header, lines)
+    console.print()
+    for line in report.decomposition_lines():
+        console.print(line, highlight=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .decomposition import decompose_loss
 from .exceptions import refuse
 from .metrics import all_metrics
 from .metrics._base import canonical_case
@@ -47,6 +48,8 @@ class CalibrationReport:
     classes : list
     level : float
     accuracy : dict of str to float
+    decomposition : dict of str to LossDecomposition
+        Of the log loss, by temperature scaling.
     """
 
     rows: list
@@ -54,6 +57,7 @@ class CalibrationReport:
     classes: list
     level: float
     accuracy: dict
+    decomposition: dict
     _data: dict = field(repr=False, default_factory=dict)
 
     def to_frame(self):
@@ -73,7 +77,16 @@ class CalibrationReport:
         widths = [max(len(line[i]) for line in table) for i in range(len(header))]
         for line in table:
             lines.append("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())
-        return "\n".join(lines)
+        return "\n".join(lines + self.decomposition_lines())
+
+    def decomposition_lines(self):
+        """The decomposition of the log loss in words, one line a model."""
+        return [
+            f"{name}: log loss {d.risk:.4f} = calibration {d.calibration:.4f} "
+            f"(+- {d.standard_errors['calibration']:.4f}) + refinement {d.refinement:.4f}; "
+            f"class frequencies alone {d.uncertainty:.4f}"
+            for name, d in self.decomposition.items()
+        ]
 
     def _repr_html_(self):
         header = ("model", "measure", "value", f"{self.level:.0%} interval", "if calibrated, below")
@@ -137,6 +150,7 @@ class CalibrationReport:
             + (", ..." if len(self.classes) > 12 else ""),
             models=models,
             table=self._repr_html_(),
+            parts="".join(f"<li>{html.escape(line)}</li>" for line in self.decomposition_lines()),
             level=f"{self.level:.0%}",
             measures=_descriptions({row.measure for row in self.rows}),
             pictures=pictures,
@@ -246,7 +260,16 @@ def calibration_report(
         rows += _rows(key, functions, values, np.array(resampled), np.array(null), level)
     data = {"y": first.classes[first.codes], "weight": first.weight}
     data["proba"] = {key: case.proba for key, case in cases.items()}
-    return CalibrationReport(rows, n, first.classes.tolist(), level, accuracy, data)
+    parts = {
+        key: decompose_loss(
+            case.codes,
+            case.proba,
+            sample_weight=case.weight,
+            labels=np.arange(len(case.classes)),
+        )
+        for key, case in cases.items()
+    }
+    return CalibrationReport(rows, n, first.classes.tolist(), level, accuracy, parts, data)
 
 
 def _measures(names, where):
@@ -330,6 +353,11 @@ below&rdquo;: predictions that are calibrated stay below this value with probabi
 values beyond it are in red. Near 0 the bootstrap interval of a calibration error lies too high, and
 that column is the one to read.</p>
 <dl class="note">{measures}</dl>
+<h2>What recalibration can remove</h2>
+<ul>{parts}</ul>
+<p class="note">Calibration is what a temperature removes from the log loss (with its standard
+error), refinement what remains; a model is worth having as far as its refinement lies below the log
+loss of the class frequencies.</p>
 <h2>Reliability</h2>
 <div class="pictures">
 {pictures}</div>

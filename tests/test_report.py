@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from sklearn_calib.metrics import all_metrics
+from sklearn_calib.metrics import all_metrics, log_loss
 from sklearn_calib.report import calibration_report
 from sklearn_calib.testing import make_scores
 
@@ -21,6 +21,9 @@ def test_values_are_the_measures(k):
         measure = all_metrics()[row.measure]
         assert row.value == pytest.approx(measure(labels, proba, sample_weight=weight))
         assert row.low <= row.high
+    parts = report.decomposition["model"]
+    assert parts.risk == pytest.approx(log_loss(labels, proba, sample_weight=weight))
+    assert f"calibration {parts.calibration:.4f}" in str(report)
     assert report.accuracy["model"] == pytest.approx(
         np.average(proba.argmax(axis=1) == y, weights=weight)
     )

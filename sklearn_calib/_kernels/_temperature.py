@@ -48,7 +48,7 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None)
     spread = max(float(z.max()) - float(z.min()), np.finfo(float).tiny)
     unit = 1.0
     if not 1e-50 < spread < 1e50:  # third powers would leave the range of a float
-        unit, z = spread, z / np.float64(spread)
+        unit, z = spread, (z - z.max(axis=1, keepdims=True)) / np.float64(spread)
     box = BETA_MIN / max(1.0, spread) * unit, BETA_MAX / min(1.0, spread) * unit
     beta, sums = unit if start is None else start * unit, _choose_pass(z.size)
     if tol is None:

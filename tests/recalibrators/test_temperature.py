@@ -159,3 +159,11 @@ def test_argmax_never_changes_and_coding_does_not_matter():
     assert np.array_equal(ts.predict(proba), proba.argmax(axis=1))
     named = TemperatureScaling().fit(proba, np.array(["x", "y", "z"])[y])
     assert named.temperature_ == ts.temperature_
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_uniform_scores(k):
+    """All scores equal: the result is uniform, whatever beta, and nothing overflows."""
+    y = np.arange(40) % k
+    fit = fit_temperature(np.full((40, k), -np.log(k)), y, np.ones(40))
+    assert fit.loss == pytest.approx(np.log(k)) and np.isfinite(fit.beta)
