@@ -69,10 +69,8 @@ def main():
     labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     start = TemperatureScaling().fit(canonical_proba(z, kind="logits"), labels)
     near = 1.001 * start.inverse_temperature_
-    row = {
-        "job": "refinement error of an epoch, logits, n = 1e4, k = 10, warm",
-        "bar": "<= 0.001 s",
-    }
+    job = "refinement error of an epoch, logits, n = 1e4, k = 10, warm"
+    row = {"job": job, "bar": "<= 0.001 s"}
     row |= timed(lambda: refinement_error(labels, z, kind="logits", start=near))
     rows.append(row)
     print(rows[-1])

@@ -45,11 +45,11 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None)
     z = np.ascontiguousarray(z)
     if z.dtype not in (np.float32, np.float64):  # the compiled pass reads float32 as it is
         z = z.astype(np.float64)
-    spread = max(float(z.max()) - float(z.min()), np.finfo(float).tiny)
+    spread = float(z.max()) - float(z.min()) or 1.0
     unit = 1.0
     if not 1e-50 < spread < 1e50:  # third powers would leave the range of a float
         unit, z = spread, (z - z.max(axis=1, keepdims=True)) / np.float64(spread)
-    box = BETA_MIN / max(1.0, spread) * unit, BETA_MAX / min(1.0, spread) * unit
+    box = BETA_MIN * (unit / max(1.0, spread)), BETA_MAX * (unit / min(1.0, spread))
     beta, sums = unit if start is None else start * unit, _choose_pass(z.size)
     if tol is None:
         tol = 1e-3 if z.size < _SUBSAMPLE else 5e-3
