@@ -2,6 +2,7 @@
 
 import numpy as np
 from runner import Case, largest_difference
+from scipy.special import logsumexp
 from sklearn import calibration
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
@@ -10,6 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel, canonical_proba
+from sklearn_calib._kernels._temperature import fit_temperature
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import IsotonicCalibration, PlattScaling, TemperatureScaling
 
@@ -24,6 +26,7 @@ def _logits(n, k):
 def cases():
     for n, k in ((10_000, 10), (100_000, 10), (1_000_000, 10), (10_000, 1000)):
         yield _temperature(n, k)
+        yield _temperature_kernel(n, k)
     yield from _platt(100_000)
     yield _isotonic(1_000_000)
     X, y = make_classification(20_000, random_state=0)
@@ -55,6 +58,29 @@ def _temperature(n, k):
         )
 
     return Case(f"temperature scaling, n = {n}, k = {k}", ours, theirs, gap, tolerance=1e-5)
+
+
+def _temperature_kernel(n, k):
+    """The two fits alone, on logits; how far our loss is above theirs."""
+    z, y = _logits(n, k)
+    weight = np.ones(n)
+
+    def loss(beta):
+        scaled = beta * z
+        return np.mean(logsumexp(scaled, axis=1) - scaled[np.arange(n), y])
+
+    def gap(mine, other):
+        return max(0.0, loss(mine.beta) - loss(other.beta_))
+
+    return Case(
+        f"temperature kernel, n = {n}, k = {k}",
+        lambda: fit_temperature(z, y, weight),
+        lambda: calibration._TemperatureScaling().fit(z, y),
+        gap,
+        tolerance=1e-12,
+        bar=">= 15x",
+        note="difference: by how much our loss is above theirs",
+    )
 
 
 def _platt(n):

@@ -174,8 +174,8 @@ class CalibratedModel(CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin,
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0, passed to the estimator where it takes them, and to the recalibrator.
         **fit_params : dict
-            Passed to the estimator's fit; with metadata routing enabled, to whoever requests them
-            (estimator, recalibrator, splitter).
+            ``groups`` is passed to the splitter, the rest to the estimator's fit; with metadata
+            routing enabled, each to whoever requests it (estimator, recalibrator, splitter).
 
         Returns
         -------
@@ -197,7 +197,7 @@ class CalibratedModel(CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin,
                 "There is nothing to classify; check the selection of the rows",
             )
         X, codes = indexable(X, codes)
-        weight = canonical_weight(sample_weight, len(codes), where=where)
+        canonical_weight(sample_weight, len(codes), where=where)  # refuses bad ones
         self.classes_ = classes
         estimator_params, recalibrator_params, split_params = self._route(
             X, sample_weight, fit_params, frozen
@@ -206,7 +206,6 @@ class CalibratedModel(CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin,
             where=where,
             X=X,
             codes=codes,
-            weight=weight,
             classes=classes,
             estimator=self.estimator,
             recalibrator=resolve_recalibrator(self.recalibrator, where),
@@ -304,6 +303,7 @@ class CalibratedModel(CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin,
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
             return dict(routed.estimator.fit), dict(routed.recalibrator.fit), routed.splitter.split
         params, weights = dict(fit_params), {}
+        groups = {"groups": params.pop("groups")} if "groups" in params else {}
         if sample_weight is not None:
             weights["sample_weight"] = sample_weight
             if "sample_weight" in signature(self.estimator.fit).parameters:
@@ -321,7 +321,7 @@ class CalibratedModel(CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin,
                     UserWarning,
                     stacklevel=3,
                 )
-        return params, weights, {}
+        return params, weights, groups
 
     def _fit_folds(self, job, folds, ensemble):
         n_tasks = len(folds) + (not ensemble)
@@ -346,7 +346,6 @@ class _Job(NamedTuple):
     where: str
     X: Any
     codes: np.ndarray
-    weight: np.ndarray
     classes: np.ndarray
     estimator: Any
     recalibrator: Any

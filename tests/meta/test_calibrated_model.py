@@ -274,6 +274,16 @@ def test_fit_params_and_weights():
         CalibratedModel(Recorder()).fit(X, y, sample_weight=np.ones(100))
 
 
+def test_groups_reach_the_splitter():
+    X, y = make_classification(120, flip_y=0.2, random_state=0)
+    groups = np.arange(120) % 4
+    model = CalibratedModel(LogisticRegression(), cv=GroupKFold(4)).fit(X, y, groups=groups)
+    by_hand = CalibratedModel(LogisticRegression(), cv=list(GroupKFold(4).split(X, y, groups))).fit(
+        X, y
+    )
+    np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(X))
+
+
 def test_weights_reach_both_parts():
     X, y = make_classification(300, random_state=0, flip_y=0.2)
     weight = np.random.default_rng(0).integers(0, 3, 300)
