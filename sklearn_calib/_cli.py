@@ -123,7 +123,7 @@ def _audit(options):
     from .report import calibration_report
 
     frame, columns = _read(options)
-    labels = _column(frame, options.label, options.file)
+    labels = frame[options.label]
     classes, positive = _classes(options, labels, len(columns))
     weight = None
     if options.weight:
@@ -158,29 +158,40 @@ def _audit(options):
 
 
 def _read(options):
+    """The columns that are needed, and no others: tables can be wide."""
     import pandas as pd
 
     columns = [name.strip() for name in options.prob.split(",")]
+    needed = list(dict.fromkeys([options.label, *columns, *filter(None, [options.weight])]))
     parquet = options.file.lower().endswith((".parquet", ".pq"))
     try:
-        frame = pd.read_parquet(options.file) if parquet else pd.read_csv(options.file)
+        if parquet:
+            from pyarrow.parquet import read_schema
+
+            _check_columns(needed, read_schema(options.file).names, options.file)
+            frame = pd.read_parquet(options.file, columns=needed)
+        else:
+            _check_columns(needed, pd.read_csv(options.file, nrows=0).columns, options.file)
+            frame = pd.read_csv(options.file, usecols=needed)
+    except UserError:
+        raise
     except Exception as error:  # pandas, pyarrow and the system raise a dozen kinds
         raise UserError(
             f"expected a readable {'parquet' if parquet else 'csv'} file, got {options.file!r} "
             f"({type(error).__name__}: {error}). Check the path and the format."
         ) from error
-    for name in [options.label, *columns, *([options.weight] if options.weight else [])]:
-        _column(frame, name, options.file)
     if not len(frame):
         raise UserError(f"expected rows in {options.file}, got none. Check the export.")
     return frame, columns
 
 
-def _column(frame, name, file):
-    if name not in frame.columns:
-        known = ", ".join(map(str, frame.columns[:30]))
-        raise UserError(f"expected a column {name!r} in {file}, got: {known}. Check the spelling.")
-    return frame[name]
+def _check_columns(needed, present, file):
+    for name in needed:
+        if name not in present:
+            known = ", ".join(map(str, list(present)[:30]))
+            raise UserError(
+                f"expected a column {name!r} in {file}, got: {known}. Check the spelling."
+            )
 
 
 def _numeric(frame, name, file):
