@@ -78,9 +78,12 @@ def _result_table(path):
     if header[-1] == "machine":
         machine = f"\nMachine: {rows[0][-1]}.\n"
         header, rows = header[:-1], [row[:-1] for row in rows]
-    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    wide = {"note", "difference"}  # they stay in the file
+    kept = [i for i, name in enumerate(header) if name not in wide and any(r[i] for r in rows)]
     rows = [[row[i] for i in kept] for row in rows]
-    return _table([header[i].replace("_s", " [s]") for i in kept], rows) + machine
+    widths = [min(36, max(8, *(len(row[j]) for row in rows))) for j in range(len(kept))]
+    names = [header[i].replace("_s", " [s]") for i in kept]
+    return _table(names, rows, widths=" ".join(map(str, widths))) + machine
 
 
 def _recalibrator_table():

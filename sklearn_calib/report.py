@@ -112,6 +112,8 @@ class CalibrationReport:
         from .displays import ReliabilityDisplay
 
         data = self._data
+        if len(data["proba"]) == 1:
+            options.setdefault("n_resamples", _affordable(self.n_samples))
         return ReliabilityDisplay.from_predictions(
             data["y"], data["proba"], labels=self.classes, sample_weight=data["weight"], **options
         )
@@ -239,7 +241,7 @@ def calibration_report(
     first = next(iter(cases.values()))
     n = len(first.codes)
     if n_resamples == "auto":
-        n_resamples = int(np.clip(2e7 / n, 20, 200))
+        n_resamples = _affordable(n)
     total = len(cases) * (1 + 2 * n_resamples)
     rows, accuracy, done = [], {}, 0
     for key, case in cases.items():
@@ -270,6 +272,11 @@ def calibration_report(
         for key, case in cases.items()
     }
     return CalibrationReport(rows, n, first.classes.tolist(), level, accuracy, parts, data)
+
+
+def _affordable(n):
+    """Resamples for n rows: 200 up to 100,000 rows, at least 20."""
+    return int(np.clip(2e7 / n, 20, 200))
 
 
 def _measures(names, where):

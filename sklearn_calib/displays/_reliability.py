@@ -70,6 +70,8 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
         """
         models = y_proba if isinstance(y_proba, dict) else {name or "model": y_proba}
+        if bands == "none" or (bands == "auto" and len(models) > 1):
+            options.setdefault("n_resamples", 0)  # nobody would see them
         curves = {key: reliability_curve(y_true, p, **options) for key, p in models.items()}
         return cls(curves).plot(ax=ax, bands=bands)
 
