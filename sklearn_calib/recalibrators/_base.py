@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._kernels._logistic import separated, smoothed_targets
 from .._simplex import one_against_rest
 from .._sklearn_compat import check_feature_names, routing_enabled
 from ..canonical import (
@@ -247,6 +248,26 @@ def normalised_rows(values, fallback):
         values = np.where(empty[:, None], np.asarray(fallback), values)
         total = values.sum(axis=1, keepdims=True)
     return values / total
+
+
+def likelihood_targets(method, score, codes, weight, *, increasing=False):
+    """The labels as targets of a logistic fit on `score`.
+
+    Where one threshold separates the classes, or one is missing, the maximum likelihood is
+    infinite: then Platt's smoothed targets, with a warning. `increasing` says that the slope cannot
+    be negative, so that classes separated the wrong way round do no harm.
+    """
+    split = separated(score, codes)
+    if split == 0 or (increasing and split < 0):
+        return codes.astype(float)
+    warnings.warn(
+        f"{method}.fit: expected classes that overlap in the score, got classes that a threshold "
+        "separates (the slopes would be infinite). Platt's smoothed targets are used; pass more "
+        "rows to do without.",
+        CalibrationWarning,
+        stacklevel=5,
+    )
+    return smoothed_targets(codes, weight)
 
 
 def two_columns(second):

@@ -1,15 +1,12 @@
 """Beta calibration."""
 
-import warnings
-
 import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
-from .._kernels._logistic import fit_logistic, separated, smoothed_targets
+from .._kernels._logistic import fit_logistic
 from .._simplex import log_proba
-from ..exceptions import CalibrationWarning
-from ._base import Capabilities, Recalibrator
+from ._base import Capabilities, Recalibrator, likelihood_targets
 
 
 class BetaCalibration(Recalibrator):
@@ -69,16 +66,8 @@ class BetaCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         log = log_proba(proba)
-        target = codes.astype(float)
-        if separated(log[:, 1] - log[:, 0], codes) == 1:
-            warnings.warn(
-                "BetaCalibration.fit: expected classes that overlap in the score, got classes that "
-                "a threshold separates (the slopes would be infinite). Platt's smoothed targets "
-                "are used; pass more rows to do without.",
-                CalibrationWarning,
-                stacklevel=3,
-            )
-            target = smoothed_targets(codes, weight)
+        score = log[:, 1] - log[:, 0]
+        target = likelihood_targets("BetaCalibration", score, codes, weight, increasing=True)
         spread = max(-log.min(), 1.0)  # logits of any size: slopes in their units
         log_p, log_q = log[:, 1], log[:, 0]
         one = np.ones_like(log_p)

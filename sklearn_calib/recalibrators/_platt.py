@@ -1,15 +1,12 @@
 """Platt scaling."""
 
-import warnings
-
 import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
-from .._kernels._logistic import fit_logistic, separated, smoothed_targets
+from .._kernels._logistic import fit_logistic, smoothed_targets
 from .._simplex import log_odds
-from ..exceptions import CalibrationWarning
-from ._base import Capabilities, Recalibrator
+from ._base import Capabilities, Recalibrator, likelihood_targets
 
 
 class PlattScaling(Recalibrator):
@@ -74,17 +71,10 @@ class PlattScaling(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         score = self._score(proba)
-        smooth = self.smooth_targets
-        if not smooth and separated(score, codes):
-            warnings.warn(
-                "PlattScaling.fit: expected classes that overlap in the score, got classes that a "
-                "threshold separates (the slope would be infinite). Platt's smoothed targets are "
-                "used; set smooth_targets=True to choose them.",
-                CalibrationWarning,
-                stacklevel=3,
-            )
-            smooth = True
-        target = smoothed_targets(codes, weight) if smooth else codes.astype(float)
+        if self.smooth_targets:
+            target = smoothed_targets(codes, weight)
+        else:
+            target = likelihood_targets("PlattScaling", score, codes, weight)
         spread = max(np.abs(score).max(), 1.0)  # logits of any size: the slope is in their units
         features = np.column_stack([score / spread, np.ones_like(score)])
         coef, _ = fit_logistic(features, target, weight, start=[0.0, 0.0], lower=[-np.inf] * 2)

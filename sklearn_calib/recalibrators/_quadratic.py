@@ -1,14 +1,11 @@
 """Quadratic scaling of the log-odds."""
 
-import warnings
-
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._logistic import fit_logistic, separated, smoothed_targets
+from .._kernels._logistic import fit_logistic
 from .._simplex import log_odds
-from ..exceptions import CalibrationWarning
-from ._base import Capabilities, Recalibrator
+from ._base import Capabilities, Recalibrator, likelihood_targets
 
 
 class QuadraticScaling(Recalibrator):
@@ -55,16 +52,7 @@ class QuadraticScaling(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         score = log_odds(proba)
-        target = codes.astype(float)
-        if separated(score, codes):
-            warnings.warn(
-                "QuadraticScaling.fit: expected classes that overlap in the score, got classes "
-                "that a threshold separates (the coefficients would be infinite). Platt's smoothed "
-                "targets are used; pass more rows to do without.",
-                CalibrationWarning,
-                stacklevel=3,
-            )
-            target = smoothed_targets(codes, weight)
+        target = likelihood_targets("QuadraticScaling", score, codes, weight)
         spread = max(np.abs(score).max(), 1.0)
         unit = score / spread
         features = np.column_stack([unit * unit, unit, np.ones_like(unit)])
