@@ -121,9 +121,10 @@ def _few(z, codes, weight, beta):
         here = min(rows, n - start)
         if here < rows:
             block[:], true[:], w[:] = 0.0, 0.0, 0.0
-        for i in range(here):
-            for c in range(k):
+        for c in range(k):
+            for i in range(here):
                 block[c, i] = z[start + i, c]
+        for i in range(here):
             true[i] = z[start + i, uint64(codes[start + i])]
             w[i] = weight[start + i]
         for i in range(rows):
