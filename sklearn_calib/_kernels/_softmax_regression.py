@@ -31,9 +31,10 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_it
     """
     z, w = np.ascontiguousarray(z), weight / weight.sum()
     A, b = np.zeros_like(ridge_a), np.zeros(len(z))
-    direction = _full_direction(z, w) if A.ndim == 2 else _diagonal_direction
-    objective, proba = _evaluate(z, codes, w, A, b, ridge_a, ridge_b)
     convexity = 2 * min(ridge_a.min(), ridge_b)  # of the penalties: gap <= |g|^2 / (2 convexity)
+    enough = 0.5 * np.sqrt(convexity * tol)  # a gradient of this size ends the iteration
+    direction = _full_direction(z, w, enough) if A.ndim == 2 else _diagonal_direction
+    objective, proba = _evaluate(z, codes, w, A, b, ridge_a, ridge_b)
     n_iter = 0
     while n_iter < max_iter:
         n_iter += 1
@@ -104,11 +105,11 @@ def _solve(hessian, right):
     return cho_solve(factor, right / scale) / scale
 
 
-def _full_direction(z, w):
+def _full_direction(z, w, enough):
     """A function that finds truncated Newton steps of the k x (k + 1) coefficients.
 
     Preconditioner: diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge, with X = (z, 1), through one
-    eigendecomposition. Forcing term min(1/4, sqrt |g|).
+    eigendecomposition. Forcing term min(1/4, sqrt |g|), or a residual that is `enough`.
     """
     x = np.vstack([z, np.ones(z.shape[1])])
     values, vectors = np.linalg.eigh((x * w) @ x.T)
@@ -131,7 +132,7 @@ def _full_direction(z, w):
             return np.column_stack([u @ z.T, u.sum(axis=1)]) + ridge * d
 
         size = np.sqrt((gradient**2).sum())
-        target = size * min(0.25, np.sqrt(np.abs(gradient).max()))
+        target = max(size * min(0.25, np.sqrt(np.abs(gradient).max())), enough)
         step, r = np.zeros_like(gradient), -gradient
         y = precondition(r)
         d, rho = y.copy(), (r * y).sum()
