@@ -12,6 +12,7 @@ from .._simplex import log_proba
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, refuse
 from ..metrics._base import canonical_case
+from ..metrics._proper import brier_of_rows
 from ..recalibrators import TemperatureScaling
 from ..recalibrators._base import aligned_proba, fit_recalibrator, resolve_recalibrator
 
@@ -293,14 +294,9 @@ def _is_plain_temperature(recalibrator):
 
 def _losses(proba, codes, loss):
     """The loss of each row."""
-    rows = np.arange(len(codes))
-    if loss == "log":
-        return -log_proba(proba)[rows, codes]
-    plain = np.asarray(proba)
-    true = plain[rows, codes]
-    if plain.shape[1] == 2:
-        return (1 - true) ** 2
-    return np.einsum("ij,ij->i", plain, plain) - 2 * true + 1
+    if loss == "brier":
+        return brier_of_rows(proba, codes)
+    return -log_proba(proba)[np.arange(len(codes)), codes]
 
 
 def _recalibrated(case, recalibrator, cv, where):

@@ -81,9 +81,13 @@ def brier_loss(y_true, y_proba, *, sample_weight=None, labels=None, pos_label=No
     0.025
     """
     case = canonical_case("brier_loss", y_true, y_proba, sample_weight, labels, pos_label)
-    proba = np.asarray(case.proba)
-    true = proba[np.arange(len(proba)), case.codes]
-    squares = np.einsum("ij,ij->i", proba, proba) - 2 * true + 1
-    if proba.shape[1] == 2:
-        squares = (1 - true) ** 2
-    return float(np.average(squares, weights=case.weight))
+    return float(np.average(brier_of_rows(case.proba, case.codes), weights=case.weight))
+
+
+def brier_of_rows(proba, codes):
+    """The Brier loss of each row; one of the two equal squares where there are two classes."""
+    plain = np.asarray(proba)
+    true = plain[np.arange(len(plain)), codes]
+    if plain.shape[1] == 2:
+        return (1 - true) ** 2
+    return np.einsum("ij,ij->i", plain, plain) - 2 * true + 1
