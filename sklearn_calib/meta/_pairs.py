@@ -1,0 +1,248 @@
+"""What the estimators of this sub-package share: pairs of a classifier and a recalibrator."""
+
+import warnings
+from functools import partial
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags, indexable
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
+
+from .._sklearn_compat import (
+    CallbackSupportMixin,
+    check_method_params,
+    routing_enabled,
+    safe_split,
+)
+from ..canonical import canonical_labels, canonical_weight
+from ..exceptions import expectation, refuse
+from ..recalibrators._base import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._scores import aligned_scores, is_boosted
+
+GIVES_SCORES = [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])]
+
+
+class CalibratedPair(NamedTuple):
+    """A fitted classifier with the recalibrator of its scores.
+
+    ``columns`` are the positions of the classifier's classes among all classes.
+    """
+
+    estimator: Any
+    recalibrator: Any
+    columns: np.ndarray
+
+
+class Job(NamedTuple):
+    """What the fits of one call share."""
+
+    where: str
+    X: Any
+    codes: np.ndarray
+    weight: np.ndarray  # what the recalibrator weighs the rows with
+    classes: np.ndarray
+    estimator: Any
+    recalibrator: Any
+    estimator_params: dict
+    recalibrator_params: dict
+    split_params: dict
+    response_method: str
+
+    def fit_estimator(self, rows, estimator=None, fit=None):
+        """Fit a clone on some rows; also the positions of its classes among all classes."""
+        estimator = clone(self.estimator) if estimator is None else estimator
+        fit = estimator.fit if fit is None else partial(fit, estimator)
+        part, codes = safe_split(estimator, self.X, self.codes, rows)
+        params = check_method_params(self.X, params=self.estimator_params, indices=rows)
+        # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers
+        if not isinstance(estimator, FrozenEstimator) and (
+            is_boosted(estimator, "xgboost") or self.classes.dtype.kind == "S"
+        ):
+            present, local = np.unique(codes, return_inverse=True)
+            fit(part, local, **params)
+            return estimator, present
+        fit(part, self.classes[codes], **params)
+        _, columns = canonical_labels(estimator.classes_, classes=self.classes, where=self.where)
+        return estimator, columns
+
+    def test_part(self, estimator, columns, train, test):
+        """The test rows of classes that the estimator has seen, and their features."""
+        rows = np.arange(len(self.codes))[test]
+        rows = rows[np.isin(self.codes[rows], columns)]
+        part, _ = safe_split(estimator, self.X, self.codes, rows, train)
+        return rows, part
+
+    def scores(self, estimator, columns, X):
+        """Canonical scores of a fitted estimator, a column for each of all classes."""
+        if not X.shape[0] if hasattr(X, "shape") else not len(X):
+            return np.empty((0, len(self.classes)))
+        return aligned_scores(
+            estimator, columns, len(self.classes), X, self.response_method, self.where
+        )
+
+    def fit_recalibrator(self, scores, rows):
+        """A recalibrator fitted on scores of these rows."""
+        if not len(scores):
+            refuse(
+                self.where,
+                "calibration rows in every fold",
+                "a fold without any row of a class that its model has seen",
+                "Use fewer folds, or stratified ones",
+            )
+        params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
+        return fit_recalibrator(
+            clone(self.recalibrator),
+            scores,
+            self.classes[self.codes[rows]],
+            classes=self.classes,
+            **params,
+        )
+
+
+class CalibratedClassifier(
+    CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
+    """A classifier made of ``calibrated_pairs_``; subclasses fit them.
+
+    Subclasses have the constructor arguments ``estimator``, ``recalibrator`` and ``cv``.
+    """
+
+    response_method = "auto"
+
+    def predict_proba(self, X):
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes), float64
+            Columns in the order of ``classes_``; the mean over the pairs.
+        """
+        check_is_fitted(self)
+        where = f"{type(self).__name__}.predict_proba"
+        total = 0.0
+        for estimator, recalibrator, columns in self.calibrated_pairs_:
+            scores = aligned_scores(
+                estimator, columns, len(self.classes_), X, self.response_method, where
+            )
+            total = total + aligned_proba(recalibrator, scores, self.classes_)
+        return total / len(self.calibrated_pairs_)
+
+    def predict(self, X):
+        """The class with the largest calibrated probability; the first of equals."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    @property
+    def estimator_(self):
+        """The fitted classifier, where there is one pair."""
+        return self._only_pair("estimator_").estimator
+
+    def get_metadata_routing(self):
+        """The metadata that fit takes: for the estimator, the recalibrator and the splitter."""
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        recalibrator = resolve_recalibrator(self.recalibrator, type(self).__name__)
+        if isinstance(self.recalibrator, str):  # no instance on which the user could request it
+            recalibrator.set_fit_request(sample_weight=True)
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=fit)
+            .add(recalibrator=recalibrator, method_mapping=fit)
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        return tags
+
+    def _only_pair(self, name):
+        if len(getattr(self, "calibrated_pairs_", ())) != 1:
+            raise AttributeError(
+                f"{type(self).__name__}.{name} exists after a fit with one pair; see "
+                "calibrated_pairs_, or fit with ensemble=False."
+            )
+        return self.calibrated_pairs_[0]
+
+    def _start(self, X, y, sample_weight, fit_params):
+        """Check the arguments of fit; what its parts need."""
+        where = f"{type(self).__name__}.fit"
+        self._validate_params()
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        known = None
+        if frozen:
+            check_is_fitted(self.estimator)
+            known = self.estimator.classes_
+        classes, codes = canonical_labels(y, classes=known, where=where)
+        if len(classes) < 2:
+            refuse(
+                where,
+                "labels of at least two classes",
+                f"one class, {classes[0]!r}",
+                "There is nothing to classify; check the selection of the rows",
+            )
+        X, codes = indexable(X, codes)
+        weight = canonical_weight(sample_weight, len(codes), where=where)  # refuses bad ones
+        estimator_params, recalibrator_params, split_params = self._route(
+            sample_weight, fit_params, frozen
+        )
+        if "sample_weight" not in recalibrator_params:
+            weight = np.ones(len(codes))
+        self.classes_ = classes
+        return Job(
+            where=where,
+            X=X,
+            codes=codes,
+            weight=weight,
+            classes=classes,
+            estimator=self.estimator,
+            recalibrator=resolve_recalibrator(self.recalibrator, where),
+            estimator_params=estimator_params,
+            recalibrator_params=recalibrator_params,
+            split_params=split_params,
+            response_method=self.response_method,
+        )
+
+    def _remember_features(self, estimator):
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+
+    def _route(self, sample_weight, fit_params, frozen):
+        """Parameters for the estimator's fit, the recalibrator's fit and the splitter."""
+        if routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
+            return dict(routed.estimator.fit), dict(routed.recalibrator.fit), routed.splitter.split
+        params, weights = dict(fit_params), {}
+        groups = {"groups": params.pop("groups")} if "groups" in params else {}
+        if sample_weight is not None:
+            weights["sample_weight"] = sample_weight
+            if "sample_weight" in signature(self.estimator.fit).parameters:
+                params["sample_weight"] = sample_weight
+            elif not frozen:
+                name = type(self.estimator).__name__
+                warnings.warn(
+                    expectation(
+                        f"{type(self).__name__}.fit",
+                        "an estimator whose fit takes sample_weight",
+                        f"{name}, fitted without weights",
+                        "The recalibrator uses them; for a pipeline pass "
+                        "STEP__sample_weight=... or enable metadata routing",
+                    ),
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return params, weights, groups
