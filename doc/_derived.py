@@ -14,6 +14,7 @@ from sklearn_calib import (
     metrics,
     recalibrators,
     report,
+    staging,
     testing,
 )
 
@@ -24,6 +25,7 @@ API = [
     ("Recalibrators", recalibrators, recalibrators.__all__),
     ("Measures and scorers", metrics, metrics.__all__),
     ("Decomposition and refinement", decomposition, decomposition.__all__),
+    ("Learners seen stage by stage", staging, staging.__all__),
     ("Displays", displays, displays.__all__),
     ("Reports", report, ["calibration_report", "CalibrationReport", "ReportRow"]),
     ("Testing your own methods", testing, testing.__all__),

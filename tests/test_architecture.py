@@ -22,11 +22,12 @@ MAY_IMPORT = {
     "_version": set(),
     "_kernels": set(),
     "datasets": set(),
+    "staging": set(),
     "metrics": {"_kernels"},
     "recalibrators": {"_kernels"},
     "decomposition": {"_kernels", "metrics", "recalibrators"},
     "inference": {"_kernels", "metrics", "recalibrators"},
-    "meta": {"_kernels", "metrics", "recalibrators", "decomposition", "inference"},
+    "meta": {"_kernels", "metrics", "recalibrators", "decomposition", "inference", "staging"},
     "displays": {"metrics", "recalibrators", "decomposition", "inference", "meta"},
     "testing": {"metrics", "recalibrators"},
     "report": {"metrics", "recalibrators", "decomposition", "inference", "meta", "displays"},
@@ -34,7 +35,17 @@ MAY_IMPORT = {
     "__main__": {"_cli"},
     "__init__": {"meta", "decomposition"},
 }
-HEAVY = {"numba", "cvxpy", "matplotlib", "pandas", "rich", "xgboost", "lightgbm", "pyarrow"}
+HEAVY = {
+    "numba",
+    "cvxpy",
+    "matplotlib",
+    "pandas",
+    "rich",
+    "xgboost",
+    "lightgbm",
+    "catboost",
+    "pyarrow",
+}
 
 
 def layer(path):

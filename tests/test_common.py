@@ -4,11 +4,12 @@ import warnings
 
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_calib import CalibratedModel
+from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import all_metrics, get_scorer, scorer_names
 from sklearn_calib.recalibrators import (
@@ -144,6 +145,9 @@ def test_the_metric_checks_can_fail():
         CalibratedModel(
             LogisticRegression(), make_pipeline(TemperatureScaling(), HistogramBinning())
         ),
+        RefineThenCalibrateCV(LogisticRegression(), {"C": [0.1, 1.0]}, error_score="raise"),
+        RefineThenCalibrateCV(LogisticRegression(), ensemble=True),
+        RefineThenCalibrateCV(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)),
     ]
 )
 def test_scikit_learn_contract(estimator, check):

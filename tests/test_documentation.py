@@ -16,11 +16,22 @@ from sklearn_calib import (
     metrics,
     recalibrators,
     report,
+    staging,
     testing,
 )
 
 ROOT = Path(__file__).parent.parent
-MODULES = (canonical, decomposition, displays, meta, metrics, recalibrators, report, testing)
+MODULES = (
+    canonical,
+    decomposition,
+    displays,
+    meta,
+    metrics,
+    recalibrators,
+    report,
+    staging,
+    testing,
+)
 PUBLIC = [
     getattr(module, name)
     for module in MODULES

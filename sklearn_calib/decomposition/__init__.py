@@ -3,6 +3,8 @@
 from ..metrics import register as _register
 from ._adapters import as_lightgbm_metric as as_lightgbm_metric
 from ._adapters import as_xgboost_metric as as_xgboost_metric
+from ._curve import RefinementCurve as RefinementCurve
+from ._curve import refinement_curve as refinement_curve
 from ._decompose import LossDecomposition as LossDecomposition
 from ._decompose import decompose_loss as decompose_loss
 from ._decompose import proper_calibration_error as proper_calibration_error
@@ -16,10 +18,12 @@ _REGISTERED = _register(globals().values())
 
 __all__ = [
     "LossDecomposition",
+    "RefinementCurve",
     "as_lightgbm_metric",
     "as_xgboost_metric",
     "decompose_loss",
     "proper_calibration_error",
+    "refinement_curve",
     "refinement_error",
     *_REGISTERED,
 ]

@@ -7,9 +7,10 @@ from sklearn.pipeline import Pipeline
 from .._simplex import take_columns
 from ..canonical import canonical_proba
 from ..exceptions import expectation
+from ..staging._lightgbm import LOGIT_OBJECTIVES as _LIGHTGBM_LOGITS
+from ..staging._xgboost import LOGIT_OBJECTIVES as _XGBOOST_LOGITS
 
 RESPONSE_METHODS = ("auto", "decision_function", "predict_proba")
-_XGBOOST_LOGITS = {"binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax"}
 
 
 def classifier_scores(estimator, X, response_method, where):
@@ -61,7 +62,7 @@ def _boosted_margin(estimator, X):
         return _boosted_margin(estimator[-1], estimator[:-1].transform(X))
     if is_boosted(estimator, "xgboost") and estimator.objective in _XGBOOST_LOGITS:
         return estimator.predict(X, output_margin=True)
-    if is_boosted(estimator, "lightgbm") and estimator.objective_ in ("binary", "multiclass"):
+    if is_boosted(estimator, "lightgbm") and estimator.objective_ in _LIGHTGBM_LOGITS:
         return estimator.predict_proba(X, raw_score=True)
     return None
 

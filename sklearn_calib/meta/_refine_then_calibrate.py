@@ -1,0 +1,438 @@
+"""RefineThenCalibrateCV: choose the model by what it is worth once calibrated, and calibrate it."""
+
+import time
+import warnings
+from itertools import islice
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import FitFailedWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from .._simplex import stack_rows
+from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
+from ..decomposition import refinement_curve
+from ..exceptions import CalibrationWarning, expectation, refuse
+from ..staging import staging_of
+from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair
+from ._search import fit_fold, pooled_stages, refit, results_table
+
+_FEW_ROWS, _FEW_ERRORS = 1000, 10
+
+
+class RefineThenCalibrateCV(CalibratedClassifier):
+    """Tuning and early stopping by refinement, then calibration, in one classifier.
+
+    Every candidate is fitted once a fold, and judged after each stage of its training (boosting
+    round, tree, epoch) by the loss that remains after recalibration. The best candidate at its best
+    stage is kept and recalibrated on the same out-of-fold scores. Judged by the plain log loss, a
+    learner stops too early: overconfidence is counted against it that a temperature removes.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With fit and ``decision_function`` or ``predict_proba``; also a pipeline that ends in one.
+        A fitted model in ``sklearn.frozen.FrozenEstimator`` is not fitted again: all rows are
+        validation rows, for its stages and the recalibrator.
+    param_grid : dict or list of dict, default=None
+        Candidates as in ``GridSearchCV``; with `n_iter`, distributions as in
+        ``RandomizedSearchCV``. None: the estimator as it is.
+    n_iter : int, default=None
+        Number of candidates to draw from `param_grid`; None tries all.
+    stages : "auto", None or sequence of int, default="auto"
+        "auto": every stage of learners that have them (see `staging_of`). None: the end of the
+        training only. A sequence: these stages, counted from 1.
+    recalibrator : str or recalibrator, default="temperature"
+        What calibrates the chosen model, as in `CalibratedModel`.
+    refinement : "ts" or str or recalibrator, default="ts"
+        What defines the loss that remains. "ts", temperature scaling with smoothed labels, fitted
+        on the rows it is judged on; "isotonic" or another recalibrator: cross-fitted in 5 folds.
+    loss : {"log", "brier"}, default="log"
+    selection : {"minimum", "one_standard_error"}, default="minimum"
+        The stage with the smallest criterion, the earliest of equals; or the earliest that is not
+        worse by more than one standard error of the paired difference, for smaller models.
+    cv : int, cross-validation generator or iterable, default=None
+        The folds; 5 stratified ones by default. One split is hold-out validation. Rows that are in
+        no test part are not judged.
+    refit : bool, default=True
+        Fit the chosen candidate up to the chosen stage on all rows. False: with one split, its
+        model is kept; with several, the search is all there is, unless ``ensemble=True``.
+    ensemble : bool, default=False
+        Keep the folds' models at the chosen stage and average their recalibrated probabilities,
+        instead of refitting.
+    error_score : "raise" or numpy.nan, default=numpy.nan
+        What a failing fit of a grid does: raise, or a warning and a candidate that is not chosen.
+        An error is raised if all fail, and the fit's own one where there is no grid.
+    n_jobs : int, default=None
+        Fits in parallel, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        For the draws of `n_iter`.
+
+    Attributes
+    ----------
+    best_params_ : dict
+    best_stage_ : int or None
+        None where stages were not looked at.
+    best_score_ : float
+        Minus the criterion of the chosen row: greater is better.
+    best_index_ : int
+        The row of `cv_results_`.
+    best_estimator_ : classifier
+        The chosen model before calibration, where there is one.
+    recalibrator_ : recalibrator
+    calibrated_pairs_ : list of CalibratedPair
+        One, or one a fold with ``ensemble=True``.
+    cv_results_ : dict of str to array
+        One row for each candidate and stage, for ``pandas.DataFrame``: candidate, params, param_*,
+        stage, risk, refinement, calibration, criterion, standard_error, rank, and fit_time in
+        seconds, summed over the folds.
+    refinement_curve_ : RefinementCurve
+        Of the best candidate.
+    n_splits_, refit_time_, classes_, n_features_in_, feature_names_in_
+        As in ``GridSearchCV``.
+
+    Raises
+    ------
+    ValueError
+        No candidate; stages that the fit does not reach; all fits failing; fewer than two classes.
+    TypeError
+        A recalibrator that is none.
+
+    Warns
+    -----
+    CalibrationWarning
+        Fewer than 1000 validation rows or 10 validation errors: the choice is then mostly chance.
+    FitFailedWarning
+        A fit failed.
+
+    Notes
+    -----
+    The scores of all folds are pooled and one temperature is fitted to them, which is exactly the
+    calibration that follows; the mean of each fold's own minimum would be lower by some (folds - 1)
+    / (2 n). Rows of classes that a fold's model has not seen are left out of its judgement.
+
+    The learner's own early stopping is not needed: the stage is chosen from all that were fitted.
+    ``HistGradientBoostingClassifier(early_stopping="auto")`` is switched off, and learners with
+    ``partial_fit`` run ``max_iter`` epochs. A refit on all rows has more rows than the folds had.
+
+    Cost: candidates x folds fits, one prediction of all stages, and about 4 passes over the scores
+    a stage. Memory: the scores of one stage and the folds' models of two candidates; stages are
+    predicted one after the other and never held together.
+
+    Progress is reported through scikit-learn's callbacks (version 1.9 on):
+    ``model.set_callbacks(sklearn.callback.ProgressBar())``.
+
+    References
+    ----------
+    Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then calibrate".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> from sklearn_calib import RefineThenCalibrateCV
+    >>> X, y = make_classification(2000, n_informative=8, flip_y=0.1, random_state=0)
+    >>> learner = HistGradientBoostingClassifier(max_iter=60, learning_rate=0.3, random_state=0)
+    >>> model = RefineThenCalibrateCV(learner, {"max_leaf_nodes": [4, 16]}, cv=3).fit(X, y)
+    >>> model.best_estimator_.n_iter_ == model.best_stage_
+    True
+    >>> curve = model.refinement_curve_
+    >>> bool(model.best_stage_ > curve.stage[curve.risk.argmin()])
+    True
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "estimator": GIVES_SCORES,
+        "param_grid": [dict, list, None],
+        "n_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "stages": [StrOptions({"auto"}), None, "array-like"],
+        "recalibrator": "no_validation",
+        "refinement": "no_validation",
+        "loss": [StrOptions({"log", "brier"})],
+        "selection": [StrOptions({"minimum", "one_standard_error"})],
+        "cv": ["cv_object"],
+        "refit": ["boolean"],
+        "ensemble": ["boolean"],
+        "error_score": [StrOptions({"raise"}), Real],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator,
+        param_grid=None,
+        *,
+        n_iter=None,
+        stages="auto",
+        recalibrator="temperature",
+        refinement="ts",
+        loss="log",
+        selection="minimum",
+        cv=None,
+        refit=True,
+        ensemble=False,
+        error_score=np.nan,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.n_iter = n_iter
+        self.stages = stages
+        self.recalibrator = recalibrator
+        self.refinement = refinement
+        self.loss = loss
+        self.selection = selection
+        self.cv = cv
+        self.refit = refit
+        self.ensemble = ensemble
+        self.error_score = error_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None, **fit_params):
+        """Search, refit and calibrate.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+            As the estimator takes it.
+        y : array-like of shape (n_samples,)
+            Labels: integers, text, bytes, booleans.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0, passed to the estimator where it takes them, to the criterion and to the
+            recalibrator.
+        **fit_params : dict
+            ``groups`` is passed to the splitter, the rest to the estimator's fit; with metadata
+            routing enabled, each to whoever requests it.
+
+        Returns
+        -------
+        self : object
+        """
+        job = self._start(X, y, sample_weight, fit_params)
+        if self.error_score != "raise" and not np.isnan(self.error_score):
+            rule = "error_score 'raise' or numpy.nan"
+            refuse(job.where, rule, repr(self.error_score), "The criterion is a loss: use nan")
+        candidates = self._candidates(job.where)
+        if isinstance(self.estimator, FrozenEstimator):
+            everything = np.arange(len(job.codes))
+            splits = [(everything, everything)]
+        else:
+            cv = check_cv(self.cv, job.codes, classifier=True)
+            splits = list(cv.split(job.X, job.codes, **job.split_params))
+        self.n_splits_ = len(splits)
+        stages = None if isinstance(self.stages, str) or self.stages is None else self.stages
+        wanted = _checked_stages(stages, job.where)
+        n_fits = len(candidates) * len(splits)
+        with callback_fit(self, n_fits + 1, job.X, job.codes) as context:
+            tasks = callback_tasks(context, n_fits + 1, "fit")
+            fits = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+                delayed(fit_fold)(job, params, split, self, tasks[i * len(splits) + j])
+                for i, params in enumerate(candidates)
+                for j, split in enumerate(splits)
+            )
+            table, winner, failures = self._search(job, candidates, fits, wanted)
+            self._report(table, winner, failures, n_fits, job.where)
+            with callback_task(tasks[-1], self, None, job.X, job.codes):
+                self._finish(job, winner)
+        return self
+
+    @property
+    def best_estimator_(self):
+        """The chosen model before calibration, where there is one."""
+        return self._only_pair("best_estimator_").estimator
+
+    def predict_proba(self, X):
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes), float64
+            Columns in the order of ``classes_``; the mean over the pairs.
+
+        Raises
+        ------
+        AttributeError
+            The search was told to keep no model: ``refit=False`` with several folds.
+        """
+        check_is_fitted(self)
+        if not self.calibrated_pairs_:
+            raise AttributeError(
+                expectation(
+                    "RefineThenCalibrateCV.predict_proba",
+                    "a model that was kept",
+                    f"refit=False, ensemble=False and {self.n_splits_} folds",
+                    "Set refit=True or ensemble=True, or validate on one split",
+                )
+            )
+        return super().predict_proba(X)
+
+    # -- the search ---------------------------------------------------------------------------
+
+    def _candidates(self, where):
+        grid = self.param_grid
+        if grid is None and self.n_iter is None:
+            return [{}]
+        if grid is None or isinstance(self.estimator, FrozenEstimator):
+            refuse(
+                where,
+                "a param_grid of an estimator that can be fitted",
+                f"param_grid={grid!r}, n_iter={self.n_iter!r}, {type(self.estimator).__name__}",
+                "Leave out n_iter without a grid, and the grid for a FrozenEstimator",
+            )
+        if self.n_iter is None:
+            candidates = list(ParameterGrid(grid))
+        else:
+            candidates = list(ParameterSampler(grid, self.n_iter, random_state=self.random_state))
+        if not candidates:
+            refuse(where, "at least one candidate", repr(grid), "Pass param_grid=None for none")
+        return candidates
+
+    def _search(self, job, candidates, fits, wanted):
+        """The rows of cv_results_, the best candidate, and the errors of failing fits."""
+        rows, best, failures = [], None, []
+        for number, params in enumerate(candidates):
+            folds = list(islice(fits, self.n_splits_))
+            seconds = sum(fold.seconds for fold in folds)
+            failed = [fold.error for fold in folds if fold.error]
+            failures += failed
+            if failed:
+                rows.append((number, params, seconds, None))
+                continue
+            staging = None if self.stages is None else staging_of(folds[0].estimator)
+            curve = self._curve(job, folds, staging, wanted)
+            rows.append((number, params, seconds, curve))
+            position = curve.best(self.selection)
+            criterion = curve.criterion[position]
+            if best is None or criterion < best.criterion:
+                best = _Winner(number, params, criterion, position, curve, folds, staging)
+        return rows, best, failures
+
+    def _curve(self, job, folds, staging, wanted):
+        counts = [1 if staging is None else staging.n_stages(fold.estimator) for fold in folds]
+        stages = np.arange(1, max(counts) + 1) if wanted is None else wanted
+        if staging is None and wanted is not None:
+            refuse(
+                job.where,
+                "a learner with stages",
+                repr(self.estimator),
+                "Set stages='auto', or declare them with sklearn_calib.staging.register_staging",
+            )
+        if stages[-1] > max(counts):
+            refuse(
+                job.where,
+                f"stages up to the {max(counts)} {staging.unit} of the fit",
+                f"{stages[-1]}",
+                "Let the estimator train longer, or leave out the larger ones",
+            )
+        rows = np.concatenate([fold.rows for fold in folds])
+        if not len(rows):
+            refuse(
+                job.where,
+                "test rows of classes that the training part has",
+                "none in any fold",
+                "Use stratified folds",
+            )
+        plain = isinstance(self.refinement, str) and self.refinement == "ts"
+        return refinement_curve(
+            job.codes[rows],
+            pooled_stages(job, folds, staging, set(stages.tolist())),
+            stages=stages,
+            loss=self.loss,
+            recalibrator="temperature" if plain else self.refinement,
+            cv=None if plain else 5,
+            sample_weight=job.weight[rows],
+            labels=np.arange(len(job.classes)),
+            unit="stages" if staging is None else staging.unit,
+        )
+
+    def _report(self, table, winner, failures, n_fits, where):
+        if failures:
+            text = (
+                f"{len(failures)} of {n_fits} fits failed, the first with:\n{failures[0]}\n"
+                "Candidates with a failing fit are not chosen. Debug with error_score='raise'."
+            )
+            if winner is None:
+                raise ValueError(f"{where}: expected one candidate that can be fitted. {text}")
+            warnings.warn(text, FitFailedWarning, stacklevel=3)
+        self.cv_results_ = results_table(table)
+        self.best_index_ = int(
+            np.flatnonzero(self.cv_results_["candidate"] == winner.number)[winner.position]
+        )
+        self.best_params_, self.best_score_ = winner.params, -float(winner.criterion)
+        self.refinement_curve_ = winner.curve
+        staged = winner.staging is not None
+        self.best_stage_ = int(winner.curve.stage[winner.position]) if staged else None
+
+    def _finish(self, job, winner):
+        """Recalibrate the chosen model, and refit it."""
+        stage, staging = self.best_stage_, winner.staging
+        folds = [fold.truncated(staging, stage) for fold in winner.folds]
+        scores = stack_rows([fold.scores(job) for fold in folds])
+        rows = np.concatenate([fold.rows for fold in folds])
+        _warn_if_few(scores, job.codes[rows])
+        self.recalibrator_ = job.fit_recalibrator(scores, rows)
+        start = time.perf_counter()
+        if isinstance(self.estimator, FrozenEstimator):
+            kept = [(FrozenEstimator(fold.estimator), fold.columns) for fold in folds]
+        elif self.ensemble or (not self.refit and len(folds) == 1):
+            kept = [(fold.estimator, fold.columns) for fold in folds]
+        elif self.refit:
+            kept = [refit(job, winner.params, staging, stage)]
+        else:
+            kept = []
+        self.refit_time_ = time.perf_counter() - start
+        self.calibrated_pairs_ = [
+            CalibratedPair(estimator, self.recalibrator_, columns) for estimator, columns in kept
+        ]
+        self._remember_features(kept[0][0] if kept else folds[0].estimator)
+
+
+class _Winner(NamedTuple):
+    """The best candidate so far."""
+
+    number: int
+    params: dict
+    criterion: float
+    position: int  # of the stage in the curve
+    curve: Any
+    folds: list
+    staging: Any
+
+
+def _checked_stages(stages, where):
+    if stages is None:
+        return None
+    table = np.asarray(stages)
+    if table.ndim != 1 or not len(table) or table.dtype.kind not in "iu" or table.min() < 1:
+        refuse(where, "stages as whole numbers from 1 on", repr(stages), "Count stages from 1")
+    return np.unique(table)
+
+
+def _warn_if_few(scores, codes):
+    errors = int((np.asarray(scores).argmax(axis=1) != codes).sum())
+    if len(codes) >= _FEW_ROWS and errors >= _FEW_ERRORS:
+        return
+    warnings.warn(
+        expectation(
+            "RefineThenCalibrateCV.fit",
+            f"at least {_FEW_ROWS} validation rows and {_FEW_ERRORS} validation errors",
+            f"{len(codes)} rows and {errors} errors",
+            "On fewer the choice is mostly chance, and stopping by the log loss did as well or "
+            "better; use more folds or rows, or stages=None",
+        ),
+        CalibrationWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,131 @@
+"""The fits of a search over candidates and folds, and what their stages say."""
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from .._simplex import stack_rows, take_columns
+from .._sklearn_compat import callback_task
+from ..canonical import canonical_proba
+from ..staging import staging_of
+
+
+class Fold(NamedTuple):
+    """A model fitted on a fold, and the rows it is judged on; or why it could not be fitted."""
+
+    estimator: Any
+    columns: Any
+    rows: Any  # test rows of classes that the model has seen
+    part: Any  # their features
+    seconds: float
+    error: str | None = None
+
+    def scores(self, job):
+        return job.scores(self.estimator, self.columns, self.part)
+
+    def truncated(self, staging, stage):
+        if staging is None:
+            return self
+        stage = min(stage, staging.n_stages(self.estimator))
+        return self._replace(estimator=staging.truncated(thawed(self.estimator), stage))
+
+
+def fit_fold(job, params, split, caller, task):
+    estimator, (train, test) = job.estimator, split
+    start = time.perf_counter()
+    with callback_task(task, caller, None, job.X, job.codes):
+        if isinstance(estimator, FrozenEstimator):
+            columns = np.arange(len(job.classes))
+            return Fold(thawed(estimator), columns, test, job.X, 0.0)
+        try:
+            estimator, staging = _candidate(job, params, caller.stages)
+            estimator, columns = job.fit_estimator(train, estimator, staging and staging.fit)
+        except Exception as error:
+            if caller.error_score == "raise" or caller.param_grid is None:  # nothing else to choose
+                raise
+            seconds = time.perf_counter() - start
+            return Fold(None, None, None, None, seconds, f"{type(error).__name__}: {error}")
+        seconds = time.perf_counter() - start
+        rows, part = job.test_part(estimator, columns, train, test)
+        return Fold(estimator, columns, rows, part, seconds)
+
+
+def _candidate(job, params, stages):
+    """An unfitted estimator with these parameters, and its staging."""
+    estimator = clone(job.estimator).set_params(**clone(params, safe=False))
+    staging = None if stages is None else staging_of(estimator)
+    return (estimator if staging is None else staging.prepared(estimator)), staging
+
+
+def refit(job, params, staging, stage):
+    everything = np.arange(len(job.codes))
+    estimator = clone(job.estimator).set_params(**clone(params, safe=False))
+    if staging is None:
+        return job.fit_estimator(everything, estimator)
+    estimator = staging.limited(staging.prepared(estimator), stage)
+    estimator, columns = job.fit_estimator(everything, estimator, staging.fit)
+    stage = min(stage, staging.n_stages(estimator))
+    return staging.truncated(estimator, stage), columns
+
+
+def thawed(estimator):
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def pooled_stages(job, folds, staging, wanted):
+    """The scores of all folds' test rows, stage after stage; a shorter fit keeps its last ones."""
+    if staging is None:
+        yield stack_rows([fold.scores(job) for fold in folds])
+        return
+    streams = [
+        _fold_stages(job, fold, staging, wanted) if len(fold.rows) else iter(()) for fold in folds
+    ]
+    blocks = [np.empty((0, len(job.classes)))] * len(folds)
+    for stage in range(1, max(wanted) + 1):
+        blocks = [next(stream, block) for stream, block in zip(streams, blocks, strict=True)]
+        if stage in wanted:
+            yield stack_rows([block for block in blocks if len(block)])
+
+
+def _fold_stages(job, fold, staging, wanted):
+    source = np.full(len(job.classes), -1)
+    source[fold.columns] = np.arange(len(fold.columns))
+    for stage, (kind, scores) in enumerate(staging.staged_scores(fold.estimator, fold.part), 1):
+        last = stage == staging.n_stages(fold.estimator)
+        if stage not in wanted and not last:
+            yield None
+            continue
+        if len(fold.columns) == 1:
+            kind, scores = "proba", np.ones((len(fold.rows), 1))
+        own = canonical_proba(scores, kind=kind, n_classes=len(fold.columns), where=job.where)
+        yield own if len(fold.columns) == len(source) else take_columns(own, source)
+
+
+def results_table(table):
+    """cv_results_: one row for each candidate and stage."""
+    parts = []
+    for number, params, seconds, curve in table:
+        n_rows = 1 if curve is None else len(curve.stage)
+        columns = {
+            "candidate": np.full(n_rows, number),
+            "params": np.array([params] * n_rows, dtype=object),
+            "fit_time": np.full(n_rows, seconds),
+            "stage": np.zeros(1, dtype=int) if curve is None else curve.stage,
+        }
+        for name in ("risk", "refinement", "calibration", "criterion", "standard_error"):
+            columns[name] = np.full(1, np.nan) if curve is None else getattr(curve, name)
+        parts.append(columns)
+    results = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    for name in sorted({name for _, params, *_ in table for name in params}):
+        values = np.ma.masked_all(len(results["params"]), dtype=object)
+        for row, params in enumerate(results["params"]):
+            if name in params:
+                values[row] = params[name]
+        results[f"param_{name}"] = values
+    order = np.argsort(results["criterion"], kind="stable")  # missing ones last
+    results["rank"] = np.empty(len(order), dtype=int)
+    results["rank"][order] = np.arange(1, len(order) + 1)
+    return results

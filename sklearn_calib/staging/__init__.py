@@ -1,0 +1,18 @@
+"""Learners seen stage by stage: boosting rounds, trees, epochs.
+
+One file a family of learners; an adapter is a `Staging`, `register_staging` adds yours.
+"""
+
+from . import _ada_boost as _ada_boost
+from . import _catboost as _catboost
+from . import _forest as _forest
+from . import _gradient_boosting as _gradient_boosting
+from . import _hist_gradient_boosting as _hist_gradient_boosting
+from . import _lightgbm as _lightgbm
+from . import _partial_fit as _partial_fit
+from . import _xgboost as _xgboost
+from ._base import Staging as Staging
+from ._base import register_staging as register_staging
+from ._base import staging_of as staging_of
+
+__all__ = ["Staging", "register_staging", "staging_of"]

@@ -1,0 +1,240 @@
+"""The protocol by which a learner's stages are seen, its registry, and pipelines."""
+
+import copy
+
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from ..exceptions import refuse
+
+_ADAPTERS = {}
+
+
+class Staging:
+    """How one family of learners shows what it would predict had it stopped earlier.
+
+    Write `n_stages`, `staged_scores` and `truncated`; the rest has defaults.
+
+    Attributes
+    ----------
+    unit : str
+        What a stage is, in the plural: the label of an axis.
+
+    Examples
+    --------
+    A learner of your own whose stages are the members of a list:
+
+    >>> import copy
+    >>> import numpy as np
+    >>> from sklearn.base import BaseEstimator, ClassifierMixin
+    >>> from sklearn_calib.staging import Staging, register_staging, staging_of
+    >>> class Averages(ClassifierMixin, BaseEstimator):
+    ...     def __init__(self, n_members=3):
+    ...         self.n_members = n_members
+    ...     def fit(self, X, y):
+    ...         self.classes_, rng = np.unique(y), np.random.default_rng(0)
+    ...         self.members_ = [np.mean(rng.choice(y, len(y))) for _ in range(self.n_members)]
+    ...         return self
+    ...     def predict_proba(self, X):
+    ...         p = np.full(len(X), np.mean(self.members_))
+    ...         return np.column_stack([1 - p, p])
+    >>> class AveragesStaging(Staging):
+    ...     unit = "members"
+    ...     def n_stages(self, estimator):
+    ...         return len(getattr(estimator, "members_", [0] * estimator.n_members))
+    ...     def staged_scores(self, fitted, X):
+    ...         for stage in range(1, len(fitted.members_) + 1):
+    ...             yield "proba", self.truncated(fitted, stage).predict_proba(X)
+    ...     def truncated(self, fitted, stage):
+    ...         shorter = copy.copy(fitted)
+    ...         shorter.members_ = fitted.members_[:stage]
+    ...         return shorter
+    >>> register_staging(Averages, AveragesStaging())
+    >>> staging_of(Averages()).unit
+    'members'
+    """
+
+    unit = "stages"
+
+    def applies(self, estimator):
+        """Whether this estimator, with its parameters, has stages."""
+        return True
+
+    def n_stages(self, estimator):
+        """How many stages a fitted estimator has; if unfitted, how many it can have at most.
+
+        Parameters
+        ----------
+        estimator : classifier
+
+        Returns
+        -------
+        n_stages : int
+        """
+        raise NotImplementedError
+
+    def prepared(self, estimator):
+        """An unfitted estimator to be fitted once with all stages; a changed clone if need be."""
+        return estimator
+
+    def fit(self, estimator, X, y, **params):
+        """Fit in place; a learner that forgets its stages is recorded here."""
+        return estimator.fit(X, y, **params)
+
+    def staged_scores(self, fitted, X):
+        """Scores after stage 1, 2, ..., up to ``n_stages(fitted)``.
+
+        Parameters
+        ----------
+        fitted : classifier
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        kind : {"proba", "logits"}
+        scores : array of shape (n_samples, n_classes) or (n_samples,)
+            What `canonical_proba` takes, equal to the scores of the truncated classifier.
+        """
+        raise NotImplementedError
+
+    def truncated(self, fitted, stage):
+        """A copy that predicts as the fitted classifier did after a stage; that one is left alone.
+
+        Parameters
+        ----------
+        fitted : classifier
+        stage : int
+            From 1 to ``n_stages(fitted)``.
+
+        Returns
+        -------
+        classifier : fitted classifier
+        """
+        raise NotImplementedError
+
+    def limited(self, estimator, stage):
+        """An unfitted estimator whose fit reaches the stage; it may go further."""
+        return estimator
+
+
+def register_staging(cls, staging):
+    """Declare how a class of learners is seen stage by stage.
+
+    Parameters
+    ----------
+    cls : type or str
+        The class, or "package.ClassName" for a package that need not be installed. Subclasses
+        inherit it.
+    staging : Staging
+        The adapter; see `Staging` for an example. A later registration replaces an earlier one.
+    """
+    if not isinstance(staging, Staging):
+        refuse(
+            "register_staging",
+            "an instance of Staging",
+            repr(staging),
+            "Derive the adapter from sklearn_calib.staging.Staging and pass an instance",
+            error=TypeError,
+        )
+    _ADAPTERS[cls] = staging
+
+
+def staging_of(estimator):
+    """The adapter of a classifier, a pipeline that ends in one, or a frozen one.
+
+    Parameters
+    ----------
+    estimator : classifier
+
+    Returns
+    -------
+    staging : Staging or None
+        None where the learner has no stages.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_calib.staging import staging_of
+    >>> staging_of(HistGradientBoostingClassifier(max_iter=50)).unit
+    'boosting rounds'
+    >>> staging_of(LogisticRegression()) is None
+    True
+    """
+    if isinstance(estimator, FrozenEstimator):
+        return staging_of(estimator.estimator)
+    if isinstance(estimator, Pipeline):
+        inner = staging_of(estimator.steps[-1][1])
+        return None if inner is None else _PipelineStaging(inner)
+    for cls in type(estimator).__mro__:
+        staging = _ADAPTERS.get(cls) or _ADAPTERS.get(_public_name(cls))
+        if staging is not None:
+            return staging if staging.applies(estimator) else None
+    return None
+
+
+def with_attributes(fitted, **attributes):
+    """A shallow copy of a fitted estimator with other attributes."""
+    changed = copy.copy(fitted)
+    for name, value in attributes.items():
+        setattr(changed, name, value)
+    return changed
+
+
+def _public_name(cls):
+    return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+
+
+class _PipelineStaging(Staging):
+    """The stages of the last step, on features that the other steps have transformed."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.unit = inner.unit
+
+    def n_stages(self, estimator):
+        return self.inner.n_stages(estimator.steps[-1][1])
+
+    def prepared(self, estimator):
+        return _with_last(clone(estimator), self.inner.prepared(estimator.steps[-1][1]))
+
+    def fit(self, estimator, X, y, **params):
+        name, learner = estimator.steps[-1]
+        recorder = _Recorder(learner, self.inner)
+        estimator.steps[-1] = (name, recorder)
+        try:
+            estimator.fit(X, y, **params)
+        finally:
+            estimator.steps[-1] = (name, recorder.learner)
+        return estimator
+
+    def staged_scores(self, fitted, X):
+        return self.inner.staged_scores(fitted[-1], fitted[:-1].transform(X))
+
+    def truncated(self, fitted, stage):
+        return _with_last(copy.copy(fitted), self.inner.truncated(fitted[-1], stage))
+
+    def limited(self, estimator, stage):
+        return _with_last(clone(estimator), self.inner.limited(estimator.steps[-1][1], stage))
+
+
+def _with_last(pipeline, learner):
+    pipeline.steps = [*pipeline.steps[:-1], (pipeline.steps[-1][0], learner)]
+    return pipeline
+
+
+class _Recorder(BaseEstimator):
+    """Stands for the last step of a pipeline while the pipeline is fitted."""
+
+    def __init__(self, learner, staging):
+        self.learner = learner
+        self.staging = staging
+
+    def fit(self, X, y, **params):
+        self.staging.fit(self.learner, X, y, **params)
+        return self
+
+    def get_metadata_routing(self):
+        return get_routing_for_object(self.learner)

@@ -1,0 +1,84 @@
+"""Learners trained epoch by epoch with partial_fit: scikit-learn's MLP and SGD."""
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+
+from ._base import Staging, register_staging, with_attributes
+
+
+class PartialFitStaging(Staging):
+    """One call of partial_fit is one epoch; what was learned is copied after each.
+
+    The learner's own stopping (``tol``, ``early_stopping``) is not used. With a whole number as
+    ``random_state``, partial_fit would repeat one shuffle in all epochs; it gets a generator.
+
+    Parameters
+    ----------
+    learned : tuple of str
+        The fitted attributes that predictions depend on: arrays or lists of arrays.
+    most : int, default=None
+        Epochs that are enough where ``max_iter`` is a safeguard.
+    """
+
+    unit = "epochs"
+
+    def __init__(self, learned, most=None):
+        self.learned = learned
+        self.most = most
+
+    def applies(self, estimator):
+        return hasattr(estimator, "partial_fit") and (
+            not hasattr(estimator, "classes_") or hasattr(estimator, "_staged_snapshots")
+        )
+
+    def n_stages(self, estimator):
+        if hasattr(estimator, "_staged_snapshots"):
+            return len(estimator._staged_snapshots)
+        return estimator.max_iter if self.most is None else min(estimator.max_iter, self.most)
+
+    def fit(self, estimator, X, y, **params):
+        asked = {name: estimator.get_params()[name] for name in ("random_state", "early_stopping")}
+        estimator.set_params(
+            random_state=check_random_state(asked["random_state"]), early_stopping=False
+        )
+        classes = np.unique(y)
+        class_weight = getattr(estimator, "class_weight", None)
+        if class_weight == "balanced":  # partial_fit cannot know it
+            balanced = compute_class_weight("balanced", classes=classes, y=y)
+            estimator.set_params(class_weight=dict(zip(classes, balanced, strict=True)))
+        snapshots = []
+        for epoch in range(self.n_stages(estimator)):
+            estimator.partial_fit(X, y, **({"classes": classes} if epoch == 0 else {}), **params)
+            snapshots.append({name: _copied(getattr(estimator, name)) for name in self.learned})
+        estimator.set_params(**asked)
+        if class_weight == "balanced":
+            estimator.set_params(class_weight=class_weight)
+        estimator._staged_snapshots = snapshots
+        return estimator
+
+    def staged_scores(self, fitted, X):
+        for stage in range(1, self.n_stages(fitted) + 1):
+            view = self.truncated(fitted, stage)
+            if hasattr(view, "decision_function"):
+                yield "logits", view.decision_function(X)
+            else:
+                yield "proba", view.predict_proba(X)
+
+    def truncated(self, fitted, stage):
+        shorter = with_attributes(fitted, **fitted._staged_snapshots[stage - 1])
+        del shorter._staged_snapshots  # the other epochs
+        return shorter
+
+    def limited(self, estimator, stage):
+        return clone(estimator).set_params(max_iter=int(stage))
+
+
+def _copied(value):
+    return [v.copy() for v in value] if isinstance(value, list) else np.copy(value)
+
+
+register_staging("sklearn.MLPClassifier", PartialFitStaging(("coefs_", "intercepts_")))
+# max_iter = 1000 is a safeguard for SGD, whose own rule stops after some dozens of epochs
+register_staging("sklearn.SGDClassifier", PartialFitStaging(("coef_", "intercept_"), most=100))
