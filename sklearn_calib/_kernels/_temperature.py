@@ -25,7 +25,7 @@ class TemperatureFit(NamedTuple):
     n_passes: int
 
 
-def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None):
+def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None, n_fits=1):
     """The beta >= 0 that minimises the weighted log loss of softmax(beta * z).
 
     Two sums of the first pass decide exactly which case it is:
@@ -37,7 +37,8 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None)
     that step (the error is then of order tol^3), and takes the loss from the Taylor polynomial:
     for small problems tol is 1e-3, for large ones 5e-3, a relative error of beta below 1e-7.
 
-    `start` is the inverse temperature to begin with, if one is known to be near.
+    `start` is the inverse temperature to begin with, if one is known to be near. `n_fits` is how
+    many fits of this size there will be at least: for many, compiled code is loaded sooner.
 
     `label_smoothing` eps replaces a label by (1 - eps) one-hot + eps / k: L(beta) - beta eps M. The
     optimum is then finite also where every label is an arg max.
@@ -50,7 +51,7 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None)
     if not 1e-50 < spread < 1e50:  # third powers would leave the range of a float
         unit, z = spread, (z - z.max(axis=1, keepdims=True)) / np.float64(spread)
     box = BETA_MIN * (unit / max(1.0, spread)), BETA_MAX * (unit / min(1.0, spread))
-    beta, sums = unit if start is None else start * unit, _choose_pass(z.size)
+    beta, sums = unit if start is None else start * unit, _choose_pass(n_fits * z.size)
     if tol is None:
         tol = 1e-3 if z.size < _SUBSAMPLE else 5e-3
     if start is None and z.size >= _SUBSAMPLE:

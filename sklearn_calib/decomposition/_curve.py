@@ -15,6 +15,7 @@ from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrat
 
 RULES = ("minimum", "one_standard_error")
 _SAMPLE = 20_000  # rows that the standard errors are estimated from
+_FITS = 10  # stages that a curve has at least: compiled code is loaded for smaller data
 
 
 @dataclass(frozen=True)
@@ -173,9 +174,9 @@ def refinement_curve(
 def _temperature_stage(case, loss, start, rows):
     """Criterion, refinement, losses of some rows at the criterion's fit, where to start next."""
     z, codes, weight = log_proba(case.proba), case.codes, case.weight
-    smooth = fit_temperature(z, codes, weight, 1.0 / (weight.sum() + 1.0), start)
+    smooth = fit_temperature(z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_FITS)
     inside = smooth.beta if smooth.status == "inside" else None
-    plain = fit_temperature(z, codes, weight, start=inside)
+    plain = fit_temperature(z, codes, weight, start=inside, n_fits=_FITS)
     if loss == "log":
         some, true = log_softmax(smooth.beta * z[rows], axis=1), codes[rows]
         return smooth.loss, plain.loss, -some[np.arange(len(true)), true], inside
