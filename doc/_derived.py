@@ -7,6 +7,7 @@ from pathlib import Path
 import sklearn_calib
 from sklearn_calib import (
     canonical,
+    datasets,
     decomposition,
     displays,
     exceptions,
@@ -27,6 +28,7 @@ API = [
     ("Decomposition and refinement", decomposition, decomposition.__all__),
     ("Learners seen stage by stage", staging, staging.__all__),
     ("Displays", displays, displays.__all__),
+    ("Data and theory", datasets, datasets.__all__),
     ("Reports", report, ["calibration_report", "CalibrationReport", "ReportRow"]),
     ("Testing your own methods", testing, testing.__all__),
     ("Warnings", exceptions, ["CalibrationWarning"]),

@@ -10,6 +10,7 @@ import pytest
 
 from sklearn_calib import (
     canonical,
+    datasets,
     decomposition,
     displays,
     meta,
@@ -23,6 +24,7 @@ from sklearn_calib import (
 ROOT = Path(__file__).parent.parent
 MODULES = (
     canonical,
+    datasets,
     decomposition,
     displays,
     meta,

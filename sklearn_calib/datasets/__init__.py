@@ -1,0 +1,15 @@
+"""Data whose true probabilities are known, and what theory says of models fitted to them."""
+
+from ._gaussian_logistic import GaussianLogisticModel as GaussianLogisticModel
+from ._gaussian_logistic import LogisticLimit as LogisticLimit
+from ._two_gaussians import GaussianLoss as GaussianLoss
+from ._two_gaussians import gaussian_loss as gaussian_loss
+from ._two_gaussians import make_two_gaussians as make_two_gaussians
+
+__all__ = [
+    "GaussianLogisticModel",
+    "GaussianLoss",
+    "LogisticLimit",
+    "gaussian_loss",
+    "make_two_gaussians",
+]
