@@ -1,5 +1,13 @@
 """Displays draw results; they compute nothing. They need matplotlib (the ``plot`` extra)."""
 
+from ._decomposition import DecompositionDisplay as DecompositionDisplay
+from ._heatmap import HeatmapDisplay as HeatmapDisplay
+from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._reliability import ReliabilityDisplay as ReliabilityDisplay
 
-__all__ = ["ReliabilityDisplay"]
+__all__ = [
+    "DecompositionDisplay",
+    "HeatmapDisplay",
+    "RefinementCurveDisplay",
+    "ReliabilityDisplay",
+]

@@ -1,0 +1,103 @@
+"""DecompositionDisplay: a bar a model, split into calibration and refinement."""
+
+import numpy as np
+
+from ..decomposition import decompose_loss
+
+
+class DecompositionDisplay:
+    """Stacked bars of a mean loss: refinement, which remains, and calibration on top.
+
+    Make one with `from_predictions`; draw it again with `plot`.
+
+    Parameters
+    ----------
+    parts : dict of str to LossDecomposition
+        Names and decompositions, as `decompose_loss` returns them.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.displays import DecompositionDisplay
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(3, 500)
+    >>> models = {"raw": proba, "dull": 0.5 * proba + 1 / 6}
+    >>> display = DecompositionDisplay.from_predictions(y, models)
+    >>> [text.get_text() for text in display.ax_.get_yticklabels()]
+    ['raw', 'dull']
+    """
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    @classmethod
+    def from_predictions(cls, y_true, y_proba, *, name="model", ax=None, **options):
+        """Decompose and draw predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
+            Probabilities, or several models' as a dict of name to probabilities.
+        name : str, default="model"
+            Where there is one model.
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+        **options
+            Passed to `decompose_loss`: loss, recalibrator, cv, sample_weight, labels.
+
+        Returns
+        -------
+        display : DecompositionDisplay
+        """
+        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
+        parts = {key: decompose_loss(y_true, p, **options) for key, p in models.items()}
+        return cls(parts).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+
+        Returns
+        -------
+        self : DecompositionDisplay
+        """
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            height = 1.6 + 0.45 * len(self.parts)
+            _, ax = plt.subplots(figsize=(7, height), layout="constrained")
+        place = np.arange(len(self.parts))
+        parts = list(self.parts.values())
+        refinement = np.array([part.refinement for part in parts])
+        calibration = np.array([part.calibration for part in parts])
+        error = {
+            name: 2 * np.array([part.standard_errors[name] for part in parts])
+            for name in ("refinement", "calibration")
+        }
+        ax.barh(place, refinement, 0.6, color="C1", alpha=0.75, label="refinement")
+        ax.barh(
+            place, calibration, 0.6, left=refinement, color="C0", alpha=0.75, label="calibration"
+        )
+        style = {"fmt": "none", "ecolor": "0.2", "elinewidth": 1, "capsize": 3}
+        ax.errorbar(refinement, place + 0.12, xerr=error["refinement"], **style)
+        ax.errorbar(refinement + calibration, place - 0.12, xerr=error["calibration"], **style)
+        uncertainty = parts[0].uncertainty
+        ax.axvline(uncertainty, color="0.35", ls="--", lw=1, label="class frequencies alone")
+        unit = {"log": "log loss [nats]", "brier": "Brier loss"}[parts[0].loss]
+        ax.set(yticks=place, xlabel=f"{unit}; whiskers: 2 standard errors")
+        ax.set_yticklabels(list(self.parts))
+        ax.invert_yaxis()
+        ax.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

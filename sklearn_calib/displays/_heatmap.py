@@ -1,0 +1,149 @@
+"""HeatmapDisplay: a number against two others."""
+
+import numpy as np
+
+from ..exceptions import refuse
+
+
+class HeatmapDisplay:
+    """A table of numbers as colours, with the numbers written in.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows, n_columns)
+        NaN is left blank.
+    rows, columns : sequence
+        What the rows and columns stand for.
+    row_name, column_name, value_name : str, default=""
+        For the axes and the colour bar.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.displays import HeatmapDisplay
+    >>> display = HeatmapDisplay([[0.1, 0.2], [0.3, 0.4]], ["a", "b"], [1, 2]).plot()
+    >>> len(display.ax_.texts)
+    4
+    """
+
+    def __init__(self, values, rows, columns, *, row_name="", column_name="", value_name=""):
+        self.values = values
+        self.rows = rows
+        self.columns = columns
+        self.row_name = row_name
+        self.column_name = column_name
+        self.value_name = value_name
+
+    @classmethod
+    def from_cv_results(cls, cv_results, row, column, *, value="criterion", ax=None, **options):
+        """Draw a search over two parameters.
+
+        Parameters
+        ----------
+        cv_results : dict
+            ``cv_results_`` of `RefineThenCalibrateCV`, or of scikit-learn's searches.
+        row, column : str
+            Names of two of its columns, such as "param_max_depth" or "stage".
+        value : str, default="criterion"
+            A column of numbers; the smallest of all other parameters and stages is shown, or the
+            largest where its name says "score".
+        ax : matplotlib Axes, default=None
+        **options
+            Passed to `plot`.
+
+        Returns
+        -------
+        display : HeatmapDisplay
+
+        Raises
+        ------
+        ValueError
+            A name that is not a column.
+        """
+        for name in (row, column, value):
+            if name not in cv_results:
+                refuse(
+                    "HeatmapDisplay.from_cv_results",
+                    f"a column among {', '.join(map(str, cv_results))}",
+                    repr(name),
+                    "Check the spelling",
+                )
+        where = [list(cv_results[name]) for name in (row, column)]
+        labels = [sorted(set(names), key=_order) for names in where]
+        numbers = np.asarray(cv_results[value], dtype=float)
+        pick = np.fmax if "score" in value else np.fmin
+        table = np.full((len(labels[0]), len(labels[1])), np.nan)
+        for r, c, number in zip(*where, numbers, strict=True):
+            cell = labels[0].index(r), labels[1].index(c)
+            table[cell] = pick(table[cell], number)
+        names = {"row_name": _plain(row), "column_name": _plain(column), "value_name": value}
+        return cls(table, *labels, **names).plot(ax=ax, **options)
+
+    def plot(self, *, ax=None, fmt="{:.3g}", cmap="viridis", colorbar=True):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+        fmt : str, default="{:.3g}"
+            Of the written numbers; an empty text for none.
+        cmap : str or matplotlib Colormap, default="viridis"
+        colorbar : bool, default=True
+
+        Returns
+        -------
+        self : HeatmapDisplay
+        """
+        values = np.asarray(self.values, dtype=float)
+        if values.shape != (len(self.rows), len(self.columns)):
+            refuse(
+                "HeatmapDisplay.plot",
+                f"values of shape ({len(self.rows)}, {len(self.columns)})",
+                f"shape {values.shape}",
+                "Pass a label for every row and column",
+            )
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            size = 2.5 + 0.75 * len(self.columns), 1.6 + 0.5 * len(self.rows)
+            _, ax = plt.subplots(figsize=size, layout="constrained")
+        image = ax.pcolormesh(np.ma.masked_invalid(values), cmap=cmap, edgecolors="w", linewidth=1)
+        ax.invert_yaxis()
+        dark = image.norm(values)
+        for r, c in np.ndindex(values.shape) if fmt else ():
+            if np.isfinite(values[r, c]):
+                red, green, blue, _ = image.cmap(dark[r, c])
+                ink = "k" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "w"
+                text = fmt.format(values[r, c])
+                ax.text(
+                    c + 0.5, r + 0.5, text, ha="center", va="center", color=ink, fontsize="small"
+                )
+        ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(v) for v in self.columns])
+        ax.set_yticks(np.arange(len(self.rows)) + 0.5, [_label(v) for v in self.rows])
+        ax.tick_params(length=0)
+        ax.set(xlabel=self.column_name, ylabel=self.row_name)
+        if colorbar:
+            ax.figure.colorbar(image, ax=ax, label=self.value_name)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _order(value):
+    """Numbers by size, then the rest as text."""
+    number = isinstance(value, int | float | np.number)
+    return (not number, value if number else 0, str(value))
+
+
+def _plain(name):
+    return name.removeprefix("param_").rpartition("__")[2]
+
+
+def _label(value):
+    return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,137 @@
+"""RefinementCurveDisplay: risk and refinement along the stages of a training."""
+
+from sklearn.utils.validation import check_is_fitted
+
+from ..decomposition import refinement_curve
+
+_LABELS = {"log": "log loss [nats]", "brier": "Brier loss"}
+
+
+class RefinementCurveDisplay:
+    """Risk, refinement and calibration against the stage of a training.
+
+    Make one with `from_estimator` or `from_predictions`; draw it again with `plot`.
+
+    Parameters
+    ----------
+    curve : RefinementCurve
+        From `refinement_curve`, or ``refinement_curve_`` of `RefineThenCalibrateCV`.
+    chosen : int, default=None
+        Position of the chosen stage; by default the one with the smallest criterion.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn.datasets import make_hastie_10_2
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> from sklearn_calib.displays import RefinementCurveDisplay
+    >>> X, y = make_hastie_10_2(600, random_state=0)
+    >>> model = GradientBoostingClassifier(n_estimators=20, random_state=0).fit(X[:300], y[:300])
+    >>> display = RefinementCurveDisplay.from_predictions(
+    ...     y[300:], model.staged_predict_proba(X[300:]), unit="boosting rounds"
+    ... )
+    >>> display.ax_.get_xlabel()
+    'boosting rounds'
+    """
+
+    def __init__(self, curve, chosen=None):
+        self.curve = curve
+        self.chosen = chosen
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None):
+        """Draw the curve of a fitted `RefineThenCalibrateCV`.
+
+        Parameters
+        ----------
+        estimator : RefineThenCalibrateCV
+            Fitted.
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+
+        Returns
+        -------
+        display : RefinementCurveDisplay
+        """
+        check_is_fitted(estimator)
+        curve = estimator.refinement_curve_
+        return cls(curve, curve.best(estimator.selection)).plot(ax=ax)
+
+    @classmethod
+    def from_predictions(cls, y_true, staged_proba, *, ax=None, **options):
+        """Draw validation scores of all stages.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        staged_proba : iterable of array-like of shape (n_samples, n_classes) or (n_samples,)
+            One array a stage.
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+        **options
+            Passed to `refinement_curve`: stages, kind, loss, recalibrator, cv, sample_weight,
+            labels, unit.
+
+        Returns
+        -------
+        display : RefinementCurveDisplay
+        """
+        return cls(refinement_curve(y_true, staged_proba, **options)).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+
+        Returns
+        -------
+        self : RefinementCurveDisplay
+        """
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(layout="constrained")
+        curve = self.curve
+        chosen = curve.best() if self.chosen is None else self.chosen
+        by_risk = int(curve.risk.argmin())
+        label = {"log": "log loss", "brier": "Brier loss"}[curve.loss]
+        ax.fill_between(
+            curve.stage,
+            curve.refinement,
+            curve.risk,
+            where=curve.risk >= curve.refinement,
+            color="C0",
+            alpha=0.12,
+            lw=0,
+            label="calibration: what recalibration removes",
+        )
+        ax.plot(curve.stage, curve.risk, color="C0", label=label)
+        ax.plot(curve.stage, curve.refinement, color="C1", label="refinement: what remains")
+        ax.plot(curve.stage[by_risk], curve.risk[by_risk], "o", color="C0")
+        ax.axvline(curve.stage[chosen], color="C1", lw=1, ls=":")
+        ax.plot(curve.stage[chosen], curve.refinement[chosen], "o", color="C1")
+        # early stages can be so bad that the rest would be a flat line
+        top = max(curve.risk[by_risk], 1.05 * curve.refinement[0])
+        span = max(top, curve.risk[-1]) - curve.refinement.min()
+        worst = min(curve.risk.max(), curve.refinement.min() + 1.6 * span)
+        ax.set_ylim(curve.refinement.min() - 0.06 * span, worst + 0.06 * span)
+        ax.set(xlabel=curve.unit, ylabel=_LABELS[curve.loss])
+        ax.plot(
+            [],
+            [],
+            "o",
+            color="0.3",
+            label=f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement",
+        )
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

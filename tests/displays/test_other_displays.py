@@ -1,0 +1,91 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.model_selection import GridSearchCV
+
+from sklearn_calib import RefineThenCalibrateCV
+from sklearn_calib.decomposition import decompose_loss, refinement_curve
+from sklearn_calib.displays import (
+    DecompositionDisplay,
+    HeatmapDisplay,
+    RefinementCurveDisplay,
+)
+from sklearn_calib.testing import make_scores
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def search():
+    X, y = make_classification(1200, n_informative=5, flip_y=0.2, random_state=0)
+    learner = GradientBoostingClassifier(n_estimators=8, random_state=0)
+    grid = {"max_depth": [1, 3], "learning_rate": [0.1, 0.5, 1.0]}
+    return RefineThenCalibrateCV(learner, grid, cv=3).fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+def test_refinement_curve(loss):
+    proba, y = make_scores(3, 400)
+    staged = [proba * s + (1 - s) / 3 for s in (0.2, 0.6, 0.9, 1.0)]
+    _, ax = plt.subplots()
+    display = RefinementCurveDisplay.from_predictions(y, staged, loss=loss, unit="epochs", ax=ax)
+    assert display.ax_ is ax
+    curve = refinement_curve(y, staged, loss=loss)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), curve.risk)
+    np.testing.assert_array_equal(ax.lines[1].get_ydata(), curve.refinement)
+    assert ax.get_xlabel() == "epochs"
+    assert ("nats" in ax.get_ylabel()) == (loss == "log")
+    low, high = ax.get_ylim()
+    assert low < curve.refinement.min()
+    assert high > curve.risk.min()
+
+
+def test_refinement_curve_of_a_search(search):
+    display = RefinementCurveDisplay.from_estimator(search)
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert any(f"at {search.best_stage_} by refinement" in label for label in labels)
+
+
+def test_decomposition_bars():
+    proba, y = make_scores(3, 400)
+    models = {"raw": proba, "dull": 0.5 * proba + 1 / 6}
+    display = DecompositionDisplay.from_predictions(y, models)
+    widths = [bar.get_width() for bar in display.ax_.patches]
+    parts = [decompose_loss(y, p) for p in models.values()]
+    expected = [part.refinement for part in parts] + [part.calibration for part in parts]
+    np.testing.assert_allclose(widths, expected)
+    assert DecompositionDisplay.from_predictions(y, proba, loss="brier").ax_.get_xlabel()[0] == "B"
+
+
+def test_heat_map_of_a_search(search):
+    results = search.cv_results_
+    display = HeatmapDisplay.from_cv_results(results, "param_max_depth", "param_learning_rate")
+    assert display.rows == [1, 3]
+    assert display.columns == [0.1, 0.5, 1.0]
+    at = (results["param_max_depth"] == 3) & (results["param_learning_rate"] == 0.5)
+    assert display.values[1, 1] == results["criterion"][at].min()
+    assert len(display.ax_.texts) == 6
+    by_stage = HeatmapDisplay.from_cv_results(results, "param_max_depth", "stage", fmt="")
+    assert by_stage.values.shape == (2, 8)
+    assert not by_stage.ax_.texts
+    with pytest.raises(ValueError, match="expected a column among .*stage.*, got 'depth'"):
+        HeatmapDisplay.from_cv_results(results, "depth", "stage")
+    with pytest.raises(ValueError, match=r"expected values of shape \(1, 2\), got shape \(2, 2\)"):
+        HeatmapDisplay(np.zeros((2, 2)), ["a"], [1, 2]).plot()
+
+
+def test_heat_map_of_scikit_learns_search(search):
+    X, y = make_classification(200, random_state=0)
+    grid = {"max_depth": [1, None], "n_estimators": [2, 4]}
+    results = GridSearchCV(GradientBoostingClassifier(), grid, cv=2).fit(X, y).cv_results_
+    display = HeatmapDisplay.from_cv_results(
+        results, "param_max_depth", "param_n_estimators", value="mean_test_score"
+    )
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["1", "None"]
+    assert display.values.max() == results["mean_test_score"].max()
