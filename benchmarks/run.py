@@ -1,4 +1,4 @@
-"""``python benchmarks/run.py NAME``: the peers, or the folder of that name."""
+"""``python benchmarks/run.py NAME``: the peers, a folder, or an experiment of a paper."""
 
 import importlib
 import runpy
@@ -30,13 +30,16 @@ def peers():
 
 def main():
     folders = {path.parent.name for path in HERE.glob("*/main.py")}
+    papers = {f"{path.parent.name}/{path.stem}": path for path in HERE.glob("papers/*/*.py")}
     name = sys.argv[1] if len(sys.argv) == 2 else ""
     if name == "peers":
         peers()
     elif name in folders:
         runpy.run_path(str(HERE / name / "main.py"), run_name="__main__")
+    elif name in papers:
+        runpy.run_path(str(papers[name]), run_name="__main__")
     else:
-        sys.exit(f"usage: run.py {' | '.join(['peers', *sorted(folders)])}")
+        sys.exit(f"usage: run.py {' | '.join(['peers', *sorted(folders), *sorted(papers)])}")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class HeatmapDisplay:
         names = {"row_name": _plain(row), "column_name": _plain(column), "value_name": value}
         return cls(table, *labels, **names).plot(ax=ax, **options)
 
-    def plot(self, *, ax=None, fmt="{:.3g}", cmap="viridis", colorbar=True):
+    def plot(self, *, ax=None, fmt="{:.3g}", cmap="viridis", vmin=None, vmax=None, colorbar=True):
         """Draw.
 
         Parameters
@@ -95,6 +95,8 @@ class HeatmapDisplay:
         fmt : str, default="{:.3g}"
             Of the written numbers; an empty text for none.
         cmap : str or matplotlib Colormap, default="viridis"
+        vmin, vmax : float, default=None
+            The numbers at the ends of the colours; by default the smallest and the largest.
         colorbar : bool, default=True
 
         Returns
@@ -114,7 +116,9 @@ class HeatmapDisplay:
 
             size = 2.5 + 0.75 * len(self.columns), 1.6 + 0.5 * len(self.rows)
             _, ax = plt.subplots(figsize=size, layout="constrained")
-        image = ax.pcolormesh(np.ma.masked_invalid(values), cmap=cmap, edgecolors="w", linewidth=1)
+        masked = np.ma.masked_invalid(values)
+        style = {"edgecolors": "w", "linewidth": 1}
+        image = ax.pcolormesh(masked, cmap=cmap, vmin=vmin, vmax=vmax, **style)
         ax.invert_yaxis()
         dark = image.norm(values)
         for r, c in np.ndindex(values.shape) if fmt else ():

@@ -74,7 +74,7 @@ def test_heat_map_of_a_search(search):
     by_stage = HeatmapDisplay.from_cv_results(results, "param_max_depth", "stage", fmt="")
     assert by_stage.values.shape == (2, 8)
     assert not by_stage.ax_.texts
-    with pytest.raises(ValueError, match="expected a column among .*stage.*, got 'depth'"):
+    with pytest.raises(ValueError, match=r"expected a column among .*stage.*, got 'depth'"):
         HeatmapDisplay.from_cv_results(results, "depth", "stage")
     with pytest.raises(ValueError, match=r"expected values of shape \(1, 2\), got shape \(2, 2\)"):
         HeatmapDisplay(np.zeros((2, 2)), ["a"], [1, 2]).plot()
