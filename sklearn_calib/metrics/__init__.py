@@ -15,6 +15,8 @@ from ._reliability import ReliabilityCurve as ReliabilityCurve
 from ._reliability import reliability_curve as reliability_curve
 from ._scorers import ProbabilityScorer as ProbabilityScorer
 from ._scorers import make_probability_scorer as make_probability_scorer
+from ._smooth_calibration import CalibrationWitness as CalibrationWitness
+from ._smooth_calibration import smooth_calibration_error as smooth_calibration_error
 
 _REGISTRY = {}
 
@@ -103,6 +105,7 @@ def get_scorer(name, **options):
 
 
 __all__ = [
+    "CalibrationWitness",
     "MetricSpec",
     "ProbabilityScorer",
     "ReliabilityCurve",

@@ -1,0 +1,247 @@
+"""Smooth calibration error by dynamic programming over sorted scores, in O(n log n).
+
+The largest sum_i r_i w_i over |w_i| <= 1 and |w_{i+1} - w_i| <= v_{i+1} - v_i. Let V_t(w) be the
+largest sum of the first t terms with w_t = w. It is concave and piecewise linear on [-1, 1], of
+slope C_t - x(w), where C_t = r_1 + ... + r_t and x(w) does not fall: x is a multiset of kinks,
+each with a position x and a mass, the length of its stretch of w; the masses sum to 2. A gap d
+moves the left of the maximum down by d and the right up: a kink of mass 2d at C_t, and what leaves
+[-1, 1], mass d at either end, is removed. Removed and remaining mass times distance is the optimum.
+
+The kinks' positions are known in advance, so a kink is a rank, and the queue with two ends is a
+bitset whose words summarise the words below.
+"""
+
+import numpy as np
+from numba import njit
+
+_BITS = 32  # a word
+
+
+@njit(cache=True, nogil=True)
+def _lowest_bit(word):
+    bit = 0
+    for step in (16, 8, 4, 2, 1):
+        if word & ((1 << step) - 1) == 0:
+            word >>= step
+            bit += step
+    return bit
+
+
+@njit(cache=True, nogil=True)
+def _highest_bit(word):
+    bit = 0
+    for step in (16, 8, 4, 2, 1):
+        if word >> step:
+            word >>= step
+            bit += step
+    return bit
+
+
+@njit(cache=True, nogil=True)
+def _starts(n):
+    """Where the levels of a bitset of n bits start, and the total number of words."""
+    levels, size, total = 0, n, 0
+    starts = np.zeros(16, np.int64)
+    while True:
+        size = (size + _BITS - 1) // _BITS
+        starts[levels] = total
+        total += size
+        levels += 1
+        if size == 1:
+            break
+    return starts[:levels], total
+
+
+@njit(cache=True, nogil=True)
+def _insert(words, starts, key):
+    for start in starts:
+        place = start + (key >> 5)
+        before = words[place]
+        words[place] = before | (1 << (key & 31))
+        if before:
+            return
+        key >>= 5
+
+
+@njit(cache=True, nogil=True)
+def _remove(words, starts, key):
+    for start in starts:
+        place = start + (key >> 5)
+        words[place] &= ~(1 << (key & 31))
+        if words[place]:
+            return
+        key >>= 5
+
+
+@njit(cache=True, nogil=True)
+def _extreme(words, starts, largest):
+    """The smallest or largest key; -1 if there is none."""
+    if words[starts[-1]] == 0:
+        return -1
+    key = 0
+    for level in range(len(starts) - 1, -1, -1):
+        word = words[starts[level] + key]
+        key = (key << 5) + (_highest_bit(word) if largest else _lowest_bit(word))
+    return key
+
+
+@njit(cache=True, nogil=True)
+def smooth_error(ranks, position, gaps, last):
+    """The optimum.
+
+    ranks: rank of the kink at 0, then of each kink in order of insertion. position: of each rank.
+    gaps: of each insertion. last: C_n.
+    """
+    n = len(ranks)
+    starts, total = _starts(n)
+    words = np.zeros(total, np.int64)
+    mass = np.zeros(n)
+    _insert(words, starts, ranks[0])
+    mass[ranks[0]] = 2.0
+    low = high = ranks[0]
+    cost = 0.0
+    for t in range(n - 1):
+        gap, key = gaps[t], ranks[t + 1]
+        _insert(words, starts, key)
+        mass[key] += 2 * gap
+        low, high = min(low, key), max(high, key)
+        left = gap
+        while left > 0:
+            if mass[low] > left:
+                mass[low] -= left
+                cost -= left * position[low]
+                break
+            left -= mass[low]
+            cost -= mass[low] * position[low]
+            mass[low] = 0.0
+            _remove(words, starts, low)
+            low = _extreme(words, starts, False)
+            if low < 0:
+                break
+        left = gap
+        while left > 0 and low >= 0:
+            if mass[high] > left:
+                mass[high] -= left
+                cost += left * position[high]
+                break
+            left -= mass[high]
+            cost += mass[high] * position[high]
+            mass[high] = 0.0
+            _remove(words, starts, high)
+            high = _extreme(words, starts, True)
+            if high < 0:
+                low = high
+        if low < 0:  # rounding emptied the queue: all mass is where the last kink was
+            low = high = key
+            _insert(words, starts, key)
+            mass[key] = 2.0
+    for key in range(low, high + 1):
+        cost += mass[key] * abs(last - position[key])
+    return cost / 2
+
+
+@njit(cache=True, nogil=True)
+def smooth_maxima(ranks, position, gaps, sums):
+    """Where each V_t is largest: m_t in [-1, 1], by a Fenwick tree of the masses.
+
+    Then w_n = m_n and w_t is the m_t nearest to w_{t+1} that the gap allows. `sums` are C_t.
+    """
+    n = len(ranks)
+    tree = np.zeros(n + 1)
+    maxima = np.empty(n)
+    _add(tree, ranks[0], 2.0)
+    alive = np.zeros(n)
+    alive[ranks[0]] = 2.0
+    starts, total = _starts(n)
+    words = np.zeros(total, np.int64)
+    _insert(words, starts, ranks[0])
+    for t in range(n):
+        below = _rank_of(position, sums[t])
+        maxima[t] = min(max(_prefix(tree, below) - 1.0, -1.0), 1.0)
+        if t == n - 1:
+            break
+        key, gap = ranks[t + 1], gaps[t]
+        _insert(words, starts, key)
+        alive[key] += 2 * gap
+        _add(tree, key, 2 * gap)
+        for largest in (False, True):
+            left = gap
+            while left > 0:
+                end = _extreme(words, starts, largest)
+                if end < 0:
+                    break
+                taken = min(left, alive[end])
+                alive[end] -= taken
+                _add(tree, end, -taken)
+                left -= taken
+                if alive[end] <= 0:
+                    _remove(words, starts, end)
+    return maxima
+
+
+@njit(cache=True, nogil=True)
+def _add(tree, key, mass):
+    key += 1
+    while key < len(tree):
+        tree[key] += mass
+        key += key & -key
+
+
+@njit(cache=True, nogil=True)
+def _prefix(tree, count):
+    """The mass of the first `count` ranks."""
+    total = 0.0
+    while count > 0:
+        total += tree[count]
+        count -= count & -count
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _rank_of(position, value):
+    """How many positions are below a value."""
+    low, high = 0, len(position)
+    while low < high:
+        middle = (low + high) // 2
+        if position[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def walk_back(maxima, gaps):
+    """The witness w at each score, from the last to the first."""
+    n = len(maxima)
+    w = np.empty(n)
+    w[n - 1] = maxima[n - 1]
+    for t in range(n - 2, -1, -1):
+        w[t] = min(max(maxima[t], w[t + 1] - gaps[t]), w[t + 1] + gaps[t])
+    return w
+
+
+def kinks(score, residual):
+    """Sorted distinct scores, summed residuals, and the ranks and positions of the kinks."""
+    order = np.argsort(score)
+    v, sums = score[order], np.cumsum(residual[order])
+    gaps = np.diff(v)
+    last = np.flatnonzero(gaps > 0)  # the last row of each distinct score but the largest
+    sums = np.append(sums[last], sums[-1])
+    places = np.append(0.0, sums[:-1])
+    by_place = np.argsort(places)
+    ranks = np.empty(len(places), np.int64)
+    ranks[by_place] = np.arange(len(places))
+    return np.append(v[last], v[-1]), gaps[last], sums, ranks, places[by_place]
+
+
+def smooth_calibration(score, residual):
+    """The smooth calibration error of residuals (weights sum to 1)."""
+    _, gaps, sums, ranks, position = kinks(score, residual)
+    return smooth_error(ranks, position, gaps, sums[-1])
+
+
+def smooth_witness(score, residual):
+    """Distinct scores and the optimal w at each."""
+    v, gaps, sums, ranks, position = kinks(score, residual)
+    return v, walk_back(smooth_maxima(ranks, position, gaps, sums), gaps)
