@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+
+from sklearn_calib._kernels._distance import lower_distance, rounded_distance
+from sklearn_calib.metrics import lower_distance_to_calibration, smooth_calibration_error
+
+
+def transport(grid, v, y, w):
+    """The coupling of lemma 18: mass from every row to every grid point."""
+    n, m = len(v), len(grid)
+    cost = np.abs(grid[:, None] - v).ravel()
+    marginals = sparse.kron(np.ones((1, m)), sparse.eye(n))
+    imbalance = np.where(y == 1, 1 - grid[:, None], -grid[:, None])
+    calibrated = sparse.block_diag([row[None, :] for row in imbalance])
+    solved = linprog(
+        cost,
+        A_eq=sparse.vstack([marginals, calibrated]),
+        b_eq=np.concatenate([w, np.zeros(m)]),
+        bounds=(0, None),
+    )
+    return solved.fun
+
+
+def cases(count):
+    rng = np.random.default_rng(0)
+    for i in range(count):
+        n = rng.integers(1, 25)
+        v = np.round(rng.random(n), 2 if i % 2 else 1)
+        y = (rng.random(n) < rng.choice([v, rng.random(n)])).astype(int)
+        w = rng.random(n) if i % 3 else np.ones(n)
+        yield v, y, w / w.sum()
+
+
+def test_equals_the_transport_program():
+    for v, y, w in cases(120):
+        grid = np.unique(np.concatenate([[0, 1], np.random.default_rng(1).random(9), v]))
+        place = np.searchsorted(grid, v)
+        ones, zeros = (
+            np.bincount(place, w * y, len(grid)),
+            np.bincount(place, w * (1 - y), len(grid)),
+        )
+        value, law = lower_distance(grid, ones, zeros)
+        assert value == pytest.approx(transport(grid, v, y, w), abs=2e-8)
+        assert law.sum() == pytest.approx(1, abs=1e-6)
+        assert law @ grid == pytest.approx(w @ y, abs=1e-6)  # calibrated on the whole
+
+
+def test_equals_the_least_cost_flow():
+    """Lemma 18 as a network: rows send mass to grid points; the two labels are coupled there.
+
+    With the law of u given, each label is a transport problem: networkx must find its cost.
+    """
+    networkx = pytest.importorskip("networkx")
+    for v, y, w in list(cases(12)):
+        grid = np.linspace(0, 1, 11)
+        counts = np.maximum(1, np.round(w * 400)).astype(int)
+        w = counts / counts.sum()
+        place = np.rint(v * 10).astype(int)
+        ones, zeros = np.bincount(place, w * y, 11), np.bincount(place, w * (1 - y), 11)
+        value, law = lower_distance(grid, ones, zeros)
+        flow_cost = 0.0
+        for have, want in ((ones, law * grid), (zeros, law * (1 - grid))):
+            have = np.round(have * 1e7).astype(int)
+            want = np.round(want * 1e7).astype(int)
+            want[np.argmax(want)] += have.sum() - want.sum()
+            graph = networkx.DiGraph()
+            for k in range(11):
+                graph.add_node(k, demand=int(want[k] - have[k]))
+            for k in range(10):
+                graph.add_edge(k, k + 1, weight=1)
+                graph.add_edge(k + 1, k, weight=1)
+            flow_cost += networkx.min_cost_flow_cost(graph) / 1e8
+        assert flow_cost == pytest.approx(value, abs=2e-6)
+
+
+def test_rounded_is_certified():
+    for v, y, w in cases(40):
+        upper, lower = rounded_distance(v, y, w, 50, 0.005)
+        exact = transport(np.linspace(0, 1, 51), v, y, w)
+        assert lower - 1e-9 <= exact <= upper + 1e-9
+        assert upper - lower <= 0.005
+        assert upper - exact <= 0.005
+
+
+def test_both_methods_and_the_bound():
+    rng = np.random.default_rng(0)
+    v = rng.random(300)
+    y = (rng.random(300) < v**2).astype(int)
+    fine, fine_bound = lower_distance_to_calibration(y, v, resolution=1e-4, return_bound=True)
+    assert fine_bound <= 1.5e-4
+    for options in ({}, {"resolution": 0.02}, {"method": "rounded", "resolution": 0.01}):
+        value, bound = lower_distance_to_calibration(y, v, return_bound=True, **options)
+        assert abs(value - fine) <= bound + fine_bound
+        if "method" in options:
+            assert value >= fine - fine_bound
+
+
+def test_relation_to_the_smooth_calibration_error():
+    """Theorem 7.3 of Blasiok et al. (2023)."""
+    from hypothesis import given, settings
+    from hypothesis import strategies as st
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.integers(1, 200), st.integers(0, 10**6), st.sampled_from([0.2, 1.0, 4.0]))
+    def check(n, seed, shape):
+        rng = np.random.default_rng(seed)
+        v = rng.beta(shape, shape, n)
+        y = (rng.random(n) < rng.choice([v, 1 - v, v**2])).astype(int)
+        smooth = smooth_calibration_error(y, v, labels=[0, 1])
+        value, bound = lower_distance_to_calibration(
+            y, v, labels=[0, 1], resolution=0.005, return_bound=True
+        )
+        assert smooth / 2 - bound <= value <= 2 * smooth + bound
+
+    check()
+
+
+def test_counts_of_equal_predictions():
+    rng = np.random.default_rng(0)
+    v = rng.integers(0, 21, 3000) / 20
+    y = (rng.random(3000) < v**2).astype(int)
+    levels, code = np.unique(v, return_inverse=True)
+    ones, total = np.bincount(code, y), np.bincount(code)
+    pooled = lower_distance_to_calibration(
+        np.repeat([1, 0], len(levels)),
+        np.tile(levels, 2),
+        sample_weight=np.concatenate([ones, total - ones]),
+    )
+    assert pooled == pytest.approx(lower_distance_to_calibration(y, v), abs=1e-12)
+
+
+def test_extremes():
+    assert lower_distance_to_calibration([0, 1], [0.0, 1.0]) == pytest.approx(0, abs=1e-7)
+    assert lower_distance_to_calibration([0, 1], [1.0, 0.0]) == pytest.approx(0.5, abs=1e-6)
+    assert lower_distance_to_calibration([1], [0.3], labels=[0, 1]) == pytest.approx(0.7, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"method": "flow"}, "expected method among linear_program, rounded, got 'flow'"),
+        ({"resolution": 0}, "expected a resolution from 1e-6 to 1, got 0"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        lower_distance_to_calibration([0, 1], [0.2, 0.4], **options)
