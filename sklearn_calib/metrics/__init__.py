@@ -9,6 +9,10 @@ from ._base import metric as metric
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
 from ._calibration_error import maximum_calibration_error as maximum_calibration_error
+from ._convolved import convolved_calibration_error as convolved_calibration_error
+from ._interval import interval_calibration_error as interval_calibration_error
+from ._interval import random_interval_calibration_error as random_interval_calibration_error
+from ._kernel import kernel_calibration_error as kernel_calibration_error
 from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
 from ._proper import brier_loss as brier_loss
 from ._proper import log_loss as log_loss

@@ -1,0 +1,52 @@
+"""Sums over scores: randomly shifted intervals, the Laplace kernel, linear binning."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def shifted_intervals(offset, cell, residual, n_cells, width):
+    """The mean over shifts r, uniform in [0, width), of the sum of |residual mass| of the cells.
+
+    Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies in the cell
+    above its own, and moves one down when r passes its offset.
+    """
+    mass = np.zeros(n_cells + 2)
+    for i in range(len(cell)):
+        mass[cell[i] + 1] += residual[i]
+    total = np.abs(mass).sum()
+    mean, last = 0.0, 0.0
+    for i in range(len(cell)):
+        mean += (offset[i] - last) * total
+        last = offset[i]
+        upper, lower = cell[i] + 1, cell[i]
+        total -= abs(mass[upper]) + abs(mass[lower])
+        mass[upper] -= residual[i]
+        mass[lower] += residual[i]
+        total += abs(mass[upper]) + abs(mass[lower])
+    return (mean + (width - last) * total) / width
+
+
+@njit(cache=True, nogil=True)
+def laplace_square(score, residual, bandwidth):
+    """sum_ij r_i r_j exp(-|v_i - v_j| / bandwidth) for increasing scores."""
+    total, running = 0.0, 0.0
+    for i in range(len(score)):
+        if i > 0:
+            running *= np.exp((score[i - 1] - score[i]) / bandwidth)
+        total += residual[i] * (2 * running + residual[i])
+        running += residual[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def linear_bins(score, hit, weight, n_cells):
+    """Weighted residuals shared between the two cells whose centres are nearest."""
+    mass = np.zeros(n_cells)
+    for i in range(len(score)):
+        place = min(max(score[i] * n_cells - 0.5, 0.0), n_cells - 1.0)
+        left = min(int(place), n_cells - 2)
+        right = (place - left) * weight[i] * (hit[i] - score[i])
+        mass[left] += weight[i] * (hit[i] - score[i]) - right
+        mass[left + 1] += right
+    return mass
