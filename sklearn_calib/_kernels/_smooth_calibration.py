@@ -224,7 +224,12 @@ def walk_back(maxima, gaps):
 def kinks(score, residual):
     """Sorted distinct scores, summed residuals, and the ranks and positions of the kinks."""
     order = np.argsort(score)
-    v, sums = score[order], np.cumsum(residual[order])
+    return kinks_of_sorted(score[order], residual[order])
+
+
+def kinks_of_sorted(v, residual):
+    """`kinks` of scores in increasing order."""
+    sums = np.cumsum(residual)
     gaps = np.diff(v)
     last = np.flatnonzero(gaps > 0)  # the last row of each distinct score but the largest
     sums = np.append(sums[last], sums[-1])
@@ -238,6 +243,12 @@ def kinks(score, residual):
 def smooth_calibration(score, residual):
     """The smooth calibration error of residuals (weights sum to 1)."""
     _, gaps, sums, ranks, position = kinks(score, residual)
+    return smooth_error(ranks, position, gaps, sums[-1])
+
+
+def smooth_of_sorted(v, residual):
+    """`smooth_calibration` of scores in increasing order."""
+    _, gaps, sums, ranks, position = kinks_of_sorted(v, residual)
     return smooth_error(ranks, position, gaps, sums[-1])
 
 

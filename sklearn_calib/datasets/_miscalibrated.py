@@ -1,0 +1,115 @@
+"""Predictions whose distance to calibration is known."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..exceptions import refuse
+
+
+class ScoredData(NamedTuple):
+    """Labels, predictions and the truth behind them."""
+
+    y: np.ndarray
+    proba: np.ndarray
+    true_proba: np.ndarray
+    distance: float  # lower distance to calibration of the population; NaN where it is not known
+
+
+def make_uniform_shift(n_samples=1000, eps=0.01, *, random_state=None):
+    """Predictions that are too low by `eps` everywhere.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+    eps : float, default=0.01
+        From 0 to 1.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    data : ScoredData
+        Named tuple (y, proba, true_proba, distance): predictions uniform on [0, 1 - eps], labels 1
+        with probability proba + eps; the distance to calibration is eps, the smooth calibration
+        error too.
+
+    Raises
+    ------
+    ValueError
+        An eps out of range.
+
+    References
+    ----------
+    Hu, Jambulapati, Tian, Yang (2024), section 6.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_uniform_shift
+    >>> from sklearn_calib.metrics import lower_distance_to_calibration
+    >>> data = make_uniform_shift(50_000, eps=0.1, random_state=0)
+    >>> abs(lower_distance_to_calibration(data.y, data.proba) - data.distance) < 0.01
+    True
+    """
+    _check(0 <= eps <= 1, "make_uniform_shift", "0 <= eps <= 1", eps)
+    rng = check_random_state(random_state)
+    proba = rng.uniform(0, 1 - eps, n_samples)
+    truth = proba + eps
+    return ScoredData((rng.uniform(size=n_samples) < truth).astype(int), proba, truth, float(eps))
+
+
+def make_sign_perturbed(n_samples=1000, n_values=20, strength=0.1, *, random_state=None):
+    """Predictions of a few values, each too low or too high by the same amount, at random.
+
+    The hard case for tests that look at each value by itself: the errors of neighbours cancel, so
+    the distance to calibration is much smaller than the error at each value.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+    n_values : int, default=20
+        Equally spaced predictions in [1/3, 2/3], equally frequent.
+    strength : float, default=0.1
+        The error at each value, from 0 to 1/3; 0 gives calibrated predictions.
+    random_state : int, RandomState instance or None, default=None
+        For the signs and the draws.
+
+    Returns
+    -------
+    data : ScoredData
+        Named tuple (y, proba, true_proba, distance); the distance is 0 for strength 0, and NaN
+        otherwise.
+
+    Raises
+    ------
+    ValueError
+        Parameters out of range.
+
+    References
+    ----------
+    Hu, Jambulapati, Tian, Yang (2024), definition 8.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_sign_perturbed
+    >>> from sklearn_calib.metrics import expected_calibration_error, smooth_calibration_error
+    >>> data = make_sign_perturbed(20_000, random_state=0)
+    >>> expected_calibration_error(data.y, data.proba, n_bins=20) > 0.09
+    True
+    >>> smooth_calibration_error(data.y, data.proba) < 0.03
+    True
+    """
+    where = "make_sign_perturbed"
+    _check(0 <= strength <= 1 / 3, where, "0 <= strength <= 1/3", strength)
+    _check(n_values >= 1, where, "n_values >= 1", n_values)
+    rng = check_random_state(random_state)
+    values = (1 + (np.arange(n_values) + 0.5) / n_values) / 3
+    truth = values + strength * rng.choice([-1.0, 1.0], n_values)
+    which = rng.randint(0, n_values, n_samples)
+    y = (rng.uniform(size=n_samples) < truth[which]).astype(int)
+    return ScoredData(y, values[which], truth[which], 0.0 if strength == 0 else float("nan"))
+
+
+def _check(holds, where, rule, value):
+    if isinstance(value, bool) or not holds:
+        refuse(where, rule, repr(value), "Choose a value in the range")

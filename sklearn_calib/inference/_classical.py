@@ -1,0 +1,280 @@
+"""Classical tests of calibration, for two classes or the largest probability of several."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from ..exceptions import refuse
+from ..metrics._base import binary_problems, canonical_case
+
+
+class TestResult(NamedTuple):
+    """The statistic of a test and its p-value."""
+
+    __test__ = False  # not for pytest
+
+    statistic: float
+    pvalue: float
+
+
+def spiegelhalter_test(y_true, y_proba, *, sample_weight=None, labels=None, pos_label=None):
+    """Spiegelhalter's z test, two-sided: is the Brier loss what calibrated predictions have?
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities; of more than two classes the largest is tested.
+    sample_weight : array-like of shape (n_samples,), default=None
+    labels : array-like of shape (n_classes,), default=None
+    pos_label : label, default=None
+
+    Returns
+    -------
+    result : TestResult
+        (z, p-value). z > 0: the loss is larger than it should be.
+
+    Notes
+    -----
+    Blind to errors that do not change the expected loss, such as at p = 1/2. Normal approximation.
+    Where all predictions are 0, 1/2 or 1 the statistic has no variance: z = 0, p-value 1, unless a
+    certain prediction is wrong: z infinite, p-value 0. Cost: O(n).
+
+    References
+    ----------
+    Spiegelhalter (1986), "Probabilistic prediction in patient management and clinical trials",
+    section 4.
+
+    Examples
+    --------
+    >>> from sklearn_calib.inference import spiegelhalter_test
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(2, 500)
+    >>> spiegelhalter_test(y, proba).pvalue < 0.001
+    True
+    """
+    p, hit, w = _one_problem(
+        "spiegelhalter_test", y_true, y_proba, sample_weight, labels, pos_label
+    )
+    if ((hit != p) & ((p == 0) | (p == 1))).any():
+        return TestResult(np.inf, 0.0)
+    variance = (w**2) @ ((1 - 2 * p) ** 2 * p * (1 - p))
+    if variance <= 0:
+        return TestResult(0.0, 1.0)
+    z = float(w @ ((hit - p) * (1 - 2 * p)) / np.sqrt(variance))
+    return TestResult(z, float(2 * stats.norm.sf(abs(z))))
+
+
+def hosmer_lemeshow_test(
+    y_true, y_proba, *, n_bins=10, held_out=True, n_parameters=2, labels=None, pos_label=None
+):
+    """Hosmer and Lemeshow's chi-square test over bins of equal numbers of rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities; of more than two classes the largest is tested.
+    n_bins : int, default=10
+    held_out : bool, default=True
+        Whether the model has not seen these rows. Then each bin has a degree of freedom; on the
+        rows that a logistic model was fitted to, `n_parameters` fewer.
+    n_parameters : int, default=2
+        Only used with ``held_out=False``.
+    labels : array-like of shape (n_classes,), default=None
+    pos_label : label, default=None
+
+    Returns
+    -------
+    result : TestResult
+        (chi-square, p-value).
+
+    Raises
+    ------
+    ValueError
+        Too few bins.
+
+    Notes
+    -----
+    Equal predictions share a bin. The usual n_bins - 2 is wrong for held-out rows: it rejects
+    calibrated predictions too often. Bins whose predictions are all certain and right count
+    nothing; a wrong one gives an infinite statistic. Approximate: some 5 expected events and
+    non-events a bin are needed. Cost: O(n log n).
+
+    References
+    ----------
+    Hosmer, Lemeshow (1980), "Goodness of fit tests for the multiple logistic regression model".
+    Hosmer, Hjort (2002), "Goodness-of-fit processes for logistic regression".
+
+    Examples
+    --------
+    >>> from sklearn_calib.inference import hosmer_lemeshow_test
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(2, 500)
+    >>> hosmer_lemeshow_test(y, proba).pvalue < 0.001
+    True
+    """
+    from .._kernels._binning import bin_of_rows, bin_sums
+
+    where = "hosmer_lemeshow_test"
+    p, hit, _ = _one_problem(where, y_true, y_proba, None, labels, pos_label)
+    lost = 0 if held_out else n_parameters
+    if isinstance(n_bins, bool) or not n_bins > lost:
+        refuse(where, f"n_bins above {lost}", repr(n_bins), "Use more bins")
+    row_bin = bin_of_rows(p, np.ones(len(p)), n_bins, "quantile")
+    rows, expected, events, variance = bin_sums(
+        row_bin, n_bins, np.ones(len(p)), p, hit, p * (1 - p)
+    )
+    mean = np.divide(expected, rows, out=np.zeros(n_bins), where=rows > 0)
+    variance = rows * mean * (1 - mean)
+    gap = (events - expected) ** 2
+    certain = (rows > 0) & (variance <= 0)
+    if (gap[certain] > 0).any():
+        return TestResult(np.inf, 0.0)
+    used = variance > 0
+    statistic = float((gap[used] / variance[used]).sum())
+    freedom = int(used.sum()) - lost
+    return TestResult(statistic, float(stats.chi2.sf(statistic, freedom)) if freedom > 0 else 1.0)
+
+
+def cox_test(y_true, y_proba, *, labels=None, pos_label=None):
+    """Cox's likelihood-ratio test of intercept 0 and slope 1 on the scale of log-odds.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities; of more than two classes the largest is tested.
+    labels : array-like of shape (n_classes,), default=None
+    pos_label : label, default=None
+
+    Returns
+    -------
+    result : TestResult
+        (twice the difference of the log-likelihoods, p-value of chi-square with 2 degrees).
+
+    Notes
+    -----
+    Finds predictions that are too high, too low, over- or underconfident; other shapes only by
+    chance. Where a threshold separates the classes the fitted likelihood is its supremum, 0.
+    Cost: O(n).
+
+    References
+    ----------
+    Cox (1958), "Two further applications of a model for binary regression".
+
+    Examples
+    --------
+    >>> from sklearn_calib.inference import cox_test
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(2, 500)
+    >>> cox_test(y, proba).pvalue < 0.001
+    True
+    """
+    p, hit, _ = _one_problem("cox_test", y_true, y_proba, None, labels, pos_label)
+    tiny = np.finfo(np.float32).tiny
+    z = np.log(np.maximum(p, tiny)) - np.log(np.maximum(1 - p, tiny))
+    sign = 2 * hit - 1
+
+    def loss(theta):
+        margin = sign * (theta[0] + theta[1] * z)
+        slope = -sign * special.expit(-margin)
+        return -special.log_expit(margin).sum(), np.array([slope.sum(), slope @ z])
+
+    fitted = optimize.minimize(loss, np.array([0.0, 1.0]), jac=True, method="BFGS")
+    statistic = float(max(2 * (loss(np.array([0.0, 1.0]))[0] - fitted.fun), 0.0))
+    return TestResult(statistic, float(stats.chi2.sf(statistic, 2)))
+
+
+def cumulative_test(
+    y_true, y_proba, *, statistic="kuiper", sample_weight=None, labels=None, pos_label=None
+):
+    """Test by the cumulative differences between labels and predictions, in order of the latter.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities; of more than two classes the largest is tested.
+    statistic : {"kuiper", "kolmogorov_smirnov"}, default="kuiper"
+        The range of the cumulative differences, or their largest absolute value, divided by the
+        standard deviation of the last.
+    sample_weight : array-like of shape (n_samples,), default=None
+    labels : array-like of shape (n_classes,), default=None
+    pos_label : label, default=None
+
+    Returns
+    -------
+    result : TestResult
+        (statistic, p-value).
+
+    Raises
+    ------
+    ValueError
+        An unknown statistic.
+
+    Notes
+    -----
+    In the limit the path is a Brownian motion, not a bridge: the p-values are those of its range
+    and of its largest absolute value. No bins. Equal predictions are one step. The maximum over
+    finitely many steps is a little smaller than the limit's, so the test is slightly conservative.
+    Cost: O(n log n).
+
+    References
+    ----------
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for probabilistic
+    predictions". Feller (1951), "The asymptotic distribution of the range of sums of independent
+    random variables", eq. 3.6.
+
+    Examples
+    --------
+    >>> from sklearn_calib.inference import cumulative_test
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(2, 500)
+    >>> cumulative_test(y, proba).pvalue < 0.01
+    True
+    """
+    where = "cumulative_test"
+    laws = {"kuiper": range_survival, "kolmogorov_smirnov": maximum_survival}
+    if statistic not in laws:
+        refuse(where, f"statistic among {', '.join(laws)}", repr(statistic), "Check the spelling")
+    p, hit, w = _one_problem(where, y_true, y_proba, sample_weight, labels, pos_label)
+    order = np.argsort(p, kind="stable")
+    p, path = p[order], np.cumsum((w * (hit - p))[order])
+    path = path[np.append(np.diff(p) > 0, True)]
+    scale = np.sqrt(((w[order] ** 2) * p * (1 - p)).sum())
+    high, low = max(path.max(), 0.0), min(path.min(), 0.0)
+    size = high - low if statistic == "kuiper" else max(high, -low)
+    if scale <= 0:
+        return TestResult(np.inf, 0.0) if size > 0 else TestResult(0.0, 1.0)
+    value = float(size / scale)
+    return TestResult(value, laws[statistic](value))
+
+
+def range_survival(x):
+    """P(range of Brownian motion on [0, 1] > x)."""
+    if x < 0.4:
+        return 1.0
+    k = np.arange(1, int(45 / x) + 2)
+    signs = np.where(k % 2 == 1, 1.0, -1.0)
+    return float(np.clip(8 * (signs * k * stats.norm.sf(k * x)).sum(), 0.0, 1.0))
+
+
+def maximum_survival(x):
+    """P(largest absolute value of Brownian motion on [0, 1] > x)."""
+    if x < 0.15:
+        return 1.0
+    if x > 2:  # the other series, accurate in the tail
+        k = np.arange(0, 10)
+        return float(np.clip(4 * (((-1.0) ** k) * stats.norm.sf((2 * k + 1) * x)).sum(), 0, 1))
+    k = 2 * np.arange(0, 40) + 1
+    signs = np.where(k % 4 == 1, 1.0, -1.0)
+    inside = 4 / np.pi * (signs / k * np.exp(-((k * np.pi) ** 2) / (8 * x**2))).sum()
+    return float(np.clip(1 - inside, 0.0, 1.0))
+
+
+def _one_problem(where, y_true, y_proba, sample_weight, labels, pos_label):
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    (problem,) = binary_problems(case, "auto", where)
+    return problem.score, problem.hit, problem.weight

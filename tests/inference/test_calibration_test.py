@@ -1,0 +1,226 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_calib.datasets import make_uniform_shift
+from sklearn_calib.inference import (
+    CalibrationTester,
+    calibration_test,
+    confidence_interval,
+    cox_test,
+    cumulative_test,
+    hosmer_lemeshow_test,
+    required_sample_size,
+    spiegelhalter_test,
+)
+from sklearn_calib.inference._classical import maximum_survival, range_survival
+from sklearn_calib.metrics import (
+    expected_calibration_error,
+    log_loss,
+    smooth_calibration_error,
+)
+from sklearn_calib.testing import make_scores
+
+
+def draw(seed, n=400, power=1.0):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.7, 1.2, n)
+    return (rng.random(n) < p**power).astype(int), p
+
+
+TESTS = {
+    "monte carlo": lambda y, p: calibration_test(y, p, n_resamples=99, random_state=len(y)),
+    "spiegelhalter": spiegelhalter_test,
+    "hosmer_lemeshow": hosmer_lemeshow_test,
+    "cox": cox_test,
+    "kuiper": cumulative_test,
+    "kolmogorov_smirnov": lambda y, p: cumulative_test(y, p, statistic="kolmogorov_smirnov"),
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_level_and_power(name):
+    """A small version of the benchmark: 200 calibrated data sets, one miscalibrated."""
+    test = TESTS[name]
+    pvalues = np.array([test(*draw(seed)).pvalue for seed in range(200)])
+    for level in (0.05, 0.2):
+        spread = np.sqrt(level * (1 - level) / 200)
+        assert (pvalues <= level).mean() <= level + 3.3 * spread
+    assert (pvalues <= 0.5).mean() > 0.35  # not overly cautious
+    assert test(*draw(0, 2000, 1.5)).pvalue <= 0.01
+
+
+def test_pvalue_is_the_rank_among_replicates():
+    y, p = draw(0, power=1.2)
+    result = calibration_test(y, p, n_resamples=200, random_state=3)
+    assert result.statistic == pytest.approx(smooth_calibration_error(y, p), abs=1e-15)
+    above = (result.null_distribution >= result.statistic).sum()
+    assert result.pvalue == (1 + above) / 201
+    again = calibration_test(y, p, n_resamples=200, random_state=3, n_jobs=2)
+    np.testing.assert_array_equal(again.null_distribution, result.null_distribution)
+
+
+def test_any_statistic():
+    y, p = draw(1, power=1.3)
+    names = np.array(["no", "yes"])
+    by_name = calibration_test(
+        y, p, statistic="expected_calibration_error", n_bins=7, n_resamples=50, random_state=0
+    )
+
+    def statistic(y_true, y_proba):
+        assert set(y_true) <= {"no", "yes"}
+        return expected_calibration_error(y_true, y_proba, labels=names, n_bins=7)
+
+    by_hand = calibration_test(names[y], p, statistic=statistic, n_resamples=50, random_state=0)
+    np.testing.assert_allclose(by_name.null_distribution, by_hand.null_distribution)
+    assert by_hand.name == "statistic"
+
+
+@pytest.mark.parametrize("multiclass", ["confidence", "classwise"])
+def test_several_classes(multiclass):
+    proba, y = make_scores(4, 600)
+    options = {"n_resamples": 60, "random_state": 0, "multiclass": multiclass}
+    assert calibration_test(y, proba, **options).pvalue == pytest.approx(1 / 61)
+    rng = np.random.default_rng(0)
+    drawn = (rng.random((600, 1)) > np.cumsum(proba, axis=1)[:, :-1]).sum(axis=1)
+    assert calibration_test(drawn, proba, **options).pvalue > 0.05
+
+
+def test_progress_is_told():
+    told = []
+    y, p = draw(0)
+    calibration_test(y, p, n_resamples=80, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (80, 80)
+    assert len(told) > 1
+
+
+def test_null_laws():
+    rng = np.random.default_rng(0)
+    path = np.cumsum(rng.normal(size=(4000, 3000)), axis=1) / np.sqrt(3000)
+    spread = np.maximum(path.max(axis=1), 0) - np.minimum(path.min(axis=1), 0)
+    for x in (0.9, 1.5, 2.0, 3.0):
+        assert range_survival(x) == pytest.approx((spread > x).mean(), abs=0.03)
+        largest = np.abs(path).max(axis=1)
+        assert maximum_survival(x) == pytest.approx((largest > x).mean(), abs=0.03)
+    # known quantiles (Arrieta-Ibarra et al. 2022): 5 % critical values
+    assert range_survival(2.4977) == pytest.approx(0.05, abs=2e-4)
+    assert maximum_survival(2.2414) == pytest.approx(0.05, abs=2e-4)
+    assert maximum_survival(1.9999) == pytest.approx(maximum_survival(2.0001), abs=1e-4)
+    assert range_survival(0.1) == maximum_survival(0.1) == 1
+
+
+def test_hosmer_lemeshow_by_hand():
+    y, p = draw(0, 500)
+    order = np.argsort(p)
+    total = 0.0
+    for part in np.array_split(order, 10):
+        mean = p[part].mean()
+        total += (y[part].sum() - p[part].sum()) ** 2 / (len(part) * mean * (1 - mean))
+    found = hosmer_lemeshow_test(y, p)
+    assert found.statistic == pytest.approx(total, rel=1e-12)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(total, 10))
+    training = hosmer_lemeshow_test(y, p, held_out=False)
+    assert training.pvalue == pytest.approx(stats.chi2.sf(total, 8))
+
+
+def test_certain_predictions():
+    p = np.array([0.0, 0.0, 1.0, 1.0])
+    for test in (spiegelhalter_test, hosmer_lemeshow_test, cumulative_test):
+        assert test([0, 0, 1, 1], p).pvalue == 1
+        assert test([0, 1, 1, 1], p).pvalue == 0
+    assert cox_test([0, 0, 1, 1], p).pvalue == pytest.approx(1, abs=1e-6)
+
+
+def test_weights_of_the_cumulative_and_spiegelhalter_tests():
+    y, p = draw(0, 300, 1.3)
+    for test in (spiegelhalter_test, cumulative_test):
+        plain = test(y, p)
+        scaled = test(y, p, sample_weight=np.full(300, 3.0))
+        assert scaled.pvalue == pytest.approx(plain.pvalue)
+
+
+@pytest.mark.parametrize("method", ["smooth", "distance"])
+def test_testers(method):
+    n = required_sample_size(0.0, 0.3, 0.05, method=method)
+    good = make_uniform_shift(n, 0.0, random_state=0)
+    bad = make_uniform_shift(n, 0.3, random_state=0)
+    for n_parts in (1, 3):
+        tester = CalibrationTester(0.3, method=method, delta=0.05, n_parts=n_parts, random_state=0)
+        verdict = tester.test(good.y, good.proba)
+        assert verdict.calibrated
+        assert verdict.required == verdict.n_samples == n
+        assert len(verdict.statistics) == n_parts
+        assert not tester.test(bad.y, bad.proba).calibrated
+    tolerant = CalibrationTester(0.3, tolerance=0.06, method=method)
+    slightly = make_uniform_shift(20_000, 0.05, random_state=0)
+    assert tolerant.test(slightly.y, slightly.proba).calibrated
+
+
+def test_required_rows():
+    assert required_sample_size(0, 0.1) > required_sample_size(0, 0.2)
+    assert required_sample_size(0, 0.1, 0.01) > required_sample_size(0, 0.1, 0.1)
+    with pytest.raises(ValueError, match=r"expected 0 <= 4 eps1 < eps2 <= 1, got eps1=0\.05"):
+        required_sample_size(0.05, 0.1)
+    with pytest.raises(ValueError, match="expected 0 < delta < 1"):
+        required_sample_size(0, 0.1, 0)
+    with pytest.raises(ValueError, match="expected an odd n_parts"):
+        CalibrationTester(0.1, n_parts=2).test([0, 1], [0.2, 0.4])
+    with pytest.raises(ValueError, match="expected method among smooth, distance"):
+        CalibrationTester(0.1, method="slow").test([0, 1], [0.2, 0.4])
+    with pytest.raises(ValueError, match="expected at least 5 rows, got 2"):
+        CalibrationTester(0.1, n_parts=5).test([0, 1], [0.2, 0.4])
+
+
+def test_intervals_of_a_calibration_error_cover():
+    """Near 0 too, where the bootstrap's interval lies above the truth."""
+    options = {"n_resamples": 99, "random_state": 0}
+    inside = {"zero": 0, "shift": 0}
+    boot = 0
+    for seed in range(20):
+        for name, eps in (("zero", 0.0), ("shift", 0.08)):
+            data = make_uniform_shift(400, eps, random_state=seed)
+            found = confidence_interval(
+                "smooth_calibration_error", data.y, data.proba, level=0.9, **options
+            )
+            assert found.method == "inversion"
+            inside[name] += found.low <= eps <= found.high
+            if eps == 0:
+                other = confidence_interval(
+                    "smooth_calibration_error",
+                    data.y,
+                    data.proba,
+                    level=0.9,
+                    method="bootstrap",
+                    **options,
+                )
+                boot += other.low <= 0
+    assert inside["zero"] >= 15
+    assert inside["shift"] >= 14
+    assert boot == 0
+
+
+def test_intervals_of_a_proper_loss():
+    y, p = draw(0, 1000)
+    found = confidence_interval("log_loss", y, p, random_state=0)
+    assert found.method == "bootstrap"
+    rows = -np.log(np.where(y, p, 1 - p))
+    half = 1.96 * rows.std() / np.sqrt(1000)
+    assert found.low == pytest.approx(log_loss(y, p) - half, abs=0.25 * half)
+    assert found.high == pytest.approx(log_loss(y, p) + half, abs=0.25 * half)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda y, p: calibration_test(y, p, statistic="smoth"), "a statistic among smooth, .*'sm"),
+        (lambda y, p: calibration_test(y, p, n_resamples=0), "expected n_resamples >= 1, got 0"),
+        (lambda y, p: cumulative_test(y, p, statistic="x"), "statistic among kuiper"),
+        (lambda y, p: hosmer_lemeshow_test(y, p, n_bins=2, held_out=False), "n_bins above 2"),
+        (lambda y, p: confidence_interval("ece", y, p), "expected a measure among"),
+        (lambda y, p: confidence_interval("log_loss", y, p, level=95), "between 0 and 1, got 95"),
+        (lambda y, p: confidence_interval("log_loss", y, p, method="bca"), "method among auto"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*draw(0, 20))
