@@ -4,10 +4,14 @@ from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._reliability import ReliabilityDisplay as ReliabilityDisplay
+from ._witness import NullDistributionDisplay as NullDistributionDisplay
+from ._witness import WitnessDisplay as WitnessDisplay
 
 __all__ = [
     "DecompositionDisplay",
     "HeatmapDisplay",
+    "NullDistributionDisplay",
     "RefinementCurveDisplay",
     "ReliabilityDisplay",
+    "WitnessDisplay",
 ]

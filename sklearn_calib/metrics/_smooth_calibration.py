@@ -9,8 +9,9 @@ class CalibrationWitness:
     """The function that shows best where, and in which direction, predictions are off.
 
     Of all functions w with values in [-1, 1] and slopes in [-1, 1] the one with the largest mean of
-    w(p) (y - p), which is the smooth calibration error. Where it is positive, events are more
-    frequent than predicted.
+    w(p) (y - p), which is the smooth calibration error. It is higher where events are more frequent
+    than predicted than where they are rarer; its level follows the error on the whole, and need not
+    cross 0.
 
     Parameters
     ----------

@@ -10,8 +10,12 @@ from sklearn_calib.decomposition import decompose_loss, refinement_curve
 from sklearn_calib.displays import (
     DecompositionDisplay,
     HeatmapDisplay,
+    NullDistributionDisplay,
     RefinementCurveDisplay,
+    WitnessDisplay,
 )
+from sklearn_calib.inference import calibration_test
+from sklearn_calib.metrics import smooth_calibration_error
 from sklearn_calib.testing import make_scores
 
 
@@ -89,3 +93,24 @@ def test_heat_map_of_scikit_learns_search(search):
     )
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["1", "None"]
     assert display.values.max() == results["mean_test_score"].max()
+
+
+def test_witness_under_the_reliability_curve():
+    proba, y = make_scores(2, 400)
+    display = WitnessDisplay.from_predictions(y, proba)
+    error, witness = smooth_calibration_error(y, proba, return_witness=True)
+    assert display.error == error
+    line = display.axes_[1].lines[1]
+    np.testing.assert_allclose(line.get_ydata(), witness(line.get_xdata()))
+    with pytest.raises(ValueError, match="expected two axes, got 3"):
+        display.plot(axes=plt.subplots(3)[1])
+    proba, y = make_scores(4, 400)
+    assert WitnessDisplay.from_predictions(y, proba).axes_[0].get_title() == "confidence"
+
+
+def test_null_distribution():
+    proba, y = make_scores(2, 200)
+    result = calibration_test(y, proba, n_resamples=50, random_state=0)
+    display = NullDistributionDisplay(result).plot(bins=7)
+    assert sum(bar.get_height() for bar in display.ax_.patches) == 50
+    assert display.ax_.lines[0].get_xdata()[0] == result.statistic

@@ -1,0 +1,26 @@
+"""
+Where a model is off
+====================
+
+The smooth calibration error comes with a witness: the function, of slope at most 1, that shows the
+most of the miscalibration.
+"""
+
+import numpy as np
+
+from sklearn_calib.displays import WitnessDisplay
+from sklearn_calib.metrics import lower_distance_to_calibration, smooth_calibration_error
+
+rng = np.random.default_rng(0)
+p = rng.random(5000)
+truth = p + 0.12 * np.sin(2 * np.pi * p)  # too low below 1/2, too high above
+y = rng.random(5000) < truth
+
+WitnessDisplay.from_predictions(y, p)
+
+# %%
+# The error is within a factor of two of the distance to calibration.
+
+distance, bound = lower_distance_to_calibration(y, p, return_bound=True)
+print(f"smooth calibration error {smooth_calibration_error(y, p):.4f}")
+print(f"lower distance to calibration {distance:.4f} +- {bound:.4f}")
