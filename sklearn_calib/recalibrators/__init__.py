@@ -20,6 +20,9 @@ from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest
 from ._platt import PlattScaling as PlattScaling
 from ._quadratic import QuadraticScaling as QuadraticScaling
+from ._restricted_polynomial import (
+    RestrictedPolynomialRegression as RestrictedPolynomialRegression,
+)
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
