@@ -11,11 +11,13 @@ from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
 from ._beta import BetaCalibration as BetaCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
+from ._enir import ENIR as ENIR
 from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
+from ._near_isotonic import NearIsotonic as NearIsotonic
 from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest
 from ._platt import PlattScaling as PlattScaling

@@ -4,7 +4,6 @@ Every learner is trained once a seed; each criterion picks a stage on the valida
 model at that stage is temperature scaled on the same rows and judged on the test rows.
 """
 
-import csv
 import sys
 import time
 from functools import partial
@@ -284,10 +283,6 @@ def main(n_seeds=10):
     jobs = [(name, seed) for seed in range(n_seeds) for name in names]
     done = Parallel(n_jobs=2)(delayed(one)(*job) for job in jobs)
     rows = [row for part in done for row in part]
-    with open(HERE / "early_stopping_runs.csv", "w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
     report, table = summary(rows)
     runner.write(HERE / "early_stopping.csv", report, list(report[0]))
     short = overall(table)
