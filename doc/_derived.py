@@ -2,6 +2,7 @@
 
 import csv
 import inspect
+import re
 from pathlib import Path
 
 import sklearn_calib
@@ -88,7 +89,7 @@ def _result_table(path):
     kept = [i for i, name in enumerate(header) if name not in wide and any(r[i] for r in rows)]
     rows = [[row[i] for i in kept] for row in rows]
     widths = [min(36, max(8, *(len(row[j]) for row in rows))) for j in range(len(kept))]
-    names = [header[i].replace("_s", " [s]") for i in kept]
+    names = [re.sub("_s$", " [s]", header[i]).replace("_", " ") for i in kept]
     return _table(names, rows, widths=" ".join(map(str, widths))) + machine
 
 

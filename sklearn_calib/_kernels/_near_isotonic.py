@@ -16,9 +16,11 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def _meeting(sums, mass, flag, before, between, after, now):
-    """When the groups on both sides of a boundary meet, not before now; infinity for never."""
-    sum_a, mass_a = sums[between + 1] - sums[before + 1], mass[between + 1] - mass[before + 1]
-    sum_b, mass_b = sums[after + 1] - sums[between + 1], mass[after + 1] - mass[between + 1]
+    """When the groups on both sides of a boundary meet, not before now; infinity for never.
+
+    A group is known by its last row: `between` for the left one, `after` for the right one.
+    """
+    sum_a, mass_a, sum_b, mass_b = sums[between], mass[between], sums[after], mass[after]
     left = flag[before] if before >= 0 else 0.0
     right = flag[after] if after < len(flag) else 0.0
     gap = sum_b * mass_a - sum_a * mass_b
@@ -59,10 +61,7 @@ def _sift(heap, place, key, i):
 def merge_penalties(y, w):
     """The penalty at which each of the n - 1 boundaries disappears; infinity for never."""
     n = len(y)
-    sums, mass = np.zeros(n + 1), np.zeros(n + 1)
-    for i in range(n):
-        sums[i + 1] = sums[i] + w[i] * y[i]
-        mass[i + 1] = mass[i] + w[i]
+    sums, mass = w * y, w.copy()  # of groups; no differences of long sums
     m = n - 1
     flag = np.zeros(m)
     for i in range(m):
@@ -84,6 +83,8 @@ def merge_penalties(y, w):
         key[top] = np.inf
         _sift(heap, place, key, 0)
         low, high = before[top], after[top]
+        sums[high] += sums[top]
+        mass[high] += mass[top]
         if low >= 0:
             after[low] = high
         if high < m:

@@ -28,7 +28,7 @@ class GaussianLogisticModel:
 
     Rows n and features p grow together with p / n fixed; the class means are +-m with entries of m
     drawn from N(0, c^2 / p), the eigenvalues of the covariance from a given distribution. The
-    weights minimise mean log(1 + exp(-y w' x)) + strength / 2 |w|^2, without intercept:
+    weights minimise mean log(1 + exp(-y w' x)) + strength / 2 w' w, without intercept:
     ``LogisticRegression(C=1 / (n_samples * strength), fit_intercept=False)``.
 
     Parameters

@@ -160,9 +160,9 @@ def required_sample_size(eps1, eps2, delta=1 / 3, *, method="smooth"):
     With g the distance from the threshold, n = ((2 + sqrt(2 log(1/delta))) / g)^2; g is
     (eps2 - 4 eps1) / 4 for "smooth" and (eps2 - eps1) / 2 for "distance". The constant is ours and
     sufficient for any distribution; the rate is that of Theorems 3 and 4. Integration by parts
-    bounds the error of either statistic by differences D of distribution functions, |D(1)| and the
-    integral of |D|, with a mean of at most 2 / sqrt(n) in all; bounded differences give the rest.
-    On calibrated data the errors are some 5 times smaller than the bound.
+    bounds the error of either statistic by the absolute difference of distribution functions, at 1
+    and integrated, with a mean of at most 2 / sqrt(n) in all; bounded differences give the rest. On
+    calibrated data the errors are some 5 times smaller than the bound.
 
     References
     ----------

@@ -28,7 +28,7 @@ def kernel_calibration_error(
         Probabilities, columns in the order of the sorted labels; one dimension is the probability
         of the second class.
     kernel : {"laplace"}, default="laplace"
-        exp(-|p - q| / bandwidth). With it the error is 0 only for calibrated predictions, and
+        exp(-abs(p - q) / bandwidth). With it the error is 0 only for calibrated predictions, and
         polynomially related to the distance to calibration; not so with the Gaussian kernel.
     bandwidth : float, default=1.0
         Above 0.

@@ -24,8 +24,8 @@ def lower_distance_to_calibration(
 ):
     """How far the predictions have to be moved, on average, to become calibrated.
 
-    The smallest mean of |u - p| over calibrated predictions u that may be chosen with knowledge of
-    p and y, but not of x.
+    The smallest mean of abs(u - p) over calibrated predictions u that may be chosen with knowledge
+    of p and y, but not of x.
 
     Parameters
     ----------

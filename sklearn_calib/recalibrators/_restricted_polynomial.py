@@ -39,7 +39,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     ----------
     degree_ : int
         0 where all scores are equal.
-    coef_ : ndarray of shape (degree_ + 1,)
+    coef_ : ndarray of shape (n_coefficients,)
         Chebyshev coefficients on the domain moved to [-1, 1].
     domain_ : ndarray of shape (2,)
         Smallest and largest calibration score; beyond them the map is constant.

@@ -262,7 +262,7 @@ def overall(table):
                 "learner": learner,
                 "criterion": criterion,
                 "mean_percent": f"{by_data.mean():+.2f}",
-                "mean_percent_without_digits_and_cancer": f"{large.mean():+.2f}",
+                "percent_large_data": f"{large.mean():+.2f}",
                 "better_data_sets": int((by_data < 0).sum()),
                 "data_sets": len(by_data),
                 "better": int((group.percent < -1e-9).sum()),
