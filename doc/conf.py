@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": FileNameSortKey,
     "abort_on_example_error": True,
     "show_memory": False,
+    "capture_repr": ("_repr_html_",),
     "reset_modules": ("matplotlib",),
     "remove_config_comments": True,
 }

@@ -98,6 +98,6 @@ class DecompositionDisplay:
         ax.set(yticks=place, xlabel=f"{unit}; whiskers: 2 standard errors")
         ax.set_yticklabels(list(self.parts))
         ax.invert_yaxis()
-        ax.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+        ax.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -112,10 +112,10 @@ class RefinementCurveDisplay:
             color="C0",
             alpha=0.12,
             lw=0,
-            label="calibration: what recalibration removes",
+            label="calibration: removable",
         )
         ax.plot(curve.stage, curve.risk, color="C0", label=label)
-        ax.plot(curve.stage, curve.refinement, color="C1", label="refinement: what remains")
+        ax.plot(curve.stage, curve.refinement, color="C1", label="refinement: remains")
         ax.plot(curve.stage[by_risk], curve.risk[by_risk], "o", color="C0")
         ax.axvline(curve.stage[chosen], color="C1", lw=1, ls=":")
         ax.plot(curve.stage[chosen], curve.refinement[chosen], "o", color="C1")
@@ -132,6 +132,8 @@ class RefinementCurveDisplay:
             color="0.3",
             label=f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement",
         )
-        ax.legend(frameon=False)
+        ax.legend(
+            frameon=False, ncols=2, fontsize="small", loc="lower right", bbox_to_anchor=(1, 1)
+        )
         self.ax_, self.figure_ = ax, ax.figure
         return self
