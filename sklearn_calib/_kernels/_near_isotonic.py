@@ -96,14 +96,28 @@ def merge_penalties(y, w):
     return found
 
 
-def near_isotonic(y, w, merges, penalty):
-    """The solution at one penalty, from the path."""
-    alive = np.flatnonzero(merges > penalty)
-    starts = np.concatenate([[0], alive + 1])
-    mass = np.add.reduceat(w, starts)
-    flags = np.concatenate([[0.0], (y[alive] > y[alive + 1]).astype(float), [0.0]])
-    value = (np.add.reduceat(w * y, starts) + penalty * (flags[:-1] - flags[1:])) / mass
-    return np.repeat(value, np.diff(np.append(starts, len(y))))
+class Path:
+    """The solutions for all penalties."""
+
+    def __init__(self, y, w):
+        self.y, self.n = y, len(y)
+        self.merges = merge_penalties(y, w)
+        self.mass = np.append(0.0, np.cumsum(w))
+        self.sums = np.append(0.0, np.cumsum(w * y))
+
+    def groups(self, penalty):
+        """Where the groups start, and their values; cost: a comparison a row, and the groups."""
+        alive = np.flatnonzero(self.merges > penalty)
+        starts = np.append(0, alive + 1)
+        ends = np.append(alive + 1, self.n)
+        flags = np.concatenate([[0.0], self.y[alive] > self.y[alive + 1], [0.0]])
+        sums = self.sums[ends] - self.sums[starts] + penalty * (flags[:-1] - flags[1:])
+        return starts, sums / (self.mass[ends] - self.mass[starts])
+
+    def solution(self, penalty):
+        """The value of every row."""
+        starts, values = self.groups(penalty)
+        return np.repeat(values, np.diff(np.append(starts, self.n)))
 
 
 def breakpoints(merges):

@@ -9,6 +9,7 @@ from sklearn.base import clone as _clone
 from ..exceptions import expectation as _expectation
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
+from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
 from ._enir import ENIR as ENIR
@@ -25,6 +26,7 @@ from ._quadratic import QuadraticScaling as QuadraticScaling
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,
 )
+from ._smooth_isotonic import SmoothIsotonic as SmoothIsotonic
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling

@@ -5,7 +5,7 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import StrOptions
 
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import pooled, runs, thinned
+from ._near_isotonic import pooled, run_starts, thinned
 
 _MODELS = 100
 
@@ -69,36 +69,33 @@ class ENIR(Recalibrator):
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
-        from .._kernels._near_isotonic import breakpoints, merge_penalties, near_isotonic
+        from .._kernels._near_isotonic import Path, breakpoints
 
         knots, mass, share = pooled(proba, codes, weight)
-        merges = merge_penalties(share, mass)
-        lams = thinned(np.append(0.0, breakpoints(merges)), _MODELS)
+        path = Path(share, mass)
+        scores_sum = np.append(0.0, np.cumsum(mass * knots))
+        lams = thinned(np.append(0.0, breakpoints(path.merges)), _MODELS)
         price = 2.0 if self.criterion == "aic" else np.log(mass.sum()) + np.log(2 * np.pi)
-        fits, scores, kept = [], [], []
+        models = []
         for lam in lams[1:] if len(lams) > 1 else lams:
-            fit = np.clip(np.round(near_isotonic(share, mass, merges, lam), 6), 0.0, 1.0)
-            group = runs(fit)
-            with np.errstate(divide="ignore"):
-                loss = -2 * (mass @ (xlogy(share, fit) + xlogy(1 - share, 1 - fit)))
-            score = loss + price * (group[-1] + 1)
-            if np.isfinite(score):
-                fits.append(_shrunk(fit, group, knots, mass, share))
-                scores.append(score)
-                kept.append(lam)
-        weights = np.exp((min(scores) - np.array(scores)) / 2)
-        self.lams_, self.weights_ = np.array(kept), weights / weights.sum()
-        self.knots_, self.values_ = knots, np.clip(self.weights_ @ np.array(fits), 0.0, 1.0)
+            starts, value = run_starts(path, lam, 6)
+            ends = np.append(starts[1:], path.n)
+            total, ones, score = (
+                column[ends] - column[starts] for column in (path.mass, path.sums, scores_sum)
+            )
+            loss = -2 * (xlogy(ones, value) + xlogy(total - ones, 1 - value)).sum()
+            if np.isfinite(loss):
+                g = 1 - np.abs(ones - score) / total
+                shrunk = (value * total + score / total * g) / (total + g)
+                models.append((lam, loss + price * len(starts), starts, shrunk))
+        criterion = np.array([model[1] for model in models])
+        weights = np.exp((criterion.min() - criterion) / 2)
+        self.lams_ = np.array([model[0] for model in models])
+        self.weights_ = weights / weights.sum()
+        steps = np.zeros(path.n)
+        for weight_of_model, (*_, starts, value) in zip(self.weights_, models, strict=True):
+            steps[starts] += weight_of_model * np.diff(value, prepend=0.0)
+        self.knots_, self.values_ = knots, np.clip(np.cumsum(steps), 0.0, 1.0)
 
     def _predict_proba(self, proba):
         return two_columns(np.interp(np.asarray(proba)[:, 1], self.knots_, self.values_))
-
-
-def _shrunk(fit, group, knots, mass, share):
-    """(value n + score g) / (n + g) for a group of n rows, g = 1 - |frequency - score|."""
-    total = np.bincount(group, mass)
-    score = np.bincount(group, mass * knots) / total
-    frequency = np.bincount(group, mass * share) / total
-    g = 1 - np.abs(frequency - score)
-    value = fit[np.append(True, np.diff(group) > 0)]
-    return ((value * total + score * g) / (total + g))[group]

@@ -70,19 +70,18 @@ class NearIsotonic(Recalibrator):
         self.lam = lam
 
     def _fit(self, proba, codes, weight):
-        from .._kernels._near_isotonic import breakpoints, merge_penalties, near_isotonic
+        from .._kernels._near_isotonic import Path, breakpoints
 
         knots, mass, share = pooled(proba, codes, weight)
-        merges = merge_penalties(share, mass)
-        self.breakpoints_ = breakpoints(merges)
+        path = Path(share, mass)
+        self.breakpoints_ = breakpoints(path.merges)
         self.lam_ = self.lam
         if self.lam == "bdeu":
             tried = thinned(np.append(0.0, self.breakpoints_), _MODELS)
-            fits = [near_isotonic(share, mass, merges, lam) for lam in tried]
-            scores = [_bdeu(fit, mass, share) for fit in fits]
+            scores = [_bdeu(path, lam) for lam in tried]
             self.lam_ = float(tried[int(np.argmax(scores))])
         self.knots_ = knots
-        self.values_ = np.clip(near_isotonic(share, mass, merges, self.lam_), 0.0, 1.0)
+        self.values_ = np.clip(path.solution(self.lam_), 0.0, 1.0)
 
     def _predict_proba(self, proba):
         return two_columns(np.interp(np.asarray(proba)[:, 1], self.knots_, self.values_))
@@ -107,10 +106,19 @@ def runs(values):
     return np.append(0, np.cumsum(np.diff(values) != 0))
 
 
-def _bdeu(fit, mass, share):
+def run_starts(path, lam, digits):
+    """Where the runs of values equal to some digits start, and these values, within [0, 1]."""
+    starts, values = path.groups(lam)
+    values = np.clip(np.round(values, digits), 0.0, 1.0)
+    first = np.append(True, np.diff(values) != 0)
+    return starts[first], values[first]
+
+
+def _bdeu(path, lam):
     """Logarithm of the marginal likelihood of the groups of equal values."""
-    group = runs(np.round(fit, 12))
-    total, ones = np.bincount(group, mass), np.bincount(group, mass * share)
+    starts, _ = run_starts(path, lam, 12)
+    ends = np.append(starts[1:], path.n)
+    total, ones = path.mass[ends] - path.mass[starts], path.sums[ends] - path.sums[starts]
     count = 2.0 / len(total)
     parts = gammaln(ones + count / 2) + gammaln(total - ones + count / 2) - gammaln(total + count)
     return float(parts.sum() + len(total) * (gammaln(count) - 2 * gammaln(count / 2)))
