@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -66,6 +67,21 @@ def _cases():
 @pytest.mark.parametrize("check", list(_cases()))
 def test_recalibrator_contract(check):
     check()
+
+
+@pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
+def test_scores_down_to_the_smallest_number(instance):
+    """Naive Bayes gives such scores."""
+    rng = np.random.default_rng(0)
+    small = 10.0 ** -rng.uniform(0, 323, 400)
+    p = np.concatenate([small, 1 - small[:100], rng.random(50), [0.0, 1.0, 5e-324, 1e-323]])
+    y = (rng.random(len(p)) < np.clip(p, 0.2, 0.8)).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        fitted = clone(instance).fit(p, y)
+    proba = fitted.predict_proba(np.concatenate([p, p / 2, np.sqrt(p)]))
+    assert np.isfinite(proba).all()
+    assert np.abs(proba.sum(axis=1) - 1).max() <= 1e-12
 
 
 @pytest.mark.parametrize(

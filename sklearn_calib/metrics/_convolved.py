@@ -84,7 +84,7 @@ def convolved_calibration_error(
             continue
         low = 1e-9
         if smoothed(low) > low:
-            fixed = brentq(lambda s, f=smoothed: f(s) - s, low, 1.0, xtol=1e-10)
+            fixed = brentq(lambda s, f=smoothed: f(s) - s, low, 1.0, xtol=1e-14)
             error += problem.share * fixed
     return float(min(error, 1.0))
 

@@ -5,7 +5,7 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import StrOptions
 
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import pooled, run_starts, thinned
+from ._near_isotonic import interpolated, pooled, run_starts, thinned
 
 _MODELS = 100
 
@@ -98,4 +98,4 @@ class ENIR(Recalibrator):
         self.knots_, self.values_ = knots, np.clip(np.cumsum(steps), 0.0, 1.0)
 
     def _predict_proba(self, proba):
-        return two_columns(np.interp(np.asarray(proba)[:, 1], self.knots_, self.values_))
+        return two_columns(interpolated(np.asarray(proba)[:, 1], self.knots_, self.values_))

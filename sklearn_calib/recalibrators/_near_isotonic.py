@@ -84,7 +84,7 @@ class NearIsotonic(Recalibrator):
         self.values_ = np.clip(path.solution(self.lam_), 0.0, 1.0)
 
     def _predict_proba(self, proba):
-        return two_columns(np.interp(np.asarray(proba)[:, 1], self.knots_, self.values_))
+        return two_columns(interpolated(np.asarray(proba)[:, 1], self.knots_, self.values_))
 
 
 def pooled(proba, codes, weight):
@@ -92,6 +92,16 @@ def pooled(proba, codes, weight):
     knots, row_knot = distinct(without_rounding_noise(np.asarray(proba)[:, 1]))
     mass = np.bincount(row_knot, weights=weight)
     return knots, mass, np.bincount(row_knot, weights=weight * codes) / mass
+
+
+def interpolated(score, knots, values):
+    """Linear between the knots, constant outside; also where knots differ by 1e-323."""
+    if len(knots) == 1:
+        return np.full(len(score), values[0])
+    left = np.clip(np.searchsorted(knots, score, side="right") - 1, 0, len(knots) - 2)
+    low, high = knots[left], knots[left + 1]
+    share = np.clip((score - low) / (high - low), 0.0, 1.0)
+    return values[left] + share * (values[left + 1] - values[left])
 
 
 def thinned(values, most):

@@ -43,6 +43,32 @@ def test_equals_the_linear_program():
     assert worst <= 1e-12
 
 
+def least_cost_flow(v, y):
+    """Lemma 3 of Hu et al. (2024): a flow on a path and a star; v and y in whole thousandths."""
+    networkx = pytest.importorskip("networkx")
+    order = np.argsort(v)
+    v, surplus = v[order], (1000 * y - v)[order]
+    graph = networkx.DiGraph()
+    for i, amount in enumerate(surplus):
+        graph.add_node(i, demand=-int(amount))
+        graph.add_edge(i, "rest", weight=1000)
+        graph.add_edge("rest", i, weight=1000)
+    graph.nodes["rest"]["demand"] = int(surplus.sum())
+    for i, gap in enumerate(np.diff(v)):
+        graph.add_edge(i, i + 1, weight=int(gap))
+        graph.add_edge(i + 1, i, weight=int(gap))
+    return networkx.min_cost_flow_cost(graph) / 1e6 / len(v)
+
+
+def test_equals_the_least_cost_flow():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        n = rng.integers(1, 40)
+        v, y = rng.integers(0, 1001, n), rng.integers(0, 2, n)
+        found = smooth_calibration_error(y, v / 1000, labels=[0, 1])
+        assert found == pytest.approx(least_cost_flow(v, y), abs=1e-12)
+
+
 def test_the_witness_attains_it():
     for v, y, w in cases():
         error, witness = smooth_calibration_error(
