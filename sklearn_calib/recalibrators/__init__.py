@@ -12,6 +12,7 @@ from ._base import Recalibrator as Recalibrator
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
+from ._elite import ELiTE as ELiTE
 from ._enir import ENIR as ENIR
 from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from ._histogram_binning import HistogramBinning as HistogramBinning
@@ -31,6 +32,7 @@ from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScali
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
 from ._top_label import TopLabel as TopLabel
+from ._trend_filtering import TrendFilteringCalibration as TrendFilteringCalibration
 from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
 

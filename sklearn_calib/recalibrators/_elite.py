@@ -1,0 +1,81 @@
+"""Ensemble of linear trend estimations."""
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from .._simplex import without_rounding_noise
+from ._base import Capabilities, Recalibrator, two_columns
+from ._trend_filtering import lines
+
+_LEAST_WEIGHT = 1e-10
+
+
+class ELiTE(Recalibrator):
+    """Average of piecewise linear fits of 50 smoothnesses, weighted by an information criterion.
+
+    The fits are those of `TrendFilteringCalibration`; the average is nearly smooth and may fall.
+    More than two classes are handled one-vs-rest and the rows divided by their sums.
+
+    Parameters
+    ----------
+    criterion : {"aicc", "bic"}, default="aicc"
+        The corrected Akaike criterion, or BIC = -2 log-likelihood + df (log n + log 2 pi).
+
+    Attributes
+    ----------
+    lams_ : ndarray of shape (n_models,)
+        The penalties of the models, decreasing.
+    weights_ : ndarray of shape (n_models,)
+        Their weights, with sum 1; models with less than 1e-10 are left out.
+    lines_ : list of Line
+        The models: callables of a score, with their knots, values and degrees of freedom.
+    one_vs_rest_ : list of ELiTE
+        More than two classes only.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Notes
+    -----
+    The departures from the authors' R program are those of `TrendFilteringCalibration`; its solver
+    stops early, which moves its own predictions by 0.002 to 0.06. Each model is clipped to [0, 1]
+    before averaging. Cost: O(n log n) and some 1000 passes over the distinct scores.
+
+    References
+    ----------
+    Naeini, Cooper (2016), "Binary classifier calibration using an ensemble of linear trend
+    estimation".
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import ELiTE
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(2, 500)
+    >>> elite = ELiTE().fit(proba, y)
+    >>> len(elite.lams_) > 1
+    True
+    """
+
+    capabilities = Capabilities(nonparametric=True, cost="O(k n log n)")
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "criterion": [StrOptions({"aicc", "bic"})],
+    }
+
+    def __init__(self, criterion="aicc"):
+        self.criterion = criterion
+
+    def _fit(self, proba, codes, weight):
+        models = list(lines(proba, codes, weight, self.criterion))
+        price = np.array([model.criterion for model in models])
+        if not np.isfinite(price).any():  # fewer rows than a line has degrees of freedom
+            price = np.append(0.0, np.full(len(models) - 1, np.inf))
+        weights = np.exp((price.min() - price) / 2)
+        weights /= weights.sum()
+        kept = weights >= _LEAST_WEIGHT
+        self.lines_ = [model for model, keep in zip(models, kept, strict=True) if keep]
+        self.weights_ = weights[kept] / weights[kept].sum()
+        self.lams_ = np.array([model.lam for model in self.lines_])
+
+    def _predict_proba(self, proba):
+        score = without_rounding_noise(np.asarray(proba)[:, 1])
+        parts = zip(self.weights_, self.lines_, strict=True)
+        return two_columns(np.clip(sum(weight * line(score) for weight, line in parts), 0.0, 1.0))
