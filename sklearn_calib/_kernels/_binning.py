@@ -1,6 +1,7 @@
 """Bins on [0, 1] that never split ties. Used by the binned measures and by histogram binning."""
 
 import numpy as np
+from scipy.special import gammaln
 
 
 def distinct(scores):
@@ -44,3 +45,11 @@ def equal_mass_edges(scores, weight, n_bins):
 def bin_sums(bins, n_bins, *columns):
     """Sum of each column over each bin."""
     return [np.bincount(bins, weights=column, minlength=n_bins) for column in columns]
+
+
+def log_evidence(total, ones, count, mean):
+    """Log marginal likelihood of bins, each with a beta prior of this many counts and this mean."""
+    parts = gammaln(count) - gammaln(total + count)
+    parts += gammaln(ones + count * mean) - gammaln(count * mean)
+    parts += gammaln(total - ones + count * (1 - mean)) - gammaln(count * (1 - mean))
+    return float(parts.sum())

@@ -7,6 +7,8 @@ name of a method is its file's name.
 from sklearn.base import clone as _clone
 
 from ..exceptions import expectation as _expectation
+from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
+from ._adaptive import logistic_intervals as logistic_intervals
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
 from ._bbq import BBQ as BBQ

@@ -1,9 +1,9 @@
 """Bayesian binning into quantiles."""
 
 import numpy as np
-from scipy.special import gammaln
 from sklearn.utils._param_validation import StrOptions
 
+from .._kernels._binning import log_evidence
 from ._base import Capabilities, Recalibrator, two_columns
 from ._near_isotonic import pooled
 
@@ -109,12 +109,10 @@ class _Sorted:
             count, mean = 2.0, np.clip(middle, 0.005, 0.995)
         else:
             count, mean = 2.0 / len(n), np.full(len(n), 0.5)
-        evidence = gammaln(count) - gammaln(n + count)
-        evidence += gammaln(ones + count * mean) - gammaln(count * mean)
-        evidence += gammaln(n - ones + count * (1 - mean)) - gammaln(count * (1 - mean))
+        evidence = log_evidence(n, ones, count, mean)
         scores = self.scores_of_ones[ends] - self.scores_of_ones[starts]
         values = (ones + (scores + middle) / (ones + 1)) / (n + 1)
-        return float(evidence.sum()), cuts, np.clip(values, 0.0, 1.0)
+        return evidence, cuts, np.clip(values, 0.0, 1.0)
 
 
 def _before_elbow(weights):

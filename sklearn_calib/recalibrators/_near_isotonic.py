@@ -3,10 +3,9 @@
 from numbers import Real
 
 import numpy as np
-from scipy.special import gammaln
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._binning import distinct
+from .._kernels._binning import distinct, log_evidence
 from .._simplex import without_rounding_noise
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -129,6 +128,4 @@ def _bdeu(path, lam):
     starts, _ = run_starts(path, lam, 12)
     ends = np.append(starts[1:], path.n)
     total, ones = path.mass[ends] - path.mass[starts], path.sums[ends] - path.sums[starts]
-    count = 2.0 / len(total)
-    parts = gammaln(ones + count / 2) + gammaln(total - ones + count / 2) - gammaln(total + count)
-    return float(parts.sum() + len(total) * (gammaln(count) - 2 * gammaln(count / 2)))
+    return log_evidence(total, ones, 2.0 / len(total), 0.5)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.special import betaln
 
 from sklearn_calib.recalibrators import HistogramBinning
 
@@ -45,3 +46,23 @@ def test_constant_scores():
     with pytest.warns(UserWarning, match="at least two different rows of scores"):
         hb = HistogramBinning().fit(np.full(10, 0.3), [1, 0] * 5)
     assert hb.bin_values_.tolist() == [0.5]
+
+
+@pytest.mark.parametrize("strategy", ["quantile", "uniform"])
+def test_number_of_bins_by_evidence(strategy):
+    """The best of all numbers by the evidence written out."""
+    rng = np.random.default_rng(0)
+    p = rng.random(300).round(2)
+    y = (rng.random(300) < (p > 0.5) * 0.6 + 0.2).astype(int)
+    chosen = HistogramBinning("bdeu", strategy).fit(p, y)
+
+    def evidence(n_bins):
+        hb = HistogramBinning(n_bins, strategy).fit(p, y)
+        n, k = hb.bin_weights_, hb.bin_weights_ * hb.bin_values_
+        prior, k = 1 / n_bins, np.where(n > 0, k, 0)
+        return (betaln(k + prior, n - k + prior) - betaln(prior, prior)).sum()
+
+    scores = [evidence(n_bins) for n_bins in range(1, 68)]
+    assert chosen.n_bins_ == 1 + int(np.argmax(scores))
+    assert chosen.n_bins_ == 2  # the truth is a step in the middle
+    assert np.abs(chosen.bin_values_ - [0.2, 0.8]).max() < 0.1

@@ -1,0 +1,334 @@
+"""Adaptive calibration of predictions."""
+
+from numbers import Real
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import norm
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._simplex import log_odds, without_rounding_noise
+from ..canonical import canonical_weight
+from ..exceptions import refuse
+from ._base import Capabilities, Recalibrator, two_columns
+from ._near_isotonic import pooled
+from ._platt import PlattScaling
+
+
+class AdaptiveCalibration(Recalibrator):
+    """The share of positives among the calibration rows around each score (ACP).
+
+    Around means either the nearest rows, or the rows inside the score's own confidence interval:
+    where the classifier is sure few rows count, where it is not many do. The map is piecewise
+    constant and may fall. More than two classes are handled one-vs-rest and the rows divided by
+    their sums.
+
+    Parameters
+    ----------
+    neighborhood : {"nearest", "interval"}, default="nearest"
+        "nearest": the smallest symmetric window that holds `share` of the calibration rows.
+        "interval": the rows inside the score's confidence interval. It comes from
+        ``fit(..., intervals=)``, interpolated between the calibration scores, or from
+        ``predict_proba(..., intervals=)`` for each row itself; without either it is the interval of
+        a logistic regression on the log-odds of the score. An interval without any row takes the
+        nearest calibration score.
+    share : float, default=0.05
+        Share of the calibration rows in a window, above 0, at most 1.
+    level : float, default=0.95
+        Confidence level, between 0 and 1, of the intervals that come from logistic regression.
+
+    Attributes
+    ----------
+    knots_ : ndarray of shape (n_scores,)
+        The distinct calibration scores, increasing.
+    intervals_ : ndarray of shape (n_scores, 2)
+        "interval" only: lower and upper end at each of them.
+    one_vs_rest_ : list of AdaptiveCalibration
+        More than two classes only.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    See Also
+    --------
+    logistic_intervals : Intervals of a fitted logistic regression for the rows of a table.
+
+    Notes
+    -----
+    All rows at the border of a window belong to it, so that neither ties nor the order of the rows
+    matter; the published rules do not say. Cost: O(n log n), O(log n) a prediction.
+
+    References
+    ----------
+    Jiang, Osl, Kim, Ohno-Machado (2012), "Calibrating predictive model estimates to support
+    personalized medicine", for the intervals. Wang, Li, Yang (2019), section 2, for the nearest
+    rows.
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import AdaptiveCalibration
+    >>> p, y = [0.1, 0.2, 0.3, 0.6, 0.7, 0.8], [0, 0, 1, 0, 1, 1]
+    >>> acp = AdaptiveCalibration(share=0.5).fit(p, y)
+    >>> acp.predict_proba([0.2, 0.7])[:, 1].round(3).tolist()
+    [0.333, 0.667]
+    """
+
+    capabilities = Capabilities(nonparametric=True, cost="O(k n log n)")
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "neighborhood": [StrOptions({"nearest", "interval"})],
+        "share": [Interval(Real, 0, 1, closed="right")],
+        "level": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def __init__(self, neighborhood="nearest", share=0.05, level=0.95):
+        self.neighborhood = neighborhood
+        self.share = share
+        self.level = level
+
+    def fit(self, X, y, sample_weight=None, classes=None, intervals=None):
+        """Keep the scores and labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Probabilities, as every recalibrator takes them.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0.
+        classes : array-like of shape (n_classes,), default=None
+            All classes in the order of the columns, for a calibration set that misses one.
+        intervals : array-like of shape (n_samples, 2), default=None
+            Lower and upper end, in [0, 1], of each row's probability of the second class; two
+            classes and ``neighborhood="interval"`` only.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            What every recalibrator refuses; intervals that do not contain their score, or that the
+            settings have no use for.
+        """
+        where = "AdaptiveCalibration.fit"
+        if intervals is not None:
+            if self.neighborhood != "interval":
+                refuse(
+                    where,
+                    'no intervals with neighborhood="nearest"',
+                    "intervals",
+                    'Set neighborhood="interval"',
+                )
+            if np.ndim(X) == 2 and np.shape(X)[1] > 2:
+                refuse(
+                    where,
+                    "intervals for two classes only",
+                    f"{np.shape(X)[1]} columns of scores",
+                    "Leave intervals out",
+                )
+            intervals = _checked(intervals, np.shape(X)[0], where)
+            weight = canonical_weight(sample_weight, len(intervals), where=where)
+            intervals = intervals[weight > 0]
+        self._given = intervals
+        try:
+            return super().fit(X, y, sample_weight=sample_weight, classes=classes)
+        finally:
+            del self._given
+
+    def predict_proba(self, X, intervals=None):
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Scores of the same kind as at fit.
+        intervals : array-like of shape (n_samples, 2), default=None
+            Each row's own interval, instead of the one interpolated at its score.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+        """
+        if intervals is None:
+            return super().predict_proba(X)
+        where = "AdaptiveCalibration.predict_proba"
+        proba = self._check_predict(X, "predict_proba")
+        if self.neighborhood != "interval" or hasattr(self, "one_vs_rest_"):
+            refuse(
+                where,
+                'intervals for two classes and neighborhood="interval" only',
+                f"intervals for {len(self.classes_)} classes and {self.neighborhood!r}",
+                "Leave intervals out",
+            )
+        low, high = _checked(intervals, len(proba), where).T
+        return two_columns(self._mean(_score(proba), low, high))
+
+    def _fit(self, proba, codes, weight):
+        given = getattr(self, "_given", None)
+        self.knots_, mass, share = pooled(proba, codes, weight)
+        self._mass = np.append(0.0, np.cumsum(mass))
+        self._ones = np.append(0.0, np.cumsum(mass * share))
+        if self.neighborhood == "nearest":
+            self._windows()
+        elif given is not None:
+            _, row_knot = np.unique(_score(proba), return_inverse=True)
+            total = np.bincount(row_knot, weights=weight)
+            self.intervals_ = np.column_stack(
+                [np.bincount(row_knot, weights=weight * end) / total for end in given.T]
+            )
+        else:
+            self.intervals_ = self._wald(proba, codes, weight)
+
+    def _windows(self):
+        """For each first score of a window its last one, and the middles of these windows."""
+        wanted = min(self.share * self._mass[-1], self._mass[-1]) * (1 - 1e-12)
+        last = np.searchsorted(self._mass, self._mass[:-1] + wanted, side="left") - 1
+        first = np.flatnonzero(last < len(self.knots_))
+        self._first, self._last = self.knots_[first], self.knots_[last[first]]
+        self._middle = (self._first + self._last) / 2
+
+    def _wald(self, proba, codes, weight):
+        """The intervals of a logistic regression on the log-odds, carried back to the scores."""
+        platt = PlattScaling()
+        platt._fit(proba, codes, weight)
+        z = platt.slope_ * log_odds(proba) + platt.intercept_
+        design = np.column_stack([log_odds(proba), np.ones(len(z))])
+        information = (design * (weight * expit(z) * expit(-z))[:, None]).T @ design
+        at = log_odds(two_columns(self.knots_))
+        design = np.column_stack([at, np.ones_like(at)])
+        spread = np.sqrt(np.einsum("ij,jk,ik->i", design, np.linalg.pinv(information), design))
+        half = norm.ppf((1 + self.level) / 2) * spread / max(abs(platt.slope_), 1e-300)
+        return expit(np.column_stack([at - half, at + half]))
+
+    def _predict_proba(self, proba):
+        score = _score(proba)
+        if self.neighborhood == "nearest":
+            right = np.searchsorted(self._middle, score)
+            radius = np.minimum(
+                *(
+                    np.maximum(score - self._first[i], self._last[i] - score)
+                    for i in (np.minimum(right, len(self._middle) - 1), np.maximum(right - 1, 0))
+                )
+            )
+            radius = radius + 1e-10 * (score + radius)  # equally far to 10 digits: both belong
+            return two_columns(self._mean(score, score - radius, score + radius))
+        low, high = (np.interp(score, self.knots_, end) for end in self.intervals_.T)
+        return two_columns(self._mean(score, low, high))
+
+    def _mean(self, score, low, high):
+        """Share of positives among the scores from low to high, or at the nearest score."""
+        start = np.searchsorted(self.knots_, low, side="left")
+        end = np.searchsorted(self.knots_, high, side="right")
+        empty = end <= start
+        if empty.any():
+            right = np.clip(np.searchsorted(self.knots_, score[empty]), 0, len(self.knots_) - 1)
+            left = np.maximum(right - 1, 0)
+            nearer = score[empty] - self.knots_[left] < self.knots_[right] - score[empty]
+            start[empty] = np.where(nearer, left, right)
+            end[empty] = start[empty] + 1
+        share = (self._ones[end] - self._ones[start]) / (self._mass[end] - self._mass[start])
+        return np.clip(share, 0.0, 1.0)
+
+
+def _score(proba):
+    return without_rounding_noise(np.asarray(proba)[:, 1])
+
+
+def _checked(intervals, n, where):
+    intervals = np.asarray(intervals, dtype=np.float64)
+    if intervals.shape != (n, 2):
+        refuse(
+            where,
+            f"intervals of shape ({n}, 2), a lower and an upper end for each row",
+            f"shape {intervals.shape}",
+            "Pass the ends as two columns",
+        )
+    low, high = intervals.T
+    bad = ~((low >= 0) & (low <= high) & (high <= 1))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        refuse(
+            where,
+            "intervals with 0 <= lower <= upper <= 1",
+            f"{intervals[row].tolist()} in row {row}",
+            "Pass probabilities, the lower end first",
+        )
+    return intervals
+
+
+def logistic_intervals(model, X_train, X, *, sample_weight=None, level=0.95):
+    """Confidence intervals of a fitted logistic regression's probabilities.
+
+    Parameters
+    ----------
+    model : LogisticRegression
+        Fitted, two classes.
+    X_train : array-like of shape (n_train, n_features)
+        The rows it was fitted on.
+    X : array-like of shape (n_samples, n_features)
+        The rows that want an interval.
+    sample_weight : array-like of shape (n_train,), default=None
+        The weights of the training rows.
+    level : float, default=0.95
+        Confidence level, between 0 and 1.
+
+    Returns
+    -------
+    intervals : ndarray of shape (n_samples, 2)
+        Lower and upper end of the probability of the second class: the sigmoid of x'b and z
+        standard errors of it. The covariance is that of maximum likelihood; an l2 penalty is added
+        to the information.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A model that is not a logistic regression of two classes.
+
+    References
+    ----------
+    Jiang, Osl, Kim, Ohno-Machado (2012), "Calibrating predictive model estimates to support
+    personalized medicine".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_calib.recalibrators import AdaptiveCalibration, logistic_intervals
+    >>> X, y = make_classification(600, random_state=0)
+    >>> model = LogisticRegression().fit(X[:300], y[:300])
+    >>> intervals = logistic_intervals(model, X[:300], X)
+    >>> acp = AdaptiveCalibration("interval")
+    >>> acp = acp.fit(model.predict_proba(X[300:]), y[300:], intervals=intervals[300:])
+    >>> acp.predict_proba(model.predict_proba(X[:2]), intervals=intervals[:2]).shape
+    (2, 2)
+    """
+    where = "logistic_intervals"
+    coef = getattr(model, "coef_", None)
+    if coef is None or not hasattr(model, "C") or not hasattr(model, "predict_proba"):
+        refuse(
+            where,
+            "a fitted LogisticRegression",
+            repr(model),
+            "Compute the intervals of other models yourself",
+            error=TypeError,
+        )
+    if len(model.classes_) != 2:
+        refuse(where, "two classes", f"{len(model.classes_)}", "Take one class against the rest")
+    weight = canonical_weight(sample_weight, np.shape(X_train)[0], where=where)
+    z = model.decision_function(X_train)
+    curvature = weight * expit(z) * expit(-z)
+    train, rows = (_with_one(table, model.fit_intercept) for table in (X_train, X))
+    information = (train * curvature[:, None]).T @ train
+    if getattr(model, "l1_ratio", None) in (None, 0, 0.0) and np.isfinite(model.C):
+        n_features = coef.shape[1]
+        information[range(n_features), range(n_features)] += 1 / model.C
+    spread = np.sqrt(np.einsum("ij,jk,ik->i", rows, np.linalg.pinv(information), rows))
+    half = norm.ppf((1 + level) / 2) * spread
+    z = model.decision_function(X)
+    return expit(np.column_stack([z - half, z + half]))
+
+
+def _with_one(X, intercept):
+    X = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64)
+    return np.column_stack([X, np.ones(len(X))]) if intercept else X

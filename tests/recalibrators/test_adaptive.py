@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_calib.recalibrators import AdaptiveCalibration, logistic_intervals
+
+
+def nearest(p, y, w, share, s):
+    """The smallest symmetric window with this share of the rows, by trying all radii."""
+    for radius in np.sort(np.abs(p - s)):
+        inside = np.abs(p - s) <= radius + 1e-12
+        if w[inside].sum() >= share * w.sum() - 1e-9:
+            return np.average(y[inside], weights=w[inside])
+    return None
+
+
+@pytest.mark.parametrize("decimals", [2, 8])
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.5, 1.0])
+def test_nearest_rows(share, decimals):
+    rng = np.random.default_rng(0)
+    p = rng.random(200).round(decimals)
+    y = (rng.random(200) < p).astype(int)
+    w = rng.integers(1, 4, 200).astype(float)
+    acp = AdaptiveCalibration(share=share).fit(p, y, sample_weight=w)
+    grid = np.r_[0.0, 1.0, p[:20], rng.random(50)]
+    expected = [nearest(p, y, w, share, s) for s in grid]
+    np.testing.assert_allclose(acp.predict_proba(grid)[:, 1], expected, atol=1e-12)
+
+
+def test_given_intervals():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    low, high = p - 0.1 * p, p + 0.2 * (1 - p)
+    acp = AdaptiveCalibration("interval").fit(p, y, intervals=np.column_stack([low, high]))
+    expected = [y[(p >= a) & (p <= b)].mean() for a, b in zip(low, high, strict=True)]
+    np.testing.assert_allclose(acp.predict_proba(p)[:, 1], expected)
+    own = acp.predict_proba(p, intervals=np.column_stack([p, p]))[:, 1]
+    np.testing.assert_allclose(own, y)
+    between = acp.predict_proba([0.5], intervals=[[0.50001, 0.50002]])  # no row inside
+    assert between[0, 1] == y[np.abs(p - 0.5).argmin()]
+
+
+def test_intervals_of_rows_without_weight():
+    p, y = [0.1, 0.5, 0.9, 0.95], [0, 1, 0, 1]
+    ends = np.column_stack([np.array(p) - 0.05, np.array(p) + 0.05])
+    some = AdaptiveCalibration("interval").fit(p, y, sample_weight=[1, 0, 1, 1], intervals=ends)
+    np.testing.assert_allclose(some.intervals_, ends[[0, 2, 3]])
+
+
+def test_intervals_of_a_regression_on_the_score():
+    """The window is the confidence interval of the fitted logit, brought back to the score."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(500)
+    y = (rng.random(500) < expit(2 * x + 0.3)).astype(int)
+    acp = AdaptiveCalibration("interval", level=0.9).fit(expit(x), y)
+    model = LogisticRegression(C=np.inf, tol=1e-10).fit(x[:, None], y)
+    ends = logistic_intervals(model, x[:, None], x[:, None], level=0.9)
+    back = expit((logit(ends) - model.intercept_) / model.coef_[0, 0])
+    np.testing.assert_allclose(acp.intervals_, back[np.argsort(x)], atol=1e-3)  # smoothed targets
+    wide = AdaptiveCalibration("interval", level=0.999).fit(expit(x), y)
+    assert (np.diff(wide.intervals_) > np.diff(acp.intervals_)).all()
+
+
+def test_logistic_intervals_cover():
+    X, y = make_classification(3000, n_features=5, random_state=0)
+    truth = LogisticRegression().fit(X, y)
+    rng = np.random.default_rng(0)
+    target = truth.predict_proba(X[:20])[:, 1]
+    hits = []
+    for _ in range(60):
+        labels = (rng.random(3000) < truth.predict_proba(X)[:, 1]).astype(int)
+        again = LogisticRegression(C=1e6).fit(X, labels)
+        low, high = logistic_intervals(again, X, X[:20]).T
+        hits.append((low <= target) & (target <= high))
+    assert np.mean(hits) == pytest.approx(0.95, abs=0.03)
+
+
+def test_bad_intervals():
+    p, y = [0.1, 0.5, 0.9], [0, 1, 1]
+    with pytest.raises(ValueError, match='no intervals with neighborhood="nearest"'):
+        AdaptiveCalibration().fit(p, y, intervals=np.zeros((3, 2)))
+    acp = AdaptiveCalibration("interval")
+    with pytest.raises(ValueError, match=r"intervals of shape \(3, 2\)"):
+        acp.fit(p, y, intervals=np.zeros((2, 2)))
+    with pytest.raises(ValueError, match=r"0 <= lower <= upper <= 1, got \[0.5, 0.2\] in row 1"):
+        acp.fit(p, y, intervals=[[0, 1], [0.5, 0.2], [0, 1]])
+    three = np.full((6, 3), 1 / 3) + np.eye(3)[[0, 1, 2] * 2] * 0.1 - 0.1 / 3
+    with pytest.raises(ValueError, match="intervals for two classes only"):
+        acp.fit(three, [0, 1, 2] * 2, intervals=np.tile([0.0, 1.0], (6, 1)))
+    with pytest.raises(TypeError, match="a fitted LogisticRegression"):
+        logistic_intervals(acp, np.zeros((3, 1)), np.zeros((3, 1)))
