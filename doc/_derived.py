@@ -100,13 +100,23 @@ def _recalibrator_table():
             f':class:`~sklearn_calib.recalibrators.{cls.__name__}` ``"{name}"``',
             first_line(cls),
             cls.capabilities.multiclass,
+            yes[cls.capabilities.flexible],
             yes[cls.capabilities.monotone],
+            yes[cls.capabilities.continuous],
             cls.capabilities.cost,
         )
         for name, cls in recalibrators.all_recalibrators().items()
     ]
-    header = ("class and name", "what it does", "more than two classes", "monotone", "cost")
-    return _table(header, rows, widths="30 38 12 10 10")
+    header = (
+        "class and name",
+        "what it does",
+        "more classes",
+        "flexible",
+        "monotone",
+        "continuous",
+        "cost",
+    )
+    return _table(header, rows, widths="28 34 10 8 9 10 10")
 
 
 def _home(function):

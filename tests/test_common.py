@@ -173,3 +173,33 @@ def test_scikit_learn_contract(estimator, check):
         warnings.simplefilter("ignore", UserWarning)  # StratifiedKFold on tiny classes
         warnings.simplefilter("ignore", FutureWarning)
         check(estimator)
+
+
+def _largest_jump(fitted):
+    """The largest change between neighbours of a grid, followed by bisection."""
+
+    def curve(s):
+        return fitted.predict_proba(s)[:, 1]
+
+    grid = np.linspace(0.001, 0.999, 4001)
+    at = int(np.abs(np.diff(curve(grid))).argmax())
+    low, high = grid[at], grid[at + 1]
+    for _ in range(40):
+        middle = (low + high) / 2
+        left, center, right = curve(np.array([low, middle, high]))
+        low, high = (low, middle) if abs(center - left) > abs(right - center) else (middle, high)
+    return abs(np.diff(curve(np.array([low, high])))[0])
+
+
+@pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
+def test_continuous_and_flexible_are_what_they_say(instance):
+    """The table of shapes: three steps, which only a flexible map can follow."""
+    rng = np.random.default_rng(0)
+    p = rng.random(8000)
+    truth = np.select([p < 0.3, p < 0.6], [0.1, 0.5], 0.9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        fitted = clone(instance).fit(p, (rng.random(8000) < truth).astype(int))
+    assert (_largest_jump(fitted) < 1e-3) == instance.capabilities.continuous
+    error = np.abs(fitted.predict_proba(p)[:, 1] - truth).mean()
+    assert (error < 0.045) == instance.capabilities.flexible, error

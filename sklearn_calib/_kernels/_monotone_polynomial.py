@@ -9,8 +9,7 @@ or g = 1 and 1 - x^2 (k odd). Since P and R have orthonormal columns, sum(theta)
 tr V: the feasible set is a spectraplex, X >= 0 of trace 1 with a slack for f(1) <= 1. (The
 published equations 20 and 23c are misprinted; this form does not need them.)
 
-The data enter by Chebyshev moments only. The solver is a feasible primal-dual interior-point method
-(HKM direction, Mehrotra's corrector) of cost O(k^3) an iteration, whatever the number of rows.
+The data enter by Chebyshev moments only, so the cost does not depend on the number of rows.
 """
 
 from functools import lru_cache
@@ -19,12 +18,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from ._spectraplex import Problem, solve
+
 
 class PolynomialFit(NamedTuple):
     coef: np.ndarray  # Chebyshev
     loss: float  # mean squared error
     gap: float  # by no more than this the loss is above the optimum
-    n_iter: int
+    l1: float  # sum of the absolute monomial coefficients
 
 
 class Frame(NamedTuple):
@@ -32,6 +33,10 @@ class Frame(NamedTuple):
 
     blocks: tuple  # P and R
     to_coef: np.ndarray  # Chebyshev coefficients from theta
+    rows: np.ndarray  # (k + 1, k + 2): the blocks side by side, after f(-1) and the slack
+    starts: np.ndarray  # where the blocks of X start
+    from_monomial: np.ndarray  # T
+    to_monomial: np.ndarray
 
 
 @lru_cache(maxsize=128)
@@ -59,7 +64,19 @@ def frame(degree):
     for i in range(degree):
         integral = chebyshev.chebint(slopes[:, i], lbnd=-1)
         to_coef[: len(integral), 1 + i] = integral[: degree + 1]
-    return Frame(tuple(blocks), to_coef)
+    rows = np.zeros((degree + 1, degree + 2))
+    rows[0, 0] = 1.0
+    rows[1:, 2:] = np.hstack(blocks)
+    starts = np.cumsum([0, 1, 1] + [block.shape[1] for block in blocks])
+    powers = np.arange(degree + 1)
+    from_monomial = np.empty((degree + 1, degree + 1))
+    from_monomial[0] = (-1.0) ** powers
+    from_monomial[1:] = weights[:, None] * powers * nodes[:, None] ** np.maximum(powers - 1, 0)
+    to_monomial = np.zeros((degree + 1, degree + 1))
+    for j in range(degree + 1):
+        poly = chebyshev.cheb2poly(np.eye(degree + 1)[j])
+        to_monomial[: len(poly), j] = poly
+    return Frame(tuple(blocks), to_coef, rows, starts, from_monomial, to_monomial @ to_coef)
 
 
 def moments(x, y, weight, degree):
@@ -78,126 +95,33 @@ def moments(x, y, weight, degree):
     return mean_t / total, mean_y / total, float(weighted @ y / total)
 
 
-def fit_monotone(mean_t, mean_y, square, degree, tol=1e-10, max_iter=60):
+def fit_monotone(mean_t, mean_y, square, degree, l1=np.inf, tol=1e-10, max_iter=80):
     """The polynomial of this degree with the least mean squared error."""
+    [[fit]] = fit_many([(mean_t, mean_y, square)], degree, [l1], tol, max_iter)
+    return fit
+
+
+def fit_many(data, degree, l1s, tol=1e-10, max_iter=80):
+    """For each data set, given by its moments, a fit for each bound on the coefficients."""
     basis = frame(degree)
     i = np.arange(degree + 1)
-    gram = (mean_t[i[:, None] + i] + mean_t[np.abs(i[:, None] - i)]) / 2
-    Q = basis.to_coef.T @ gram @ basis.to_coef
-    h = basis.to_coef.T @ mean_y[: degree + 1]
-    problem = _Spectraplex(basis.blocks, Q, h)
-    theta, gap, n_iter = problem.solve(tol, max_iter)
-    loss = square - 2 * h @ theta + theta @ Q @ theta  # the solver's objective is half of it
-    return PolynomialFit(basis.to_coef @ theta, max(float(loss), 0.0), 2 * gap, n_iter)
+    grams = [(t[i[:, None] + i] + t[np.abs(i[:, None] - i)]) / 2 for t, _, _ in data]
+    Q = np.array([basis.to_coef.T @ gram @ basis.to_coef for gram in grams])
+    h = np.array([basis.to_coef.T @ mean_y[: degree + 1] for _, mean_y, _ in data])
+    free = Problem(basis.rows, basis.starts, basis.from_monomial, Q, h, None)
 
+    def finished(d, theta, gap, size):
+        loss = data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta  # the objective is half of it
+        return PolynomialFit(basis.to_coef @ theta, max(float(loss), 0.0), 2 * float(gap), size)
 
-class _Spectraplex:
-    """Minimise theta' Q theta / 2 - h' theta, theta = L(X), X >= 0, trace X = 1.
-
-    X is a list: f(-1), the slack 1 - f(1), then the matrices; the first two are 1 x 1 matrices.
-    """
-
-    def __init__(self, blocks, Q, h):
-        self.blocks, self.Q, self.h = blocks, Q, h
-        self.n = 2 + sum(block.shape[1] for block in blocks)
-
-    def image(self, X):
-        """L(X): theta."""
-        diagonals = [
-            np.einsum("ij,jk,ik->i", P, M, P) for P, M in zip(self.blocks, X[2:], strict=True)
-        ]
-        return np.concatenate([X[0].ravel(), sum(diagonals)])
-
-    def adjoint(self, z):
-        """The matrices that X is multiplied with in z' L(X)."""
-        return [z[:1, None], np.zeros((1, 1))] + [(P.T * z[1:]) @ P for P in self.blocks]
-
-    def least(self, z):
-        """The smallest z' L(X)."""
-        return min(float(np.linalg.eigvalsh(M)[0]) for M in self.adjoint(z))
-
-    def solve(self, tol, max_iter):
-        """Theta, its gap, and the number of iterations; the best iterate if rounding ends it."""
-        X = [np.eye(len(M)) / self.n for M in self.adjoint(self.h)]
-        best, best_gap, y = None, np.inf, None
-        for iteration in range(max_iter + 1):
-            theta = self.image(X)
-            z = self.Q @ theta - self.h
-            least = min(0.0, self.least(z))
-            gap = float(z @ theta) - least
-            if gap < best_gap:
-                best, best_gap = theta, gap
-            if gap < tol or iteration == max_iter:
-                break
-            y = least - max(1e-2, np.abs(z).max()) if y is None else min(y, least - 1e-16)
-            S = [M - y * np.eye(len(M)) for M in self.adjoint(z)]
-            try:
-                step, dX, dy = self._step(X, S)
-            except np.linalg.LinAlgError:
-                break
-            if step < 1e-10:
-                break
-            X, y = _ahead(X, dX, step), y + step * dy
-            total = sum(np.trace(M) for M in X)
-            X = [M / total for M in X]
-        return best, max(best_gap, 0.0), iteration
-
-    def _step(self, X, S):
-        mu = _inner(X, S) / self.n
-        inverse = [_symmetric(np.linalg.inv(M)) for M in S]
-        system = self._system(X, inverse)
-        aheadX, aheadS, _ = self._direction(X, inverse, system, [-M for M in X])
-        step = min(1.0, _longest(X, aheadX), _longest(S, aheadS))
-        moved = _inner(_ahead(X, aheadX, step), _ahead(S, aheadS, step)) / self.n
-        center = max((moved / mu) ** 3, 1e-8) * mu
-        target = [
-            center * R - M - _symmetric(dM @ dS @ R)
-            for R, M, dM, dS in zip(inverse, X, aheadX, aheadS, strict=True)
-        ]
-        dX, dS, dy = self._direction(X, inverse, system, target)
-        return min(1.0, 0.99 * min(_longest(X, dX), _longest(S, dS))), dX, dy
-
-    def _system(self, X, inverse):
-        """The matrix of (dz, dy), from dX = target - sym(X dS S^-1) and dS = L*(dz) - dy R."""
-        hadamard = np.zeros((len(self.h), len(self.h)))
-        hadamard[0, 0] = X[0][0, 0] * inverse[0][0, 0]
-        for P, M, R in zip(self.blocks, X[2:], inverse[2:], strict=True):
-            hadamard[1:, 1:] += (P @ M @ P.T) * (P @ R @ P.T)
-        products = [_symmetric(M @ R) for M, R in zip(X, inverse, strict=True)]
-        toward = self.image(products)
-        size = len(self.h)
-        matrix = np.empty((size + 1, size + 1))
-        matrix[:size, :size] = np.eye(size) + self.Q @ hadamard
-        matrix[:size, size] = -self.Q @ toward
-        matrix[size, :size] = -toward
-        matrix[size, size] = sum(np.trace(M) for M in products)
-        return matrix
-
-    def _direction(self, X, inverse, matrix, target):
-        right = np.append(self.Q @ self.image(target), -sum(np.trace(M) for M in target))
-        solution = np.linalg.solve(matrix, right)
-        dz, dy = solution[:-1], solution[-1]
-        dS = [M - dy * np.eye(len(M)) for M in self.adjoint(dz)]
-        dX = [T - _symmetric(M @ D @ R) for T, M, D, R in zip(target, X, dS, inverse, strict=True)]
-        return dX, dS, dy
-
-
-def _symmetric(M):
-    return (M + M.T) / 2
-
-
-def _inner(X, S):
-    return float(sum((M * N).sum() for M, N in zip(X, S, strict=True)))
-
-
-def _ahead(X, dX, step):
-    return [M + step * D for M, D in zip(X, dX, strict=True)]
-
-
-def _longest(X, dX):
-    """The largest step that keeps X positive semidefinite."""
-    lowest = 0.0
-    for M, D in zip(X, dX, strict=True):
-        factor = np.linalg.inv(np.linalg.cholesky(M))
-        lowest = min(lowest, float(np.linalg.eigvalsh(factor @ D @ factor.T)[0]))
-    return np.inf if lowest >= 0 else -1 / lowest
+    theta, gap, _ = solve(free, tol, max_iter)
+    size = np.abs(theta @ basis.to_monomial.T).sum(axis=1)
+    fits = [[finished(d, theta[d], gap[d], float(size[d])) for _ in l1s] for d in range(len(data))]
+    tight = [(d, b) for d in range(len(data)) for b, l1 in enumerate(l1s) if size[d] > l1]
+    if tight:
+        which = [d for d, _ in tight]
+        bounds = np.array([float(l1s[b]) for _, b in tight])
+        solved = solve(free._replace(Q=Q[which], h=h[which], bound=bounds), tol, max_iter)
+        for (d, b), theta, gap, size in zip(tight, *solved, strict=True):
+            fits[d][b] = finished(d, theta, gap, float(size))
+    return fits

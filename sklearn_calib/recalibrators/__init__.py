@@ -38,6 +38,8 @@ from ._trend_filtering import TrendFilteringCalibration as TrendFilteringCalibra
 from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
 
+RPR = RestrictedPolynomialRegression
+
 _REGISTRY = {
     value.__module__.rpartition("._")[2]: value
     for value in list(globals().values())

@@ -72,7 +72,7 @@ class AdaptiveCalibration(Recalibrator):
     [0.333, 0.667]
     """
 
-    capabilities = Capabilities(nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(flexible=True, nonparametric=True, cost="O(k n log n)")
     _parameter_constraints: dict = {  # noqa: RUF012
         "neighborhood": [StrOptions({"nearest", "interval"})],
         "share": [Interval(Real, 0, 1, closed="right")],

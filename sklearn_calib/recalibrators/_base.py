@@ -37,6 +37,11 @@ class Capabilities:
         copy a class and divides the rows by their sums.
     monotone : bool
         For two classes the result is a monotone function of the score.
+    continuous : bool
+        For two classes the result is a continuous function of the score, by default parameters.
+    flexible : bool
+        Comes close to a map of any shape (any monotone one, if monotone) as the calibration set
+        grows.
     takes_logarithm : bool
         Works on log-probabilities, so exact zeros count as 1.18e-38.
     nonparametric : bool
@@ -49,6 +54,8 @@ class Capabilities:
 
     multiclass: str = "one-vs-rest"
     monotone: bool = False
+    continuous: bool = False
+    flexible: bool = False
     takes_logarithm: bool = False
     nonparametric: bool = False
     sample_weight: bool = True

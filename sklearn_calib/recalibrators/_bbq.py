@@ -58,7 +58,7 @@ class BBQ(Recalibrator):
     True
     """
 
-    capabilities = Capabilities(nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(flexible=True, nonparametric=True, cost="O(k n log n)")
     _parameter_constraints: dict = {  # noqa: RUF012
         "score": [StrOptions({"bdeu2", "bdeu"})],
     }

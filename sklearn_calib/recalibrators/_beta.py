@@ -56,7 +56,7 @@ class BetaCalibration(Recalibrator):
     array([[0.32, 0.68]])
     """
 
-    capabilities = Capabilities(monotone=True, takes_logarithm=True)
+    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True)
     _parameter_constraints: dict = {  # noqa: RUF012
         "parameters": [StrOptions({"abm", "am", "ab"})]
     }

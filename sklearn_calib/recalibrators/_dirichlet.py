@@ -57,7 +57,9 @@ class DirichletCalibration(Recalibrator):
     True
     """
 
-    capabilities = Capabilities(multiclass="native", takes_logarithm=True, cost="O(n k^2)")
+    capabilities = Capabilities(
+        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "reg_lambda": [Interval(Real, 0, None, closed="left")],
         "reg_mu": [Interval(Real, 0, None, closed="left"), None],

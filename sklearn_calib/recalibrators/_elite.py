@@ -55,7 +55,9 @@ class ELiTE(Recalibrator):
     True
     """
 
-    capabilities = Capabilities(nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(
+        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"aicc", "bic"})],
     }

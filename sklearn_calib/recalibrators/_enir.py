@@ -1,11 +1,10 @@
 """Ensemble of nearly-isotonic regressions."""
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.utils._param_validation import StrOptions
 
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import interpolated, pooled, run_starts, thinned
+from ._near_isotonic import bic_price, interpolated, loss_of_groups, pooled, run_starts, thinned
 
 _MODELS = 100
 
@@ -60,7 +59,9 @@ class ENIR(Recalibrator):
     True
     """
 
-    capabilities = Capabilities(nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(
+        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"bic", "aic"})],
     }
@@ -75,15 +76,12 @@ class ENIR(Recalibrator):
         path = Path(share, mass)
         scores_sum = np.append(0.0, np.cumsum(mass * knots))
         lams = thinned(np.append(0.0, breakpoints(path.merges)), _MODELS)
-        price = 2.0 if self.criterion == "aic" else np.log(mass.sum()) + np.log(2 * np.pi)
+        price = 2.0 if self.criterion == "aic" else bic_price(path)
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:
             starts, value = run_starts(path, lam, 6)
-            ends = np.append(starts[1:], path.n)
-            total, ones, score = (
-                column[ends] - column[starts] for column in (path.mass, path.sums, scores_sum)
-            )
-            loss = -2 * (xlogy(ones, value) + xlogy(total - ones, 1 - value)).sum()
+            loss, total, ones = loss_of_groups(starts, value, path)
+            score = np.diff(scores_sum[np.append(starts, path.n)])
             if np.isfinite(loss):
                 g = 1 - np.abs(ones - score) / total
                 shrunk = (value * total + score / total * g) / (total + g)

@@ -41,7 +41,9 @@ class EnsembleTemperatureScaling(Recalibrator):
     1.0
     """
 
-    capabilities = Capabilities(multiclass="native", monotone=True, takes_logarithm=True)
+    capabilities = Capabilities(
+        multiclass="native", monotone=True, continuous=True, takes_logarithm=True
+    )
 
     def _fit(self, proba, codes, weight):
         self.temperature_scaling_ = TemperatureScaling()

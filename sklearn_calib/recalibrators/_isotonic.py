@@ -58,7 +58,9 @@ class IsotonicCalibration(Recalibrator):
     [0.0, 0.25, 0.5]
     """
 
-    capabilities = Capabilities(monotone=True, nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(
+        monotone=True, continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "prediction": [StrOptions({"linear", "step"})],
         "centred": ["boolean"],

@@ -54,7 +54,9 @@ class OneVsOne(Recalibrator):
     (4, 3)
     """
 
-    capabilities = Capabilities(multiclass="native", takes_logarithm=True, cost="k^2/2 fits")
+    capabilities = Capabilities(
+        multiclass="native", continuous=True, takes_logarithm=True, cost="k^2/2 fits"
+    )
     _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
 
     def __init__(self, recalibrator="platt"):

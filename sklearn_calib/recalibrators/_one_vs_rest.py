@@ -49,7 +49,9 @@ class OneVsRest(Recalibrator):
     [0, 1, 2, 0]
     """
 
-    capabilities = Capabilities(multiclass="native", takes_logarithm=True, cost="k fits")
+    capabilities = Capabilities(
+        multiclass="native", continuous=True, takes_logarithm=True, cost="k fits"
+    )
     _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
 
     def __init__(self, recalibrator="platt"):

@@ -48,7 +48,7 @@ class QuadraticScaling(Recalibrator):
     True
     """
 
-    capabilities = Capabilities(takes_logarithm=True)
+    capabilities = Capabilities(continuous=True, takes_logarithm=True)
 
     def _fit(self, proba, codes, weight):
         score = log_odds(proba)

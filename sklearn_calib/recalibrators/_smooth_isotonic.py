@@ -48,7 +48,9 @@ class SmoothIsotonic(Recalibrator):
     [0.0, 0.5, 1.0]
     """
 
-    capabilities = Capabilities(monotone=True, nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(
+        monotone=True, continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+    )
 
     def _fit(self, proba, codes, weight):
         knots, mass, share = pooled(proba, codes, weight)

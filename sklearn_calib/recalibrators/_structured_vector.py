@@ -50,7 +50,9 @@ class StructuredVectorScaling(SoftmaxRegression):
     True
     """
 
-    capabilities = Capabilities(multiclass="native", takes_logarithm=True, cost="O(n k^2)")
+    capabilities = Capabilities(
+        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "strength": [Interval(Real, 0, None, closed="left")]
     }

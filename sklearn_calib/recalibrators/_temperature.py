@@ -78,7 +78,9 @@ class TemperatureScaling(Recalibrator):
     array([[0.5, 0.5]])
     """
 
-    capabilities = Capabilities(multiclass="native", monotone=True, takes_logarithm=True)
+    capabilities = Capabilities(
+        multiclass="native", monotone=True, continuous=True, takes_logarithm=True
+    )
     _parameter_constraints: dict = {"laplace": ["boolean"], "warm_start": ["boolean"]}  # noqa: RUF012
 
     def __init__(self, laplace=False, warm_start=False):

@@ -53,7 +53,9 @@ class TopLabel(Recalibrator):
     True
     """
 
-    capabilities = Capabilities(multiclass="native", takes_logarithm=True, cost="1 or k fits")
+    capabilities = Capabilities(
+        multiclass="native", continuous=True, takes_logarithm=True, cost="1 or k fits"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "recalibrator": "no_validation",
         "per_class": ["boolean"],

@@ -90,7 +90,9 @@ class TrendFilteringCalibration(Recalibrator):
     True
     """
 
-    capabilities = Capabilities(nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(
+        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "lam": [Interval(Real, 0, None, closed="left"), StrOptions({"aicc", "bic"})],
     }

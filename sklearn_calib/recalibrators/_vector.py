@@ -95,7 +95,9 @@ class VectorScaling(SoftmaxRegression):
     ((3,), True)
     """
 
-    capabilities = Capabilities(multiclass="native", takes_logarithm=True, cost="O(n k^2)")
+    capabilities = Capabilities(
+        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "l2": [Interval(Real, 0, None, closed="left")]
     }

@@ -48,7 +48,9 @@ class VennAbers(Recalibrator):
     array([[0.5, 0.5]])
     """
 
-    capabilities = Capabilities(monotone=True, nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(
+        monotone=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+    )
 
     def predict_interval(self, X):
         """Lower and upper probability of the second class, or of each class if there are more.

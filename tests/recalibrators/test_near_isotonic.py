@@ -76,14 +76,26 @@ def test_a_large_penalty_is_isotonic_and_none_the_frequencies():
     assert tied.breakpoints_[-1] < 1e6
 
 
-def test_bdeu_chooses_more_groups_for_a_map_that_falls():
+def test_bic_chooses_more_groups_for_a_map_that_falls():
     rng = np.random.default_rng(0)
     p = np.sort(rng.random(4000))
+    truth = np.where(p < 0.5, 0.8, 0.2)
     rising = NearIsotonic().fit(p, (rng.random(4000) < p).astype(int))
-    falling = NearIsotonic().fit(p, (rng.random(4000) < np.where(p < 0.5, 0.8, 0.2)).astype(int))
+    falling = NearIsotonic().fit(p, (rng.random(4000) < truth).astype(int))
     assert falling.lam_ < falling.breakpoints_[-1]
-    assert falling.predict_proba([0.3])[0, 1] > 0.6 > 0.4 > falling.predict_proba([0.8])[0, 1]
-    assert rising.predict_proba([0.2])[0, 1] < rising.predict_proba([0.8])[0, 1]
+    assert np.abs(falling.predict_proba(p)[:, 1] - truth).mean() < 0.05
+    assert np.abs(rising.predict_proba(p)[:, 1] - p).mean() < 0.05
+
+
+def test_bdeu_keeps_the_labels_of_scores_without_ties():
+    """As its docstring says: groups that were made from the labels look certain."""
+    rng = np.random.default_rng(0)
+    p = np.sort(rng.random(1000))
+    y = (rng.random(1000) < p).astype(int)
+    assert NearIsotonic("bdeu").fit(p, y).lam_ < 0.5
+    assert NearIsotonic("bic").fit(p, y).lam_ > 1
+    tied = NearIsotonic("bdeu").fit(p.round(1), y)
+    assert np.abs(tied.predict_proba(p)[:, 1] - p).mean() < 0.1
 
 
 def test_separable_and_constant_data():

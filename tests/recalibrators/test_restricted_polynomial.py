@@ -1,17 +1,18 @@
-import warnings
-
 import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
 
-from sklearn_calib._kernels._monotone_polynomial import fit_monotone, frame, moments
+from sklearn_calib._kernels._monotone_polynomial import fit_many, fit_monotone, moments
+from sklearn_calib._kernels._monotone_program import fit_program
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss
 from sklearn_calib.recalibrators import (
+    RPR,
     IsotonicCalibration,
     PlattScaling,
     RestrictedPolynomialRegression,
 )
+from sklearn_calib.testing import make_scores
 
 
 def fit(s, y, degree):
@@ -32,35 +33,69 @@ def test_oracle(oracle, name):
         np.testing.assert_allclose(chebyshev.chebval(x, found.coef), expected["pred"], atol=1e-4)
 
 
-def reference(x, y, degree):
-    """The paper's program in Chebyshev nodes, written out for cvxpy."""
-    cvxpy = pytest.importorskip("cvxpy")
-    blocks, to_coef = frame(degree)
-    squares = [cvxpy.Variable((b.shape[1], b.shape[1]), PSD=True) for b in blocks]
-    start = cvxpy.Variable(nonneg=True)
-    slopes = sum(
-        cvxpy.reshape(cvxpy.diag(b @ U @ b.T), (degree,), order="F")
-        for b, U in zip(blocks, squares, strict=True)
-    )
-    theta = cvxpy.hstack([start, slopes])
-    values = chebyshev.chebvander(x, degree) @ to_coef
-    problem = cvxpy.Problem(
-        cvxpy.Minimize(cvxpy.sum_squares(values @ theta - y) / len(y)), [cvxpy.sum(theta) <= 1]
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        problem.solve(solver=cvxpy.CLARABEL)
-    return problem.value
-
-
+@pytest.mark.parametrize("bound", [np.inf, 20.0, 1.2, 0.3])
 @pytest.mark.parametrize("degree", [1, 2, 3, 5, 8, 13])
-def test_equals_the_program_written_out(degree):
+def test_equals_the_program_written_out(degree, bound):
+    """The cvxpy model of the paper's program."""
     rng = np.random.default_rng(degree)
-    s = rng.random(80)
-    y = (rng.random(80) < s**2).astype(float)
-    found, x = fit(s, y, degree)
-    assert found.loss == pytest.approx(reference(x, y, degree), abs=1e-7)
+    x = rng.uniform(-1, 1, 80)
+    y = (rng.random(80) < (x > 0) * 0.6 + 0.2).astype(float)
+    data = moments(x, y, np.ones(80), degree)
+    found = fit_monotone(*data, degree, bound)
+    expected = fit_program(*data, degree, bound, "CLARABEL")
+    assert found.loss == pytest.approx(expected.loss, abs=1e-6)
+    assert found.gap <= 1e-8
+    assert expected.gap <= 1e-5
     assert found.loss == pytest.approx(np.mean((chebyshev.chebval(x, found.coef) - y) ** 2))
+    powers = np.abs(chebyshev.cheb2poly(found.coef)).sum()
+    assert powers <= bound * (1 + 1e-6)
+    assert found.l1 == pytest.approx(powers, rel=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["clarabel", "cvxpy", "ipm"])
+def test_solvers_agree(solver):
+    proba, y = make_scores(2, 300)
+    auto = RestrictedPolynomialRegression(degree=5, l1=1.5).fit(proba, y)
+    other = RestrictedPolynomialRegression(degree=5, l1=1.5, solver=solver).fit(proba, y)
+    assert auto.l1_ == pytest.approx(1.5, rel=1e-6)
+    np.testing.assert_allclose(other.predict_proba(proba), auto.predict_proba(proba), atol=1e-3)
+
+
+def test_bounded_problems_are_certified():
+    """The published grid, degrees 4 to 20, two data sets."""
+    rng = np.random.default_rng(0)
+    bounds = [5.0**power for power in range(-10, 6)]
+    x = rng.uniform(-1, 1, 200)
+    y = (rng.random(200) < (x > 0) * 0.6 + 0.2).astype(float)
+    for degree in range(4, 21, 4):
+        data = [moments(x[f::2], y[f::2], np.ones(100), degree) for f in (0, 1)]
+        for fits in fit_many(data, degree, bounds, 1e-8):
+            assert max(fit.gap for fit in fits) <= 1e-6
+            assert (np.diff([fit.loss for fit in fits]) <= 1e-7).all()
+            for fit, bound in zip(fits, bounds, strict=True):
+                assert fit.l1 <= bound * (1 + 1e-6)
+
+
+def test_the_published_settings():
+    proba, y = make_scores(2, 100)
+    rpr = RestrictedPolynomialRegression.paper()
+    assert len(rpr.degree) * len(rpr.l1) * rpr.cv == 714
+    rpr = rpr.fit(proba, y)
+    assert 4 <= rpr.degree_ <= 20
+    assert rpr.optimality_gap_ < 1e-5
+
+
+def test_selection_among_candidates():
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    y = (rng.random(2000) < curve(p)).astype(int)
+    one = RestrictedPolynomialRegression(degree=[1, 4]).fit(p, y)
+    assert one.degree_ == 4
+    bound = RestrictedPolynomialRegression(degree=4, l1=[0.01, 10.0]).fit(p, y)
+    assert bound.l1_ > 0.5
+    by_mce = RestrictedPolynomialRegression(degree=[1, 4], selection="mce").fit(p, y)
+    assert by_mce.degree_ == 4
+    assert RPR is RestrictedPolynomialRegression
 
 
 def problems():
@@ -163,7 +198,24 @@ def test_a_gap_is_told(monkeypatch):
         RestrictedPolynomialRegression(degree=2).fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
 
 
-@pytest.mark.parametrize("options", [{"degree": 0}, {"degree": 61}, {"scale": "raw"}, {"cv": 1}])
+@pytest.mark.parametrize("options", [
+    {"degree": 0}, {"degree": 61}, {"scale": "raw"}, {"cv": 1}, {"l1": -1.0}, {"solver": "scs"},
+    {"selection": "auc"},
+])  # fmt: skip
 def test_bad_parameters(options):
     with pytest.raises(ValueError, match=f"The '{next(iter(options))}' parameter"):
+        RestrictedPolynomialRegression(**options).fit([0.1, 0.9], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"degree": [0, 2]}, "degrees that are integers from 1 to 60"),
+        ({"degree": [1.5]}, "degrees that are integers from 1 to 60"),
+        ({"degree": []}, "degrees that are integers from 1 to 60"),
+        ({"l1": [1.0, -1.0]}, "bounds l1 above 0"),
+    ],
+)
+def test_bad_candidates(options, rule):
+    with pytest.raises(ValueError, match=rule):
         RestrictedPolynomialRegression(**options).fit([0.1, 0.9], [0, 1])

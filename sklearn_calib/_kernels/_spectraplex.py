@@ -1,0 +1,406 @@
+"""Quadratic programs over a spectraplex, with an optional bound in the l1 norm, in batches.
+
+A primal-dual interior-point method (HKM direction, Mehrotra's corrector) of cost O(m^3) an
+iteration and problem. A bound on the sum of the absolute coefficients a adds theta = T (p - n),
+p, n >= 0, whose multipliers w make v = T'w with |v| <= e. The Frank-Wolfe gap certifies the result:
+theta' z above the least theta' z of the feasible set.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+
+class Problem(NamedTuple):
+    """Minimise theta' Q theta / 2 - h' theta over theta = L(X), X >= 0, trace X = 1.
+
+    With a bound also theta = T (p - n), sum(p + n) + s = bound, all at least 0. Q, h and the bounds
+    have a first axis, over problems that are solved at once.
+    """
+
+    rows: np.ndarray
+    starts: np.ndarray
+    T: np.ndarray
+    Q: np.ndarray
+    h: np.ndarray
+    bound: np.ndarray | None
+
+    def part(self, which):
+        """Some of the problems."""
+        bound = None if self.bound is None else self.bound[which]
+        return self._replace(Q=self.Q[which], h=self.h[which], bound=bound)
+
+
+class Point(NamedTuple):
+    """Primal and dual variables, or a direction; S and v = T'w follow from the others."""
+
+    X: np.ndarray
+    p: np.ndarray
+    n: np.ndarray
+    s: np.ndarray
+    S: np.ndarray
+    y: np.ndarray  # of the trace
+    w: np.ndarray  # of theta = T (p - n)
+    v: np.ndarray
+    e: np.ndarray  # of the bound
+
+
+def solve(problem, tol, max_iter):
+    """Theta, its gap and sum |p - n|; where rounding ends the iterations, the best of them."""
+    m, size = problem.rows.shape
+    count = len(problem.h)
+    at = _start(problem, count, m, size)
+    best, best_gap = np.zeros((count, m)), np.full(count, np.inf)
+    best_size, best_at = np.zeros(count), np.zeros(count)
+    here = np.arange(count)  # the problems that are not finished
+    for iteration in range(max_iter + 1):
+        theta = _image(problem.rows, problem.starts, at.X)
+        z = (problem.Q @ theta[..., None])[..., 0] - problem.h
+        S = _adjoint(problem.rows, problem.starts, z + at.w)
+        least = np.minimum(0.0, _smallest(S, problem.starts))
+        gap, miss = (z * theta).sum(axis=1) - least, np.zeros_like(theta)
+        if problem.bound is not None:
+            miss = theta - (at.p - at.n) @ problem.T.T
+            gap += problem.bound * np.abs(at.v).max(axis=1) + np.abs(miss).max(axis=1)
+            gap += np.maximum(0.0, np.abs(at.p - at.n).sum(axis=1) - problem.bound)
+        better = gap < best_gap[here]
+        which = here[better]
+        best[which], best_gap[which], best_at[which] = theta[better], gap[better], iteration
+        best_size[which] = np.abs(at.p - at.n)[better].sum(axis=1)
+        if iteration == 0:
+            e = np.maximum(1e-2, np.abs(z).max(axis=1))
+            at = at._replace(e=e, y=least - e)
+        y = np.minimum(at.y, least - 1e-16)
+        S[:, range(size), range(size)] -= y[:, None]
+        at = at._replace(S=S, y=y)
+        with np.errstate(all="ignore"):  # a problem at its limits gets a step of 0
+            step, by = _step(problem, at, miss)
+        going = (gap >= tol) & (iteration <= best_at[here] + 20) & (step > 1e-10)
+        if iteration == max_iter or not going.any():
+            break
+        if not going.all():
+            here, problem, step = here[going], problem.part(going), step[going]
+            at, by = (Point(*(part[going] for part in point)) for point in (at, by))
+        at = _moved(at, by, step)
+        X = at.X / np.trace(at.X, axis1=1, axis2=2)[:, None, None]
+        at = at._replace(X=X, v=at.w @ problem.T)
+    return best, np.maximum(best_gap, 0.0), best_size
+
+
+def _start(problem, count, m, size):
+    X = np.broadcast_to(np.eye(size) / size, (count, size, size)).copy()
+    share = np.ones(count)
+    if problem.bound is not None:  # a small bound: most of the trace to the slack, small values
+        share = problem.bound / 4
+        scale = np.where(problem.bound < 1, problem.bound / 2, 1.0)
+        X *= scale[:, None, None]
+        X[:, 1, 1] += 1.0 - scale
+    p = np.repeat(share[:, None] / m, m, axis=1)
+    zeros = np.zeros((count, m))
+    return Point(X, p, p, share, X, np.zeros(count), zeros, zeros, np.ones(count))
+
+
+def _moved(at, by, step):
+    parts = []
+    for here, there in zip(at, by, strict=True):
+        parts.append(here + step.reshape((-1,) + (1,) * (here.ndim - 1)) * there)
+    return Point(*parts)
+
+
+def _step(problem, at, miss):
+    """Mehrotra's direction and the length to go; 0 where rounding prevents both."""
+    starts, limited = problem.starts, problem.bound is not None
+    R, fine = _inverse(at.S, starts)
+    matrix = _system(problem, at, R)
+    pivots, regular = _factor(matrix)
+    count = R.shape[1] + (2 * at.p.shape[1] + 1 if limited else 0)
+    mu = _complementarity(at, limited) / count
+    aims = at._replace(X=-at.X, p=-at.p, n=-at.n, s=-at.s)
+    by = _direction(problem, at, R, matrix, pivots, aims, miss)
+    ahead = _complementarity(_moved(at, by, _length(at, by, starts, limited)), limited) / count
+    center = np.maximum((ahead / mu) ** 3, 1e-8) * mu
+    second = _symmetric(_product(by.X, _product(by.S, R, starts), starts))
+    e, de, column = at.e[:, None], by.e[:, None], center[:, None]
+    aims = aims._replace(
+        X=column[..., None] * R - at.X - second,
+        p=(column - by.p * (de - by.v)) / (e - at.v) - at.p,
+        n=(column - by.n * (de + by.v)) / (e + at.v) - at.n,
+        s=(center - by.s * by.e) / at.e - at.s,
+    )
+    by = _direction(problem, at, R, matrix, pivots, aims, miss)
+    return np.where(fine & regular, 0.98 * _length(at, by, starts, limited), 0.0), by
+
+
+def _system(problem, at, R):
+    """The matrices of the unknowns: steps of theta and y, and with a bound of w and e.
+
+    From dX = aim - sym(X dS R), dS = L*(Q dtheta + dw) - dy I, and the like for p, n and s.
+    """
+    rows, starts, T, Q, _, bound = problem
+    m = len(rows)
+    size = m + 1 if bound is None else 2 * m + 2
+    XR = _symmetric(_product(at.X, R, starts))
+    hadamard, toward = _hadamard(rows, starts, at.X, R), _image(rows, starts, XR)
+    matrix = np.zeros((len(Q), size, size))
+    matrix[:, :m, :m] = np.eye(m) + hadamard @ Q
+    matrix[:, :m, m] = -toward
+    matrix[:, m, :m] = -(toward[:, None] @ Q)[:, 0]
+    matrix[:, m, m] = np.trace(XR, axis1=1, axis2=2)
+    if bound is not None:
+        ratio_p, ratio_n = _ratios(at)
+        difference = (ratio_p - ratio_n) @ T.T
+        last = size - 1
+        matrix[:, :m, m + 1 : last] = hadamard
+        matrix[:, m, m + 1 : last] = -toward
+        matrix[:, m + 1 : last, :m] = np.eye(m)
+        matrix[:, m + 1 : last, m + 1 : last] = -((T * (ratio_p + ratio_n)[:, None]) @ T.T)
+        matrix[:, m + 1 : last, last] = difference
+        matrix[:, last, m + 1 : last] = difference
+        matrix[:, last, last] = -(ratio_p + ratio_n).sum(axis=1) - at.s / at.e
+    return matrix
+
+
+def _ratios(at):
+    return at.p / (at.e[:, None] - at.v), at.n / (at.e[:, None] + at.v)
+
+
+def _direction(problem, at, R, matrix, pivots, aims, miss):
+    """The step to the aims, which say where X, p, n and s would go with the dual standing still."""
+    rows, starts, T, Q, _, bound = problem
+    m, size = rows.shape
+    right = np.zeros(matrix.shape[:2])
+    right[:, :m] = _image(rows, starts, aims.X)
+    right[:, m] = -np.trace(aims.X, axis1=1, axis2=2)
+    if bound is not None:
+        right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - miss
+        right[:, -1] = bound - (at.p + at.n + aims.p + aims.n).sum(axis=1) - at.s - aims.s
+    _substitute(matrix, pivots, right)
+    dw, de = np.zeros_like(at.w), np.zeros_like(at.e)
+    if bound is not None:
+        dw, de = right[:, m + 1 : -1], right[:, -1]
+    dv, dy = dw @ T, right[:, m]
+    dS = _adjoint(rows, starts, (Q @ right[:, :m, None])[..., 0] + dw)
+    dS[:, range(size), range(size)] -= dy[:, None]
+    ratio_p, ratio_n = _ratios(at)
+    return Point(
+        aims.X - _symmetric(_product(at.X, _product(dS, R, starts), starts)),
+        aims.p - ratio_p * (de[:, None] - dv),
+        aims.n - ratio_n * (de[:, None] + dv),
+        aims.s - at.s / at.e * de,
+        dS, dy, dw, dv, de,
+    )  # fmt: skip
+
+
+def _complementarity(at, limited):
+    """The sum of the products of primal and dual variables."""
+    total = (at.X * at.S).sum(axis=(1, 2))
+    if limited:
+        e = at.e[:, None]
+        total += (at.p * (e - at.v) + at.n * (e + at.v)).sum(axis=1) + at.s * at.e
+    return total
+
+
+def _length(at, by, starts, limited):
+    """A step up to 1, nearly the longest, that keeps everything positive."""
+    step = np.minimum(_longest(at.X, by.X, starts), _longest(at.S, by.S, starts))
+    if not limited:
+        return step
+    e, de = at.e[:, None], by.e[:, None]
+    values = np.concatenate([at.p, at.n, e - at.v, e + at.v, e, at.s[:, None]], axis=1)
+    steps = np.concatenate([by.p, by.n, de - by.v, de + by.v, de, by.s[:, None]], axis=1)
+    falls = np.where(steps < 0, -steps, 1e-300)
+    with np.errstate(over="ignore"):
+        return np.minimum(step, (values / falls).min(axis=1))
+
+
+# -- block diagonal matrices, stored whole; `starts` says where each block begins -----------------
+
+
+def _symmetric(A):
+    return (A + A.transpose(0, 2, 1)) / 2
+
+
+def _smallest(S, starts):
+    """The smallest eigenvalues."""
+    lowest = [np.linalg.eigvalsh(S[:, low:high, low:high])[:, 0] for low, high in pairwise(starts)]
+    return np.min(lowest, axis=0)
+
+
+@njit(cache=True, nogil=True)
+def _image(rows, starts, X):
+    """L(X): theta."""
+    theta = np.zeros((len(X), len(rows)))
+    for c in range(len(X)):
+        for b in range(len(starts) - 1):
+            low, high = starts[b], starts[b + 1]
+            for r in range(len(rows)):
+                for i in range(low, high):
+                    part = 0.0
+                    for j in range(low, high):
+                        part += X[c, i, j] * rows[r, j]
+                    theta[c, r] += part * rows[r, i]
+    return theta
+
+
+@njit(cache=True, nogil=True)
+def _adjoint(rows, starts, z):
+    """The matrices that X is multiplied with in z' L(X)."""
+    size = rows.shape[1]
+    out = np.zeros((len(z), size, size))
+    for c in range(len(z)):
+        for b in range(len(starts) - 1):
+            for i in range(starts[b], starts[b + 1]):
+                for j in range(starts[b], i + 1):
+                    total = 0.0
+                    for r in range(len(rows)):
+                        total += rows[r, i] * z[c, r] * rows[r, j]
+                    out[c, i, j] = total
+                    out[c, j, i] = total
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _hadamard(rows, starts, X, R):
+    """The linear maps from dz to L(X L*(dz) R)."""
+    m, size = rows.shape
+    out = np.zeros((len(X), m, m))
+    left, right = np.zeros((m, size)), np.zeros((m, size))
+    for c in range(len(X)):
+        for b in range(len(starts) - 1):
+            low, high = starts[b], starts[b + 1]
+            for r in range(m):
+                for i in range(low, high):
+                    one, two = 0.0, 0.0
+                    for j in range(low, high):
+                        one += rows[r, j] * X[c, j, i]
+                        two += rows[r, j] * R[c, j, i]
+                    left[r, i], right[r, i] = one, two
+            for r in range(m):
+                for q in range(r + 1):
+                    one, two = 0.0, 0.0
+                    for i in range(low, high):
+                        one += left[r, i] * rows[q, i]
+                        two += right[r, i] * rows[q, i]
+                    out[c, r, q] += one * two
+        for r in range(m):
+            for q in range(r):
+                out[c, q, r] = out[c, r, q]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _product(A, B, starts):
+    out = np.zeros_like(A)
+    for c in range(len(A)):
+        for b in range(len(starts) - 1):
+            low, high = starts[b], starts[b + 1]
+            for i in range(low, high):
+                for k in range(low, high):
+                    for j in range(low, high):
+                        out[c, i, j] += A[c, i, k] * B[c, k, j]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _cholesky(A, starts, L):
+    """The lower factor of one matrix into L; whether it is positive definite."""
+    for b in range(len(starts) - 1):
+        low = starts[b]
+        for j in range(low, starts[b + 1]):
+            pivot = A[j, j]
+            for k in range(low, j):
+                pivot -= L[j, k] * L[j, k]
+            if not pivot > 0:
+                return False
+            L[j, j] = np.sqrt(pivot)
+            for i in range(j + 1, starts[b + 1]):
+                total = A[i, j]
+                for k in range(low, j):
+                    total -= L[i, k] * L[j, k]
+                L[i, j] = total / L[j, j]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _inverse(S, starts):
+    """The inverses, and which of the matrices are positive definite."""
+    size = S.shape[1]
+    R, fine = np.zeros_like(S), np.ones(len(S), dtype=np.bool_)
+    L, G = np.zeros((size, size)), np.zeros((size, size))
+    for c in range(len(S)):
+        fine[c] = _cholesky(S[c], starts, L)
+        for b in range(len(starts) - 1 if fine[c] else 0):
+            low, high = starts[b], starts[b + 1]
+            for j in range(low, high):  # G = L^-1
+                G[j, j] = 1 / L[j, j]
+                for i in range(j + 1, high):
+                    total = 0.0
+                    for k in range(j, i):
+                        total -= L[i, k] * G[k, j]
+                    G[i, j] = total / L[i, i]
+            for i in range(low, high):
+                for j in range(low, high):
+                    for k in range(max(i, j), high):
+                        R[c, i, j] += G[k, i] * G[k, j]
+    return R, fine
+
+
+@njit(cache=True, nogil=True)
+def _longest(X, dX, starts):
+    """Steps up to 1, within 15 % of the longest, that keep X positive definite."""
+    steps = np.ones(len(X))
+    L, moved = np.zeros_like(X[0]), np.zeros_like(X[0])
+    for c in range(len(X)):
+        while steps[c] > 1e-12:
+            for i in range(len(moved)):
+                for j in range(len(moved)):
+                    moved[i, j] = X[c, i, j] + steps[c] * dX[c, i, j]
+            if _cholesky(moved, starts, L):
+                break
+            steps[c] *= 0.85
+    return steps
+
+
+@njit(cache=True, nogil=True)
+def _factor(A):
+    """LU in place with row exchanges: these, and which matrices are regular."""
+    n = A.shape[1]
+    pivots, regular = np.zeros((len(A), n), dtype=np.int64), np.ones(len(A), dtype=np.bool_)
+    for c in range(len(A)):
+        for j in range(n):
+            best = j
+            for i in range(j + 1, n):
+                if abs(A[c, i, j]) > abs(A[c, best, j]):
+                    best = i
+            pivots[c, j] = best
+            if not (abs(A[c, best, j]) > 0 and np.isfinite(A[c, best, j])):
+                regular[c] = False
+                A[c] = np.eye(n)
+                break
+            for k in range(n):
+                A[c, j, k], A[c, best, k] = A[c, best, k], A[c, j, k]
+            for i in range(j + 1, n):
+                factor = A[c, i, j] / A[c, j, j]
+                A[c, i, j] = factor
+                for k in range(j + 1, n):
+                    A[c, i, k] -= factor * A[c, j, k]
+    return pivots, regular
+
+
+@njit(cache=True, nogil=True)
+def _substitute(A, pivots, x):
+    """Solve in place with the factors."""
+    n = A.shape[1]
+    for c in range(len(A)):
+        for j in range(n):
+            best = pivots[c, j]
+            x[c, j], x[c, best] = x[c, best], x[c, j]
+        for i in range(n):
+            for k in range(i):
+                x[c, i] -= A[c, i, k] * x[c, k]
+        for i in range(n - 1, -1, -1):
+            for k in range(i + 1, n):
+                x[c, i] -= A[c, i, k] * x[c, k]
+            x[c, i] /= A[c, i, i]
