@@ -3,13 +3,12 @@ What recalibrators do to a probability
 ======================================
 
 Each method learns a map from predicted to calibrated probability. Here the truth is known: labels
-are drawn with a probability
-that is a distorted version of the prediction.
+are drawn with a probability that is a distorted version of the prediction.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 
+from sklearn_calib.displays import CalibratingFunctionDisplay
 from sklearn_calib.recalibrators import all_recalibrators
 
 rng = np.random.default_rng(0)
@@ -21,27 +20,22 @@ def truth(p):
 
 
 y = rng.random(600) < truth(p)
-grid = np.linspace(0, 1, 501)
 
 # %%
-# The combinators (one-vs-rest and so on) are left out: for two classes they are the method they
-# combine.
+# Parametric methods first. The combinators (one-vs-rest and so on) are left out, and so are the
+# methods that differ from the shown ones for more than two classes only.
 
-methods = {
-    name: cls()
+maps = [
+    name
     for name, cls in all_recalibrators().items()
     if "recalibrator" not in cls().get_params()
-}
-figure, axes = plt.subplots(2, 4, figsize=(12, 6.4), sharex=True, sharey=True, layout="constrained")
-for ax, (name, method) in zip(axes.flat, methods.items(), strict=False):
-    method.fit(p, y)
-    ax.plot(grid, truth(grid), color="0.7", lw=4, label="truth")
-    ax.plot(grid, method.predict_proba(grid)[:, 1], label="learned")
-    if hasattr(method, "predict_interval"):
-        ax.fill_between(grid, *method.predict_interval(grid).T, alpha=0.3, label="interval")
-    ax.set_title(name)
-    ax.legend(frameon=False, loc="upper left")
-for ax in axes.flat[len(methods) :]:
-    ax.remove()
-figure.supxlabel("predicted probability")
-figure.supylabel("recalibrated probability")
+    and name not in ("identity", "dirichlet", "matrix", "vector")
+    and not name.startswith("structured")
+]
+maps.sort(key=lambda name: all_recalibrators()[name].capabilities.flexible)
+display = CalibratingFunctionDisplay.from_predictions(y, p, maps, truth=truth)
+
+# %%
+# Methods with a few parameters are smooth and need few rows, but bend as their formula allows. The
+# others go where the data go: in steps (isotonic, histogram binning, Venn-Abers), in smooth rising
+# curves (RPR, smooth isotonic), or without the promise to rise (nearly isotonic, trend filtering).

@@ -1,5 +1,6 @@
 """Displays draw results; they compute nothing. They need matplotlib (the ``plot`` extra)."""
 
+from ._calibrating_function import CalibratingFunctionDisplay as CalibratingFunctionDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
@@ -8,6 +9,7 @@ from ._witness import NullDistributionDisplay as NullDistributionDisplay
 from ._witness import WitnessDisplay as WitnessDisplay
 
 __all__ = [
+    "CalibratingFunctionDisplay",
     "DecompositionDisplay",
     "HeatmapDisplay",
     "NullDistributionDisplay",

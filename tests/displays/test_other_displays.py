@@ -8,6 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_calib import RefineThenCalibrateCV
 from sklearn_calib.decomposition import decompose_loss, refinement_curve
 from sklearn_calib.displays import (
+    CalibratingFunctionDisplay,
     DecompositionDisplay,
     HeatmapDisplay,
     NullDistributionDisplay,
@@ -16,6 +17,7 @@ from sklearn_calib.displays import (
 )
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import smooth_calibration_error
+from sklearn_calib.recalibrators import PlattScaling, RestrictedPolynomialRegression
 from sklearn_calib.testing import make_scores
 
 
@@ -114,3 +116,27 @@ def test_null_distribution():
     display = NullDistributionDisplay(result).plot(bins=7)
     assert sum(bar.get_height() for bar in display.ax_.patches) == 50
     assert display.ax_.lines[0].get_xdata()[0] == result.statistic
+
+
+def test_calibrating_functions():
+    proba, y = make_scores(2, 400)
+    names = np.array(["no", "yes"])[y]
+    methods = {"Platt": "platt", "RPR": RestrictedPolynomialRegression(3), "bins": "bbq"}
+    display = CalibratingFunctionDisplay.from_predictions(
+        names, proba, methods, truth=lambda s: s**2, n_points=51
+    )
+    assert [ax.get_title() for ax in display.axes_] == ["Platt", "RPR", "bins"]
+    expected = PlattScaling().fit(proba, names).predict_proba([0.5])[0, 1]
+    assert display.functions["Platt"][25] == pytest.approx(expected)
+    drawn = display.axes_[1].lines[-1].get_ydata()
+    np.testing.assert_array_equal(drawn, display.functions["RPR"])
+    assert display.axes_[0].collections[0].get_offsets().shape[1] == 2
+    alone = CalibratingFunctionDisplay.from_recalibrators(PlattScaling().fit(proba, y))
+    assert alone.curve is None
+    assert len(alone.axes_) == 1
+    with pytest.raises(ValueError, match="expected recalibrators of two classes"):
+        CalibratingFunctionDisplay.from_predictions(*make_scores(3, 90)[::-1], ["temperature"])
+    with pytest.raises(ValueError, match="at least one recalibrator"):
+        CalibratingFunctionDisplay.from_predictions(y, proba, [])
+    with pytest.raises(ValueError, match="expected 3 axes, got 1"):
+        display.plot(axes=[display.axes_[0]])

@@ -1,0 +1,211 @@
+"""CalibratingFunctionDisplay: what recalibrators do to a score, beside the data."""
+
+import numpy as np
+
+from ..canonical import canonical_labels
+from ..exceptions import refuse
+from ..metrics import reliability_curve
+from ..recalibrators._base import resolve_recalibrator
+
+
+class CalibratingFunctionDisplay:
+    """The map from score to calibrated probability of several methods, a panel each.
+
+    Grey dots are the reliability curve of the scores themselves: the observed frequency in bins of
+    equal mass, which a good map passes through without following its noise.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_points,)
+        Where the maps were evaluated, in [0, 1].
+    functions : dict of str to ndarray of shape (n_points,)
+        Names of methods and their values.
+    curve : ReliabilityCurve or None
+        Of the scores.
+    truth : ndarray of shape (n_points,) or None
+        The true probabilities.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes
+        One a method.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.displays import CalibratingFunctionDisplay
+    >>> from sklearn_calib.testing import make_scores
+    >>> proba, y = make_scores(2, 500)
+    >>> display = CalibratingFunctionDisplay.from_predictions(y, proba, ["platt", "isotonic"])
+    >>> [ax.get_title() for ax in display.axes_]
+    ['platt', 'isotonic']
+    """
+
+    def __init__(self, scores, functions, curve=None, truth=None):
+        self.scores = scores
+        self.functions = functions
+        self.curve = curve
+        self.truth = truth
+
+    @classmethod
+    def from_predictions(cls, y_true, y_proba, recalibrators, *, axes=None, **options):
+        """Fit recalibrators to predictions of two classes and draw their maps.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, 2), (n_samples, 1) or (n_samples,)
+        recalibrators : list of str, or dict of str to recalibrator or str
+            What to fit; given instances are cloned.
+        axes : sequence of matplotlib Axes, default=None
+            One a recalibrator; a new figure by default.
+        **options
+            As in `from_recalibrators`: truth, n_points, n_bins, sample_weight.
+
+        Returns
+        -------
+        display : CalibratingFunctionDisplay
+
+        Raises
+        ------
+        ValueError
+            More than two classes, or no recalibrators.
+        """
+        if not isinstance(recalibrators, dict):
+            recalibrators = {str(name): name for name in recalibrators}
+        weight = options.get("sample_weight")
+        fitted = {}
+        for name, recalibrator in recalibrators.items():
+            unfitted = resolve_recalibrator(recalibrator, "CalibratingFunctionDisplay")
+            fitted[name] = unfitted.fit(
+                y_proba, y_true, **({} if weight is None else {"sample_weight": weight})
+            )
+        return cls.from_recalibrators(fitted, y_true, y_proba, axes=axes, **options)
+
+    @classmethod
+    def from_recalibrators(
+        cls,
+        recalibrators,
+        y_true=None,
+        y_proba=None,
+        *,
+        axes=None,
+        truth=None,
+        n_points=1001,
+        n_bins=15,
+        sample_weight=None,
+    ):
+        """Draw the maps of fitted recalibrators of two classes.
+
+        Parameters
+        ----------
+        recalibrators : recalibrator or dict of str to recalibrator
+            Fitted.
+        y_true, y_proba : array-like, default=None
+            For the dots: calibration rows, or better other ones.
+        axes : sequence of matplotlib Axes, default=None
+            One a recalibrator; a new figure by default.
+        truth : callable, default=None
+            The true probability of a score, where it is known.
+        n_points : int, default=1001
+            Scores between 0 and 1 at which the maps are drawn.
+        n_bins : int, default=15
+            Dots at most.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Of the dots' rows.
+
+        Returns
+        -------
+        display : CalibratingFunctionDisplay
+
+        Raises
+        ------
+        ValueError
+            More than two classes, or no recalibrators.
+        """
+        where = "CalibratingFunctionDisplay"
+        if not isinstance(recalibrators, dict):
+            recalibrators = {type(recalibrators).__name__: recalibrators}
+        if not recalibrators:
+            refuse(where, "at least one recalibrator", "none", "Pass a name or an instance")
+        scores = np.linspace(0.0, 1.0, n_points)
+        functions = {}
+        for name, fitted in recalibrators.items():
+            if len(fitted.classes_) != 2:
+                refuse(
+                    where,
+                    "recalibrators of two classes",
+                    f"{len(fitted.classes_)} in {name}",
+                    "Draw one class against the rest: fit on its column and y == label",
+                )
+            both = np.column_stack([1 - scores, scores])
+            functions[name] = np.asarray(fitted.predict_proba(both))[:, 1]
+        curve = None
+        if y_true is not None and y_proba is not None:
+            classes, codes = canonical_labels(y_true, where=where)
+            curve = reliability_curve(
+                codes, y_proba, strategy="quantile", n_bins=n_bins, n_resamples=0,
+                sample_weight=sample_weight, labels=np.arange(max(len(classes), 2)),
+            )  # fmt: skip
+            curve = curve[0] if isinstance(curve, list) else curve
+        true = None if truth is None else np.asarray(truth(scores), dtype=np.float64)
+        return cls(scores, functions, curve, true).plot(axes=axes)
+
+    def plot(self, *, axes=None):
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, default=None
+            One a method; a new figure by default.
+
+        Returns
+        -------
+        display : CalibratingFunctionDisplay
+        """
+        count = len(self.functions)
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            columns = min(count, 4)
+            rows = -(-count // columns)
+            _, axes = plt.subplots(
+                rows, columns, figsize=(0.8 + 2.7 * columns, 0.6 + 2.7 * rows), sharex=True,
+                sharey=True, layout="constrained", squeeze=False,
+            )  # fmt: skip
+            for unused in axes.flat[count:]:
+                unused.remove()
+            for ax in axes[:, 0]:
+                ax.set_ylabel("calibrated")
+            for column in range(columns):  # the last panel of every column
+                last = axes[(count - 1 - column) // columns, column]
+                last.set_xlabel("score")
+                last.tick_params(labelbottom=True)
+            axes = axes.flat[:count]
+        self.axes_ = np.atleast_1d(np.asarray(axes, dtype=object))
+        if len(self.axes_) != count:
+            refuse(
+                "CalibratingFunctionDisplay.plot",
+                f"{count} axes",
+                f"{len(self.axes_)}",
+                "Pass one for each method",
+            )
+        self.figure_ = self.axes_[0].figure
+        for ax, (name, values) in zip(self.axes_, self.functions.items(), strict=True):
+            ax.plot([0, 1], [0, 1], color="0.8", lw=1, zorder=0)
+            if self.truth is not None:
+                ax.plot(self.scores, self.truth, color="C1", lw=3, alpha=0.5, label="truth")
+            if self.curve is not None:
+                size = 6 + 90 * self.curve.weight / self.curve.weight.sum()
+                ax.scatter(
+                    self.curve.predicted, self.curve.observed, s=size, color="0.45", lw=0,
+                    label="observed", zorder=2,
+                )  # fmt: skip
+            ax.plot(self.scores, values, color="C0", lw=1.6, label="map", zorder=3)
+            ax.set(title=name, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        handles, labels = self.axes_[0].get_legend_handles_labels()
+        if len(labels) > 1:
+            self.axes_[0].legend(handles, labels, loc="upper left", fontsize="small")
+        return self
