@@ -37,6 +37,7 @@ def main():
     elif name in folders:
         runpy.run_path(str(HERE / name / "main.py"), run_name="__main__")
     elif name in papers:
+        sys.path.insert(0, str(papers[name].parent))  # what the experiments of a paper share
         runpy.run_path(str(papers[name]), run_name="__main__")
     else:
         sys.exit(f"usage: run.py {' | '.join(['peers', *sorted(folders), *sorted(papers)])}")

@@ -1,0 +1,85 @@
+"""Experiment 3: all methods on Adult and bank marketing, LR and SVM, 200 and 500 rows."""
+
+import numpy as np
+import pandas as pd
+import setting
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from sklearn_calib import canonical_proba
+from sklearn_calib.recalibrators import AdaptiveCalibration, logistic_intervals
+
+ROUNDS = 50
+
+
+def one_round(data, learner, n, seed):
+    table, y = setting.load(data)
+    chosen = np.random.default_rng(seed).permutation(len(y))
+    train, test = chosen[:n], chosen[n:]
+    model = setting.prepared(table)
+    X = model.fit(table.iloc[train]).transform(table)
+    if learner == "LR":
+        fitted = LogisticRegression(max_iter=2000).fit(X[train], y[train])
+    else:
+        widths = 0.5 / 10.0 ** np.arange(-10, 11)
+        search = GridSearchCV(SVC(), {"gamma": list(widths)}, cv=4)
+        fitted = search.fit(X[train], y[train]).best_estimator_
+    scores = fitted.decision_function(X)
+    proba = canonical_proba(scores[test], kind="logits")
+    rows = []
+    for name, method in setting.methods().items():
+        if name == "ACP" and learner == "LR":
+            ends = logistic_intervals(fitted, X[train], X)
+            acp = AdaptiveCalibration("interval")
+            acp = setting.fit(acp, scores[train], y[train], intervals=ends[train])
+            p = acp.predict_proba(proba, intervals=ends[test])
+        else:
+            p = setting.fit(method, scores[train], y[train]).predict_proba(proba)
+        found = setting.measures(y[test], p)
+        rows.append(
+            {"data": data, "learner": learner, "n": n, "seed": seed, "method": name, **found}
+        )
+    return rows
+
+
+def main():
+    if setting.runner.data_folder() is None:
+        print("skipped: no data folder")
+        return
+    jobs = [
+        (data, learner, n, seed)
+        for seed in range(ROUNDS)
+        for data in ("adult", "bank_full")
+        for learner in ("LR", "SVM")
+        for n in (200, 500)
+    ]
+    rows = setting.rounds("comparison", jobs, one_round)
+    by = ["data", "learner", "n", "method"]
+    table = setting.summarised(rows, by)
+    place = pd.DataFrame(rows)
+    for measure in setting.MEASURES:
+        ranks = place.groupby(["data", "learner", "n", "seed"])[measure].rank()
+        mean = ranks.groupby([place[name] for name in by]).mean()
+        table[f"rank {measure}"] = [f"{mean[tuple(key)]:.1f}" for key in table[by].to_numpy()]
+    order = {name: i for i, name in enumerate(setting.methods())}
+    table = table.sort_values(
+        by, key=lambda column: column.map(order) if column.name == "method" else column
+    )
+    print(table.to_string(index=False))
+    setting.runner.write(
+        setting.HERE / "comparison.csv", table.to_dict("records"), [*table.columns]
+    )
+    overall = pd.DataFrame(rows).groupby("method")[setting.MEASURES].mean()
+    ranks = [f"rank {measure}" for measure in setting.MEASURES]
+    for column in ranks:
+        overall[column] = table[column].astype(float).groupby(table["method"]).mean()
+    overall = overall.sort_values("rank Brier").round(4).reset_index()
+    print(overall.to_string(index=False))
+    setting.runner.write(
+        setting.HERE / "comparison_overall.csv", overall.to_dict("records"), [*overall.columns]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""What the experiments share: methods, measures by equation 70, data, and rounds that resume."""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_calib import canonical_proba
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.metrics import (
+    brier_loss,
+    expected_calibration_error,
+    log_loss,
+    maximum_calibration_error,
+)
+from sklearn_calib.recalibrators import (
+    BBQ,
+    ENIR,
+    AdaptiveCalibration,
+    BetaCalibration,
+    ELiTE,
+    HistogramBinning,
+    Identity,
+    IsotonicCalibration,
+    NearIsotonic,
+    PlattScaling,
+    RestrictedPolynomialRegression,
+    SmoothIsotonic,
+    TemperatureScaling,
+    TrendFilteringCalibration,
+    VennAbers,
+)
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+import runner
+
+HERE = Path(__file__).parent
+MEASURES = ["ECE", "MCE", "Brier", "log loss"]
+
+
+def methods():
+    """The paper's eleven by its names, then the others."""
+    return {
+        "Platt": PlattScaling(),
+        "HistBin": HistogramBinning("bdeu"),
+        "IsoReg": IsotonicCalibration(),
+        "NearIso": NearIsotonic("bdeu"),
+        "LiTE": TrendFilteringCalibration(),
+        "ACP": AdaptiveCalibration(),
+        "SmoIsoReg": SmoothIsotonic(),
+        "RPR (paper's grid)": RestrictedPolynomialRegression.paper(),
+        "BBQ": BBQ(),
+        "ENIR": ENIR(),
+        "ELiTE": ELiTE(),
+        "RPR (default)": RestrictedPolynomialRegression(),
+        "RPR (log-odds)": RestrictedPolynomialRegression(scale="logit"),
+        "NearIso (BIC)": NearIsotonic(),
+        "beta": BetaCalibration(),
+        "temperature": TemperatureScaling(),
+        "Venn-Abers": VennAbers(),
+        "uncalibrated": Identity(),
+    }
+
+
+def measures(y, proba):
+    """ECE and MCE in per cent over 100 bins of equal mass; a value is not split over bins."""
+    bins = {"n_bins": 100, "strategy": "quantile"}
+    found = {
+        "ECE": 100 * expected_calibration_error(y, proba, **bins),
+        "MCE": 100 * maximum_calibration_error(y, proba, **bins),
+        "Brier": brier_loss(y, proba),
+        "log loss": log_loss(y, proba),
+    }
+    return {name: round(float(value), 9) for name, value in found.items()}
+
+
+def judged(fitted, scores, y):
+    """The measures of one fitted recalibrator on margins."""
+    return measures(y, fitted.predict_proba(canonical_proba(scores, kind="logits")))
+
+
+def fit(method, scores, y, **params):
+    """Fit on margins, without the warnings that small sets call for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return method.fit(canonical_proba(scores, kind="logits"), y, **params)
+
+
+def load(name):
+    """Numbers and one-hot categories of complete rows, labels 0 and 1."""
+    table = pd.read_csv(runner.data_folder() / name / f"{name}.csv.gz", skipinitialspace=True)
+    table = table.drop(columns=[c for c in ("split",) if c in table]).dropna()
+    y = pd.factorize(table.pop("target"), sort=True)[0]
+    return table.reset_index(drop=True), y
+
+
+def prepared(table):
+    """A transformer; categories are those of the whole table, so that no column is missing."""
+    words = list(table.select_dtypes(exclude="number"))
+    numbers = [c for c in table if c not in words]
+    levels = [np.unique(table[c].astype(str)) for c in words]
+    return make_pipeline(
+        make_column_transformer(
+            (StandardScaler(), numbers),
+            (OneHotEncoder(categories=levels, sparse_output=False), words),
+        ),
+    )
+
+
+def rounds(name, jobs, function):
+    """Run jobs on both cores; finished ones are kept in a file beside and not run again."""
+    path = HERE / f"{name}.partial.jsonl"
+    done = {}
+    if path.exists():
+        for line in path.read_text().splitlines():
+            job, rows = json.loads(line)
+            done[tuple(job)] = rows
+    todo = [job for job in jobs if tuple(job) not in done]
+    print(f"{name}: {len(jobs) - len(todo)} of {len(jobs)} rounds are there already")
+    calls = (delayed(_labelled)(function, job) for job in todo)
+    with open(path, "a") as file:
+        finished = Parallel(n_jobs=2, return_as="generator_unordered")(calls)
+        for number, (job, rows) in enumerate(finished, 1):
+            file.write(json.dumps([job, rows]) + "\n")
+            file.flush()
+            done[tuple(job)] = rows
+            if number % 10 == 0 or number == len(todo):
+                print(f"{name}: {number} of {len(todo)}", flush=True)
+    return [row for job in jobs for row in done[tuple(job)]]
+
+
+def _labelled(function, job):
+    return list(job), function(*job)
+
+
+def summarised(rows, by):
+    """Mean and standard deviation over the rounds, as text."""
+    table = pd.DataFrame(rows)
+    names = [m for m in [*MEASURES, "L2"] if m in table]
+    groups = table.groupby(by, sort=False)[names]
+    mean, spread = groups.mean(), groups.std()
+    out = mean.copy().astype(object)
+    for column in names:
+        digits = ".2f" if column in ("ECE", "MCE", "L2") else ".4f"
+        out[column] = [
+            f"{m:{digits}} ± {s:{digits}}"
+            for m, s in zip(mean[column], spread[column], strict=True)
+        ]
+    return out.reset_index()

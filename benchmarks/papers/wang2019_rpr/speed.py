@@ -1,0 +1,87 @@
+"""Experiment 4: seconds of RPR against the number of rows; the other bars of the methods."""
+
+import time
+from functools import partial
+
+import numpy as np
+import setting
+
+from sklearn_calib._kernels._monotone_polynomial import fit_many, fit_monotone, moments
+from sklearn_calib._kernels._monotone_program import fit_program
+from sklearn_calib._kernels._trend_filter import largest_penalty, trend_filter
+from sklearn_calib.recalibrators import RestrictedPolynomialRegression
+
+
+def seconds(function, times=7):
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        function()
+        found.append(time.perf_counter() - start)
+    return float(np.median(found))
+
+
+def data(n):
+    rng = np.random.default_rng(n)
+    p = rng.random(n)
+    return p, (rng.random(n) < np.where(p < 0.5, 0.2, 0.8)).astype(float)
+
+
+def one_size(n):
+    p, y = data(n)
+    x, one, few = 2 * p - 1, np.ones(n), 7 if n < 1e6 else 3
+    row = {"rows": n}
+    for degree in (16, 40):
+        found = moments(x, y, one, degree)
+        row[f"moments k={degree}"] = seconds(partial(moments, x, y, one, degree), few)
+        row[f"solve k={degree}"] = seconds(partial(fit_monotone, *found, degree))
+    estimator = RestrictedPolynomialRegression(degree=16)
+    row["fit k=16"] = seconds(partial(estimator.fit, p, y), few)
+    if n <= 38400:
+        program = partial(fit_program, *moments(x, y, one, 16), 16, np.inf, "CLARABEL")
+        row["cvxpy from moments k=16"] = seconds(program, 3)
+    print(row, flush=True)
+    return {key: value if key == "rows" else f"{value:.4g}" for key, value in row.items()}
+
+
+def bars():
+    rng = np.random.default_rng(0)
+    s = rng.random(200)
+    y = (rng.random(200) < s).astype(float)
+    x = 2 * (s - s.min()) / (s.max() - s.min()) - 1
+    bounds = [5.0**e for e in range(-10, 11)]
+
+    def grid():
+        for degree in range(4, 21):
+            parts = [moments(x[f::2], y[f::2], np.ones(100), degree) for f in (0, 1)]
+            fit_many(parts, degree, bounds, 1e-8)
+
+    points = np.sort(rng.random(63_301))
+    labels = (rng.random(63_301) < points).astype(float)
+    one = np.ones(63_301)
+    top = largest_penalty(points, labels, one)
+    p, z = data(38_400)
+    fixed = RestrictedPolynomialRegression(degree=16)
+    rows = [
+        ("RPR fit, k = 16, 38400 rows", 0.015, seconds(lambda: fixed.fit(p, z))),
+        ("RPR published grid, 714 programs, 200 rows", 1.2, seconds(grid, 3)),
+    ]
+    for share in (1e-1, 1e-2, 1e-3, 1e-4):
+        what = f"trend filter, 63301 points, {share:g} of the largest penalty"
+        call = partial(trend_filter, points, labels, one, share * top)
+        rows.append((what, 0.5, seconds(call, 5)))
+    return [{"case": c, "bar_s": b, "seconds": f"{t:.3g}"} for c, b, t in rows]
+
+
+def main():
+    table = bars()
+    for row in table:
+        print(row)
+    setting.runner.write(setting.HERE / "bars.csv", table, ["case", "bar_s", "seconds"])
+    sizes = [*(150 * 2**i for i in range(9)), 100_000, 1_000_000, 10_000_000]
+    table = [one_size(n) for n in sizes]
+    setting.runner.write(setting.HERE / "speed.csv", table, list(table[0]))
+
+
+if __name__ == "__main__":
+    main()
