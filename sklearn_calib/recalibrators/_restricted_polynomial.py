@@ -35,7 +35,8 @@ class RestrictedPolynomialRegression(Recalibrator):
         cross-validation takes one.
     scale : {"proba", "logit"}, default="proba"
         The variable of the polynomial: the probability, so that the identity has degree 1, or its
-        log-odds.
+        log-odds, which is as good or better for scores of moderate size and much worse for
+        saturated ones.
     selection : {"brier", "mce"}, default="brier"
         What cross-validation minimises: the held-out Brier loss, or the largest calibration error
         of 10 bins of equal mass, which with few rows chooses worse.

@@ -1,7 +1,6 @@
 """Experiment 3: all methods on Adult and bank marketing, LR and SVM, 200 and 500 rows."""
 
 import numpy as np
-import pandas as pd
 import setting
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -55,30 +54,7 @@ def main():
         for n in (200, 500)
     ]
     rows = setting.rounds("comparison", jobs, one_round)
-    by = ["data", "learner", "n", "method"]
-    table = setting.summarised(rows, by)
-    place = pd.DataFrame(rows)
-    for measure in setting.MEASURES:
-        ranks = place.groupby(["data", "learner", "n", "seed"])[measure].rank()
-        mean = ranks.groupby([place[name] for name in by]).mean()
-        table[f"rank {measure}"] = [f"{mean[tuple(key)]:.1f}" for key in table[by].to_numpy()]
-    order = {name: i for i, name in enumerate(setting.methods())}
-    table = table.sort_values(
-        by, key=lambda column: column.map(order) if column.name == "method" else column
-    )
-    print(table.to_string(index=False))
-    setting.runner.write(
-        setting.HERE / "comparison.csv", table.to_dict("records"), [*table.columns]
-    )
-    overall = pd.DataFrame(rows).groupby("method")[setting.MEASURES].mean()
-    ranks = [f"rank {measure}" for measure in setting.MEASURES]
-    for column in ranks:
-        overall[column] = table[column].astype(float).groupby(table["method"]).mean()
-    overall = overall.sort_values("rank Brier").round(4).reset_index()
-    print(overall.to_string(index=False))
-    setting.runner.write(
-        setting.HERE / "comparison_overall.csv", overall.to_dict("records"), [*overall.columns]
-    )
+    setting.report(rows, ["data", "learner", "n", "method"], "comparison")
 
 
 if __name__ == "__main__":

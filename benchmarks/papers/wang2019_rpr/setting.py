@@ -154,3 +154,25 @@ def summarised(rows, by):
             for m, s in zip(mean[column], spread[column], strict=True)
         ]
     return out.reset_index()
+
+
+def report(rows, by, name):
+    """Write and show a table by the given columns, with mean ranks, and one over everything.
+
+    The ranks are among the methods of one round: every column that is no measure tells rounds
+    apart.
+    """
+    place = pd.DataFrame(rows)
+    one = [column for column in place if column not in (*MEASURES, "method")]
+    for measure in MEASURES:
+        place[f"rank {measure}"] = place.groupby(one)[measure].rank()
+    ranks = [f"rank {measure}" for measure in MEASURES]
+    order = {method: number for number, method in enumerate(methods())}
+    mean = place.groupby(by)[ranks].mean().round(1).reset_index()
+    table = summarised(rows, by).merge(mean, on=by)
+    table = table.sort_values(by, key=lambda c: c.map(order) if c.name == "method" else c)
+    overall = place.groupby("method")[[*MEASURES, *ranks]].mean()
+    overall = overall.sort_values("rank Brier").round(4).reset_index()
+    for part, path in ((table, f"{name}.csv"), (overall, f"{name}_overall.csv")):
+        print(part.to_string(index=False))
+        runner.write(HERE / path, part.to_dict("records"), [*part.columns])

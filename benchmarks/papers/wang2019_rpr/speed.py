@@ -9,7 +9,7 @@ import setting
 from sklearn_calib._kernels._monotone_polynomial import fit_many, fit_monotone, moments
 from sklearn_calib._kernels._monotone_program import fit_program
 from sklearn_calib._kernels._trend_filter import largest_penalty, trend_filter
-from sklearn_calib.recalibrators import RestrictedPolynomialRegression
+from sklearn_calib.recalibrators import BBQ, ENIR, NearIsotonic, RestrictedPolynomialRegression
 
 
 def seconds(function, times=7):
@@ -70,6 +70,10 @@ def bars():
         what = f"trend filter, 63301 points, {share:g} of the largest penalty"
         call = partial(trend_filter, points, labels, one, share * top)
         rows.append((what, 0.5, seconds(call, 5)))
+    p, z = data(1_000_000)
+    for estimator, bar in ((NearIsotonic(), 2), (BBQ(), 5), (ENIR(), 3)):
+        name = type(estimator).__name__
+        rows.append((f"{name} fit, 1000000 rows", bar, seconds(partial(estimator.fit, p, z), 3)))
     return [{"case": c, "bar_s": b, "seconds": f"{t:.3g}"} for c, b, t in rows]
 
 
