@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer, scorer_names
 from sklearn_calib.recalibrators import (
     BetaCalibration,
@@ -159,6 +160,8 @@ def test_the_metric_checks_can_fail():
     + [
         CalibratedModel(LogisticRegression(), ensemble=False),
         CalibratedModel(LogisticRegression(), response_method="predict_proba"),
+        CalibratedModel(LogisticRegression(), cv="alo"),
+        AngularCalibratedClassifier(LogisticRegression()),
         CalibratedModel(
             LogisticRegression(), make_pipeline(TemperatureScaling(), HistogramBinning())
         ),

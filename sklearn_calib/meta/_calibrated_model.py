@@ -11,6 +11,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
+from ..exceptions import refuse
+from ._leave_one_out import linear_leave_one_out
 from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair
 from ._scores import RESPONSE_METHODS
 
@@ -27,9 +29,11 @@ class CalibratedModel(CalibratedClassifier):
     recalibrator : str or recalibrator, default="temperature"
         A registered name (see `recalibrator_names`), an instance, a pipeline of recalibrators, or
         any scikit-learn classifier, whose features are then the probabilities.
-    cv : int, cross-validation generator or iterable, default=None
+    cv : int, cross-validation generator, iterable or "alo", default=None
         The folds; 5 stratified ones by default. Not used for a FrozenEstimator unless
-        ``ensemble=True``.
+        ``ensemble=True``. "alo": for a linear classifier (see `approximate_leave_one_out`) one fit
+        on all rows; the recalibrator sees their leave-one-out scores. A fit that stopped early is
+        carried on to its minimum. A FrozenEstimator is then given the rows it was fitted on.
     ensemble : bool or "auto", default="auto"
         True: one pair of classifier and recalibrator a fold; their probabilities are averaged.
         False: one recalibrator on the out-of-fold scores of all rows, and one classifier fitted on
@@ -107,7 +111,7 @@ class CalibratedModel(CalibratedClassifier):
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": GIVES_SCORES,
         "recalibrator": "no_validation",
-        "cv": ["cv_object"],
+        "cv": ["cv_object", StrOptions({"alo"})],
         "ensemble": ["boolean", StrOptions({"auto"})],
         "response_method": [StrOptions(set(RESPONSE_METHODS))],
         "n_jobs": [Integral, None],
@@ -153,7 +157,9 @@ class CalibratedModel(CalibratedClassifier):
         job = self._start(X, y, sample_weight, fit_params)
         frozen = isinstance(self.estimator, FrozenEstimator)
         ensemble = self.ensemble if self.ensemble != "auto" else not frozen
-        if frozen and not ensemble:
+        if self.cv == "alo":
+            self._fit_alo(job, frozen)
+        elif frozen and not ensemble:
             with callback_fit(self, 1, job.X, job.codes) as context:
                 (task,) = callback_tasks(context, 1, "calibrate")
                 with callback_task(task, self, None, job.X, job.codes):
@@ -169,6 +175,23 @@ class CalibratedModel(CalibratedClassifier):
     def recalibrator_(self):
         """The fitted recalibrator, where there is one pair."""
         return self._only_pair("recalibrator_").recalibrator
+
+    def _fit_alo(self, job, frozen):
+        if self.ensemble is True or self.response_method == "predict_proba":
+            refuse(
+                job.where,
+                "ensemble=False and the scores of decision_function with cv='alo'",
+                f"ensemble={self.ensemble}, response_method={self.response_method!r}",
+                "Leave both out",
+            )
+        rows = np.arange(len(job.codes))
+        with callback_fit(self, 1, job.X, job.codes) as context:
+            (task,) = callback_tasks(context, 1, "fit")
+            with callback_task(task, self, None, job.X, job.codes):
+                estimator, columns = job.fit_estimator(rows)
+                scores, _ = linear_leave_one_out(job, estimator, frozen)
+                fitted = job.fit_recalibrator(scores, rows)
+        self.calibrated_pairs_ = [CalibratedPair(estimator, fitted, columns)]
 
     def _fit_folds(self, job, folds, ensemble):
         n_tasks = len(folds) + (not ensemble)

@@ -9,6 +9,7 @@ from sklearn.base import clone as _clone
 from ..exceptions import expectation as _expectation
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._adaptive import logistic_intervals as logistic_intervals
+from ._angular import AngularCalibration as AngularCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
 from ._bbq import BBQ as BBQ

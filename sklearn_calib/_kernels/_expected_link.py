@@ -1,0 +1,122 @@
+"""E_Z s(mu + tau Z), Z standard normal, for a link s, with its derivatives in mu and tau.
+
+Every function takes arrays mu and one tau >= 0 and returns three arrays.
+
+Logistic: 81 trapezoid nodes in z up to tau = 3; beyond, s(mu + tau Z) = P(L < mu + tau Z) for a
+logistic L, hence 101 trapezoid nodes in L. Absolute error below 1e-12 for |mu| <= 60, tau <= 50.
+Gauss-Hermite, the usual choice, needs 128 nodes for 1e-10 at tau = 2.6 and 4000 for 1e-6 at 30.
+"""
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+_Z = np.linspace(-8, 8, 81)
+_Z_WEIGHT = np.exp(-(_Z**2) / 2)
+_Z_WEIGHT /= _Z_WEIGHT.sum()
+_L = np.linspace(-32, 32, 101)
+_L_WEIGHT = expit(_L) * expit(-_L)
+_L_WEIGHT /= _L_WEIGHT.sum()
+_STEEP = 3.0
+_STEP, _TABLE = 0.01, 20_000  # of the table for many rows
+_REACH = 8.3  # of the nodes for any link; the normal law has 1e-16 beyond
+
+
+def density(z):
+    """Of the standard normal law."""
+    return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+
+
+def logistic(mu, tau):
+    """For s(t) = 1 / (1 + exp(-t)); many rows are interpolated in a table, to 1e-11."""
+    if len(mu) > _TABLE:
+        low, high = mu.min(), mu.max()
+        if (high - low) / _STEP < len(mu):
+            return _interpolated(mu, low, high, tau)
+    parts = [_logistic(mu[i : i + 4096], tau) for i in range(0, max(1, len(mu)), 4096)]
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+def _logistic(mu, tau):
+    if tau <= _STEEP:
+        value = expit(mu[:, None] + tau * _Z)
+        slope = value * (1 - value)
+        return value @ _Z_WEIGHT, slope @ _Z_WEIGHT, slope @ (_Z_WEIGHT * _Z)
+    z = (mu[:, None] - _L) / tau
+    bell = density(z) / tau
+    return ndtr(z) @ _L_WEIGHT, bell @ _L_WEIGHT, -(bell * z) @ _L_WEIGHT
+
+
+def _interpolated(mu, low, high, tau):
+    """Cubic Hermite interpolation on a grid of mu; derivatives in mu from exact second ones."""
+    nodes = np.arange(low, high + 3 * _STEP, _STEP)
+    value, slope, spread = _logistic_rows(nodes, tau)
+    bend = np.gradient(spread, _STEP, edge_order=2)
+    curve = spread / tau if tau > 0 else np.gradient(slope, _STEP, edge_order=2)
+    place = np.minimum(((mu - low) / _STEP).astype(np.intp), len(nodes) - 2)
+    t = (mu - nodes[place]) / _STEP
+    found = ((value, slope), (slope, curve), (spread, bend))
+    return tuple(_hermite(f, d, place, t) for f, d in found)
+
+
+def _logistic_rows(nodes, tau):
+    parts = [_logistic(nodes[i : i + 4096], tau) for i in range(0, len(nodes), 4096)]
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+def _hermite(f, d, place, t):
+    left, right = f[place], f[place + 1]
+    rise, fall = _STEP * d[place], _STEP * d[place + 1]
+    difference = right - left
+    return left + t * (
+        rise + t * (3 * difference - 2 * rise - fall + t * (rise + fall - 2 * difference))
+    )
+
+
+def probit(mu, tau):
+    """For the standard normal distribution function: closed form."""
+    norm = np.hypot(1, tau)
+    z = mu / norm
+    bell = density(z)
+    return ndtr(z), bell / norm, -bell * mu * tau / norm**3
+
+
+def clipped(mu, tau):
+    """For s(t) = min(max(t, 0), 1): closed form."""
+    if tau == 0:
+        inside = (mu > 0) & (mu < 1)
+        return np.clip(mu, 0, 1), inside.astype(float), np.zeros_like(mu)
+    low, high = mu / tau, (mu - 1) / tau
+    below, above = ndtr(low), ndtr(high)
+    edge = density(low) - density(high)
+    return mu * below - (mu - 1) * above + tau * edge, below - above, edge
+
+
+def numerical(link):
+    """The same for any function: 128 panels of 8 Gauss-Legendre nodes on +-8.3.
+
+    1e-12 for smooth links of moderate steepness; 5e-6 to 6e-5 where the link has kinks.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    edges = np.linspace(-_REACH, _REACH, 129)
+    half = (edges[1] - edges[0]) / 2
+    z = ((edges[:-1] + half)[:, None] + half * nodes).ravel()
+    weight = np.tile(weights, 128) * density(z)
+    weight /= weight.sum()
+
+    def expected(mu, tau):
+        parts = []
+        for start in range(0, max(1, len(mu)), 512):
+            t = mu[start : start + 512, None] + tau * z
+            value = link(t)
+            slope = (link(t + 1e-5) - link(t - 1e-5)) / 2e-5
+            parts.append((value @ weight, slope @ weight, slope @ (weight * z)))
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+    return expected
+
+
+LINKS = {
+    "logit": (expit, logistic),
+    "probit": (ndtr, probit),
+    "clipped_relu": (lambda t: np.clip(t, 0, 1), clipped),
+}

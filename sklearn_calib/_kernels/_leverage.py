@@ -1,0 +1,196 @@
+"""Leverages x_i' H x_i of a penalised linear fit, H = (X'DX + P)^-1: H itself is never formed.
+
+Notation of the leave-one-out literature: D_i >= 0 is the curvature of row i's loss at its score,
+P = penalty * I on the coefficients and 0 on the intercept. Only the diagonal of X H X' is needed,
+from one Cholesky factor of the smaller of X'DX + P (primal) and I + D^.5 K D^.5 (dual),
+K = XX' / penalty. An intercept that bears no penalty is eliminated by centring the rows at their
+mean weighted by D, which makes the Hessian block diagonal.
+"""
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cholesky, lapack, solve_triangular
+
+CHUNK = 2**23  # numbers in a block of rows, 64 MB
+INTERPOLATING = 1e11  # D K without a penalty to speak of: the rows are reproduced
+FAR = 100  # a squared centre, relative to that of the rows around it
+FLAT = 1e-4  # below this D_i K_ii, (1 - m_i) / D_i would lose digits
+
+
+def leverages(X, curvature, penalty, intercept, dual=None):
+    """Leverages h of all rows and m = 1 - D h, the latter with all its digits.
+
+    X has the shape (n, d), dense or sparse. `dual` forces a form; otherwise the cheaper one is
+    taken. Raises LinAlgError where the Hessian is singular.
+    """
+    n_rows, d = X.shape
+    total = curvature.sum()
+    if intercept and total <= 0:
+        raise np.linalg.LinAlgError("no row has curvature")
+    centre = X.T @ curvature / total if intercept else np.zeros(d)
+    level = 1 / total if intercept else 0.0
+    curved = np.flatnonzero(curvature > 0)
+    if dual is None:
+        size = len(curved)  # flops, a product with its own transpose at half the price
+        costs = size**2 * d + 2 * size**3 / 3, 2 * n_rows * d**2 + d**3 / 3
+        dual = penalty > 0 and costs[0] < costs[1]
+    if dual:
+        h, m = _dual(X, curvature, penalty, centre, curved)
+    else:
+        h = _primal(X, curvature, penalty, centre)
+        m = 1 - curvature * h
+    return h + level, m - curvature * level
+
+
+def _primal(X, curvature, penalty, centre):
+    n, d = X.shape
+    if sparse.issparse(X):
+        hessian = (X.T @ X.multiply(curvature[:, None]).tocsr()).toarray()
+        hessian -= curvature.sum() * np.outer(centre, centre)
+    else:
+        rooted = (X - centre) * np.sqrt(curvature)[:, None]
+        hessian = rooted.T @ rooted
+        del rooted
+    hessian.flat[:: d + 1] += penalty
+    scale = hessian.diagonal().max(initial=0.0)
+    factor = cholesky(hessian.T, lower=True, overwrite_a=True, check_finite=False)
+    if d and factor.diagonal().min() ** 2 < 1e-13 * scale:
+        raise np.linalg.LinAlgError("singular Hessian")
+    h = np.empty(n)
+    for part in blocks(n, d):
+        rows = _dense(X[part]) - centre
+        half = solve_triangular(factor, rows.T, lower=True, overwrite_b=True, check_finite=False)
+        h[part] = np.einsum("ji,ji->i", half, half)
+    return h
+
+
+def _dual(X, curvature, penalty, centre, curved):
+    """m = diag(B^-1) for B = I + D^.5 K D^.5 over the curved rows, all in one array's place."""
+    n = X.shape[0]
+    whole = len(curved) == n
+    rows = X if whole else X[curved]
+    inner = _gram(rows, rows, centre)
+    norms = inner.diagonal() / penalty if whole else _gram_diagonal(X, centre) / penalty
+    flat = np.flatnonzero(curvature * norms < FLAT)
+    cross = _gram(rows, X[flat], centre) / penalty if len(flat) else np.empty((len(curved), 0))
+    root = np.sqrt(curvature[curved])
+    inner *= root[:, None] / penalty
+    inner *= root
+    inner.flat[:: len(curved) + 1] += 1
+    if inner.diagonal().max(initial=0) > INTERPOLATING:
+        raise np.linalg.LinAlgError("m would be rounding noise")
+    # the transpose is the same matrix in the order that LAPACK overwrites
+    factor = cholesky(inner.T, lower=True, overwrite_a=True, check_finite=False)
+    half = solve_triangular(factor, root[:, None] * cross, lower=True, check_finite=False)
+    inverse, _ = lapack.dtrtri(factor, lower=1, overwrite_c=True)
+    m, h = np.ones(n), np.empty(n)
+    m[curved] = np.einsum("ij,ij->j", inverse, inverse)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        h[:] = (1 - m) / curvature
+    h[flat] = norms[flat] - np.einsum("ij,ij->j", half, half)
+    return h, m
+
+
+def leverage_blocks(X, curvature, penalty, intercept, dual=None):
+    """The same for several scores a row: blocks J_i = (x_i (x) I)' H (x_i (x) I), shape (n, r, r).
+
+    `curvature` holds the Hessians W_i of the rows' losses, (n, r, r), positive semidefinite.
+    Here the intercept is eliminated by bordering, since a mean weighted by matrices would differ
+    from score to score.
+    """
+    n, d = X.shape
+    r = curvature.shape[1]
+    centre = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(d)
+    if dual is None:
+        dual = penalty > 0 and n < d
+    solve = _blocks_dual if dual else _blocks_primal
+    return solve(X, curvature, penalty, centre, intercept, n, d, r)
+
+
+def _blocks_primal(X, curvature, penalty, centre, intercept, n, d, r):
+    columns = d + intercept
+    rows = np.column_stack([np.ones(n)] * intercept + [_dense(X) - centre])
+    hessian = np.empty((r * columns, r * columns))
+    diagonal = np.full(columns, float(penalty))
+    diagonal[:intercept] = 0
+    for a in range(r):
+        for b in range(a + 1):
+            block = rows.T @ (rows * curvature[:, a, b, None])
+            if a == b:
+                block.flat[:: columns + 1] += diagonal
+            here, there = slice(a * columns, (a + 1) * columns), slice(b * columns, None)
+            hessian[here, b * columns : (b + 1) * columns] = block
+            hessian[there, :][:columns, here] = block.T
+    scale = hessian.diagonal().max()
+    factor = cholesky(hessian, lower=True, overwrite_a=True, check_finite=False)
+    if factor.diagonal().min() ** 2 < 1e-13 * scale:
+        raise np.linalg.LinAlgError("singular Hessian")
+    J = np.empty((n, r, r))
+    for part in blocks(n, columns * r * r):
+        size = len(rows[part])
+        right = np.zeros((r, columns, r, size))
+        for a in range(r):
+            right[a, :, a] = rows[part].T
+        half = solve_triangular(
+            factor, right.reshape(r * columns, -1), lower=True, check_finite=False
+        ).reshape(-1, r, size)
+        J[part] = np.einsum("kai,kbi->iab", half, half)
+    return J
+
+
+def _blocks_dual(X, curvature, penalty, centre, intercept, n, d, r):
+    values, vectors = np.linalg.eigh(curvature)
+    root = (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(0, 2, 1)
+    kernel = _gram(X, X, centre) / penalty
+    inner = np.einsum("ij,iab,jbc->iajc", kernel, root, root, optimize=True).reshape(n * r, n * r)
+    inner.flat[:: n * r + 1] += 1
+    factor = cholesky(inner, lower=True, overwrite_a=True, check_finite=False)
+    right = np.einsum("iab,ij->iajb", root, kernel, optimize=True).reshape(n * r, n * r)
+    half = solve_triangular(factor, right, lower=True, overwrite_b=True, check_finite=False)
+    half = half.reshape(n * r, n, r)
+    J = kernel.diagonal()[:, None, None] * np.eye(r) - np.einsum("kia,kib->iab", half, half)
+    if intercept:
+        ones = solve_triangular(factor, root.reshape(n * r, r), lower=True, check_finite=False)
+        rest = np.eye(r) - np.einsum("kia,kb->iab", half, ones)
+        J += rest @ np.linalg.solve(ones.T @ ones, rest.transpose(0, 2, 1))
+    return J
+
+
+def blocks(n, width):
+    """Slices of rows whose blocks hold at most CHUNK numbers."""
+    size = max(1, CHUNK // max(1, width))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _dense(rows):
+    return rows.toarray() if sparse.issparse(rows) else np.asarray(rows, dtype=float)
+
+
+def _gram(A, B, centre):
+    """(A - c)(B - c)' as a dense array.
+
+    The centre is subtracted from the product, without copies of the rows, unless it is so large
+    that digits would be lost.
+    """
+    if sparse.issparse(A):
+        product = (A @ B.T).toarray()
+    elif centre.any() and centre @ centre > FAR * np.mean(np.square(A[:100] - centre)) * A.shape[1]:
+        left = A - centre
+        return left @ (left if B is A else B - centre).T
+    else:
+        product = A @ B.T
+    if centre.any():
+        product -= (A @ centre)[:, None]
+        product -= B @ centre - centre @ centre
+    return product
+
+
+def _gram_diagonal(X, centre):
+    if sparse.issparse(X):
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        return squares - 2 * (X @ centre) + centre @ centre
+    found = np.empty(X.shape[0])
+    for part in blocks(*X.shape):
+        rows = X[part] - centre
+        found[part] = np.einsum("ij,ij->i", rows, rows)
+    return found

@@ -1,0 +1,177 @@
+"""Linear truth behind about as many features as rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import lfilter
+from scipy.special import expit, ndtr
+from sklearn.utils import check_random_state
+
+from ..exceptions import refuse
+
+_LINKS = {"logit": expit, "probit": ndtr, "clipped_relu": lambda t: np.clip(t, 0, 1)}
+_DESIGNS = ("gaussian", "rademacher", "uniform", "elliptical")
+
+
+@dataclass(frozen=True)
+class LinearTruth:
+    """P(y = 1 | x) = link(slope * coef'x + intercept) and the law of x.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_features,)
+        Of norm 1: coef' covariance coef = 1.
+    covariance : ndarray of shape (n_features, n_features)
+        Of the features, whose mean is 0.
+    link : callable
+    slope, intercept : float
+    design : str
+    """
+
+    coef: np.ndarray
+    covariance: np.ndarray
+    link: object
+    slope: float
+    intercept: float
+    design: str
+    _factor: object  # function of independent entries to rows
+
+    def proba(self, X):
+        """True probabilities of the second class, of shape (n_samples,)."""
+        return self.link(self.slope * (X @ self.coef) + self.intercept)
+
+    def draw(self, n_samples, random_state=None):
+        """More rows and labels: X of shape (n_samples, n_features), y of 0 and 1."""
+        rng = check_random_state(random_state)
+        X = self._factor(_entries(self.design, (n_samples, len(self.coef)), rng))
+        return X, (rng.uniform(size=n_samples) < self.proba(X)).astype(int)
+
+    def norm(self, coef):
+        """Standard deviation of the score of some coefficients."""
+        coef = np.ravel(coef)
+        return float(np.sqrt(coef @ self.covariance @ coef))
+
+    def cos_theta(self, coef):
+        """Cosine of the angle between some coefficients and the true ones."""
+        coef = np.ravel(coef)
+        return float(self.coef @ self.covariance @ coef / self.norm(coef))
+
+
+def make_high_dimensional(
+    n_samples=1000,
+    n_features=2000,
+    *,
+    design="gaussian",
+    covariance="ar",
+    correlation=0.5,
+    link="logit",
+    link_slope=3.0,
+    link_intercept=1.0,
+    degrees_of_freedom=6,
+    random_state=None,
+):
+    """Rows and labels of a linear model with about as many features as rows, and the truth.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+    design : {"gaussian", "rademacher", "uniform", "elliptical"}, default="gaussian"
+        The law of the independent entries before they are correlated; "elliptical" rows are
+        Gaussian ones of random size, a t law.
+    covariance : {"ar", "identity"} or array-like of shape (n_features, n_features), default="ar"
+        "ar": correlation ** abs(j - k) / n_features; "identity": 1 / n_features times it. Entries
+        that are not Gaussian are correlated by the Cholesky factor.
+    correlation : float, default=0.5
+        Between -1 and 1, of neighbours for "ar".
+    link : {"logit", "probit", "clipped_relu"} or callable, default="logit"
+    link_slope, link_intercept : float, default=3 and 1
+        P(y = 1 | x) = link(link_slope * w*'x + link_intercept) with w*'x of variance 1.
+    degrees_of_freedom : float, default=6
+        Above 2, of "elliptical".
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,), int
+        Labels 0 and 1.
+    truth : LinearTruth
+
+    Raises
+    ------
+    ValueError
+        Parameters out of range; a covariance that is not positive definite.
+
+    References
+    ----------
+    Li, Sur (2025), section 7.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_high_dimensional
+    >>> X, y, truth = make_high_dimensional(100, 200, random_state=0)
+    >>> X.shape, round(truth.cos_theta(truth.coef), 6)
+    ((100, 200), 1.0)
+    """
+    where = "make_high_dimensional"
+    if design not in _DESIGNS:
+        refuse(where, f"a design of {', '.join(_DESIGNS)}", repr(design), "Choose one of them")
+    if not callable(link) and link not in _LINKS:
+        refuse(where, f"a link of {', '.join(_LINKS)} or a callable", repr(link), "Choose one")
+    if not (link_slope > 0 and abs(correlation) < 1 and degrees_of_freedom > 2):
+        refuse(
+            where,
+            "link_slope > 0, correlation between -1 and 1, degrees_of_freedom > 2",
+            f"{link_slope}, {correlation} and {degrees_of_freedom}",
+            "Change the one that is out of range",
+        )
+    rng = check_random_state(random_state)
+    matrix, factor = _law(covariance, correlation, n_features, where)
+    kind = f"elliptical {degrees_of_freedom}" if design == "elliptical" else design
+    w = rng.standard_normal(n_features)
+    w /= np.sqrt(w @ matrix @ w)
+    function = link if callable(link) else _LINKS[link]
+    truth = LinearTruth(w, matrix, function, link_slope, link_intercept, kind, factor)
+    return *truth.draw(n_samples, rng), truth
+
+
+def _law(covariance, correlation, d, where):
+    """The matrix, and the function that gives independent entries that covariance."""
+    if isinstance(covariance, str) and covariance == "ar":
+        lag = np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+        rest = np.sqrt(1 - correlation**2)
+
+        def correlated(Z):
+            Z = Z / np.sqrt(d)
+            Z[:, 1:] *= rest
+            return lfilter([1.0], [1.0, -correlation], Z, axis=1)
+
+        return correlation**lag / d, correlated
+    if isinstance(covariance, str) and covariance == "identity":
+        return np.eye(d) / d, lambda Z: Z / np.sqrt(d)
+    matrix = np.asarray(covariance, dtype=float) if not isinstance(covariance, str) else None
+    if matrix is None or matrix.shape != (d, d):
+        refuse(
+            where,
+            f"'ar', 'identity' or a covariance of shape ({d}, {d})",
+            repr(covariance) if matrix is None else f"shape {matrix.shape}",
+            "Change covariance or n_features",
+        )
+    try:
+        lower = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        refuse(where, "a positive definite covariance", "another", "Check its eigenvalues")
+    return matrix, lambda Z: Z @ lower.T
+
+
+def _entries(design, shape, rng):
+    """Entries of mean 0 and variance 1."""
+    if design == "rademacher":
+        return rng.choice([-1.0, 1.0], shape)
+    if design == "uniform":
+        return rng.uniform(-np.sqrt(3), np.sqrt(3), shape)
+    entries = rng.standard_normal(shape)
+    if design.startswith("elliptical"):
+        freedom = float(design.split()[1])
+        entries *= np.sqrt((freedom - 2) / rng.chisquare(freedom, shape[0]))[:, None]
+    return entries

@@ -1,0 +1,240 @@
+"""The classifier calibrated by the angle to the truth."""
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.utils._param_validation import HasMethods, Interval, Real, StrOptions
+
+from .._kernels._expected_link import LINKS
+from ..canonical import canonical_proba
+from ..exceptions import refuse
+from ..recalibrators import AngularCalibration
+from ._angle import checked, find_angle, refuse_weights, warn
+from ._linear import polished, read_linear, warn_if_moved, write_back
+from ._pairs import CalibratedClassifier, CalibratedPair
+
+
+class AngularCalibratedClassifier(CalibratedClassifier):
+    """A linear classifier calibrated by the angle to the truth: one fit, no held-out rows.
+
+    For two classes and about as many features as rows, or more: text, genomics, embeddings. The
+    estimator is fitted on all rows; the angle between its coefficients and the true ones follows
+    from the same rows, and with it the calibrated probability of a new one. If in doubt use
+    ``CalibratedModel(estimator, "platt", cv="alo")``, which assumes no law of the features and no
+    link.
+
+    Parameters
+    ----------
+    estimator : classifier
+        ``LogisticRegression``, ``RidgeClassifier``, ``LinearSVC`` without intercept,
+        ``SGDClassifier``, or a pipeline that ends in one. A fit that stopped early is carried on to
+        its minimum. In a FrozenEstimator: fitted on the same rows.
+    link : {"logit", "probit", "clipped_relu"} or callable, default="logit"
+        From the true score, of unit variance, to the probability.
+    link_slope, link_intercept : float or "auto", default="auto"
+        Within the link; "auto" by maximum likelihood from the leave-one-out scores.
+    covariance : {"auto", "identity"}, array-like or estimator, default="auto"
+        As in `estimate_angle`.
+    sign : {"positive", "holdout", "cv"}, default="positive"
+        Of the cosine. A fit to the labels points their way, but for the weakest signals, where
+        neither a quarter of the rows held out nor 5 folds tell much either.
+    assume_centered : bool, default=False
+        Required for an estimator without intercept: the features have mean zero.
+    random_state : int, RandomState or None, default=None
+        For the split of the last two.
+
+    Attributes
+    ----------
+    theta_, cos_theta_, inner_product_ : float
+        The angle in radians, its cosine, and the inner product with the true coefficients, whose
+        norm is 1 (all in the norm of the covariance).
+    link_params_ : dict
+        slope and intercept.
+    platt_equivalent_ : tuple of float
+        See `AngularCalibration`.
+    method_ : str
+        How the angle was found, see `Angle`.
+    diagnostics_ : dict
+        See `Angle`.
+    estimator_, recalibrator_
+        The fitted linear classifier and its `AngularCalibration`.
+    calibrated_pairs_ : list of CalibratedPair
+        These two.
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the estimator defines them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `estimate_angle`.
+
+    Warns
+    -----
+    CalibrationWarning
+        As `estimate_angle`; a negative sign.
+
+    Notes
+    -----
+    Where the estimate of the angle is out of range, cosine, slope and intercept are all fitted by
+    maximum likelihood to the leave-one-out scores. Cost: the fit, and that of `estimate_angle`.
+
+    References
+    ----------
+    Li, Sur (2025), "Optimal and provable calibration in high-dimensional binary classification:
+    angular calibration and Platt scaling", equations 3, 11 (corrected, see `estimate_angle`), 12.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_calib.datasets import make_high_dimensional
+    >>> from sklearn_calib.meta import AngularCalibratedClassifier
+    >>> from sklearn_calib.metrics import log_loss
+    >>> X, y, truth = make_high_dimensional(500, 1000, random_state=0)
+    >>> model = AngularCalibratedClassifier(LogisticRegression(C=10), covariance=truth.covariance)
+    >>> model = model.fit(X, y)
+    >>> X_test, y_test = truth.draw(5000, random_state=1)
+    >>> before = log_loss(y_test, model.estimator_.predict_proba(X_test))
+    >>> log_loss(y_test, model.predict_proba(X_test)) < before
+    True
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "estimator": [HasMethods(["fit", "decision_function"])],
+        "link": [StrOptions(set(LINKS)), callable],
+        "link_slope": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "link_intercept": [Interval(Real, None, None, closed="neither"), StrOptions({"auto"})],
+        "covariance": ["array-like", HasMethods(["fit"]), StrOptions({"auto", "identity"})],
+        "sign": [StrOptions({"positive", "holdout", "cv"})],
+        "assume_centered": ["boolean"],
+        "random_state": ["random_state"],
+    }
+    recalibrator = "angular"
+    cv = None
+
+    def __init__(
+        self,
+        estimator,
+        *,
+        link="logit",
+        link_slope="auto",
+        link_intercept="auto",
+        covariance="auto",
+        sign="positive",
+        assume_centered=False,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.link = link
+        self.link_slope = link_slope
+        self.link_intercept = link_intercept
+        self.covariance = covariance
+        self.sign = sign
+        self.assume_centered = assume_centered
+        self.random_state = random_state
+
+    def fit(self, X, y, **fit_params):
+        """Fit the classifier, and find the angle on the same rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        **fit_params : dict
+            For the estimator's fit; no weights.
+
+        Returns
+        -------
+        self : object
+        """
+        job = self._start(X, y, None, fit_params)
+        if any(name.endswith("sample_weight") for name in job.estimator_params):
+            refuse_weights(job.where)
+        if len(self.classes_) > 2:
+            refuse(
+                job.where,
+                "two classes. Only binary classification is supported",
+                f"{len(self.classes_)}, so that the type of the target is multiclass",
+                "Use CalibratedModel(cv='alo'), which takes more",
+            )
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
+        model = estimator.estimator if frozen else estimator
+        fits, _ = read_linear(model, X, job.classes[job.codes], None, job.where)
+        fit = checked(fits, model, self.assume_centered, job.where)
+        fit = polished(fit, job.where, own=not frozen)
+        if frozen or fit.l1 > 0:
+            warn_if_moved([fit], job.where)
+        else:
+            write_back(model, [fit])
+        slope, intercept = (
+            None if isinstance(value, str) else value
+            for value in (self.link_slope, self.link_intercept)
+        )
+        angle = find_angle(fit, self.covariance, (self.link, slope, intercept), job.where)
+        cos = self._signed(angle, job)
+        # a likelihood that has already chosen the cosine with slope and intercept does so once more
+        again = angle.method == "likelihood" and cos > 0
+        recalibrator = AngularCalibration(
+            None if again else cos,
+            angle.norm,
+            angle.center,
+            link=self.link,
+            link_slope=slope,
+            link_intercept=intercept,
+        )
+        scores = canonical_proba(angle.leave_one_out, kind="logits", where=job.where)
+        recalibrator.fit(scores, job.classes[job.codes])
+        self.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
+        self.cos_theta_, self.theta_ = recalibrator.cos_theta_, recalibrator.theta_
+        self.inner_product_ = self.cos_theta_ * angle.norm
+        self.link_params_ = {
+            "slope": recalibrator.link_slope_,
+            "intercept": recalibrator.link_intercept_,
+        }
+        self.method_, self.diagnostics_ = angle.method, angle.diagnostics
+        self._remember_features(estimator)
+        return self
+
+    @property
+    def recalibrator_(self):
+        """The fitted `AngularCalibration`."""
+        return self._only_pair("recalibrator_").recalibrator
+
+    @property
+    def platt_equivalent_(self):
+        """Equation 9: (A, B) with link(slope * (A * (u - center) + B) + intercept)."""
+        return self.recalibrator_.platt_equivalent_
+
+    def _signed(self, angle, job):
+        """The cosine with the sign of the covariance of new rows' scores and labels (eq. 12)."""
+        if self.sign == "positive":
+            return angle.cos_theta
+        split = (
+            StratifiedShuffleSplit(1, test_size=0.25, random_state=self.random_state)
+            if self.sign == "holdout"
+            else StratifiedKFold(5, shuffle=True, random_state=self.random_state)
+        )
+        scores, labels = [], []
+        for train, test in split.split(np.zeros(len(job.codes)), job.codes):
+            fold, columns = job.fit_estimator(train)
+            _, part = job.test_part(fold, columns, train, test)
+            found = fold.decision_function(part)
+            scores.append(found - found.mean())
+            labels.append(job.codes[test])
+        if np.concatenate(scores) @ np.concatenate(labels) >= 0:
+            return angle.cos_theta
+        warn(
+            job.where,
+            "scores that rise with the labels of rows left out",
+            f"a negative covariance (sign={self.sign!r})",
+            "The cosine is taken as negative; the signal is too weak to be sure of either sign",
+        )
+        return -angle.cos_theta
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

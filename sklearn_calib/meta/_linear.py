@@ -1,0 +1,451 @@
+"""Fitted linear classifiers of scikit-learn, read as penalised M-estimators with their derivatives.
+
+All are minimisers of sum_i s_i l(f_i, y_i) + l2 |w|^2 / 2 + l1 |w|_1 over coefficients w and an
+intercept that is free, penalised like a coefficient (liblinear), or absent.
+"""
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, logsumexp, softmax
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils import check_array
+from sklearn.utils.class_weight import compute_sample_weight
+
+from .._kernels._leverage import leverage_blocks, leverages
+from ..canonical import canonical_labels, canonical_weight
+from ..exceptions import CalibrationWarning, expectation, refuse
+
+FREE, PENALISED, ABSENT = "free", "penalised", "absent"
+CONVERGED = 1e-10  # the gradient, relative to what it would be without cancellation
+SMALL = 1000  # coefficients; Newton's method takes their Hessian
+CLOSE = 1e-3  # of a standard deviation: scores nearer to the minimum's are converged
+FOREIGN = 0.2  # farther away, the rows are others or the training has hardly begun
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """One penalised fit: rows, coefficients and what was minimised.
+
+    Binary: coef (d,), target +-1. Multinomial: coef (K, d), target class positions.
+    """
+
+    X: object
+    target: np.ndarray
+    weight: np.ndarray
+    coef: np.ndarray
+    intercept: object
+    loss: str
+    l2: float
+    l1: float = 0.0
+    intercept_kind: str = FREE
+    intercept_scale: float = 1.0
+    moved: float = 0.0  # by the polishing, in standard deviations of the scores
+
+    @property
+    def scores(self):
+        return self.X @ self.coef.T + self.intercept
+
+    def derivatives(self, scores):
+        """Value, psi = -dl/df and D = d2l/df2 of each row's loss, times its weight.
+
+        For the multinomial loss the probabilities stand in place of D.
+        """
+        value, psi, curvature = LOSSES[self.loss](scores, self.target)
+        if psi.ndim == 2:
+            return self.weight * value, self.weight[:, None] * psi, curvature
+        return self.weight * value, self.weight * psi, self.weight * curvature
+
+
+# -- losses: value, minus first, and second derivative in the score ----------------------
+
+
+def _log(f, y):
+    p = expit(-y * f)  # of being wrong
+    return -log_expit(y * f), y * p, p * (1 - p)
+
+
+def _squared(f, y):
+    return (y - f) ** 2 / 2, y - f, np.ones_like(f)
+
+
+def _squared_hinge(f, y):
+    short = np.maximum(1 - y * f, 0)
+    return short**2, 2 * y * short, 2.0 * (short > 0)
+
+
+def _modified_huber(f, y):
+    margin = y * f
+    short = np.maximum(1 - margin, 0)
+    far = margin < -1
+    value = np.where(far, -4 * margin, short**2)
+    return value, np.where(far, 4 * y, 2 * y * short), 2.0 * ((short > 0) & ~far)
+
+
+def _multinomial(f, codes):
+    p = softmax(f, axis=1)
+    psi = -p
+    psi[np.arange(len(f)), codes] += 1
+    return logsumexp(f, axis=1) - f[np.arange(len(f)), codes], psi, p
+
+
+LOSSES = {
+    "log": _log,
+    "squared": _squared,
+    "squared_hinge": _squared_hinge,
+    "modified_huber": _modified_huber,
+    "multinomial": _multinomial,
+}
+
+
+# -- reading estimators ------------------------------------------------------------------
+
+
+def read_linear(model, X, y, sample_weight, where):
+    """The penalised fits of a fitted classifier: one, or one a class; and its classes."""
+    if isinstance(model, Pipeline):
+        X, model = model[:-1].transform(X), model[-1]
+    reader = next((read for kind, read in READERS.items() if isinstance(model, kind)), None)
+    if reader is None or type(model).__name__.endswith("CV"):
+        refuse(
+            where,
+            "a fitted LogisticRegression, RidgeClassifier, LinearSVC or SGDClassifier, or a "
+            "pipeline that ends in one",
+            repr(model),
+            "For a model that chose its penalty by cross-validation fit one of these with the "
+            "chosen value; for others use CalibratedModel with its default cv",
+            error=TypeError,
+        )
+    if not hasattr(model, "coef_"):
+        refuse(
+            where,
+            "a fitted model",
+            repr(model),
+            "Call fit first; the rows passed here are those of that fit",
+        )
+    X = check_array(X, accept_sparse="csr", dtype=np.float64)
+    _, codes = canonical_labels(y, classes=model.classes_, where=where)
+    weight = canonical_weight(sample_weight, len(codes), where=where)
+    coef = np.atleast_2d(model.coef_)
+    if X.shape != (len(codes), coef.shape[1]):
+        refuse(
+            where,
+            f"the training rows, with {coef.shape[1]} features and a label each",
+            f"shape {X.shape} and {len(codes)} labels",
+            "Pass the X and y of the model's fit",
+        )
+    if isinstance(model.class_weight, str) and not (weight == weight[0]).all():
+        refuse(
+            where,
+            "class weights in numbers beside sample weights",
+            f"class_weight={model.class_weight!r}",
+            "Pass class_weight as a dict, or no sample_weight",
+        )
+    if model.class_weight is not None:
+        weight = weight * compute_sample_weight(model.class_weight, model.classes_[codes])
+    common = reader(model, len(codes), where)
+    n_classes = len(model.classes_)
+    if common["loss"] == "multinomial":
+        return [
+            LinearFit(X, codes, weight, coef, np.asarray(model.intercept_), **common)
+        ], model.classes_
+    intercepts = np.ravel(model.intercept_) + np.zeros(len(coef))
+    positive = [1] if n_classes == 2 else range(n_classes)
+    return [
+        LinearFit(X, np.where(codes == c, 1.0, -1.0), weight, np.ravel(w), float(b), **common)
+        for c, w, b in zip(positive, coef, intercepts, strict=True)
+    ], model.classes_
+
+
+def _penalties(penalty, strength, l1_ratio):
+    """(l2, l1) of a named penalty."""
+    ratio = {"l2": 0.0, "l1": 1.0, None: 0.0, "none": 0.0}.get(penalty, l1_ratio or 0.0)
+    if penalty in (None, "none"):
+        strength = 0.0
+    return {"l2": strength * (1 - ratio), "l1": strength * ratio}
+
+
+def _intercept(fit_intercept, scale=None):
+    if not fit_intercept:
+        return {"intercept_kind": ABSENT}
+    if scale is None:
+        return {"intercept_kind": FREE}
+    return {"intercept_kind": PENALISED, "intercept_scale": float(scale)}
+
+
+def _read_logistic(model, n, where):
+    liblinear = model.solver == "liblinear"
+    penalty = model.penalty
+    if penalty == "deprecated":  # scikit-learn 1.8 on: l1_ratio and C say it all
+        penalty = "elasticnet" if np.isfinite(model.C) else None
+    one_vs_rest = liblinear or getattr(model, "multi_class", "auto") == "ovr"
+    multinomial = len(model.classes_) > 2 and not one_vs_rest
+    found = _penalties(penalty, 1 / model.C, model.l1_ratio)
+    if multinomial and found["l1"] > 0:
+        refuse(
+            where,
+            "a multinomial model without l1 penalty",
+            f"l1_ratio={model.l1_ratio!r}, penalty={model.penalty!r}",
+            "Use an l2 penalty, or CalibratedModel with its default cv",
+        )
+    scale = model.intercept_scaling if liblinear else None
+    kind = _intercept(model.fit_intercept, scale)
+    return {"loss": "multinomial" if multinomial else "log", **found, **kind}
+
+
+def _read_ridge(model, n, where):
+    if model.positive:
+        refuse(where, "coefficients of any sign", "positive=True", "Fit without the constraint")
+    return {"loss": "squared", "l2": float(model.alpha), **_intercept(model.fit_intercept)}
+
+
+def _read_svc(model, n, where):
+    if model.loss != "squared_hinge" or model.multi_class != "ovr":
+        refuse(
+            where,
+            "a twice differentiable loss",
+            f"loss={model.loss!r}, multi_class={model.multi_class!r}",
+            "Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default",
+        )
+    scale = model.intercept_scaling
+    return {
+        "loss": "squared_hinge",
+        **_penalties(model.penalty, 1 / model.C, 0.0),
+        **_intercept(model.fit_intercept, scale),
+    }
+
+
+def _read_sgd(model, n, where):
+    names = {
+        "log_loss": "log",
+        "squared_error": "squared",
+        "squared_hinge": "squared_hinge",
+        "modified_huber": "modified_huber",
+    }
+    if model.loss not in names or model.early_stopping:
+        refuse(
+            where,
+            f"one of the losses {', '.join(names)} trained on all rows",
+            f"loss={model.loss!r}, early_stopping={model.early_stopping}",
+            "Choose one of them, with early_stopping=False and a small tol",
+        )
+    found = _penalties(model.penalty, n * model.alpha, model.l1_ratio)
+    return {"loss": names[model.loss], **found, **_intercept(model.fit_intercept)}
+
+
+READERS = {
+    LogisticRegression: _read_logistic,
+    RidgeClassifier: _read_ridge,
+    LinearSVC: _read_svc,
+    SGDClassifier: _read_sgd,
+}
+
+
+# -- at the minimum ----------------------------------------------------------------------
+
+
+def polished(fit, where, own=False):
+    """The fit carried on to its minimum, and how far its scores moved.
+
+    `own` says that the rows are those of the fit for sure, so that no distance is too far.
+
+    Solvers stop early: scikit-learn's default tolerance leaves errors larger than those of
+    statistics. An l1 penalty is not polished; there the optimality conditions are checked.
+    """
+    if fit.l1 > 0:
+        return replace(fit, moved=_violation(fit))
+    objective, start = _objective(fit)
+    scale = _gradient_scale(fit)
+    if np.abs(objective(start)[1]).max() <= CONVERGED * scale:
+        return fit
+    if fit.coef.size <= SMALL and fit.loss != "multinomial":
+        found = _newton(fit, objective, start, scale)
+    else:
+        options = {"ftol": 0, "gtol": CONVERGED * scale, "maxiter": 2000, "maxcor": 30}
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    coef, intercept = _unpacked(fit, found)
+    better = replace(fit, coef=coef, intercept=intercept)
+    before, after = fit.scores, better.scores
+    spread = np.std(after)
+    moved = np.sqrt(np.mean((after - before) ** 2)) / spread if spread > 0 else 0.0
+    if not np.isfinite(after).all() or (moved > FOREIGN and not own):
+        refuse(
+            where,
+            "a converged fit of these rows",
+            f"coefficients whose scores are {moved:.2g} standard deviations from the minimum's",
+            "Pass the rows, labels and weights that the model was fitted on, or fit it with a "
+            "smaller tol and a larger max_iter; without a penalty the classes must overlap",
+        )
+    return replace(better, moved=float(moved))
+
+
+def _objective(fit):
+    """(function of the packed parameters -> value and gradient, packed parameters)."""
+    penalised = fit.intercept_kind == PENALISED
+    scale = fit.intercept_scale
+
+    def objective(packed):
+        coef, intercept = _unpacked(fit, packed)
+        value, psi, _ = fit.derivatives(fit.X @ coef.T + intercept)
+        gradient = fit.l2 * coef - (fit.X.T @ psi).T
+        parts = [gradient.ravel()]
+        total = value.sum() + fit.l2 / 2 * np.sum(coef**2)
+        if fit.intercept_kind != ABSENT:
+            by_intercept = -psi.sum(axis=0)
+            if penalised:
+                by_intercept = by_intercept + fit.l2 * intercept / scale**2
+                total += fit.l2 / 2 * np.sum((intercept / scale) ** 2)
+            parts.append(np.ravel(by_intercept))
+        return total, np.concatenate(parts)
+
+    parts = [fit.coef.ravel()]
+    if fit.intercept_kind != ABSENT:
+        parts.append(np.ravel(fit.intercept))
+    return objective, np.concatenate(parts)
+
+
+def _newton(fit, objective, packed, scale):
+    """Newton's method with halved steps, for a few hundred coefficients of any conditioning."""
+    free = fit.intercept_kind != ABSENT
+    d = fit.coef.size
+    penalty = np.full(d + free, fit.l2)
+    if free:
+        penalty[d] = 0.0 if fit.intercept_kind == FREE else fit.l2 / fit.intercept_scale**2
+    value, gradient = objective(packed)
+    for _ in range(100):
+        if np.abs(gradient).max() <= CONVERGED * scale:
+            break
+        coef, intercept = _unpacked(fit, packed)
+        curvature = fit.derivatives(fit.X @ coef + intercept)[2]
+        hessian = np.diag(penalty)
+        weighted = fit.X.T.multiply(curvature) if sparse.issparse(fit.X) else fit.X.T * curvature
+        product = weighted @ fit.X
+        hessian[:d, :d] += product.toarray() if sparse.issparse(product) else product
+        if free:
+            hessian[:d, d] = hessian[d, :d] = fit.X.T @ curvature
+            hessian[d, d] += curvature.sum()
+        step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
+        size = 1.0
+        while size > 1e-8:
+            new = objective(packed - size * step)
+            if new[0] <= value - 1e-4 * size * (gradient @ step) + 1e-13 * abs(value):
+                break
+            size /= 2
+        packed, (value, gradient) = packed - size * step, new
+    return packed
+
+
+def _unpacked(fit, packed):
+    coef = packed[: fit.coef.size].reshape(fit.coef.shape)
+    if fit.intercept_kind == ABSENT:
+        return coef, fit.intercept
+    intercept = packed[fit.coef.size :]
+    return coef, intercept if fit.coef.ndim == 2 else float(intercept[0])
+
+
+def _gradient_scale(fit):
+    """What a component of the gradient would be without cancellation."""
+    _, psi, _ = fit.derivatives(fit.scores)
+    size = abs(fit.X).T @ np.abs(psi)
+    return max(float(np.max(size)), 1e-300)
+
+
+def _violation(fit):
+    """How far an l1 fit is from its optimality conditions, relative to the l1 penalty."""
+    _, psi, _ = fit.derivatives(fit.scores)
+    gradient = fit.l2 * fit.coef - fit.X.T @ psi
+    active = fit.coef != 0
+    on = np.abs(gradient + fit.l1 * np.sign(fit.coef))[active]
+    off = np.maximum(np.abs(gradient[~active]) - fit.l1, 0)
+    return float(max(on.max(initial=0), off.max(initial=0)) / fit.l1)
+
+
+def write_back(model, fits):
+    """Put polished coefficients into the estimator that they came from."""
+    if isinstance(model, Pipeline):
+        model = model[-1]
+    coef = np.vstack([fit.coef for fit in fits])
+    model.coef_ = coef.reshape(np.shape(model.coef_))
+    intercept = np.concatenate([np.ravel(fit.intercept) for fit in fits])
+    if np.ndim(model.intercept_):
+        model.intercept_ = intercept.reshape(np.shape(model.intercept_))
+
+
+def warn_if_moved(fits, where):
+    """A fit that stopped early, or an l1 fit that misses its optimality conditions."""
+    moved = max(fit.moved for fit in fits)
+    if moved <= CLOSE * (10 if fits[0].l1 > 0 else 1):
+        return
+    what = (
+        "relative error of the conditions of optimality"
+        if fits[0].l1 > 0
+        else ("standard deviations between its scores and the minimum's, which are used")
+    )
+    warnings.warn(
+        expectation(
+            where,
+            "a converged fit",
+            f"{moved:.2g} {what}",
+            "Fit with a smaller tol and a larger max_iter",
+        ),
+        CalibrationWarning,
+        stacklevel=3,
+    )
+
+
+# -- leverages ---------------------------------------------------------------------------
+
+
+def fit_leverages(fit, where):
+    """(psi, D, h, m) of a binary fit; coefficients that an l1 penalty holds at 0 do not count."""
+    _, psi, curvature = fit.derivatives(fit.scores)
+    X = fit.X
+    if fit.l1 > 0:
+        X = X[:, np.flatnonzero(fit.coef)]
+    if fit.intercept_kind == PENALISED and not (fit.l1 > 0 and fit.intercept == 0):
+        column = np.full((X.shape[0], 1), fit.intercept_scale)
+        X = sparse.hstack([X, column]).tocsr() if sparse.issparse(X) else np.hstack([X, column])
+    try:
+        h, m = leverages(X, curvature, fit.l2, fit.intercept_kind == FREE)
+    except np.linalg.LinAlgError:
+        _refuse_singular(where)
+    if m[fit.weight > 0].min(initial=1.0) < 1e-9:
+        _refuse_singular(where, int(np.argmin(m)))
+    return psi, curvature, h, m
+
+
+def leave_one_out(fit, where):
+    """Scores of each row by the fit without it, to first order."""
+    if fit.loss != "multinomial":
+        psi, _, h, m = fit_leverages(fit, where)
+        return fit.scores - psi * h / m
+    scores = fit.scores
+    _, psi, p = fit.derivatives(scores)
+    k = scores.shape[1]
+    basis = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, 1:]]))[0][:, 1:]  # contrasts
+    # the sum of the scores over the classes bears no loss: diag(p) - pp' between contrasts
+    mean = p @ basis
+    inner = np.einsum("ka,ik,kb->iab", basis, p, basis) - mean[:, :, None] * mean[:, None, :]
+    inner *= fit.weight[:, None, None]
+    try:
+        J = leverage_blocks(fit.X, inner, fit.l2, fit.intercept_kind == FREE)
+    except np.linalg.LinAlgError:
+        _refuse_singular(where)
+    rest = np.eye(k - 1) - J @ inner
+    step = np.linalg.solve(rest, J @ (psi @ basis)[:, :, None])[:, :, 0]
+    return scores - step @ basis.T
+
+
+def _refuse_singular(where, row=None):
+    got = "a singular Hessian" if row is None else f"row {row}, which the fit reproduces exactly"
+    refuse(
+        where,
+        "a fit that does not change without bounds when a row is left out",
+        got,
+        "Add a penalty, or use CalibratedModel with its default cv",
+    )
