@@ -172,7 +172,8 @@ def report(rows, by, name):
     table = summarised(rows, by).merge(mean, on=by)
     table = table.sort_values(by, key=lambda c: c.map(order) if c.name == "method" else c)
     overall = place.groupby("method")[[*MEASURES, *ranks]].mean()
-    overall = overall.sort_values("rank Brier").round(4).reset_index()
+    digits = {**dict.fromkeys(["ECE", "MCE", *ranks], 2), "Brier": 4, "log loss": 4}
+    overall = overall.sort_values("rank Brier").round(digits).reset_index()
     for part, path in ((table, f"{name}.csv"), (overall, f"{name}_overall.csv")):
         print(part.to_string(index=False))
         runner.write(HERE / path, part.to_dict("records"), [*part.columns])
