@@ -2,6 +2,7 @@
 
 import csv
 import importlib.metadata
+import json
 import os
 import platform
 import time
@@ -12,6 +13,7 @@ for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ.setdefault(f"{name}_NUM_THREADS", "1")
 
 import numpy as np  # noqa: E402
+from joblib import Parallel, delayed  # noqa: E402
 
 
 @dataclass
@@ -70,6 +72,35 @@ def _time(function):
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
+
+
+def rounds(path, jobs, function):
+    """Rows of all jobs, run on both cores; finished ones are kept in `path` and not run again.
+
+    A job is a tuple of numbers and words, the arguments of `function`, which returns rows.
+    """
+    done = {}
+    if path.exists():
+        for line in path.read_text().splitlines():
+            job, rows = json.loads(line)
+            done[tuple(job)] = rows
+    todo = [job for job in jobs if tuple(job) not in done]
+    name = path.name.partition(".")[0]
+    print(f"{name}: {len(jobs) - len(todo)} of {len(jobs)} rounds are there already")
+    calls = (delayed(_labelled)(function, job) for job in todo)
+    with open(path, "a") as file:
+        finished = Parallel(n_jobs=2, return_as="generator_unordered")(calls)
+        for number, (job, rows) in enumerate(finished, 1):
+            file.write(json.dumps([job, rows]) + "\n")
+            file.flush()
+            done[tuple(job)] = rows
+            if number % 10 == 0 or number == len(todo):
+                print(f"{name}: {number} of {len(todo)}", flush=True)
+    return [row for job in jobs for row in done[tuple(job)]]
+
+
+def _labelled(function, job):
+    return list(job), function(*job)
 
 
 def write(path, rows, columns=None):

@@ -334,7 +334,7 @@ def check_inputs_untouched(recalibrator, k):
 
 
 def check_no_side_effects(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_scores(k, 5000)
     random, errors = np.random.get_state()[1].copy(), np.geterr()  # noqa: NPY002
     filters = list(warnings.filters)
     fitted, output = clone(recalibrator), io.StringIO()

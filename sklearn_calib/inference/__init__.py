@@ -7,6 +7,8 @@ from ._classical import hosmer_lemeshow_test as hosmer_lemeshow_test
 from ._classical import spiegelhalter_test as spiegelhalter_test
 from ._intervals import ConfidenceInterval as ConfidenceInterval
 from ._intervals import confidence_interval as confidence_interval
+from ._lp_calibration import lp_calibration_bound as lp_calibration_bound
+from ._lp_calibration import required_samples as required_samples
 from ._monte_carlo import CalibrationTestResult as CalibrationTestResult
 from ._monte_carlo import calibration_test as calibration_test
 from ._testers import CalibrationTester as CalibrationTester
@@ -24,6 +26,8 @@ __all__ = [
     "cox_test",
     "cumulative_test",
     "hosmer_lemeshow_test",
+    "lp_calibration_bound",
     "required_sample_size",
+    "required_samples",
     "spiegelhalter_test",
 ]

@@ -23,6 +23,7 @@ from ..exceptions import CalibrationWarning, expectation, refuse
 
 FREE, PENALISED, ABSENT = "free", "penalised", "absent"
 CONVERGED = 1e-10  # the gradient, relative to what it would be without cancellation
+STUCK = 1e-6  # the same, where quasi-Newton steps have ended too early
 SMALL = 1000  # coefficients; Newton's method takes their Hessian
 CLOSE = 1e-3  # of a standard deviation: scores nearer to the minimum's are converged
 FOREIGN = 0.2  # farther away, the rows are others or the training has hardly begun
@@ -263,11 +264,11 @@ def polished(fit, where, own=False):
     scale = _gradient_scale(fit)
     if np.abs(objective(start)[1]).max() <= CONVERGED * scale:
         return fit
-    if fit.coef.size <= SMALL and fit.loss != "multinomial":
-        found = _newton(fit, objective, start, scale)
-    else:
-        options = {"ftol": 0, "gtol": CONVERGED * scale, "maxiter": 2000, "maxcor": 30}
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    options = {"ftol": 0, "gtol": CONVERGED * scale, "maxiter": 1000, "maxcor": 30}
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    stuck = np.abs(objective(found)[1]).max() > STUCK * scale
+    if stuck and fit.coef.size <= SMALL and fit.loss != "multinomial":
+        found = _newton(fit, objective, found, scale)  # an ill-conditioned fit
     coef, intercept = _unpacked(fit, found)
     better = replace(fit, coef=coef, intercept=intercept)
     before, after = fit.scores, better.scores
@@ -318,7 +319,7 @@ def _newton(fit, objective, packed, scale):
         penalty[d] = 0.0 if fit.intercept_kind == FREE else fit.l2 / fit.intercept_scale**2
     value, gradient = objective(packed)
     for _ in range(100):
-        if np.abs(gradient).max() <= CONVERGED * scale:
+        if np.abs(gradient).max() <= 100 * CONVERGED * scale:
             break
         coef, intercept = _unpacked(fit, packed)
         curvature = fit.derivatives(fit.X @ coef + intercept)[2]

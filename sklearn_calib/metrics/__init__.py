@@ -14,6 +14,8 @@ from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
 from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
+from ._lp_calibration import LpCalibrationError as LpCalibrationError
+from ._lp_calibration import lp_calibration_error as lp_calibration_error
 from ._proper import brier_loss as brier_loss
 from ._proper import log_loss as log_loss
 from ._reliability import ReliabilityCurve as ReliabilityCurve

@@ -22,6 +22,8 @@ from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
+from ._multiclass_binning import CellGroup as CellGroup
+from ._multiclass_binning import MulticlassBinning as MulticlassBinning
 from ._near_isotonic import NearIsotonic as NearIsotonic
 from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest

@@ -150,7 +150,7 @@ def test_sparse_rows(model, d):
     y = np.random.default_rng(0).integers(0, 2, 80)
     fitted = clone(model).fit(X, y)
     found = approximate_leave_one_out(fitted, X, y)
-    assert_allclose(found, approximate_leave_one_out(fitted, X.toarray(), y), atol=1e-10)
+    assert_allclose(found, approximate_leave_one_out(fitted, X.toarray(), y), atol=1e-6)
 
 
 def test_at_scale_against_folds():

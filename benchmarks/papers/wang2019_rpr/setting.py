@@ -1,13 +1,11 @@
 """What the experiments share: methods, measures by equation 70, data, and rounds that resume."""
 
-import json
 import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -115,29 +113,8 @@ def prepared(table):
 
 
 def rounds(name, jobs, function):
-    """Run jobs on both cores; finished ones are kept in a file beside and not run again."""
-    path = HERE / f"{name}.partial.jsonl"
-    done = {}
-    if path.exists():
-        for line in path.read_text().splitlines():
-            job, rows = json.loads(line)
-            done[tuple(job)] = rows
-    todo = [job for job in jobs if tuple(job) not in done]
-    print(f"{name}: {len(jobs) - len(todo)} of {len(jobs)} rounds are there already")
-    calls = (delayed(_labelled)(function, job) for job in todo)
-    with open(path, "a") as file:
-        finished = Parallel(n_jobs=2, return_as="generator_unordered")(calls)
-        for number, (job, rows) in enumerate(finished, 1):
-            file.write(json.dumps([job, rows]) + "\n")
-            file.flush()
-            done[tuple(job)] = rows
-            if number % 10 == 0 or number == len(todo):
-                print(f"{name}: {number} of {len(todo)}", flush=True)
-    return [row for job in jobs for row in done[tuple(job)]]
-
-
-def _labelled(function, job):
-    return list(job), function(*job)
+    """`runner.rounds` with the unfinished work beside this file."""
+    return runner.rounds(HERE / f"{name}.partial.jsonl", jobs, function)
 
 
 def summarised(rows, by):

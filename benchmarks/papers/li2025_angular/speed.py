@@ -1,0 +1,74 @@
+"""Seconds of the leverages and of the angle, beside the model's own converged fit."""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_calib._kernels._angle import by_covariance, observables, quadratic_form
+from sklearn_calib.datasets import make_high_dimensional
+from sklearn_calib.meta import approximate_leave_one_out
+from sklearn_calib.meta._linear import fit_leverages, polished, read_linear
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+import runner
+
+HERE = Path(__file__).parent
+SHAPES = {
+    (1000, 2000): "<= 0.3 s",
+    (2000, 1000): "",
+    (5000, 5000): "<= 1.5 fits",
+    (50_000, 300): "",
+}
+
+
+def seconds(function, times):
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        function()
+        found.append(time.perf_counter() - start)
+    return float(np.median(found))
+
+
+def one(n, d):
+    X, y, truth = make_high_dimensional(n, d, random_state=0)
+    model = LogisticRegression(C=2 * d / n, tol=1e-10, max_iter=10_000)
+    times = 5 if n * d < 1e7 else 3
+    own = seconds(lambda: model.fit(X, y), times)
+    fit = polished(read_linear(model, X, y, None, "speed")[0][0], "speed")
+
+    def angle():
+        psi, curvature, _, m = fit_leverages(fit, "speed")
+        seen = observables(fit.scores, psi, curvature, m, d, True)
+        norm2 = fit.coef @ truth.covariance @ fit.coef
+        return by_covariance(seen, quadratic_form(X, psi, truth.covariance), norm2)
+
+    leverage = seconds(lambda: fit_leverages(fit, "speed"), times)
+    both = seconds(angle, times)
+    whole = seconds(lambda: approximate_leave_one_out(model, X, y), times)
+    row = {
+        "n": n,
+        "d": d,
+        "fit": own,
+        "leverages": leverage,
+        "leverages and angle": both,
+        "ratio to fit": both / own,
+        "approximate_leave_one_out": whole,
+    }
+    row = {k: v if isinstance(v, int) else f"{v:.3g}" for k, v in row.items()}
+    return row | {"bar": SHAPES[n, d]}
+
+
+def main():
+    table = []
+    for shape in SHAPES:
+        table.append(one(*shape))
+        print(table[-1], flush=True)
+    runner.write(HERE / "speed.csv", table, list(table[0]))
+
+
+if __name__ == "__main__":
+    main()

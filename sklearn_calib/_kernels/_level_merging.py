@@ -1,0 +1,150 @@
+"""Calibrating the predictions of heavy cells: correct the worst, merge what becomes equal.
+
+Algorithm 2 of "Sample-efficient multiclass calibration under probability-weighted l_p error",
+corrected: one estimate of a group's mass, the sum of those of its labels (two may contradict each
+other so that the loop never ends); integer keys; masses compared before the merge.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._level_sets import levels, projected
+
+
+class Cells(NamedTuple):
+    """Heavy cells, b of them, k classes; masses are shares of the whole sample."""
+
+    level: np.ndarray  # (b, k) integers
+    labels: np.ndarray  # (b, k) mass of each label; rows sum to the cell's mass
+    prediction: np.ndarray  # (b, k) the first prediction of each
+
+
+class Outcome(NamedTuple):
+    """Groups of cells after calibration."""
+
+    group: np.ndarray  # (b,) the number of each cell's group: that of its first cell
+    prediction: np.ndarray  # (b, k) rows of the groups' numbers count
+    labels: np.ndarray  # (b, k) likewise
+    touched: np.ndarray  # (b,) likewise
+    n_iter: int
+    n_merges: int
+    converged: bool
+    error: float  # largest remaining
+
+
+class Rule(NamedTuple):
+    """When and how a group is corrected."""
+
+    n_levels: int
+    tolerance: float
+    size: float  # of the sample, in rows: a mass times it is a count
+    z: float = 0.0  # standard errors that an error must exceed
+    vector: bool = False  # correct all classes at once
+    shrink: float = 0.0  # rows that the first prediction counts for then
+    max_iter: int = 100_000
+
+
+class OnePool:
+    """Every estimate from the whole sample: sums over cells."""
+
+    def __init__(self, labels):
+        self.labels = labels.copy()
+
+    def merge(self, kept, gone):
+        self.labels[kept] += self.labels[gone]
+
+
+class Pools:
+    """The paper's: groups of 2^i cells are estimated from pool i, once, when they arise.
+
+    Each group of predictions is a union of such sets whose sizes are the binary digits of its
+    number of cells. `noise` draws what is added to an estimate.
+    """
+
+    def __init__(self, pools, noise=None):
+        self.pools, self.noise = pools, noise
+        b = pools[0].shape[0]
+        self.parts = [{0: ([cell], self._estimate(0, [cell]))} for cell in range(b)]
+        self.labels = np.array([parts[0][1] for parts in self.parts])
+
+    def merge(self, kept, gone):
+        parts = self.parts[kept]
+        for power, part in sorted(self.parts[gone].items()):
+            while power in parts:  # carry
+                cells = sorted(parts.pop(power)[0] + part[0])
+                power += 1
+                part = cells, self._estimate(power, cells)
+            parts[power] = part
+        self.parts[gone] = {}
+        self.labels[kept] = sum(estimate for _, estimate in parts.values())
+
+    def _estimate(self, power, cells):
+        found = self.pools[power][cells].sum(axis=0)
+        if self.noise is not None:
+            found = found + self.noise(found.shape)
+        return np.clip(found, 0, 1)
+
+
+def calibrate_cells(cells, rule, estimates=None):
+    """Correct and merge groups until no error exceeds the tolerance."""
+    b = len(cells.level)
+    estimates = OnePool(cells.labels) if estimates is None else estimates
+    labels = estimates.labels
+    prediction, first = cells.prediction.copy(), cells.prediction.copy()
+    keys = [level.tobytes() for level in cells.level]
+    owner = {key: cell for cell, key in enumerate(keys)}
+    group, alive = np.arange(b), np.ones(b, dtype=bool)
+    touched, settled = np.zeros(b, dtype=bool), np.zeros(b, dtype=bool)
+    worst, where = np.zeros(b), np.zeros(b, dtype=np.intp)
+
+    def judge(g):
+        mass = labels[g].sum()
+        error = np.abs(mass * prediction[g] - labels[g])
+        if rule.z > 0:
+            spread = np.maximum(prediction[g] * (1 - prediction[g]), 0) * max(mass, 0) / rule.size
+            error = np.where(error > rule.z * np.sqrt(spread), error, 0)
+        where[g] = error.argmax()
+        worst[g] = 0 if settled[g] else error[where[g]]
+
+    for g in range(b):
+        judge(g)
+    n_iter = n_merges = 0
+    while b and n_iter < rule.max_iter:
+        g = int(worst.argmax())
+        if not worst[g] > rule.tolerance:
+            break
+        n_iter += 1
+        prediction[g] = _corrected(prediction[g], first[g], labels[g], where[g], rule)
+        touched[g], settled[g] = True, rule.vector  # what shrinkage leaves is meant to stay
+        del owner[keys[g]]
+        key = levels(prediction[g], rule.n_levels).tobytes()
+        other = owner.get(key)
+        if other is not None:  # at most one, and the result keeps its key
+            n_merges += 1
+            masses = labels[g].sum(), labels[other].sum()
+            winner = prediction[other if masses[0] <= masses[1] else g].copy()
+            share = masses[0] / max(sum(masses), np.finfo(float).tiny)
+            prior = share * first[g] + (1 - share) * first[other]
+            g, gone = min(g, other), max(g, other)
+            estimates.merge(g, gone)
+            prediction[g], first[g] = winner, prior
+            group[group == gone] = g
+            alive[gone], worst[gone], touched[g], settled[g] = False, 0.0, True, False
+        keys[g], owner[key] = key, g
+        judge(g)
+    largest = float(worst[alive].max()) if b else 0.0
+    return Outcome(
+        group, prediction, labels, touched, n_iter, n_merges, not largest > rule.tolerance, largest
+    )
+
+
+def _corrected(prediction, first, labels, j, rule):
+    mass = labels.sum()
+    if rule.vector:
+        prior = rule.shrink / rule.size
+        total = mass + prior
+        return (labels + prior * first) / total if total > 0 else prediction
+    z = prediction.copy()
+    z[j] = np.clip(labels[j] / mass, 0, 1) if mass > 0 else 0.0
+    return projected(z)

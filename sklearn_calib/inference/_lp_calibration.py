@@ -1,0 +1,175 @@
+"""How many rows the l_p calibration error takes, and what it is at most."""
+
+import numpy as np
+from scipy.special import gammaln
+
+from ..exceptions import refuse
+from ..metrics import lp_calibration_error
+
+
+def lp_calibration_bound(
+    y_true,
+    y_proba,
+    *,
+    p=2.0,
+    n_levels=20,
+    confidence=0.95,
+    sample_weight=None,
+    labels=None,
+):
+    """An upper confidence bound of the l_p calibration error, for any number of classes.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels of rows that neither the model nor its recalibration has seen.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities.
+    p : float, default=2
+        At least 2.
+    n_levels : int, default=20
+        As in `lp_calibration_error`.
+    confidence : float, default=0.95
+        Between 0 and 1.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Of independent rows; the effective number of rows is (sum w)^2 / sum w^2.
+    labels : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns, where `y_true` misses one.
+
+    Returns
+    -------
+    bound : float
+        The plug-in error plus (sqrt(2) + 2 sqrt(log(1 / (1 - confidence)))) / sqrt(n): the error of
+        the population is below with that confidence, whatever the classes, cells and predictions.
+
+    Raises
+    ------
+    ValueError
+        p below 2; a confidence out of range; input that the measure refuses.
+
+    Notes
+    -----
+    The vector of all cells' gaps is a mean of n independent vectors of length at most sqrt(2); its
+    l_2 distance from its expectation is at most sqrt(2 / n) in the mean and concentrates by
+    McDiarmid's inequality; for p >= 2 the l_p norm is below the l_2 norm. Cost: the measure's.
+
+    References
+    ----------
+    McDiarmid (1989), "On the method of bounded differences".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.inference import lp_calibration_bound
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(10_000)
+    >>> bool(lp_calibration_bound(rng.random(10_000) < p, p) < 0.06)
+    True
+    """
+    where = "lp_calibration_bound"
+    if not p >= 2:
+        refuse(where, "p >= 2", repr(p), "For smaller p use lp_calibration_error(..., null=True)")
+    _probability(where, "confidence", confidence)
+    value = lp_calibration_error(
+        y_true, y_proba, p=p, n_levels=n_levels, sample_weight=sample_weight, labels=labels
+    )
+    size = float(len(y_true))
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, dtype=float)
+        size = weight.sum() ** 2 / np.sum(weight**2)
+    radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - confidence))
+    return float(value + radius / np.sqrt(size))
+
+
+def required_samples(p, epsilon, delta=0.05, n_classes=10, *, n_bins=None, method="plugin"):
+    """Rows that suffice to bring the l_p calibration error below `epsilon` by `MulticlassBinning`.
+
+    Parameters
+    ----------
+    p : float
+        Above 1, infinity included.
+    epsilon : float
+        Between 0 and 1.
+    delta : float, default=0.05
+        Probability of failure.
+    n_classes : int, default=10
+    n_bins : int, default=None
+        Heavy cells; 6 / beta, the largest number possible, by default.
+    method : {"plugin", "paper"}, default="plugin"
+        "plugin": one half of the rows chooses the cells, the other estimates all groups of them at
+        once (``split=True``). "paper": private estimates from separate pools, with the paper's
+        constants (those of its lemma 16 corrected).
+
+    Returns
+    -------
+    n_samples : int
+        Both halves, or all pools, together.
+
+    Raises
+    ------
+    ValueError
+        Arguments out of range.
+
+    Notes
+    -----
+    beta = (epsilon^p / 2)^(1 / (p - 1)). The dependence on the number of classes is logarithmic.
+    A bare minimum in practice was 1 / epsilon^2 for p = inf and 3 / epsilon^2 for p = 2.
+
+    References
+    ----------
+    "Sample-efficient multiclass calibration under probability-weighted l_p error" (2025, submitted
+    without names), lemmas 8, 9, 16 and 17.
+
+    Examples
+    --------
+    >>> from sklearn_calib.inference import required_samples
+    >>> required_samples(float("inf"), 0.1, n_bins=10)
+    16760
+    >>> required_samples(float("inf"), 0.1, method="paper") > 10**10
+    True
+    """
+    where = "required_samples"
+    if isinstance(p, bool | str) or not p > 1:
+        refuse(where, "p above 1", repr(p), "At 1 no polynomial number of rows suffices")
+    _probability(where, "epsilon", epsilon)
+    _probability(where, "delta", delta)
+    if n_classes < 2 or (n_bins is not None and n_bins < 1):
+        got = f"{n_classes} and {n_bins}"
+        refuse(where, "n_classes >= 2 and n_bins >= 1", got, "Change them")
+    if method not in ("plugin", "paper"):
+        refuse(where, "method 'plugin' or 'paper'", repr(method), "Choose one of them")
+    beta = float(epsilon) if np.isinf(p) else (epsilon**p / 2) ** (1 / (p - 1))
+    bins = 6 / beta if n_bins is None else n_bins
+    if method == "plugin":
+        choice = 72 / beta * np.log(8 / (beta * delta))
+        estimates = 8 / beta**2 * (bins * np.log(2) + np.log(8 * n_classes / delta))
+        return int(np.ceil(choice) + np.ceil(estimates))
+    return _paper(beta, delta, n_classes, bins)
+
+
+def _paper(beta, delta, k, bins):
+    n_levels = np.ceil(1 / beta * (1 - 1e-12))
+    pools = np.floor(np.log2(max(bins, 1))) + 1
+    first, accuracy = delta / 3, beta / 12
+    log_sets = log_level_sets(n_levels, k)
+    choice = max(
+        np.log(4 / (accuracy * first)) / (2 * accuracy**2),
+        8 / (3 * accuracy) * (np.log(2 / first) + log_sets),
+    )
+    masses = 41472 * pools**3 * np.log(12 * bins * pools / delta) / beta**2
+    labels = 41472 * pools**3 * np.log(12 * bins * k * pools / delta) / beta**2
+    return int(np.ceil(choice + masses + labels))
+
+
+def log_level_sets(n_levels, k):
+    """Logarithm of the number of level sets, C(n + k, k) - C(n, k) (lemma 3, corrected)."""
+    every = gammaln(n_levels + k + 1) - gammaln(k + 1) - gammaln(n_levels + 1)
+    if n_levels < k:
+        return float(every)
+    some = gammaln(n_levels + 1) - gammaln(k + 1) - gammaln(n_levels - k + 1)
+    return float(every + np.log1p(-np.exp(some - every)))
+
+
+def _probability(where, name, value):
+    if isinstance(value, bool | str) or not 0 < value < 1:
+        refuse(where, f"{name} between 0 and 1", repr(value), "Choose a value in the range")
