@@ -127,7 +127,9 @@ def machine():
     versions = " ".join(
         f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scikit-learn", "numba")
     )
+    threads = os.environ["OMP_NUM_THREADS"]
     return (
-        f"{os.cpu_count()} cores {platform.machine()}; 1 thread; "
+        f"{os.cpu_count()} cores {platform.machine()}; "
+        f"{threads} thread{'s' * (threads != '1')}; "
         f"Python {platform.python_version()}; {versions}"
     )

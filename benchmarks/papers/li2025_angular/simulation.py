@@ -174,6 +174,9 @@ def tables(rows):
         if row["distance"].startswith("nan"):
             row["distance"] = ""
     runner.write(HERE / "simulation.csv", out, ["setting", "method", *MEASURES])
+    wide = mean["ECE of the truth"].unstack("setting")[list(SETTINGS)].loc[names]
+    wide = wide.round(4).reset_index()
+    runner.write(HERE / "simulation_ece.csv", wide.to_dict("records"), [*wide.columns])
     numbers = table[table["true cos"].notna()].drop(columns=["seed", "method", *MEASURES])
     groups = numbers.groupby("setting", sort=False)
     mean, spread = groups.mean(), groups.std()
