@@ -103,6 +103,11 @@ def _labelled(function, job):
     return list(job), function(*job)
 
 
+def seconds(function, times=7):
+    """Median of several runs."""
+    return float(np.median([_time(function) for _ in range(times)]))
+
+
 def write(path, rows, columns=None):
     """A tracked table, with the machine in its last column."""
     columns = columns or [

@@ -41,7 +41,7 @@ def approximate_leave_one_out(model, X, y, sample_weight=None):
     ValueError
         Rows that the model was not fitted on, or a fit far from its minimum; a loss without
         second derivative; a multinomial model with an l1 penalty; a fit that reproduces a row
-        exactly (no penalty and more features than rows).
+        exactly (no penalty and more features than rows); a Hessian of more than 20,000 rows.
 
     Warns
     -----

@@ -26,6 +26,7 @@ CONVERGED = 1e-10  # the gradient, relative to what it would be without cancella
 STUCK = 1e-6  # the same, where quasi-Newton steps have ended too early
 SMALL = 1000  # coefficients; Newton's method takes their Hessian
 CLOSE = 1e-3  # of a standard deviation: scores nearer to the minimum's are converged
+LARGEST = 20_000  # rows of the matrix that is factorised: 3.2 GB, some minutes
 FOREIGN = 0.2  # farther away, the rows are others or the training has hardly begun
 
 
@@ -411,6 +412,7 @@ def fit_leverages(fit, where):
     if fit.intercept_kind == PENALISED and not (fit.l1 > 0 and fit.intercept == 0):
         column = np.full((X.shape[0], 1), fit.intercept_scale)
         X = sparse.hstack([X, column]).tocsr() if sparse.issparse(X) else np.hstack([X, column])
+    _refuse_large(min(int((curvature > 0).sum()), X.shape[1]), where)
     try:
         h, m = leverages(X, curvature, fit.l2, fit.intercept_kind == FREE)
     except np.linalg.LinAlgError:
@@ -433,6 +435,7 @@ def leave_one_out(fit, where):
     mean = p @ basis
     inner = np.einsum("ka,ik,kb->iab", basis, p, basis) - mean[:, :, None] * mean[:, None, :]
     inner *= fit.weight[:, None, None]
+    _refuse_large((k - 1) * min(fit.X.shape), where)
     try:
         J = leverage_blocks(fit.X, inner, fit.l2, fit.intercept_kind == FREE)
     except np.linalg.LinAlgError:
@@ -440,6 +443,17 @@ def leave_one_out(fit, where):
     rest = np.eye(k - 1) - J @ inner
     step = np.linalg.solve(rest, J @ (psi @ basis)[:, :, None])[:, :, 0]
     return scores - step @ basis.T
+
+
+def _refuse_large(size, where):
+    if size > LARGEST:
+        refuse(
+            where,
+            f"a Hessian of at most {LARGEST} rows (the smaller of rows and features, times the "
+            "classes less one for a multinomial model)",
+            f"{size}",
+            "Use CalibratedModel with its default cv",
+        )
 
 
 def _refuse_singular(where, row=None):

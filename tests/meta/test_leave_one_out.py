@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     LogisticRegression,
@@ -250,6 +251,26 @@ def test_calibrated_model_two_classes_text_labels_and_frames():
     twice = weighted.fit(X, labels, sample_weight=np.full(150, 2.0))
     assert twice.estimator_.coef_.std() > model.estimator_.coef_.std()  # a weaker penalty
     assert u.shape == (150,)
+
+
+def test_text(monkeypatch):
+    """A pipeline from words: sparse rows, more features than rows, three classes."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(400)])
+    likely = rng.dirichlet(np.full(400, 1.0), 3)
+    y = np.repeat(["arts", "law", "trade"], 40)
+    texts = [" ".join(rng.choice(words, 6, p=likely[c])) for c in np.repeat([0, 1, 2], 40)]
+    pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression(C=100.0))
+    model = CalibratedModel(pipeline, "temperature", cv="alo").fit(texts, y)
+    assert list(model.classes_) == ["arts", "law", "trade"]
+    folds = CalibratedModel(pipeline, "temperature", ensemble=False).fit(texts, y)
+    ratio = model.recalibrator_.temperature_ / folds.recalibrator_.temperature_
+    assert 0.75 < ratio < 1.33
+    binary = CalibratedModel(pipeline, "platt", cv="alo").fit(texts, y == "law")
+    assert binary.predict_proba(texts[:3]).shape == (3, 2)
+    monkeypatch.setattr("sklearn_calib.meta._linear.LARGEST", 100)
+    with pytest.raises(ValueError, match=r"Hessian of at most 100 rows .* got 240"):
+        CalibratedModel(pipeline, "temperature", cv="alo").fit(texts, y)
 
 
 def test_calibrated_model_bad_input():

@@ -1,10 +1,8 @@
 """Seconds of the leverages and of the angle, beside the model's own converged fit."""
 
 import sys
-import time
 from pathlib import Path
 
-import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib._kernels._angle import by_covariance, observables, quadratic_form
@@ -24,20 +22,11 @@ SHAPES = {
 }
 
 
-def seconds(function, times):
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        function()
-        found.append(time.perf_counter() - start)
-    return float(np.median(found))
-
-
 def one(n, d):
     X, y, truth = make_high_dimensional(n, d, random_state=0)
     model = LogisticRegression(C=2 * d / n, tol=1e-10, max_iter=10_000)
     times = 5 if n * d < 1e7 else 3
-    own = seconds(lambda: model.fit(X, y), times)
+    own = runner.seconds(lambda: model.fit(X, y), times)
     fit = polished(read_linear(model, X, y, None, "speed")[0][0], "speed")
 
     def angle():
@@ -46,9 +35,9 @@ def one(n, d):
         norm2 = fit.coef @ truth.covariance @ fit.coef
         return by_covariance(seen, quadratic_form(X, psi, truth.covariance), norm2)
 
-    leverage = seconds(lambda: fit_leverages(fit, "speed"), times)
-    both = seconds(angle, times)
-    whole = seconds(lambda: approximate_leave_one_out(model, X, y), times)
+    leverage = runner.seconds(lambda: fit_leverages(fit, "speed"), times)
+    both = runner.seconds(angle, times)
+    whole = runner.seconds(lambda: approximate_leave_one_out(model, X, y), times)
     row = {
         "n": n,
         "d": d,

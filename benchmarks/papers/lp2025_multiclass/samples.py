@@ -1,7 +1,6 @@
 """Rows that the theorems ask for and rows that were needed; and the bars of speed and memory."""
 
 import resource
-import time
 import warnings
 from functools import partial
 
@@ -55,15 +54,6 @@ def sample_sizes():
     return rows
 
 
-def seconds(function, times=5):
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        function()
-        found.append(time.perf_counter() - start)
-    return float(np.median(found))
-
-
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
@@ -82,7 +72,7 @@ def bars():
         lp_calibration_error(y[:100], P[:100], labels=np.arange(k))  # compiles
         for options in ({}, {"estimator": "unbiased"}, {"p": 1.5}):
             before = peak()
-            time_taken = seconds(partial(lp_calibration_error, y, P, **options))
+            time_taken = setting.runner.seconds(partial(lp_calibration_error, y, P, **options), 5)
             rows.append(
                 {
                     "case": f"lp_calibration_error, {n} rows, {k} classes, {dtype.__name__}",
@@ -99,7 +89,7 @@ def bars():
         P, y = predicted[chosen], rng.integers(0, k, n)
         for update in ("vector", "coordinate"):
             model = MulticlassBinning(2, 0.01, n_levels=50, update=update, z=0, min_count=5)
-            fit = seconds(partial(model.fit, P, y), 3)
+            fit = setting.runner.seconds(partial(model.fit, P, y), 3)
             case = f"MulticlassBinning, {n} rows, {k} classes, {len(model.bins_)} cells"
             options = f"{update}, {model.n_iter_} updates, {model.n_merges_} merges"
             rows.append(

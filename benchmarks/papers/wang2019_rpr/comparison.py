@@ -26,20 +26,15 @@ def one_round(data, learner, n, seed):
         fitted = search.fit(X[train], y[train]).best_estimator_
     scores = fitted.decision_function(X)
     proba = canonical_proba(scores[test], kind="logits")
-    rows = []
-    for name, method in setting.methods().items():
-        if name == "ACP" and learner == "LR":
-            ends = logistic_intervals(fitted, X[train], X)
-            acp = AdaptiveCalibration("interval")
-            acp = setting.fit(acp, scores[train], y[train], intervals=ends[train])
-            p = acp.predict_proba(proba, intervals=ends[test])
-        else:
-            p = setting.fit(method, scores[train], y[train]).predict_proba(proba)
-        found = setting.measures(y[test], p)
-        rows.append(
-            {"data": data, "learner": learner, "n": n, "seed": seed, "method": name, **found}
+    given = {}
+    if learner == "LR":  # the form of adaptive calibration with intervals
+        ends = logistic_intervals(fitted, X[train], X)
+        acp = setting.fit(
+            AdaptiveCalibration("interval"), scores[train], y[train], intervals=ends[train]
         )
-    return rows
+        given["ACP"] = acp.predict_proba(proba, intervals=ends[test])
+    about = {"data": data, "learner": learner, "n": n, "seed": seed}
+    return setting.compared(scores[train], y[train], proba, y[test], about, given)
 
 
 def main():

@@ -34,12 +34,8 @@ def one_round(data, learner, seed):
     rows = []
     for n in SIZES:
         part = calibration[:n]
-        for name, method in setting.methods().items():
-            p = setting.fit(method, scores[part], y[part]).predict_proba(proba)
-            found = setting.measures(y[test], p)
-            rows.append(
-                {"data": data, "learner": learner, "n": n, "seed": seed, "method": name, **found}
-            )
+        about = {"data": data, "learner": learner, "n": n, "seed": seed}
+        rows += setting.compared(scores[part], y[part], proba, y[test], about)
     return rows
 
 

@@ -91,6 +91,20 @@ def fit(method, scores, y, **params):
         return method.fit(canonical_proba(scores, kind="logits"), y, **params)
 
 
+def compared(scores, y, proba, y_test, about, given=None):
+    """A row a method: fitted to scores (margins) and labels, judged on canonical test rows.
+
+    `given` holds the predictions of methods that need more than scores.
+    """
+    rows = []
+    for name, method in methods().items():
+        p = (given or {}).get(name)
+        if p is None:
+            p = fit(method, scores, y).predict_proba(proba)
+        rows.append({**about, "method": name, **measures(y_test, p)})
+    return rows
+
+
 def load(name):
     """Numbers and one-hot categories of complete rows, labels 0 and 1."""
     table = pd.read_csv(runner.data_folder() / name / f"{name}.csv.gz", skipinitialspace=True)

@@ -1,6 +1,5 @@
 """Experiment 4: seconds of RPR against the number of rows; the other bars of the methods."""
 
-import time
 from functools import partial
 
 import numpy as np
@@ -10,15 +9,6 @@ from sklearn_calib._kernels._monotone_polynomial import fit_many, fit_monotone, 
 from sklearn_calib._kernels._monotone_program import fit_program
 from sklearn_calib._kernels._trend_filter import largest_penalty, trend_filter
 from sklearn_calib.recalibrators import BBQ, ENIR, NearIsotonic, RestrictedPolynomialRegression
-
-
-def seconds(function, times=7):
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        function()
-        found.append(time.perf_counter() - start)
-    return float(np.median(found))
 
 
 def data(n):
@@ -33,13 +23,15 @@ def one_size(n):
     row = {"rows": n}
     for degree in (16, 40):
         found = moments(x, y, one, degree)
-        row[f"moments k={degree}"] = seconds(partial(moments, x, y, one, degree), few)
-        row[f"solve k={degree}"] = seconds(partial(fit_monotone, *found, degree))
+        row[f"moments k={degree}"] = setting.runner.seconds(
+            partial(moments, x, y, one, degree), few
+        )
+        row[f"solve k={degree}"] = setting.runner.seconds(partial(fit_monotone, *found, degree))
     estimator = RestrictedPolynomialRegression(degree=16)
-    row["fit k=16"] = seconds(partial(estimator.fit, p, y), few)
+    row["fit k=16"] = setting.runner.seconds(partial(estimator.fit, p, y), few)
     if n <= 38400:
         program = partial(fit_program, *moments(x, y, one, 16), 16, np.inf, "CLARABEL")
-        row["cvxpy from moments k=16"] = seconds(program, 3)
+        row["cvxpy from moments k=16"] = setting.runner.seconds(program, 3)
     print(row, flush=True)
     return {key: value if key == "rows" else f"{value:.4g}" for key, value in row.items()}
 
@@ -63,17 +55,23 @@ def bars():
     p, z = data(38_400)
     fixed = RestrictedPolynomialRegression(degree=16)
     rows = [
-        ("RPR fit, k = 16, 38400 rows", 0.015, seconds(lambda: fixed.fit(p, z))),
-        ("RPR published grid, 714 programs, 200 rows", 1.2, seconds(grid, 3)),
+        ("RPR fit, k = 16, 38400 rows", 0.015, setting.runner.seconds(lambda: fixed.fit(p, z))),
+        ("RPR published grid, 714 programs, 200 rows", 1.2, setting.runner.seconds(grid, 3)),
     ]
     for share in (1e-1, 1e-2, 1e-3, 1e-4):
         what = f"trend filter, 63301 points, {share:g} of the largest penalty"
         call = partial(trend_filter, points, labels, one, share * top)
-        rows.append((what, 0.5, seconds(call, 5)))
+        rows.append((what, 0.5, setting.runner.seconds(call, 5)))
     p, z = data(1_000_000)
     for estimator, bar in ((NearIsotonic(), 2), (BBQ(), 5), (ENIR(), 3)):
         name = type(estimator).__name__
-        rows.append((f"{name} fit, 1000000 rows", bar, seconds(partial(estimator.fit, p, z), 3)))
+        rows.append(
+            (
+                f"{name} fit, 1000000 rows",
+                bar,
+                setting.runner.seconds(partial(estimator.fit, p, z), 3),
+            )
+        )
     return [{"case": c, "bar_s": b, "seconds": f"{t:.3g}"} for c, b, t in rows]
 
 
