@@ -58,7 +58,8 @@ def approximate_leave_one_out(model, X, y, sample_weight=None):
     numbers; K - 1 times the size for a multinomial model of K classes.
 
     Rows must be independent: with near duplicates (many rows of one patient) leaving one out
-    is not enough; use grouped folds.
+    is not enough; use grouped folds. And steps before the model should not depend on single rows:
+    a vocabulary of few texts or a target encoding does, and folds see that.
 
     References
     ----------
