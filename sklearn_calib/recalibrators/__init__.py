@@ -109,9 +109,11 @@ def get_recalibrator(name):
 
 __all__ = [
     "Capabilities",
+    "CellGroup",
     "Recalibrator",
     "all_recalibrators",
     "get_recalibrator",
+    "logistic_intervals",
     "recalibrator_names",
     *sorted(cls.__name__ for cls in _REGISTRY.values()),
 ]

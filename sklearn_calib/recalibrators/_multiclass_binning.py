@@ -86,8 +86,11 @@ class MulticlassBinning(Recalibrator):
     bins_ : ndarray of shape (n_bins, n_classes), int
         Levels of the heavy cells.
     groups_ : list of CellGroup
+        Cells, mass, prediction, frequency of labels, and whether it was changed.
     n_iter_, n_merges_ : int
+        Corrections, and groups that were joined.
     n_levels_, beta_, tol_ : int, float, float
+        What `n_levels`, `p` and `epsilon` come to.
     mass_in_bins_ : float
         Share of the rows in heavy cells: the method can help there only.
     error_bound_ : float
