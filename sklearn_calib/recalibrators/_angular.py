@@ -13,6 +13,7 @@ from ._base import Capabilities, Recalibrator, two_columns
 
 _STEEPEST = 100.0  # links steeper than that are steps
 _TINY = 1e-300
+_FEW = 1000  # points that the start is chosen by
 
 
 class AngularCalibration(Recalibrator):
@@ -158,6 +159,17 @@ class AngularCalibration(Recalibrator):
         return self._expected()
 
 
+def _merged(s, yes, no):
+    """Many rows as a few hundred equally wide cells, good enough to start from."""
+    if len(s) <= _FEW:
+        return s, yes, no
+    low, high = s.min(), s.max()
+    cell = np.minimum((s - low) * (_FEW / max(high - low, _TINY)), _FEW - 1).astype(np.intp)
+    centres = low + (np.arange(_FEW) + 0.5) * (high - low) / _FEW
+    sums = [np.bincount(cell, weights, minlength=_FEW) for weights in (yes, no)]
+    return centres, *sums
+
+
 def _likeliest(expected, s, codes, share, cos_theta, slope, intercept):
     """Cosine, slope and intercept, the missing ones by maximum likelihood.
 
@@ -179,18 +191,16 @@ def _likeliest(expected, s, codes, share, cos_theta, slope, intercept):
         cos, sin = np.cos(theta), np.sin(theta)
         return a * cos, a * sin, b, np.array([[-a * sin, cos], [a * cos, sin]])
 
-    def loss(free_values, gradient=True):
+    def loss(free_values, s, yes, no):
         values = np.array(known, dtype=float)
         values[free] = free_values
         coefficient, tau, b, jacobian = split(values)
         p, by_mu, by_tau = expected(coefficient * s + b, max(tau, 0.0))
-        likely = np.maximum(np.where(codes == 1, p, 1 - p), _TINY)
-        value = -share @ np.log(likely)
-        if not gradient:
-            return value
-        factor = np.where(codes == 1, -share, share) / likely
+        hit, miss = np.maximum(p, _TINY), np.maximum(1 - p, _TINY)
+        factor = no / miss - yes / hit
         by_mu = factor * by_mu
         first = np.array([by_mu @ s, factor @ by_tau]) @ jacobian
+        value = -(yes @ np.log(hit) + no @ np.log(miss))
         return value, np.array([*first, by_mu.sum()])[free]
 
     starts = [
@@ -205,9 +215,13 @@ def _likeliest(expected, s, codes, share, cos_theta, slope, intercept):
     grid = np.stack(
         np.meshgrid(*[start for start, missing in zip(starts, free, strict=True) if missing])
     ).reshape(sum(free), -1)
-    best = min(grid.T, key=lambda point: loss(point, gradient=False))
+    data = s, share * (codes == 1), share * (codes != 1)
+    few = _merged(*data)
+    best = min(grid.T, key=lambda point: loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
-    found = minimize(loss, best, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    found = minimize(
+        loss, best, data, method="L-BFGS-B", jac=True, bounds=bounds, options=options
+    ).x
     values = np.array(known, dtype=float)
     values[free] = found
     coefficient, tau, b, _ = split(values)
