@@ -151,7 +151,7 @@ def test_bound_holds(p):
 
 
 def test_required_samples():
-    """The table of the design, two digits."""
+    """Hand-computed values, two digits."""
     inf = float("inf")
     for p, eps, total in ((inf, 0.1, 2.2e10), (inf, 0.02, 2.2e12), (2, 0.1, 7.1e13)):
         assert_allclose(required_samples(p, eps, method="paper"), total, rtol=0.04)
