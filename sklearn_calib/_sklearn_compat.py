@@ -27,6 +27,14 @@ except ImportError:  # scikit-learn < 1.9: no callbacks, fits are silent
         return method
 
 
+def named_penalty(model):
+    """The penalty of a LogisticRegression as it was called before scikit-learn 1.8, or None."""
+    penalty = getattr(model, "penalty", "deprecated")
+    if penalty == "deprecated":  # l1_ratio and C say it all
+        return "elasticnet" if float("inf") > model.C else None
+    return None if penalty == "none" else penalty
+
+
 @contextmanager
 def callback_fit(estimator, n_tasks, X, y):
     """The callback context of a fit made of `n_tasks` sub-fits; None before scikit-learn 1.9."""

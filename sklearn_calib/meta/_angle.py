@@ -1,7 +1,6 @@
 """The angle between estimated and true coefficients of a linear classifier."""
 
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -10,16 +9,9 @@ from sklearn.utils import check_array
 
 from .._kernels._angle import by_covariance, by_least_squares, observables, quadratic_form
 from ..canonical import canonical_proba
-from ..exceptions import CalibrationWarning, expectation, refuse
+from ..exceptions import caution, refuse
 from ..recalibrators import AngularCalibration
-from ._linear import (
-    ABSENT,
-    FREE,
-    fit_leverages,
-    polished,
-    read_linear,
-    warn_if_moved,
-)
+from ._linear import ABSENT, FREE, fit_leverages, read_linear, settled
 
 DISPERSED = 0.5  # spread of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
 PIVOT = 1.1  # rows a feature from which least squares gives the angle without a covariance
@@ -31,10 +23,8 @@ class Angle:
 
     Parameters
     ----------
-    cos_theta, theta : float
-        Cosine of the angle between estimated and true coefficients, and the angle in radians.
-    inner_product : float
-        <w*, w> in the norm of the covariance, w* of norm 1; in the unit of the scores.
+    cos_theta : float
+        Cosine of the angle between estimated and true coefficients.
     norm, center : float
         Standard deviation and mean of the score of new rows.
     method : {"covariance", "no penalty", "least squares", "likelihood"}
@@ -47,13 +37,21 @@ class Angle:
     """
 
     cos_theta: float
-    theta: float
-    inner_product: float
     norm: float
     center: float
     method: str
     leave_one_out: np.ndarray
     diagnostics: dict
+
+    @property
+    def theta(self):
+        """The angle in radians."""
+        return float(np.arccos(self.cos_theta))
+
+    @property
+    def inner_product(self):
+        """<w*, w> in the norm of the covariance, w* of norm 1; in the unit of the scores."""
+        return self.cos_theta * self.norm
 
 
 def estimate_angle(
@@ -133,22 +131,25 @@ def estimate_angle(
     True
     """
     where = "estimate_angle"
-    fits, _ = read_linear(model, X, y, None, where)
-    fit = polished(checked(fits, model, assume_centered, where), where)
-    warn_if_moved([fit], where)
-    found = find_angle(fit, covariance, (link, link_slope, link_intercept), where)
-    if found.method == "likelihood" and link_slope is None:
-        warn(
+    fits = checked(read_linear(model, X, y, None, where), model, assume_centered, where)
+    [fit] = settled(fits, model, where)
+    found = find_angle(fit, covariance, where)
+    if found.method != "likelihood":
+        return found
+    if link_slope is None:
+        caution(
             where,
             "a covariance, more rows than features, or a known link_slope",
             "none of them",
             "Without, the likelihood determines the product of cosine and slope only",
-            level=3,
+            stacklevel=3,
         )
-    return found
+    given = {"link": link, "link_slope": link_slope, "link_intercept": link_intercept}
+    return replace(found, cos_theta=calibrated(found, fit.target > 0, given, where).cos_theta_)
 
 
 def checked(fits, model, assume_centered, where):
+    """Refuse what the formulas are not derived for."""
     fit = fits[0]
     if len(fits) > 1 or fit.loss == "multinomial":
         refuse(where, "two classes", f"{len(model.classes_)}", "Use CalibratedModel(cv='alo')")
@@ -169,7 +170,7 @@ def checked(fits, model, assume_centered, where):
             "fit_intercept=False",
             "Fit with an intercept, or say assume_centered=True if the features have mean zero",
         )
-    return fit
+    return fits
 
 
 def refuse_weights(where):
@@ -182,22 +183,42 @@ def refuse_weights(where):
     )
 
 
-def find_angle(fit, covariance, link, where):
-    n, d = fit.X.shape
+def find_angle(fit, covariance, where):
+    """The angle from one fit; where the method is "likelihood" the cosine is left open, None."""
+    n = len(fit.target)
     free = fit.intercept_kind == FREE
     psi, curvature, h, m = fit_leverages(fit, where)
     loo = fit.scores - psi * h / m
     if not free and _is_centered(fit.X):
         psi = psi - psi.mean()  # centring the features took the place of an intercept
-    seen = observables(fit.scores, psi, curvature, m, d, free)
-    center = float(loo.mean()) if free else 0.0
-    norm2, method = float(np.mean(seen.u**2)), "likelihood"
-    sigma = None
-    if not isinstance(covariance, str) or covariance != "auto":
+    seen = observables(fit.scores, psi, curvature, m, fit.X.shape[1], free)
+    method, norm2, inner, t2 = _estimated(seen, fit, covariance, where)
+    norm = np.sqrt(norm2)
+    df = n * seen.v * seen.gamma
+    cos = None if method == "likelihood" else _cosine(inner, t2, norm, where)
+    middle = (fit.scores if method == "covariance" else loo).mean() if free else 0.0
+    diagnostics = {
+        "t2": t2,
+        "gamma": seen.gamma,
+        "v": seen.v,
+        "df": df,
+        "dispersion": _dispersion(h / m, df, where),
+        "moved": fit.moved,
+    }
+    method = "likelihood" if cos is None else method
+    return Angle(cos, norm, float(middle), method, loo, diagnostics)
+
+
+def _estimated(seen, fit, covariance, where):
+    """(method, squared norm, N, t2) by what is known of the covariance."""
+    n, d = fit.X.shape
+    free = fit.intercept_kind == FREE
+    norm2 = float(np.mean(seen.u**2))
+    if not (isinstance(covariance, str) and covariance == "auto"):
         sigma, shrink = _covariance(covariance, fit.X, where)
-        norm2, method = float(fit.coef @ sigma @ fit.coef), "covariance"
+        norm2 = float(fit.coef @ sigma @ fit.coef)
         try:
-            quadratic = shrink * quadratic_form(fit.X, psi, sigma)
+            quadratic = shrink * quadratic_form(fit.X, seen.psi, sigma)
         except np.linalg.LinAlgError:
             refuse(
                 where,
@@ -205,30 +226,12 @@ def find_angle(fit, covariance, link, where):
                 "a singular one",
                 "Remove constant and duplicate features, or pass a structured estimate",
             )
-        inner, t2 = by_covariance(seen, quadratic, norm2)
-        center = float(fit.scores.mean()) if free else 0.0
-    elif fit.l1 == 0 and fit.l2 == 0:
-        inner, t2 = by_covariance(seen, 0.0)
-        method = "no penalty"
-    elif n - free > PIVOT * d and not sparse.issparse(fit.X):
-        inner, t2 = by_least_squares(seen, fit.X, fit.target, free)
-        method = "least squares"
-    norm = np.sqrt(norm2)
-    diagnostics = {
-        "t2": np.nan,
-        "gamma": seen.gamma,
-        "v": seen.v,
-        "df": n * seen.v * seen.gamma,
-        "dispersion": _dispersion(h / m, n * seen.v * seen.gamma, where),
-        "moved": fit.moved,
-    }
-    cos = None
-    if method != "likelihood":
-        diagnostics["t2"] = t2
-        cos = _cosine(inner, t2, norm, where)
-    if cos is None:
-        method, cos = "likelihood", _likely_cosine(loo, fit.target, norm, center, link, where)
-    return Angle(cos, float(np.arccos(cos)), cos * norm, norm, center, method, loo, diagnostics)
+        return "covariance", norm2, *by_covariance(seen, quadratic, norm2)
+    if fit.l1 == 0 and fit.l2 == 0:
+        return "no penalty", norm2, *by_covariance(seen, 0.0)
+    if n - free > PIVOT * d and not sparse.issparse(fit.X):
+        return "least squares", norm2, *by_least_squares(seen, fit.X, fit.target, free)
+    return "likelihood", norm2, np.nan, np.nan
 
 
 def _cosine(inner, t2, norm, where):
@@ -236,7 +239,7 @@ def _cosine(inner, t2, norm, where):
     if t2 > 0 and inner > 0 and inner <= norm * np.sqrt(t2):
         return float(inner / np.sqrt(t2) / norm)
     got = f"<w*, w>^2 = ({inner:.3g})^2 / {t2:.3g} for a norm of {norm:.3g}"
-    warn(
+    caution(
         where,
         "a squared inner product between 0 and the squared norm",
         got,
@@ -246,13 +249,11 @@ def _cosine(inner, t2, norm, where):
     return None
 
 
-def _likely_cosine(loo, target, norm, center, link, where):
-    scores = canonical_proba(loo, kind="logits", where=where)
-    name, slope, intercept = link
-    found = AngularCalibration(
-        norm=norm, center=center, link=name, link_slope=slope, link_intercept=intercept
-    ).fit(scores, target > 0)
-    return found.cos_theta_
+def calibrated(angle, labels, link, where):
+    """The recalibrator of an angle; what is not known is fitted to the leave-one-out scores."""
+    scores = canonical_proba(angle.leave_one_out, kind="logits", where=where)
+    known = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)
+    return known.fit(scores, labels)
 
 
 def _is_centered(X):
@@ -267,7 +268,7 @@ def _dispersion(sizes, df, where):
     found = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
     found = float(np.sqrt(max(found, 0.0)))
     if found > DISPERSED:
-        warn(
+        caution(
             where,
             "rows of similar size, as a normal law gives",
             f"leverages whose variation exceeds it by {found:.2g}",
@@ -280,11 +281,10 @@ def _dispersion(sizes, df, where):
 def _covariance(covariance, X, where):
     """(covariance, factor for the quadratic form of its inverse)."""
     d = X.shape[1]
+    dense = X.toarray() if sparse.issparse(X) else X
     if isinstance(covariance, str):  # "identity"
-        dense = X.toarray() if sparse.issparse(X) else X
         return np.mean(np.var(dense, axis=0)) * np.eye(d), 1.0
     if hasattr(covariance, "fit"):
-        dense = X.toarray() if sparse.issparse(X) else X
         return np.asarray(clone(covariance).fit(dense).covariance_), 1.0
     given = check_array(covariance, dtype=np.float64)
     if given.shape[1] != d:
@@ -314,8 +314,3 @@ def _symmetric(matrix):
     return all(
         np.allclose(matrix[i : i + 256], matrix[:, i : i + 256].T, rtol=1e-8) for i in blocks
     )
-
-
-def warn(where, rule, got, cure, level=4):
-    """Warn in the words of an error."""
-    warnings.warn(expectation(where, rule, got, cure), CalibrationWarning, stacklevel=level)

@@ -1,16 +1,15 @@
 """The classifier calibrated by the angle to the truth."""
 
+from dataclasses import replace
+
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, Real, StrOptions
 
 from .._kernels._expected_link import LINKS
-from ..canonical import canonical_proba
-from ..exceptions import refuse
-from ..recalibrators import AngularCalibration
-from ._angle import checked, find_angle, refuse_weights, warn
-from ._linear import polished, read_linear, warn_if_moved, write_back
+from ..exceptions import caution, refuse
+from ._angle import calibrated, checked, find_angle, refuse_weights
+from ._linear import read_linear, settled
 from ._pairs import CalibratedClassifier, CalibratedPair
 
 
@@ -159,34 +158,24 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                 f"{len(self.classes_)}, so that the type of the target is multiclass",
                 "Use CalibratedModel(cv='alo'), which takes more",
             )
-        frozen = isinstance(self.estimator, FrozenEstimator)
         estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
-        model = estimator.estimator if frozen else estimator
-        fits, _ = read_linear(model, X, job.classes[job.codes], None, job.where)
-        fit = checked(fits, model, self.assume_centered, job.where)
-        fit = polished(fit, job.where, own=not frozen)
-        if frozen or fit.l1 > 0:
-            warn_if_moved([fit], job.where)
-        else:
-            write_back(model, [fit])
-        slope, intercept = (
-            None if isinstance(value, str) else value
-            for value in (self.link_slope, self.link_intercept)
-        )
-        angle = find_angle(fit, self.covariance, (self.link, slope, intercept), job.where)
-        cos = self._signed(angle, job)
-        # a likelihood that has already chosen the cosine with slope and intercept does so once more
-        again = angle.method == "likelihood" and cos > 0
-        recalibrator = AngularCalibration(
-            None if again else cos,
-            angle.norm,
-            angle.center,
-            link=self.link,
-            link_slope=slope,
-            link_intercept=intercept,
-        )
-        scores = canonical_proba(angle.leave_one_out, kind="logits", where=job.where)
-        recalibrator.fit(scores, job.classes[job.codes])
+        own, model = job.own_model(estimator)
+        fits = read_linear(model, job.X, job.labels_of(model, columns), None, job.where)
+        fits = checked(fits, model, self.assume_centered, job.where)
+        [fit] = settled(fits, model, job.where, own)
+        angle = find_angle(fit, self.covariance, job.where)
+        link = {
+            "link": self.link,
+            "link_slope": None if self.link_slope == "auto" else self.link_slope,
+            "link_intercept": None if self.link_intercept == "auto" else self.link_intercept,
+        }
+        labels = job.classes[job.codes]
+        if self._negative(job):
+            if angle.cos_theta is None:
+                likely = calibrated(angle, labels, link, job.where)
+                angle = replace(angle, cos_theta=likely.cos_theta_)
+            angle = replace(angle, cos_theta=-angle.cos_theta)
+        recalibrator = calibrated(angle, labels, link, job.where)
         self.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
         self.cos_theta_, self.theta_ = recalibrator.cos_theta_, recalibrator.theta_
         self.inner_product_ = self.cos_theta_ * angle.norm
@@ -208,31 +197,29 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         """Equation 9: (A, B) with link(slope * (A * (u - center) + B) + intercept)."""
         return self.recalibrator_.platt_equivalent_
 
-    def _signed(self, angle, job):
-        """The cosine with the sign of the covariance of new rows' scores and labels (eq. 12)."""
+    def _negative(self, job):
+        """Whether scores and labels of rows left out have a negative covariance (equation 12)."""
         if self.sign == "positive":
-            return angle.cos_theta
+            return False
         split = (
             StratifiedShuffleSplit(1, test_size=0.25, random_state=self.random_state)
             if self.sign == "holdout"
             else StratifiedKFold(5, shuffle=True, random_state=self.random_state)
         )
-        scores, labels = [], []
+        total = 0.0
         for train, test in split.split(np.zeros(len(job.codes)), job.codes):
             fold, columns = job.fit_estimator(train)
-            _, part = job.test_part(fold, columns, train, test)
-            found = fold.decision_function(part)
-            scores.append(found - found.mean())
-            labels.append(job.codes[test])
-        if np.concatenate(scores) @ np.concatenate(labels) >= 0:
-            return angle.cos_theta
-        warn(
-            job.where,
-            "scores that rise with the labels of rows left out",
-            f"a negative covariance (sign={self.sign!r})",
-            "The cosine is taken as negative; the signal is too weak to be sure of either sign",
-        )
-        return -angle.cos_theta
+            rows, part = job.test_part(fold, columns, train, test)
+            scores = fold.decision_function(part)
+            total += (scores - scores.mean()) @ job.codes[rows]
+        if total < 0:
+            caution(
+                job.where,
+                "scores that rise with the labels of rows left out",
+                f"a negative covariance (sign={self.sign!r})",
+                "The cosine is taken as negative; the signal is too weak to be sure of either sign",
+            )
+        return total < 0
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -158,12 +158,10 @@ class CalibratedModel(CalibratedClassifier):
         frozen = isinstance(self.estimator, FrozenEstimator)
         ensemble = self.ensemble if self.ensemble != "auto" else not frozen
         if self.cv == "alo":
-            self._fit_alo(job, frozen)
+            self._check_alo(job)
+            self.calibrated_pairs_ = [self._single("fit", _calibrate_alo, job)]
         elif frozen and not ensemble:
-            with callback_fit(self, 1, job.X, job.codes) as context:
-                (task,) = callback_tasks(context, 1, "calibrate")
-                with callback_task(task, self, None, job.X, job.codes):
-                    self.calibrated_pairs_ = [_calibrate_frozen(job)]
+            self.calibrated_pairs_ = [self._single("calibrate", _calibrate_frozen, job)]
         else:
             cv = check_cv(self.cv, job.codes, classifier=True)
             folds = list(cv.split(job.X, job.codes, **job.split_params))
@@ -176,7 +174,7 @@ class CalibratedModel(CalibratedClassifier):
         """The fitted recalibrator, where there is one pair."""
         return self._only_pair("recalibrator_").recalibrator
 
-    def _fit_alo(self, job, frozen):
+    def _check_alo(self, job):
         if self.ensemble is True or self.response_method == "predict_proba":
             refuse(
                 job.where,
@@ -184,14 +182,13 @@ class CalibratedModel(CalibratedClassifier):
                 f"ensemble={self.ensemble}, response_method={self.response_method!r}",
                 "Leave both out",
             )
-        rows = np.arange(len(job.codes))
+
+    def _single(self, task_name, calibrate, job):
+        """One pair, as one task."""
         with callback_fit(self, 1, job.X, job.codes) as context:
-            (task,) = callback_tasks(context, 1, "fit")
+            (task,) = callback_tasks(context, 1, task_name)
             with callback_task(task, self, None, job.X, job.codes):
-                estimator, columns = job.fit_estimator(rows)
-                scores, _ = linear_leave_one_out(job, estimator, frozen)
-                fitted = job.fit_recalibrator(scores, rows)
-        self.calibrated_pairs_ = [CalibratedPair(estimator, fitted, columns)]
+                return calibrate(job)
 
     def _fit_folds(self, job, folds, ensemble):
         n_tasks = len(folds) + (not ensemble)
@@ -227,3 +224,10 @@ def _calibrate_frozen(job):
     scores = job.scores(job.estimator, columns, job.X)
     recalibrator = job.fit_recalibrator(scores, np.arange(len(scores)))
     return CalibratedPair(job.estimator, recalibrator, columns)
+
+
+def _calibrate_alo(job):
+    rows = np.arange(len(job.codes))
+    estimator, columns = job.fit_estimator(rows)
+    scores = linear_leave_one_out(job, estimator, columns)
+    return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ..canonical import canonical_proba
-from ._linear import leave_one_out, polished, read_linear, warn_if_moved, write_back
+from ._linear import leave_one_out, read_linear, settled
 
 
 def approximate_leave_one_out(model, X, y, sample_weight=None):
@@ -83,34 +83,24 @@ def approximate_leave_one_out(model, X, y, sample_weight=None):
     True
     """
     where = "approximate_leave_one_out"
-    fits, _ = read_linear(model, X, y, sample_weight, where)
-    fits = [polished(fit, where) for fit in fits]
-    warn_if_moved(fits, where)
-    return together([leave_one_out(fit, where) for fit in fits])
+    fits = settled(read_linear(model, X, y, sample_weight, where), model, where)
+    return _together(fits, where)
 
 
-def together(scores):
-    """One array of the scores of one fit, or of one a class."""
-    return scores[0] if len(scores) == 1 else np.column_stack(scores)
-
-
-def linear_leave_one_out(job, estimator, frozen):
-    """Canonical leave-one-out scores of a job's rows, and the fits, polished in place.
-
-    A model of the user's own, `frozen`, is not changed; a warning says if it had to be.
-    """
-    model = estimator.estimator if frozen else estimator
-    fits, _ = read_linear(
-        model, job.X, job.classes[job.codes], _training_weight(job, model), job.where
-    )
-    fits = [polished(fit, job.where, own=not frozen) for fit in fits]
-    if frozen or fits[0].l1 > 0:
-        warn_if_moved(fits, job.where)
-    else:
-        write_back(model, fits)
-    scores = together([leave_one_out(fit, job.where) for fit in fits])
+def linear_leave_one_out(job, estimator, columns):
+    """Canonical leave-one-out scores of a job's rows; the fit is carried on to its minimum."""
+    own, model = job.own_model(estimator)
+    labels = job.labels_of(model, columns)
+    fits = read_linear(model, job.X, labels, _training_weight(job, model), job.where)
+    scores = _together(settled(fits, model, job.where, own), job.where)
     n_classes = len(model.classes_)
-    return canonical_proba(scores, kind="logits", n_classes=n_classes, where=job.where), fits
+    return canonical_proba(scores, kind="logits", n_classes=n_classes, where=job.where)
+
+
+def _together(fits, where):
+    """One array of the scores of one fit, or of one a class."""
+    scores = [leave_one_out(fit, where) for fit in fits]
+    return scores[0] if len(scores) == 1 else np.column_stack(scores)
 
 
 def _training_weight(job, model):

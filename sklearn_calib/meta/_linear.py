@@ -1,10 +1,10 @@
 """Fitted linear classifiers of scikit-learn, read as penalised M-estimators with their derivatives.
 
 All are minimisers of sum_i s_i l(f_i, y_i) + l2 |w|^2 / 2 + l1 |w|_1 over coefficients w and an
-intercept that is free, penalised like a coefficient (liblinear), or absent.
+intercept that is free or absent; one that is penalised (liblinear) is the coefficient of a constant
+column.
 """
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +18,9 @@ from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_sample_weight
 
 from .._kernels._leverage import leverage_blocks, leverages
+from .._sklearn_compat import named_penalty
 from ..canonical import canonical_labels, canonical_weight
-from ..exceptions import CalibrationWarning, expectation, refuse
+from ..exceptions import caution, refuse
 
 FREE, PENALISED, ABSENT = "free", "penalised", "absent"
 CONVERGED = 1e-10  # the gradient, relative to what it would be without cancellation
@@ -34,7 +35,8 @@ FOREIGN = 0.2  # farther away, the rows are others or the training has hardly be
 class LinearFit:
     """One penalised fit: rows, coefficients and what was minimised.
 
-    Binary: coef (d,), target +-1. Multinomial: coef (K, d), target class positions.
+    Binary: coef (d,), target +-1. Multinomial: coef (K, d), target class positions. Where the
+    intercept is penalised the last column of X is its constant, and `intercept` is 0.
     """
 
     X: object
@@ -46,7 +48,6 @@ class LinearFit:
     l2: float
     l1: float = 0.0
     intercept_kind: str = FREE
-    intercept_scale: float = 1.0
     moved: float = 0.0  # by the polishing, in standard deviations of the scores
 
     @property
@@ -109,7 +110,7 @@ LOSSES = {
 
 
 def read_linear(model, X, y, sample_weight, where):
-    """The penalised fits of a fitted classifier: one, or one a class; and its classes."""
+    """The penalised fits of a fitted classifier: one, or one a class."""
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X), model[-1]
     reader = next((read for kind, read in READERS.items() if isinstance(model, kind)), None)
@@ -151,43 +152,40 @@ def read_linear(model, X, y, sample_weight, where):
     if model.class_weight is not None:
         weight = weight * compute_sample_weight(model.class_weight, model.classes_[codes])
     common = reader(model, len(codes), where)
-    n_classes = len(model.classes_)
+    intercept = np.ravel(model.intercept_) + np.zeros(len(coef))
+    if common["intercept_kind"] == PENALISED:
+        constant = float(model.intercept_scaling)
+        column = np.full((len(codes), 1), constant)
+        X = sparse.hstack([X, column]).tocsr() if sparse.issparse(X) else np.hstack([X, column])
+        coef = np.column_stack([coef, intercept / constant])
+        intercept = np.zeros(len(coef))
     if common["loss"] == "multinomial":
-        return [
-            LinearFit(X, codes, weight, coef, np.asarray(model.intercept_), **common)
-        ], model.classes_
-    intercepts = np.ravel(model.intercept_) + np.zeros(len(coef))
-    positive = [1] if n_classes == 2 else range(n_classes)
+        return [LinearFit(X, codes, weight, coef, intercept, **common)]
+    positive = [1] if len(model.classes_) == 2 else range(len(model.classes_))
     return [
-        LinearFit(X, np.where(codes == c, 1.0, -1.0), weight, np.ravel(w), float(b), **common)
-        for c, w, b in zip(positive, coef, intercepts, strict=True)
-    ], model.classes_
+        LinearFit(X, np.where(codes == c, 1.0, -1.0), weight, w, float(b), **common)
+        for c, w, b in zip(positive, coef, intercept, strict=True)
+    ]
 
 
 def _penalties(penalty, strength, l1_ratio):
     """(l2, l1) of a named penalty."""
-    ratio = {"l2": 0.0, "l1": 1.0, None: 0.0, "none": 0.0}.get(penalty, l1_ratio or 0.0)
-    if penalty in (None, "none"):
-        strength = 0.0
+    if penalty is None:
+        return {"l2": 0.0, "l1": 0.0}
+    ratio = {"l2": 0.0, "l1": 1.0}.get(penalty, l1_ratio or 0.0)
     return {"l2": strength * (1 - ratio), "l1": strength * ratio}
 
 
-def _intercept(fit_intercept, scale=None):
-    if not fit_intercept:
-        return {"intercept_kind": ABSENT}
-    if scale is None:
-        return {"intercept_kind": FREE}
-    return {"intercept_kind": PENALISED, "intercept_scale": float(scale)}
+def _intercept(model, penalised=False):
+    kind = PENALISED if penalised else FREE
+    return {"intercept_kind": kind if model.fit_intercept else ABSENT}
 
 
 def _read_logistic(model, n, where):
     liblinear = model.solver == "liblinear"
-    penalty = model.penalty
-    if penalty == "deprecated":  # scikit-learn 1.8 on: l1_ratio and C say it all
-        penalty = "elasticnet" if np.isfinite(model.C) else None
     one_vs_rest = liblinear or getattr(model, "multi_class", "auto") == "ovr"
     multinomial = len(model.classes_) > 2 and not one_vs_rest
-    found = _penalties(penalty, 1 / model.C, model.l1_ratio)
+    found = _penalties(named_penalty(model), 1 / model.C, model.l1_ratio)
     if multinomial and found["l1"] > 0:
         refuse(
             where,
@@ -195,15 +193,14 @@ def _read_logistic(model, n, where):
             f"l1_ratio={model.l1_ratio!r}, penalty={model.penalty!r}",
             "Use an l2 penalty, or CalibratedModel with its default cv",
         )
-    scale = model.intercept_scaling if liblinear else None
-    kind = _intercept(model.fit_intercept, scale)
-    return {"loss": "multinomial" if multinomial else "log", **found, **kind}
+    loss = "multinomial" if multinomial else "log"
+    return {"loss": loss, **found, **_intercept(model, penalised=liblinear)}
 
 
 def _read_ridge(model, n, where):
     if model.positive:
         refuse(where, "coefficients of any sign", "positive=True", "Fit without the constraint")
-    return {"loss": "squared", "l2": float(model.alpha), **_intercept(model.fit_intercept)}
+    return {"loss": "squared", "l2": float(model.alpha), **_intercept(model)}
 
 
 def _read_svc(model, n, where):
@@ -214,12 +211,8 @@ def _read_svc(model, n, where):
             f"loss={model.loss!r}, multi_class={model.multi_class!r}",
             "Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default",
         )
-    scale = model.intercept_scaling
-    return {
-        "loss": "squared_hinge",
-        **_penalties(model.penalty, 1 / model.C, 0.0),
-        **_intercept(model.fit_intercept, scale),
-    }
+    penalties = _penalties(model.penalty, 1 / model.C, 0.0)
+    return {"loss": "squared_hinge", **penalties, **_intercept(model, penalised=True)}
 
 
 def _read_sgd(model, n, where):
@@ -237,7 +230,7 @@ def _read_sgd(model, n, where):
             "Choose one of them, with early_stopping=False and a small tol",
         )
     found = _penalties(model.penalty, n * model.alpha, model.l1_ratio)
-    return {"loss": names[model.loss], **found, **_intercept(model.fit_intercept)}
+    return {"loss": names[model.loss], **found, **_intercept(model)}
 
 
 READERS = {
@@ -288,36 +281,25 @@ def polished(fit, where, own=False):
 
 def _objective(fit):
     """(function of the packed parameters -> value and gradient, packed parameters)."""
-    penalised = fit.intercept_kind == PENALISED
-    scale = fit.intercept_scale
+    free = fit.intercept_kind == FREE
 
     def objective(packed):
         coef, intercept = _unpacked(fit, packed)
         value, psi, _ = fit.derivatives(fit.X @ coef.T + intercept)
-        gradient = fit.l2 * coef - (fit.X.T @ psi).T
-        parts = [gradient.ravel()]
-        total = value.sum() + fit.l2 / 2 * np.sum(coef**2)
-        if fit.intercept_kind != ABSENT:
-            by_intercept = -psi.sum(axis=0)
-            if penalised:
-                by_intercept = by_intercept + fit.l2 * intercept / scale**2
-                total += fit.l2 / 2 * np.sum((intercept / scale) ** 2)
-            parts.append(np.ravel(by_intercept))
-        return total, np.concatenate(parts)
+        gradient = (fit.l2 * coef - (fit.X.T @ psi).T).ravel()
+        if free:
+            gradient = np.append(gradient, -psi.sum(axis=0))
+        return value.sum() + fit.l2 / 2 * np.sum(coef**2), gradient
 
-    parts = [fit.coef.ravel()]
-    if fit.intercept_kind != ABSENT:
-        parts.append(np.ravel(fit.intercept))
-    return objective, np.concatenate(parts)
+    start = fit.coef.ravel()
+    return objective, np.append(start, fit.intercept) if free else start
 
 
 def _newton(fit, objective, packed, scale):
     """Newton's method with halved steps, for a few hundred coefficients of any conditioning."""
-    free = fit.intercept_kind != ABSENT
+    free = fit.intercept_kind == FREE
     d = fit.coef.size
-    penalty = np.full(d + free, fit.l2)
-    if free:
-        penalty[d] = 0.0 if fit.intercept_kind == FREE else fit.l2 / fit.intercept_scale**2
+    penalty = np.append(np.full(d, fit.l2), np.zeros(int(free)))
     value, gradient = objective(packed)
     for _ in range(100):
         if np.abs(gradient).max() <= 100 * CONVERGED * scale:
@@ -344,7 +326,7 @@ def _newton(fit, objective, packed, scale):
 
 def _unpacked(fit, packed):
     coef = packed[: fit.coef.size].reshape(fit.coef.shape)
-    if fit.intercept_kind == ABSENT:
+    if fit.intercept_kind != FREE:
         return coef, fit.intercept
     intercept = packed[fit.coef.size :]
     return coef, intercept if fit.coef.ndim == 2 else float(intercept[0])
@@ -367,37 +349,41 @@ def _violation(fit):
     return float(max(on.max(initial=0), off.max(initial=0)) / fit.l1)
 
 
-def write_back(model, fits):
-    """Put polished coefficients into the estimator that they came from."""
+def settled(fits, model, where, own=False):
+    """The fits at their minimum.
+
+    A model that is our `own` takes the polished coefficients; the user's stays as it is, and a
+    warning says how far from its minimum it is. So it does of an l1 fit, which is checked only.
+    """
+    fits = [polished(fit, where, own) for fit in fits]
+    if own and fits[0].l1 == 0:
+        _write_back(model, fits)
+    else:
+        _warn_if_moved(fits, where)
+    return fits
+
+
+def _write_back(model, fits):
     if isinstance(model, Pipeline):
         model = model[-1]
     coef = np.vstack([fit.coef for fit in fits])
-    model.coef_ = coef.reshape(np.shape(model.coef_))
     intercept = np.concatenate([np.ravel(fit.intercept) for fit in fits])
+    if fits[0].intercept_kind == PENALISED:
+        coef, intercept = coef[:, :-1], coef[:, -1] * model.intercept_scaling
+    model.coef_ = coef.reshape(np.shape(model.coef_))
     if np.ndim(model.intercept_):
         model.intercept_ = intercept.reshape(np.shape(model.intercept_))
 
 
-def warn_if_moved(fits, where):
-    """A fit that stopped early, or an l1 fit that misses its optimality conditions."""
+def _warn_if_moved(fits, where):
     moved = max(fit.moved for fit in fits)
-    if moved <= CLOSE * (10 if fits[0].l1 > 0 else 1):
-        return
-    what = (
-        "relative error of the conditions of optimality"
-        if fits[0].l1 > 0
-        else ("standard deviations between its scores and the minimum's, which are used")
-    )
-    warnings.warn(
-        expectation(
-            where,
-            "a converged fit",
-            f"{moved:.2g} {what}",
-            "Fit with a smaller tol and a larger max_iter",
-        ),
-        CalibrationWarning,
-        stacklevel=3,
-    )
+    what = "standard deviations between its scores and the minimum's, which are used"
+    close = CLOSE
+    if fits[0].l1 > 0:
+        what, close = "relative error of the conditions of optimality", 10 * CLOSE
+    if moved > close:
+        cure = "Fit with a smaller tol and a larger max_iter"
+        caution(where, "a converged fit", f"{moved:.2g} {what}", cure, stacklevel=5)
 
 
 # -- leverages ---------------------------------------------------------------------------
@@ -409,9 +395,6 @@ def fit_leverages(fit, where):
     X = fit.X
     if fit.l1 > 0:
         X = X[:, np.flatnonzero(fit.coef)]
-    if fit.intercept_kind == PENALISED and not (fit.l1 > 0 and fit.intercept == 0):
-        column = np.full((X.shape[0], 1), fit.intercept_scale)
-        X = sparse.hstack([X, column]).tocsr() if sparse.issparse(X) else np.hstack([X, column])
     _refuse_large(min(int((curvature > 0).sum()), X.shape[1]), where)
     try:
         h, m = leverages(X, curvature, fit.l2, fit.intercept_kind == FREE)
@@ -424,14 +407,21 @@ def fit_leverages(fit, where):
 
 def leave_one_out(fit, where):
     """Scores of each row by the fit without it, to first order."""
-    if fit.loss != "multinomial":
-        psi, _, h, m = fit_leverages(fit, where)
-        return fit.scores - psi * h / m
+    if fit.loss == "multinomial":
+        return _leave_one_out_multinomial(fit, where)
+    psi, _, h, m = fit_leverages(fit, where)
+    return fit.scores - psi * h / m
+
+
+def _leave_one_out_multinomial(fit, where):
+    """The same with matrices for numbers, between contrasts of the classes.
+
+    The sum of the scores over the classes bears no loss, so that diag(p) - pp' is singular.
+    """
     scores = fit.scores
     _, psi, p = fit.derivatives(scores)
     k = scores.shape[1]
-    basis = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, 1:]]))[0][:, 1:]  # contrasts
-    # the sum of the scores over the classes bears no loss: diag(p) - pp' between contrasts
+    basis = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, 1:]]))[0][:, 1:]
     mean = p @ basis
     inner = np.einsum("ka,ik,kb->iab", basis, p, basis) - mean[:, :, None] * mean[:, None, :]
     inner *= fit.weight[:, None, None]

@@ -53,6 +53,16 @@ class Job(NamedTuple):
     split_params: dict
     response_method: str
 
+    @staticmethod
+    def own_model(estimator):
+        """Whether a fitted estimator is ours to change, and itself without a FrozenEstimator."""
+        frozen = isinstance(estimator, FrozenEstimator)
+        return not frozen, estimator.estimator if frozen else estimator
+
+    def labels_of(self, model, columns):
+        """All rows' labels as a fitted model knows them, which may be codes of `fit_estimator`."""
+        return model.classes_[np.argsort(columns)[self.codes]]
+
     def fit_estimator(self, rows, estimator=None, fit=None):
         """Fit a clone on some rows; also the positions of its classes among all classes."""
         estimator = clone(self.estimator) if estimator is None else estimator

@@ -275,6 +275,16 @@ def test_text(monkeypatch):
         CalibratedModel(pipeline, "temperature", cv="alo").fit(texts, y)
 
 
+def test_bytes_as_labels():
+    X, y = data(80, 20)
+    named = np.array([b"no", b"yes"])[y]
+    model = CalibratedModel(logistic(), "platt", cv="alo")
+    expected = clone(model).fit(X, y).predict_proba(X)
+    model.fit(X, named)
+    assert list(model.classes_) == [b"no", b"yes"]
+    assert_allclose(model.predict_proba(X), expected, atol=1e-10)
+
+
 def test_calibrated_model_bad_input():
     X, y = data(80, 20)
     with pytest.raises(ValueError, match=r"cv='alo', got ensemble=True.*Leave both out"):

@@ -27,7 +27,7 @@ def one(n, d):
     model = LogisticRegression(C=2 * d / n, tol=1e-10, max_iter=10_000)
     times = 5 if n * d < 1e7 else 3
     own = runner.seconds(lambda: model.fit(X, y), times)
-    fit = polished(read_linear(model, X, y, None, "speed")[0][0], "speed")
+    fit = polished(read_linear(model, X, y, None, "speed")[0], "speed")
 
     def angle():
         psi, curvature, _, m = fit_leverages(fit, "speed")
