@@ -23,7 +23,7 @@ __all__ = [
 
 _LARGEST_LOGIT = 1e150  # differences of larger ones overflow
 _FEW_INTEGERS = 65_536
-_SLACK = 1e-6  # what rounding may add to a row's sum in float32; float16 gets more
+SLACK = 1e-6  # what rounding may add to a row's sum in float32; float16 gets more
 
 
 def canonical_proba(scores, *, kind="proba", n_classes=None, where="canonical_proba"):
@@ -151,7 +151,7 @@ def _numeric_table(scores, where):
 
 
 def _simplex_from_proba(table, dtype, where):
-    slack = max(_SLACK, 4 * np.finfo(dtype).eps) if dtype.kind == "f" else _SLACK
+    slack = max(SLACK, 4 * np.finfo(dtype).eps) if dtype.kind == "f" else SLACK
     cure = "For logits call canonical_proba(scores, kind='logits') first"
     lowest, highest = table.min(), table.max()
     if lowest < -slack or highest > 1 + slack:

@@ -26,14 +26,21 @@ def density(z):
     return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
 
+def in_parts(function, mu, size):
+    """The three arrays of a function of mu, some rows at a time."""
+    parts = [function(mu[i : i + size]) for i in range(0, max(1, len(mu)), size)]
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
 def logistic(mu, tau):
     """For s(t) = 1 / (1 + exp(-t)); many rows are interpolated in a table, to 1e-11."""
-    if len(mu) > _TABLE:
-        low, high = mu.min(), mu.max()
-        if (high - low) / _STEP < len(mu):
-            return _interpolated(mu, low, high, tau)
-    parts = [_logistic(mu[i : i + 4096], tau) for i in range(0, max(1, len(mu)), 4096)]
-    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+    if len(mu) > _TABLE and np.ptp(mu) / _STEP < len(mu):
+        return _interpolated(mu, tau)
+    return _at_nodes(mu, tau)
+
+
+def _at_nodes(mu, tau):
+    return in_parts(lambda part: _logistic(part, tau), mu, 4096)
 
 
 def _logistic(mu, tau):
@@ -46,21 +53,17 @@ def _logistic(mu, tau):
     return ndtr(z) @ _L_WEIGHT, bell @ _L_WEIGHT, -(bell * z) @ _L_WEIGHT
 
 
-def _interpolated(mu, low, high, tau):
-    """Cubic Hermite interpolation on a grid of mu; derivatives in mu from exact second ones."""
-    nodes = np.arange(low, high + 3 * _STEP, _STEP)
-    value, slope, spread = _logistic_rows(nodes, tau)
+def _interpolated(mu, tau):
+    """Cubic Hermite interpolation on a grid of mu; d slope / d mu is spread / tau, exactly."""
+    low = mu.min()
+    nodes = np.arange(low, mu.max() + 3 * _STEP, _STEP)
+    value, slope, spread = _at_nodes(nodes, tau)
     bend = np.gradient(spread, _STEP, edge_order=2)
     curve = spread / tau if tau > 0 else np.gradient(slope, _STEP, edge_order=2)
     place = np.minimum(((mu - low) / _STEP).astype(np.intp), len(nodes) - 2)
     t = (mu - nodes[place]) / _STEP
     found = ((value, slope), (slope, curve), (spread, bend))
     return tuple(_hermite(f, d, place, t) for f, d in found)
-
-
-def _logistic_rows(nodes, tau):
-    parts = [_logistic(nodes[i : i + 4096], tau) for i in range(0, len(nodes), 4096)]
-    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
 def _hermite(f, d, place, t):
@@ -104,19 +107,14 @@ def numerical(link):
     weight /= weight.sum()
 
     def expected(mu, tau):
-        parts = []
-        for start in range(0, max(1, len(mu)), 512):
-            t = mu[start : start + 512, None] + tau * z
-            value = link(t)
+        def part(mu):
+            t = mu[:, None] + tau * z
             slope = (link(t + 1e-5) - link(t - 1e-5)) / 2e-5
-            parts.append((value @ weight, slope @ weight, slope @ (weight * z)))
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+            return link(t) @ weight, slope @ weight, slope @ (weight * z)
+
+        return in_parts(part, mu, 512)
 
     return expected
 
 
-LINKS = {
-    "logit": (expit, logistic),
-    "probit": (ndtr, probit),
-    "clipped_relu": (lambda t: np.clip(t, 0, 1), clipped),
-}
+LINKS = {"logit": logistic, "probit": probit, "clipped_relu": clipped}

@@ -52,10 +52,7 @@ def _primal(X, curvature, penalty, centre):
         hessian = rooted.T @ rooted
         del rooted
     hessian.flat[:: d + 1] += penalty
-    scale = hessian.diagonal().max(initial=0.0)
-    factor = cholesky(hessian.T, lower=True, overwrite_a=True, check_finite=False)
-    if d and factor.diagonal().min() ** 2 < 1e-13 * scale:
-        raise np.linalg.LinAlgError("singular Hessian")
+    factor = _primal_factor(hessian)
     h = np.empty(n)
     for part in blocks(n, d):
         rows = _dense(X[part]) - centre
@@ -76,11 +73,7 @@ def _dual(X, curvature, penalty, centre, curved):
     root = np.sqrt(curvature[curved])
     inner *= root[:, None] / penalty
     inner *= root
-    inner.flat[:: len(curved) + 1] += 1
-    if inner.diagonal().max(initial=0) > INTERPOLATING:
-        raise np.linalg.LinAlgError("m would be rounding noise")
-    # the transpose is the same matrix in the order that LAPACK overwrites
-    factor = cholesky(inner.T, lower=True, overwrite_a=True, check_finite=False)
+    factor = _dual_factor(inner)
     half = solve_triangular(factor, root[:, None] * cross, lower=True, check_finite=False)
     inverse, _ = lapack.dtrtri(factor, lower=1, overwrite_c=True)
     m, h = np.ones(n), np.empty(n)
@@ -99,16 +92,16 @@ def leverage_blocks(X, curvature, penalty, intercept, dual=None):
     from score to score.
     """
     n, d = X.shape
-    r = curvature.shape[1]
     centre = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(d)
     if dual is None:
         dual = penalty > 0 and n < d
     solve = _blocks_dual if dual else _blocks_primal
-    return solve(X, curvature, penalty, centre, intercept, n, d, r)
+    return solve(X, curvature, penalty, centre, intercept)
 
 
-def _blocks_primal(X, curvature, penalty, centre, intercept, n, d, r):
-    columns = d + intercept
+def _blocks_primal(X, curvature, penalty, centre, intercept):
+    n, r, _ = curvature.shape
+    columns = X.shape[1] + intercept
     rows = np.column_stack([np.ones(n)] * intercept + [_dense(X) - centre])
     hessian = np.empty((r * columns, r * columns))
     diagonal = np.full(columns, float(penalty))
@@ -118,13 +111,9 @@ def _blocks_primal(X, curvature, penalty, centre, intercept, n, d, r):
             block = rows.T @ (rows * curvature[:, a, b, None])
             if a == b:
                 block.flat[:: columns + 1] += diagonal
-            here, there = slice(a * columns, (a + 1) * columns), slice(b * columns, None)
-            hessian[here, b * columns : (b + 1) * columns] = block
-            hessian[there, :][:columns, here] = block.T
-    scale = hessian.diagonal().max()
-    factor = cholesky(hessian, lower=True, overwrite_a=True, check_finite=False)
-    if factor.diagonal().min() ** 2 < 1e-13 * scale:
-        raise np.linalg.LinAlgError("singular Hessian")
+            here, there = (slice(c * columns, (c + 1) * columns) for c in (a, b))
+            hessian[here, there], hessian[there, here] = block, block.T
+    factor = _primal_factor(hessian)
     J = np.empty((n, r, r))
     for part in blocks(n, columns * r * r):
         size = len(rows[part])
@@ -138,13 +127,13 @@ def _blocks_primal(X, curvature, penalty, centre, intercept, n, d, r):
     return J
 
 
-def _blocks_dual(X, curvature, penalty, centre, intercept, n, d, r):
+def _blocks_dual(X, curvature, penalty, centre, intercept):
+    n, r, _ = curvature.shape
     values, vectors = np.linalg.eigh(curvature)
     root = (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(0, 2, 1)
     kernel = _gram(X, X, centre) / penalty
     inner = np.einsum("ij,iab,jbc->iajc", kernel, root, root, optimize=True).reshape(n * r, n * r)
-    inner.flat[:: n * r + 1] += 1
-    factor = cholesky(inner, lower=True, overwrite_a=True, check_finite=False)
+    factor = _dual_factor(inner)
     right = np.einsum("iab,ij->iajb", root, kernel, optimize=True).reshape(n * r, n * r)
     half = solve_triangular(factor, right, lower=True, overwrite_b=True, check_finite=False)
     half = half.reshape(n * r, n, r)
@@ -154,6 +143,27 @@ def _blocks_dual(X, curvature, penalty, centre, intercept, n, d, r):
         rest = np.eye(r) - np.einsum("kia,kb->iab", half, ones)
         J += rest @ np.linalg.solve(ones.T @ ones, rest.transpose(0, 2, 1))
     return J
+
+
+def _primal_factor(hessian):
+    scale = hessian.diagonal().max(initial=0.0)
+    factor = _factor(hessian)
+    if factor.diagonal().min(initial=np.inf) ** 2 < 1e-13 * scale:
+        raise np.linalg.LinAlgError("singular Hessian")
+    return factor
+
+
+def _dual_factor(inner):
+    """Of I + `inner`, in its place."""
+    inner.flat[:: len(inner) + 1] += 1
+    if inner.diagonal().max(initial=0) > INTERPOLATING:
+        raise np.linalg.LinAlgError("m would be rounding noise")
+    return _factor(inner)
+
+
+def _factor(matrix):
+    """Cholesky; the transpose is the same matrix in the order that LAPACK overwrites."""
+    return cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
 
 
 def blocks(n, width):

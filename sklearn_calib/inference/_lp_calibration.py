@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import gammaln
 
+from .._kernels._level_sets import cell_tolerance, levels_for
 from ..exceptions import refuse
 from ..metrics import lp_calibration_error
 
@@ -138,7 +139,10 @@ def required_samples(p, epsilon, delta=0.05, n_classes=10, *, n_bins=None, metho
         refuse(where, "n_classes >= 2 and n_bins >= 1", got, "Change them")
     if method not in ("plugin", "paper"):
         refuse(where, "method 'plugin' or 'paper'", repr(method), "Choose one of them")
-    beta = float(epsilon) if np.isinf(p) else (epsilon**p / 2) ** (1 / (p - 1))
+    beta = cell_tolerance(p, epsilon)
+    if not beta > 1e-100:
+        got = f"p={p}, epsilon={epsilon}"
+        refuse(where, "p and epsilon whose number of rows can be written", got, "Take a larger p")
     bins = 6 / beta if n_bins is None else n_bins
     if method == "plugin":
         choice = 72 / beta * np.log(8 / (beta * delta))
@@ -148,7 +152,7 @@ def required_samples(p, epsilon, delta=0.05, n_classes=10, *, n_bins=None, metho
 
 
 def _paper(beta, delta, k, bins):
-    n_levels = np.ceil(1 / beta * (1 - 1e-12))
+    n_levels = levels_for(beta)
     pools = np.floor(np.log2(max(bins, 1))) + 1
     first, accuracy = delta / 3, beta / 12
     log_sets = log_level_sets(n_levels, k)

@@ -5,12 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..canonical import canonical_proba
+from .._kernels._level_sets import MOST_LEVELS, group_rows
+from ..canonical import SLACK, canonical_proba
 from ..exceptions import refuse
 from ._base import canonical_case, metric
 
-_SLACK = 1e-6  # as in canonical_proba
-_MOST_LEVELS = 5000  # beyond, rounding at float32 precision matters
 _BLOCK = 2**20  # numbers checked at a time
 
 
@@ -123,7 +122,7 @@ def lp_calibration_error(
     >>> round(lp_calibration_error([0, 1, 2, 2], p, n_levels=4), 3)
     0.177
     """
-    from .._kernels._level_sets import draw_labels, gap_powers, group_rows
+    from .._kernels._level_sets_compiled import draw_labels, gap_powers
 
     where = "lp_calibration_error"
     p = _check(where, p, n_levels, estimator, null, n_resamples)
@@ -160,8 +159,8 @@ def lp_calibration_error(
 def _check(where, p, n_levels, estimator, null, n_resamples):
     if isinstance(p, bool | str) or not p >= 1:
         refuse(where, "p from 1 to infinity", repr(p), "Take 2, which has an unbiased estimator")
-    if isinstance(n_levels, bool) or int(n_levels) != n_levels or not 1 <= n_levels <= _MOST_LEVELS:
-        rule = f"a whole number of n_levels from 1 to {_MOST_LEVELS}"
+    if isinstance(n_levels, bool) or int(n_levels) != n_levels or not 1 <= n_levels <= MOST_LEVELS:
+        rule = f"a whole number of n_levels from 1 to {MOST_LEVELS}"
         refuse(where, rule, repr(n_levels), "Leave the default, 20")
     if estimator not in ("plugin", "unbiased"):
         refuse(where, "estimator 'plugin' or 'unbiased'", repr(estimator), "Choose one of them")
@@ -174,16 +173,14 @@ def _check(where, p, n_levels, estimator, null, n_resamples):
 
 def _door(y_proba, where):
     """Check rows block by block; floating-point tables are not copied."""
-    table = y_proba if isinstance(y_proba, np.ndarray) else None
-    if table is None or table.ndim != 2 or table.dtype not in (np.float32, np.float64):
+    table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
+    stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
+    if not stored or table.shape[1] < 2 or not len(table):
         return np.asarray(canonical_proba(y_proba, where=where))
-    if table.shape[1] < 2 or not len(table):
-        return np.asarray(canonical_proba(y_proba, where=where))
-    table = np.asarray(table)
     size = max(1, _BLOCK // table.shape[1])
     for start in range(0, len(table), size):
         block = table[start : start + size]
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
-        if not (block.min() >= -_SLACK and np.abs(total - 1).max() <= _SLACK):
+        if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
             canonical_proba(table, where=where)  # its words, with the number of the row
     return table

@@ -142,7 +142,7 @@ class AngularCalibration(Recalibrator):
         return two_columns(np.clip(value, 0, 1))
 
     def _expected(self):
-        return numerical(self.link) if callable(self.link) else LINKS[self.link][1]
+        return numerical(self.link) if callable(self.link) else LINKS[self.link]
 
     def _checked_link(self):
         if callable(self.link):

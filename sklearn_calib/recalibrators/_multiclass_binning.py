@@ -1,6 +1,6 @@
 """Calibration of whole probability vectors, cell by cell."""
 
-import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -8,10 +8,18 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..exceptions import CalibrationWarning, expectation, refuse
-from ._base import Capabilities, Recalibrator
-
-_MOST_LEVELS = 5000
+from .._kernels._level_merging import Cells, OnePool, Pools, Rule, calibrate_cells
+from .._kernels._level_sets import (
+    MOST_LEVELS,
+    cell_tolerance,
+    find_cells,
+    group_rows,
+    levels,
+    levels_for,
+    rounded,
+)
+from ..exceptions import caution, refuse
+from ._base import Capabilities, Recalibrator, normalised_rows
 
 
 class CellGroup(NamedTuple):
@@ -144,7 +152,7 @@ class MulticlassBinning(Recalibrator):
     _parameter_constraints: dict = {  # noqa: RUF012
         "p": [Interval(Real, 1, np.inf, closed="right")],
         "epsilon": [Interval(Real, 0, 1, closed="neither")],
-        "n_levels": [Interval(Integral, 1, _MOST_LEVELS, closed="both"), None],
+        "n_levels": [Interval(Integral, 1, MOST_LEVELS, closed="both"), None],
         "keep": ["boolean"],
         "min_count": [Interval(Real, 0, None, closed="left")],
         "z": [Interval(Real, 0, None, closed="left")],
@@ -205,8 +213,6 @@ class MulticlassBinning(Recalibrator):
         return cls(p, epsilon, **{**plain, **options})
 
     def _fit(self, proba, codes, weight):
-        from .._kernels._level_merging import Cells, Rule, calibrate_cells
-
         proba = np.asarray(proba)
         self._set_scale()
         rng = check_random_state(self.random_state)
@@ -214,8 +220,8 @@ class MulticlassBinning(Recalibrator):
         heavy, self.mass_in_bins_ = self._heavy_cells(proba[chosen], weight[chosen])
         self.bins_ = heavy
         k = proba.shape[1]
-        n_pools = len(heavy).bit_length() if self.pools == "paper" else 1
-        parts = np.array_split(rest, max(n_pools, 1))
+        n_pools = 1 if self.pools is None else max(1, len(heavy).bit_length())
+        parts = np.array_split(rest, n_pools)
         sums = [self._sums(proba[part], codes[part], weight[part]) for part in parts]
         labels, first, size = sums[0]
         if not self.keep:
@@ -232,7 +238,7 @@ class MulticlassBinning(Recalibrator):
         cells = Cells(heavy, labels, first)
         found = calibrate_cells(cells, rule, self._estimates(sums, k, rng))
         self.n_iter_, self.n_merges_ = found.n_iter, found.n_merges
-        self._remember(found, labels)
+        self._remember(found)
         self._warn_of(found, len(proba))
         self.error_bound_ = self._bound(found, size, weight[chosen].sum(), k)
         share = weight / weight.sum() / (2 if k == 2 else 1)
@@ -242,23 +248,16 @@ class MulticlassBinning(Recalibrator):
         self.brier_after_ = float(share @ ((after - target) ** 2).sum(axis=1))
 
     def _set_scale(self):
-        p = float(self.p)
-        if np.isinf(p):
-            self.beta_ = float(self.epsilon)
-        else:
-            self.beta_ = float((self.epsilon**p / 2) ** (1 / (p - 1)))
+        self.beta_ = cell_tolerance(float(self.p), self.epsilon)
         self.tol_ = self.beta_ / 2
-        self.n_levels_ = self.n_levels
-        if self.n_levels is None:
-            levels = np.ceil(1 / max(self.beta_, 1e-12) * (1 - 1e-12))
-            if levels > _MOST_LEVELS:
-                refuse(
-                    "MulticlassBinning.fit",
-                    f"p and epsilon that ask for at most {_MOST_LEVELS} levels",
-                    f"p={self.p}, epsilon={self.epsilon}, {levels:.3g} levels",
-                    "Take a larger one of the two, or give n_levels",
-                )
-            self.n_levels_ = int(levels)
+        self.n_levels_ = levels_for(self.beta_) if self.n_levels is None else self.n_levels
+        if self.n_levels_ > MOST_LEVELS:
+            refuse(
+                "MulticlassBinning.fit",
+                f"p and epsilon that ask for at most {MOST_LEVELS} levels",
+                f"p={self.p}, epsilon={self.epsilon}, {self.n_levels_:.3g} levels",
+                "Take a larger one of the two, or give n_levels",
+            )
         if self.noise is not None and self.pools is None:
             refuse(
                 "MulticlassBinning.fit",
@@ -284,14 +283,12 @@ class MulticlassBinning(Recalibrator):
         return shuffled[: n // 2], shuffled[n // 2 :]
 
     def _heavy_cells(self, proba, weight):
-        from .._kernels._level_sets import group_rows, levels
-
         order, starts = group_rows(proba, self.n_levels_)
         counts = np.add.reduceat(weight[order], starts)
         total = weight.sum()
         least = max(self.min_count, self.beta_ / 6 * total * (1 - 1e-12))
         kept = np.flatnonzero(counts >= least)
-        found = levels(_normalised(proba[order[starts[kept]]]), self.n_levels_)
+        found = levels(proba[order[starts[kept]]], self.n_levels_)
         found = found[np.lexsort(found.T[::-1])].reshape(-1, proba.shape[1])
         return found, float(counts[kept].sum() / total)
 
@@ -314,8 +311,6 @@ class MulticlassBinning(Recalibrator):
         return labels, first, size
 
     def _estimates(self, sums, k, rng):
-        from .._kernels._level_merging import OnePool, Pools
-
         if self.pools is None:
             return OnePool(sums[0][0])
         noise = None
@@ -323,21 +318,17 @@ class MulticlassBinning(Recalibrator):
             b, size = max(len(self.bins_), 1), sums[0][2]
             failure = self.delta / (3 * len(sums))
             scale = np.sqrt(2 / (size * np.log(4 * b * k / failure)))
-            noise = lambda shape: rng.laplace(0, scale, shape)  # noqa: E731
+            noise = partial(rng.laplace, 0, scale)
         return Pools([labels for labels, _, _ in sums], noise)
 
     def _cell_of(self, proba):
         """The heavy cell of each row, or -1."""
-        from .._kernels._level_sets import find_cells
-
         return find_cells(np.ascontiguousarray(proba), self.n_levels_, self.bins_)
 
     def _rounded(self, level):
-        from .._kernels._level_sets import rounded
-
         return rounded(level, self.n_levels_)
 
-    def _remember(self, found, labels):
+    def _remember(self, found):
         self._group = found.group
         self._prediction, self._touched = found.prediction, found.touched
         self.groups_ = []
@@ -355,22 +346,23 @@ class MulticlassBinning(Recalibrator):
             )
 
     def _warn_of(self, found, n):
+        where = "MulticlassBinning.fit"
         if not len(self.bins_):
-            self._warn(
+            caution(
+                where,
                 f"cells with at least {self.min_count:g} rows and {self.beta_ / 6:.2g} of all",
                 f"none among {n} rows and {self.n_levels_} levels",
                 "Predictions stay as they are; take fewer levels, or temperature scaling",
+                stacklevel=6,
             )
         elif not found.converged:
-            self._warn(
+            caution(
+                where,
                 f"errors of at most {self.tol_:.2g} after {found.n_iter} iterations",
                 f"{found.error:.2g}",
                 "The last predictions are kept; raise max_iter",
+                stacklevel=6,
             )
-
-    def _warn(self, rule, got, cure):
-        message = expectation("MulticlassBinning.fit", rule, got, cure)
-        warnings.warn(message, CalibrationWarning, stacklevel=6)
 
     def _bound(self, found, size, size_of_choice, k):
         """Largest error of a cell on new rows, turned into that of the l_p error."""
@@ -380,18 +372,11 @@ class MulticlassBinning(Recalibrator):
         alpha = np.sqrt((b * np.log(2) + np.log(8 * k / self.delta)) / (2 * size))
         if self.keep and b:
             alpha += np.sqrt(np.log(4 * b * k / self.delta) / (2 * size)) / self.n_levels_
-        alive = np.unique(found.group)
-        inside = 0.0
-        for g in alive:
-            gap = found.labels[g].sum() * found.prediction[g] - found.labels[g]
-            inside = max(inside, float(np.abs(gap).max()))
-        cell = (
-            inside
-            + alpha
-            + _lightest(
-                max(self.min_count / size_of_choice, self.beta_ / 6), size_of_choice, self.delta
-            )
-        )
+        labels, prediction = (a[np.unique(found.group)] for a in (found.labels, found.prediction))
+        gaps = labels.sum(axis=1, keepdims=True) * prediction - labels
+        least = max(self.min_count / size_of_choice, self.beta_ / 6)
+        outside = _lightest(least, size_of_choice, self.delta)
+        cell = float(np.abs(gaps).max(initial=0)) + alpha + outside
         p = float(self.p)
         return float(cell if np.isinf(p) else (2 * cell ** (p - 1)) ** (1 / p))
 
@@ -403,16 +388,9 @@ class MulticlassBinning(Recalibrator):
             out = proba.copy()
             inside[inside] = self._touched[self._group[cell[inside]]]
         else:
-            from .._kernels._level_sets import levels
-
             out = self._rounded(levels(proba, self.n_levels_))
         out[inside] = self._prediction[self._group[cell[inside]]]
-        return _normalised(out)
-
-
-def _normalised(rows):
-    rows = np.maximum(rows, 0)
-    return rows / rows.sum(axis=1, keepdims=True)
+        return normalised_rows(out, proba)
 
 
 def _lightest(threshold, size, delta):

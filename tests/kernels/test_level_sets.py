@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from sklearn_calib._kernels import _level_sets
+from sklearn_calib._kernels import _level_sets_compiled
 from sklearn_calib._kernels._level_sets import (
     find_cells,
     group_rows,
@@ -65,14 +65,14 @@ def test_grouping(dtype):
 
 def test_a_collision_of_hashes_starts_anew(monkeypatch):
     table = np.random.default_rng(0).dirichlet(np.ones(4), 500)
-    plain, calls = _level_sets._hashes, []
+    plain, calls = _level_sets_compiled.hashes, []
 
     def colliding(*args):
         calls.append(1)
         keys = plain(*args)
         return keys % np.uint64(8) if len(calls) == 1 else keys
 
-    monkeypatch.setattr(_level_sets, "_hashes", colliding)
+    monkeypatch.setattr(_level_sets_compiled, "hashes", colliding)
     starts = group_rows(table, 20)[1]
     assert len(calls) == 2
     monkeypatch.undo()

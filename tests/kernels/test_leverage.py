@@ -84,3 +84,14 @@ def test_one_score_is_the_same_as_the_other_function():
     assert_allclose(J[:, 0, 0], leverages(X, D, 0.3, True)[0], rtol=1e-10)
     with pytest.raises(np.linalg.LinAlgError):
         leverage_blocks(X[:5], D[:5, None, None], 0.0, False)
+
+
+def test_a_penalty_next_to_nothing_is_no_rounding_noise():
+    """The dual forms would lose m; both say so."""
+    X, D = problem(12, 30, False)
+    for call in (
+        lambda: leverages(X, D, 1e-14, True),
+        lambda: leverage_blocks(X, D[:, None, None], 1e-14, True),
+    ):
+        with pytest.raises(np.linalg.LinAlgError):
+            call()
