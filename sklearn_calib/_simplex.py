@@ -115,6 +115,11 @@ def without_rounding_noise(scores):
     return np.ldexp(np.round(np.ldexp(mantissa, 36)), exponent - 36)
 
 
+def second_score(proba):
+    """Probability of the second of two classes, with rounding noise removed."""
+    return without_rounding_noise(np.asarray(proba)[:, 1])
+
+
 def rank_score(proba):
     """Log-odds of the second of two classes, with rounding noise removed: what orders the rows."""
     return without_rounding_noise(log_odds(proba))

@@ -27,12 +27,20 @@ except ImportError:  # scikit-learn < 1.9: no callbacks, fits are silent
         return method
 
 
-def named_penalty(model):
-    """The penalty of a LogisticRegression as it was called before scikit-learn 1.8, or None."""
+def mixed_penalties(penalty, strength, l1_ratio):
+    """(l2, l1) of a penalty by its name, as a dict."""
+    if penalty in (None, "none"):
+        return {"l2": 0.0, "l1": 0.0}
+    ratio = {"l2": 0.0, "l1": 1.0}.get(penalty, l1_ratio or 0.0)
+    return {"l2": strength * (1 - ratio), "l1": strength * ratio}
+
+
+def logistic_penalties(model):
+    """The same of a LogisticRegression; from version 1.8 on l1_ratio and C say it all."""
     penalty = getattr(model, "penalty", "deprecated")
-    if penalty == "deprecated":  # l1_ratio and C say it all
-        return "elasticnet" if float("inf") > model.C else None
-    return None if penalty == "none" else penalty
+    if penalty == "deprecated":
+        penalty = "elasticnet" if float("inf") > model.C else None
+    return mixed_penalties(penalty, 1 / model.C, getattr(model, "l1_ratio", None))
 
 
 @contextmanager

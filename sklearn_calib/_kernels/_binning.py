@@ -9,6 +9,13 @@ def distinct(scores):
     return np.unique(scores, return_inverse=True)
 
 
+def pool(scores, codes, weight):
+    """As `distinct`, and the weight and the frequency of the labels 1 at each distinct score."""
+    values, row_value = distinct(scores)
+    mass = np.bincount(row_value, weights=weight)
+    return values, row_value, mass, np.bincount(row_value, weights=weight * codes) / mass
+
+
 def bin_of_distinct(values, mass, n_bins, strategy):
     """Bin numbers 0 .. n_bins - 1 of sorted distinct values.
 

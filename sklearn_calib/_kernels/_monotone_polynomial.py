@@ -95,6 +95,12 @@ def moments(x, y, weight, degree):
     return mean_t / total, mean_y / total, float(weighted @ y / total)
 
 
+def gram(mean_t, size):
+    """Means of T_i T_j for i, j < size, from those of T_m."""
+    i = np.arange(size)
+    return (mean_t[i[:, None] + i] + mean_t[np.abs(i[:, None] - i)]) / 2
+
+
 def fit_monotone(mean_t, mean_y, square, degree, l1=np.inf, tol=1e-10, max_iter=80):
     """The polynomial of this degree with the least mean squared error."""
     [[fit]] = fit_many([(mean_t, mean_y, square)], degree, [l1], tol, max_iter)
@@ -104,9 +110,7 @@ def fit_monotone(mean_t, mean_y, square, degree, l1=np.inf, tol=1e-10, max_iter=
 def fit_many(data, degree, l1s, tol=1e-10, max_iter=80):
     """For each data set, given by its moments, a fit for each bound on the coefficients."""
     basis = frame(degree)
-    i = np.arange(degree + 1)
-    grams = [(t[i[:, None] + i] + t[np.abs(i[:, None] - i)]) / 2 for t, _, _ in data]
-    Q = np.array([basis.to_coef.T @ gram @ basis.to_coef for gram in grams])
+    Q = np.array([basis.to_coef.T @ gram(t, degree + 1) @ basis.to_coef for t, _, _ in data])
     h = np.array([basis.to_coef.T @ mean_y[: degree + 1] for _, mean_y, _ in data])
     free = Problem(basis.rows, basis.starts, basis.from_monomial, Q, h, None)
 

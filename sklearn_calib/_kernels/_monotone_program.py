@@ -5,7 +5,7 @@ The same statement as in `_monotone_polynomial`, which solves it some hundred ti
 
 import numpy as np
 
-from ._monotone_polynomial import PolynomialFit, frame
+from ._monotone_polynomial import PolynomialFit, frame, gram
 
 
 def fit_program(mean_t, mean_y, square, degree, bound=np.inf, solver=None):
@@ -13,9 +13,8 @@ def fit_program(mean_t, mean_y, square, degree, bound=np.inf, solver=None):
     import cvxpy as cp
 
     basis = frame(degree)
-    i = np.arange(degree + 1)
-    gram = (mean_t[i[:, None] + i] + mean_t[np.abs(i[:, None] - i)]) / 2
-    values, vectors = np.linalg.eigh(gram)
+    products = gram(mean_t, degree + 1)
+    values, vectors = np.linalg.eigh(products)
     root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
     squares = [cp.Variable((P.shape[1], P.shape[1]), PSD=True) for P in basis.blocks]
     start = cp.Variable(nonneg=True)  # f(-1)
@@ -34,8 +33,8 @@ def fit_program(mean_t, mean_y, square, degree, bound=np.inf, solver=None):
     problem.solve(solver=solver)
     theta = np.r_[max(float(start.value), 0.0), np.maximum(slopes.value, 0.0)]
     found = basis.to_coef @ theta
-    loss = found @ gram @ found - 2 * mean_y[: degree + 1] @ found
-    z = basis.to_coef.T @ (2 * (gram @ found - mean_y[: degree + 1]))
+    loss = found @ products @ found - 2 * mean_y[: degree + 1] @ found
+    z = basis.to_coef.T @ (2 * (products @ found - mean_y[: degree + 1]))
     pulls = [np.zeros(degree + 1)]  # multipliers of the bound's equation, of either sign
     if np.isfinite(bound):
         pulls += [same.dual_value, -same.dual_value]

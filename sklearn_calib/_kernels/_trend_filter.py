@@ -123,7 +123,6 @@ def smooth(step, y, variance, m, q):
     values[n - 1] = b[n - 1]
     pull_b, pull_c = 0.0, 0.0  # the adjoint of the state behind
     for i in range(n - 2, 0, -1):
-        # of the measurement at i + 1; its gains are those of the prior there
         total = prior[i + 1] + variance[i + 1]  # of the measurement at i + 1
         gain = prior[i + 1] / total  # of b; that of c is slope_of times it
         pull_b = (variance[i + 1] * pull_b - surprise[i + 1]) / total

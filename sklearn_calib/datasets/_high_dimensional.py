@@ -9,7 +9,12 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import refuse
 
-_LINKS = {"logit": expit, "probit": ndtr, "clipped_relu": lambda t: np.clip(t, 0, 1)}
+
+def _clipped(t):
+    return np.clip(t, 0, 1)
+
+
+_LINKS = {"logit": expit, "probit": ndtr, "clipped_relu": _clipped}
 _DESIGNS = ("gaussian", "rademacher", "uniform", "elliptical")
 
 
@@ -26,6 +31,8 @@ class LinearTruth:
     link : callable
     slope, intercept : float
     design : str
+    degrees_of_freedom : float
+        Of an elliptical design.
     """
 
     coef: np.ndarray
@@ -34,7 +41,8 @@ class LinearTruth:
     slope: float
     intercept: float
     design: str
-    _factor: object  # function of independent entries to rows
+    degrees_of_freedom: float
+    _root: object  # the correlation of neighbours, or the Cholesky factor of another covariance
 
     def proba(self, X):
         """True probabilities of the second class, of shape (n_samples,)."""
@@ -43,7 +51,8 @@ class LinearTruth:
     def draw(self, n_samples, random_state=None):
         """More rows and labels: X of shape (n_samples, n_features), y of 0 and 1."""
         rng = check_random_state(random_state)
-        X = self._factor(_entries(self.design, (n_samples, len(self.coef)), rng))
+        shape = (n_samples, len(self.coef))
+        X = _correlated(_entries(self.design, self.degrees_of_freedom, shape, rng), self._root)
         return X, (rng.uniform(size=n_samples) < self.proba(X)).astype(int)
 
     def norm(self, coef):
@@ -126,29 +135,21 @@ def make_high_dimensional(
             "Change the one that is out of range",
         )
     rng = check_random_state(random_state)
-    matrix, factor = _law(covariance, correlation, n_features, where)
-    kind = f"elliptical {degrees_of_freedom}" if design == "elliptical" else design
+    matrix, root = _law(covariance, correlation, n_features, where)
     w = rng.standard_normal(n_features)
     w /= np.sqrt(w @ matrix @ w)
     function = link if callable(link) else _LINKS[link]
-    truth = LinearTruth(w, matrix, function, link_slope, link_intercept, kind, factor)
+    truth = LinearTruth(
+        w, matrix, function, link_slope, link_intercept, design, degrees_of_freedom, root
+    )
     return *truth.draw(n_samples, rng), truth
 
 
 def _law(covariance, correlation, d, where):
-    """The matrix, and the function that gives independent entries that covariance."""
-    if isinstance(covariance, str) and covariance == "ar":
-        lag = np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
-        rest = np.sqrt(1 - correlation**2)
-
-        def correlated(Z):
-            Z = Z / np.sqrt(d)
-            Z[:, 1:] *= rest
-            return lfilter([1.0], [1.0, -correlation], Z, axis=1)
-
-        return correlation**lag / d, correlated
-    if isinstance(covariance, str) and covariance == "identity":
-        return np.eye(d) / d, lambda Z: Z / np.sqrt(d)
+    """The matrix, and what `_correlated` needs to give independent entries that covariance."""
+    if isinstance(covariance, str) and covariance in ("ar", "identity"):
+        root = correlation if covariance == "ar" else 0.0
+        return root ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))) / d, root
     matrix = np.asarray(covariance, dtype=float) if not isinstance(covariance, str) else None
     if matrix is None or matrix.shape != (d, d):
         refuse(
@@ -158,20 +159,26 @@ def _law(covariance, correlation, d, where):
             "Change covariance or n_features",
         )
     try:
-        lower = np.linalg.cholesky(matrix)
+        return matrix, np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         refuse(where, "a positive definite covariance", "another", "Check its eigenvalues")
-    return matrix, lambda Z: Z @ lower.T
 
 
-def _entries(design, shape, rng):
+def _correlated(Z, root):
+    if np.ndim(root):
+        return Z @ root.T
+    Z = Z / np.sqrt(Z.shape[1])
+    Z[:, 1:] *= np.sqrt(1 - root**2)
+    return lfilter([1.0], [1.0, -root], Z, axis=1)
+
+
+def _entries(design, freedom, shape, rng):
     """Entries of mean 0 and variance 1."""
     if design == "rademacher":
         return rng.choice([-1.0, 1.0], shape)
     if design == "uniform":
         return rng.uniform(-np.sqrt(3), np.sqrt(3), shape)
     entries = rng.standard_normal(shape)
-    if design.startswith("elliptical"):
-        freedom = float(design.split()[1])
+    if design == "elliptical":
         entries *= np.sqrt((freedom - 2) / rng.chisquare(freedom, shape[0]))[:, None]
     return entries

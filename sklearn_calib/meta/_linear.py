@@ -18,7 +18,7 @@ from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_sample_weight
 
 from .._kernels._leverage import leverage_blocks, leverages
-from .._sklearn_compat import named_penalty
+from .._sklearn_compat import logistic_penalties, mixed_penalties
 from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import caution, refuse
 
@@ -168,14 +168,6 @@ def read_linear(model, X, y, sample_weight, where):
     ]
 
 
-def _penalties(penalty, strength, l1_ratio):
-    """(l2, l1) of a named penalty."""
-    if penalty is None:
-        return {"l2": 0.0, "l1": 0.0}
-    ratio = {"l2": 0.0, "l1": 1.0}.get(penalty, l1_ratio or 0.0)
-    return {"l2": strength * (1 - ratio), "l1": strength * ratio}
-
-
 def _intercept(model, penalised=False):
     kind = PENALISED if penalised else FREE
     return {"intercept_kind": kind if model.fit_intercept else ABSENT}
@@ -185,7 +177,7 @@ def _read_logistic(model, n, where):
     liblinear = model.solver == "liblinear"
     one_vs_rest = liblinear or getattr(model, "multi_class", "auto") == "ovr"
     multinomial = len(model.classes_) > 2 and not one_vs_rest
-    found = _penalties(named_penalty(model), 1 / model.C, model.l1_ratio)
+    found = logistic_penalties(model)
     if multinomial and found["l1"] > 0:
         refuse(
             where,
@@ -211,7 +203,7 @@ def _read_svc(model, n, where):
             f"loss={model.loss!r}, multi_class={model.multi_class!r}",
             "Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default",
         )
-    penalties = _penalties(model.penalty, 1 / model.C, 0.0)
+    penalties = mixed_penalties(model.penalty, 1 / model.C, 0.0)
     return {"loss": "squared_hinge", **penalties, **_intercept(model, penalised=True)}
 
 
@@ -229,7 +221,7 @@ def _read_sgd(model, n, where):
             f"loss={model.loss!r}, early_stopping={model.early_stopping}",
             "Choose one of them, with early_stopping=False and a small tol",
         )
-    found = _penalties(model.penalty, n * model.alpha, model.l1_ratio)
+    found = mixed_penalties(model.penalty, n * model.alpha, model.l1_ratio)
     return {"loss": names[model.loss], **found, **_intercept(model)}
 
 

@@ -7,11 +7,12 @@ from scipy.special import expit
 from scipy.stats import norm
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._simplex import log_odds, without_rounding_noise
+from .._kernels._binning import pool
+from .._simplex import log_odds, second_score
+from .._sklearn_compat import logistic_penalties as penalties
 from ..canonical import canonical_weight
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import pooled
 from ._platt import PlattScaling
 
 
@@ -162,20 +163,18 @@ class AdaptiveCalibration(Recalibrator):
                 "Leave intervals out",
             )
         low, high = _checked(intervals, len(proba), where).T
-        return two_columns(self._mean(_score(proba), low, high))
+        return two_columns(self._mean(second_score(proba), low, high))
 
     def _fit(self, proba, codes, weight):
         given = getattr(self, "_given", None)
-        self.knots_, mass, share = pooled(proba, codes, weight)
+        self.knots_, row_knot, mass, share = pool(second_score(proba), codes, weight)
         self._mass = np.append(0.0, np.cumsum(mass))
         self._ones = np.append(0.0, np.cumsum(mass * share))
         if self.neighborhood == "nearest":
             self._windows()
         elif given is not None:
-            _, row_knot = np.unique(_score(proba), return_inverse=True)
-            total = np.bincount(row_knot, weights=weight)
             self.intervals_ = np.column_stack(
-                [np.bincount(row_knot, weights=weight * end) / total for end in given.T]
+                [np.bincount(row_knot, weights=weight * end) / mass for end in given.T]
             )
         else:
             self.intervals_ = self._wald(proba, codes, weight)
@@ -194,15 +193,15 @@ class AdaptiveCalibration(Recalibrator):
         platt._fit(proba, codes, weight)
         z = platt.slope_ * log_odds(proba) + platt.intercept_
         design = np.column_stack([log_odds(proba), np.ones(len(z))])
-        information = (design * (weight * expit(z) * expit(-z))[:, None]).T @ design
         at = log_odds(two_columns(self.knots_))
-        design = np.column_stack([at, np.ones_like(at)])
-        spread = np.sqrt(np.einsum("ij,jk,ik->i", design, np.linalg.pinv(information), design))
-        half = norm.ppf((1 + self.level) / 2) * spread / max(abs(platt.slope_), 1e-300)
+        rows = np.column_stack([at, np.ones_like(at)])
+        half = _half_width(design, weight, z, 0.0, rows, self.level) / max(
+            abs(platt.slope_), 1e-300
+        )
         return expit(np.column_stack([at - half, at + half]))
 
     def _predict_proba(self, proba):
-        score = _score(proba)
+        score = second_score(proba)
         if self.neighborhood == "nearest":
             right = np.searchsorted(self._middle, score)
             radius = np.minimum(
@@ -229,10 +228,6 @@ class AdaptiveCalibration(Recalibrator):
             end[empty] = start[empty] + 1
         share = (self._ones[end] - self._ones[start]) / (self._mass[end] - self._mass[start])
         return np.clip(share, 0.0, 1.0)
-
-
-def _score(proba):
-    return without_rounding_noise(np.asarray(proba)[:, 1])
 
 
 def _checked(intervals, n, where):
@@ -317,16 +312,21 @@ def logistic_intervals(model, X_train, X, *, sample_weight=None, level=0.95):
         refuse(where, "two classes", f"{len(model.classes_)}", "Take one class against the rest")
     weight = canonical_weight(sample_weight, np.shape(X_train)[0], where=where)
     z = model.decision_function(X_train)
-    curvature = weight * expit(z) * expit(-z)
     train, rows = (_with_one(table, model.fit_intercept) for table in (X_train, X))
-    information = (train * curvature[:, None]).T @ train
-    if getattr(model, "l1_ratio", None) in (None, 0, 0.0) and np.isfinite(model.C):
-        n_features = coef.shape[1]
-        information[range(n_features), range(n_features)] += 1 / model.C
-    spread = np.sqrt(np.einsum("ij,jk,ik->i", rows, np.linalg.pinv(information), rows))
-    half = norm.ppf((1 + level) / 2) * spread
+    ridge = np.zeros(train.shape[1])
+    if penalties(model)["l1"] == 0:
+        ridge[: coef.shape[1]] = penalties(model)["l2"]
+    half = _half_width(train, weight, z, ridge, rows, level)
     z = model.decision_function(X)
     return expit(np.column_stack([z - half, z + half]))
+
+
+def _half_width(train, weight, z, ridge, rows, level):
+    """Of the intervals of the scores of `rows`, by the information of the training scores z."""
+    information = (train * (weight * expit(z) * expit(-z))[:, None]).T @ train
+    information[np.diag_indices_from(information)] += ridge
+    variance = np.einsum("ij,jk,ik->i", rows, np.linalg.pinv(information), rows)
+    return norm.ppf((1 + level) / 2) * np.sqrt(variance)
 
 
 def _with_one(X, intercept):

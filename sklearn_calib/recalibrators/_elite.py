@@ -3,8 +3,9 @@
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from .._simplex import without_rounding_noise
+from .._simplex import second_score
 from ._base import Capabilities, Recalibrator, two_columns
+from ._near_isotonic import model_weights
 from ._trend_filtering import lines
 
 _LEAST_WEIGHT = 1e-10
@@ -70,14 +71,13 @@ class ELiTE(Recalibrator):
         price = np.array([model.criterion for model in models])
         if not np.isfinite(price).any():  # fewer rows than a line has degrees of freedom
             price = np.append(0.0, np.full(len(models) - 1, np.inf))
-        weights = np.exp((price.min() - price) / 2)
-        weights /= weights.sum()
+        weights = model_weights(price)
         kept = weights >= _LEAST_WEIGHT
         self.lines_ = [model for model, keep in zip(models, kept, strict=True) if keep]
         self.weights_ = weights[kept] / weights[kept].sum()
         self.lams_ = np.array([model.lam for model in self.lines_])
 
     def _predict_proba(self, proba):
-        score = without_rounding_noise(np.asarray(proba)[:, 1])
+        score = second_score(proba)
         parts = zip(self.weights_, self.lines_, strict=True)
         return two_columns(np.clip(sum(weight * line(score) for weight, line in parts), 0.0, 1.0))

@@ -4,7 +4,15 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import bic_price, interpolated, loss_of_groups, pooled, run_starts, thinned
+from ._near_isotonic import (
+    bic_price,
+    interpolated,
+    loss_of_groups,
+    model_weights,
+    pooled,
+    run_starts,
+    thinned,
+)
 
 _MODELS = 100
 
@@ -76,7 +84,7 @@ class ENIR(Recalibrator):
         path = Path(share, mass)
         scores_sum = np.append(0.0, np.cumsum(mass * knots))
         lams = thinned(np.append(0.0, breakpoints(path.merges)), _MODELS)
-        price = 2.0 if self.criterion == "aic" else bic_price(path)
+        price = 2.0 if self.criterion == "aic" else bic_price(path.mass[-1])
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:
             starts, value = run_starts(path, lam, 6)
@@ -87,9 +95,8 @@ class ENIR(Recalibrator):
                 shrunk = (value * total + score / total * g) / (total + g)
                 models.append((lam, loss + price * len(starts), starts, shrunk))
         criterion = np.array([model[1] for model in models])
-        weights = np.exp((criterion.min() - criterion) / 2)
         self.lams_ = np.array([model[0] for model in models])
-        self.weights_ = weights / weights.sum()
+        self.weights_ = model_weights(criterion)
         steps = np.zeros(path.n)
         for weight_of_model, (*_, starts, value) in zip(self.weights_, models, strict=True):
             steps[starts] += weight_of_model * np.diff(value, prepend=0.0)

@@ -5,8 +5,8 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._binning import bin_sums, distinct, equal_mass_edges, log_evidence
-from .._simplex import without_rounding_noise
+from .._kernels._binning import bin_sums, equal_mass_edges, log_evidence, pool
+from .._simplex import second_score
 from ._base import Capabilities, Recalibrator, two_columns
 
 
@@ -71,7 +71,7 @@ class HistogramBinning(Recalibrator):
         self.strategy = strategy
 
     def _fit(self, proba, codes, weight):
-        score = _score(proba)
+        score = second_score(proba)
         self.n_bins_ = self.n_bins
         if self.n_bins == "bdeu":
             self.n_bins_ = _best_number(score, codes, weight, self.strategy)
@@ -87,20 +87,15 @@ class HistogramBinning(Recalibrator):
         self.bin_weights_ = total
 
     def _predict_proba(self, proba):
-        number = np.searchsorted(self.bin_edges_, _score(proba), side="left")
+        number = np.searchsorted(self.bin_edges_, second_score(proba), side="left")
         return two_columns(self.bin_values_[number])
-
-
-def _score(proba):
-    return without_rounding_noise(np.asarray(proba)[:, 1])
 
 
 def _best_number(score, codes, weight, strategy):
     """The number of bins with the largest evidence, by prefix sums over the distinct scores."""
-    knots, row_knot = distinct(score)
-    mass = np.bincount(row_knot, weights=weight)
+    knots, _, mass, share = pool(score, codes, weight)
     total = np.append(0.0, np.cumsum(mass))
-    ones = np.append(0.0, np.cumsum(np.bincount(row_knot, weights=weight * codes)))
+    ones = np.append(0.0, np.cumsum(mass * share))
     place = knots if strategy == "uniform" else (total[1:] - 0.5 * mass) / total[-1]
     evidence = []
     for n_bins in range(1, 1 + min(int(np.ceil(total[-1])), int(np.ceil(10 * np.cbrt(total[-1]))))):

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._binning import distinct, log_evidence
-from .._simplex import without_rounding_noise
+from .._kernels._binning import log_evidence, pool
+from .._simplex import second_score
 from ._base import Capabilities, Recalibrator, two_columns
 
 _MODELS = 100  # penalties of the path that are compared
@@ -96,9 +96,8 @@ class NearIsotonic(Recalibrator):
 
 def pooled(proba, codes, weight):
     """Distinct probabilities of the second class, their weights and their frequencies."""
-    knots, row_knot = distinct(without_rounding_noise(np.asarray(proba)[:, 1]))
-    mass = np.bincount(row_knot, weights=weight)
-    return knots, mass, np.bincount(row_knot, weights=weight * codes) / mass
+    knots, _, mass, share = pool(second_score(proba), codes, weight)
+    return knots, mass, share
 
 
 def interpolated(score, knots, values):
@@ -138,15 +137,21 @@ def loss_of_groups(starts, value, path):
     return -2 * (xlogy(ones, value) + xlogy(total - ones, 1 - value)).sum(), total, ones
 
 
-def bic_price(path):
-    """What the authors' programs ask for a degree of freedom."""
-    return np.log(path.mass[-1]) + np.log(2 * np.pi)
+def bic_price(total):
+    """What the authors' programs ask for a degree of freedom, given the weight of all rows."""
+    return np.log(total) + np.log(2 * np.pi)
+
+
+def model_weights(criterion):
+    """Weights with sum 1 of models by their information criteria."""
+    weights = np.exp((criterion.min() - criterion) / 2)
+    return weights / weights.sum()
 
 
 def _bic(path, lam):
     starts, value = run_starts(path, lam, 6)
     loss, _, _ = loss_of_groups(starts, value, path)
-    return loss + bic_price(path) * len(starts)
+    return loss + bic_price(path.mass[-1]) * len(starts)
 
 
 def _bdeu(path, lam):

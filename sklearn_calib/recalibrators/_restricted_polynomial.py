@@ -1,15 +1,14 @@
 """Shape-restricted polynomial regression."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._binning import bin_of_distinct, bin_sums, distinct
-from .._simplex import log_odds, without_rounding_noise
-from ..exceptions import CalibrationWarning, expectation, refuse
+from .._kernels._binning import bin_of_distinct, bin_sums, pool
+from .._simplex import rank_score, second_score
+from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, two_columns
 
 _DEGREES = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20)  # the ones that cross-validation tries
@@ -131,9 +130,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         from .._kernels._monotone_polynomial import moments
 
         score = self._score(proba)
-        knots, row_knot = distinct(score)
-        mass = np.bincount(row_knot, weights=weight)
-        share = np.bincount(row_knot, weights=weight * codes) / mass
+        knots, _, mass, share = pool(score, codes, weight)
         self.domain_ = np.array([knots[0], knots[-1]])
         degrees, bounds = self._candidates()
         if len(knots) == 1 or not self.domain_[1] - self.domain_[0] > 0:
@@ -152,15 +149,12 @@ class RestrictedPolynomialRegression(Recalibrator):
         [[fit]] = self._solve(data, self.degree_, [bound])
         self.coef_, self.l1_, self.optimality_gap_ = fit.coef, fit.l1, float(fit.gap)
         if self.optimality_gap_ > _WORST_GAP:
-            warnings.warn(
-                expectation(
-                    "RestrictedPolynomialRegression.fit",
-                    f"an optimality gap of at most {_WORST_GAP}",
-                    f"{self.optimality_gap_:.2g}",
-                    "Use a smaller degree, or another bound l1",
-                ),
-                CalibrationWarning,
-                stacklevel=4,
+            caution(
+                "RestrictedPolynomialRegression.fit",
+                f"an optimality gap of at most {_WORST_GAP}",
+                f"{self.optimality_gap_:.2g}",
+                "Use a smaller degree, or another bound l1",
+                stacklevel=5,
             )
 
     def _predict_proba(self, proba):
@@ -168,9 +162,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         return two_columns(np.clip(chebyshev.chebval(x, self.coef_), 0.0, 1.0))
 
     def _score(self, proba):
-        if self.scale == "logit":
-            return without_rounding_noise(log_odds(proba))
-        return without_rounding_noise(np.asarray(proba)[:, 1])
+        return rank_score(proba) if self.scale == "logit" else second_score(proba)
 
     def _to_unit(self, score):
         low, high = self.domain_
@@ -237,10 +229,10 @@ class RestrictedPolynomialRegression(Recalibrator):
 
 def _squared_error(coef, held):
     """sum w f^2 - 2 sum w y f of held-out rows, from their moments."""
+    from .._kernels._monotone_polynomial import gram
+
     sum_t, sum_y, _ = held
-    i = np.arange(len(coef))
-    gram = (sum_t[i[:, None] + i] + sum_t[np.abs(i[:, None] - i)]) / 2
-    return coef @ gram @ coef - 2 * coef @ sum_y[: len(coef)]
+    return coef @ gram(sum_t, len(coef)) @ coef - 2 * coef @ sum_y[: len(coef)]
 
 
 def _largest_error(coef, x, share, mass):

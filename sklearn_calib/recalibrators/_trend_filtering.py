@@ -7,8 +7,9 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._simplex import without_rounding_noise
+from .._simplex import second_score
 from ._base import Capabilities, Recalibrator, two_columns
+from ._near_isotonic import bic_price
 
 _MODELS = 50  # penalties tried, from the one of a straight line to 1e-4 of it
 _BIN = 1e-5  # scores closer than this share a point
@@ -63,11 +64,10 @@ class TrendFilteringCalibration(Recalibrator):
     Notes
     -----
     The fit is exact: an interior-point method whose Newton systems are solved by a Kalman filter,
-    to a duality gap of 1e-10 of
-    the penalty's part. Departures from the authors' R program, whose solver stops
-    early: scores within 1e-5 become one point at their mean, in whatever order the rows come; the
-    criteria count rows instead of points; a probability counts as no nearer to 0 or 1 than
-    1 / (rows + 2) in the likelihood, where the program leaves out the rows that a fit calls
+    to a duality gap of 1e-10 of the penalty's part. Departures from the authors' R program, whose
+    solver stops early: scores within 1e-5 become one point at their mean, in whatever order the
+    rows come; the criteria count rows instead of points; a probability counts as no nearer to 0 or
+    1 than 1 / (rows + 2) in the likelihood, where the program leaves out the rows that a fit calls
     impossible; the corrected AIC of a fit with as many degrees of freedom as rows is infinite.
     Beyond the calibration scores the outer lines go on. Cost: O(n log n) and some 20 passes over
     the distinct scores a penalty.
@@ -109,14 +109,14 @@ class TrendFilteringCalibration(Recalibrator):
         self.lam_, self.knots_, self.values_, self.df_ = best.lam, best.knots, best.values, best.df
 
     def _predict_proba(self, proba):
-        return two_columns(self.line_(without_rounding_noise(np.asarray(proba)[:, 1])))
+        return two_columns(self.line_(second_score(proba)))
 
 
 def lines(proba, codes, weight, criterion, lam=None):
     """The fits for 50 penalties or one, each with its criterion; where all scores agree, one."""
     from .._kernels._trend_filter import largest_penalty, trend_filter
 
-    score = without_rounding_noise(np.asarray(proba)[:, 1])
+    score = second_score(proba)
     _, point = np.unique(np.rint(score / _BIN), return_inverse=True)
     mass = np.bincount(point, weights=weight)
     x = np.bincount(point, weights=weight * score) / mass
@@ -139,6 +139,6 @@ def _criterion(p, y, mass, df, criterion):
     p = np.clip(p, 1 / (total + 2), 1 - 1 / (total + 2))
     loss = -2 * (mass @ (xlogy(y, p) + xlogy(1 - y, 1 - p)))
     if criterion == "bic":
-        return loss + df * (np.log(total) + np.log(2 * np.pi))
+        return loss + df * bic_price(total)
     spare = total - df - 1
     return loss + 2 * df + 2 * df * (df + 1) / spare if spare > 0 else np.inf

@@ -78,6 +78,15 @@ def test_logistic_intervals_cover():
     assert np.mean(hits) == pytest.approx(0.95, abs=0.03)
 
 
+def test_logistic_intervals_know_a_fit_without_penalty():
+    """C counts for nothing then, whatever it says and however the penalty is spelled."""
+    X, y = make_classification(80, n_features=5, class_sep=0.3, random_state=0)
+    free = LogisticRegression(C=np.inf, max_iter=1000).fit(X, y)
+    expected = logistic_intervals(free, X, X)
+    free.penalty, free.C = None, 0.01  # as before scikit-learn 1.8
+    np.testing.assert_allclose(logistic_intervals(free, X, X), expected, rtol=1e-10)
+
+
 def test_bad_intervals():
     p, y = [0.1, 0.5, 0.9], [0, 1, 1]
     with pytest.raises(ValueError, match='no intervals with neighborhood="nearest"'):

@@ -1,5 +1,7 @@
 """Angular calibration: the theory of the paper as properties."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -136,6 +138,7 @@ def test_make_high_dimensional():
     assert_allclose(truth.norm(truth.coef), 1)
     again = make_high_dimensional(300, 40, design="elliptical", random_state=0)
     assert (again[0] == X).all() and (again[1] == y).all()
+    assert (pickle.loads(pickle.dumps(truth)).draw(5, 0)[0] == truth.draw(5, 0)[0]).all()
     for design in ("gaussian", "rademacher", "uniform", "elliptical"):
         for covariance in ("ar", "identity", truth.covariance):
             _, _, t = make_high_dimensional(
