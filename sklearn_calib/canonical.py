@@ -72,13 +72,21 @@ def canonical_proba(scores, *, kind="proba", n_classes=None, where="canonical_pr
     """
     if kind not in ("proba", "logits"):
         refuse(where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are")
-    if isinstance(scores, SimplexArray) and scores._log is not None and kind == "proba":
-        return _check_columns(scores, n_classes, where)
     if kind == "proba":
-        table, dtype = _numeric_table(scores, where)
-        _check_finite(table, where, "Drop or repair those rows first")
-        return _check_columns(_simplex_from_proba(table, dtype, where), n_classes, where)
+        return _check_columns(two_columns(valid_proba(scores, where=where)), n_classes, where)
     return _check_columns(_softmax(_logit_table(scores, where)), n_classes, where)
+
+
+def valid_proba(scores, *, where="valid_proba"):
+    """As `canonical_proba` of probabilities, but a single column stays single."""
+    if isinstance(scores, SimplexArray) and scores._log is not None:
+        return scores
+    return _simplex_from_proba(*_numeric_table(scores, where), where)
+
+
+def two_columns(proba):
+    """Probabilities of both classes where only those of the second are given."""
+    return proba if proba.shape[1] > 1 else np.hstack([1.0 - proba, proba])
 
 
 def canonical_logits(scores, *, where="canonical_logits"):
@@ -154,6 +162,8 @@ def _simplex_from_proba(table, dtype, where):
     slack = max(SLACK, 4 * np.finfo(dtype).eps) if dtype.kind == "f" else SLACK
     cure = "For logits call canonical_proba(scores, kind='logits') first"
     lowest, highest = table.min(), table.max()
+    if not (np.isfinite(lowest) and np.isfinite(highest)):
+        _check_finite(table, where, "Drop or repair those rows first")
     if lowest < -slack or highest > 1 + slack:
         row, column = np.argwhere((table < -slack) | (table > 1 + slack))[0]
         refuse(
@@ -165,7 +175,7 @@ def _simplex_from_proba(table, dtype, where):
     if lowest < 0 or highest > 1:
         table = np.clip(table, 0.0, 1.0)
     if table.shape[1] == 1:
-        return np.hstack([1.0 - table, table])
+        return table
     total = table.sum(axis=1)
     error = np.abs(total - 1.0)
     worst = int(error.argmax())
@@ -314,6 +324,9 @@ def _unique(labels, where):
         )
     if labels.dtype.kind in "iub":
         lowest, highest = int(labels.min()), int(labels.max())
+        if highest - lowest == 1:  # both are present
+            both = np.array([lowest, highest]).astype(labels.dtype)
+            return both, labels.astype(np.intp) - lowest
         if highest - lowest < _FEW_INTEGERS:  # counting beats sorting
             offset = labels.astype(np.intp) - lowest
             present = np.flatnonzero(np.bincount(offset))

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .decomposition import decompose_loss
+from ._random import generator
+from .decomposition import decompose_case
 from .exceptions import refuse
-from .metrics import all_metrics
-from .metrics._base import canonical_case
+from .inference import bootstrap_distribution, null_distribution
+from .metrics import all_metrics, canonical_case
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ def calibration_report(
     n_resamples : int or "auto", default="auto"
         Bootstrap resamples, and as many draws of labels from the predictions; "auto" takes 200,
         fewer beyond 100,000 rows, at least 20.
-    random_state : int, default=0
+    random_state : int, Generator, RandomState or None, default=0
     progress : callable, default=None
         Called as ``progress(done, total)``.
 
@@ -242,35 +243,30 @@ def calibration_report(
     n = len(first.codes)
     if n_resamples == "auto":
         n_resamples = _affordable(n)
-    total = len(cases) * (1 + 2 * n_resamples)
-    rows, accuracy, done = [], {}, 0
-    for key, case in cases.items():
-        rng = np.random.default_rng(random_state)  # the same resamples for each model
-        hit = np.asarray(case.proba).argmax(axis=1) == case.codes
-        accuracy[key] = float(np.average(hit, weights=case.weight))
-        values = _evaluate(functions, case, case.codes, case.weight)
-        resampled, null = [], []
-        cumulated = np.asarray(case.proba).cumsum(axis=1)[:, :-1]
-        for _ in range(n_resamples):
-            drawn = np.bincount(rng.integers(0, n, n), minlength=n)
-            resampled.append(_evaluate(functions, case, case.codes, case.weight * drawn))
-            codes = (rng.random((n, 1)) > cumulated).sum(axis=1)
-            null.append(_evaluate(functions, case, codes, case.weight))
-            done += 2
-            if progress is not None:
-                progress(done, total)
-        rows += _rows(key, functions, values, np.array(resampled), np.array(null), level)
+
+    def evaluate(case):
+        return [function.of_case(case) for function in functions]
+
+    seeds = generator(random_state).integers(0, 2**63, size=2)  # the same draws for each model
+    rows, accuracy = [], {}
+    for number, (key, case) in enumerate(cases.items()):
+        accuracy[key] = case.mean(np.asarray(case.proba).argmax(axis=1) == case.codes)
+        resampled, null = (
+            distribution(
+                case,
+                evaluate,
+                n_resamples,
+                seed,
+                progress=_part_of(progress, 2 * number + half, 2 * len(cases), n_resamples),
+            )
+            for half, (distribution, seed) in enumerate(
+                zip((bootstrap_distribution, null_distribution), seeds, strict=True)
+            )
+        )
+        rows += _rows(key, functions, evaluate(case), resampled, null, level)
     data = {"y": first.classes[first.codes], "weight": first.weight}
     data["proba"] = {key: case.proba for key, case in cases.items()}
-    parts = {
-        key: decompose_loss(
-            case.codes,
-            case.proba,
-            sample_weight=case.weight,
-            labels=np.arange(len(case.classes)),
-        )
-        for key, case in cases.items()
-    }
+    parts = {key: decompose_case(case) for key, case in cases.items()}
     return CalibrationReport(rows, n, first.classes.tolist(), level, accuracy, parts, data)
 
 
@@ -289,12 +285,11 @@ def _measures(names, where):
     return [registered[measure] for measure in names]
 
 
-def _evaluate(functions, case, codes, weight):
-    labels = np.arange(len(case.classes))
-    return [
-        f(codes, case.proba, sample_weight=weight, labels=labels, pos_label=case.positive)
-        for f in functions
-    ]
+def _part_of(progress, part, parts, size):
+    """The progress of one part of several equal ones."""
+    if progress is None:
+        return None
+    return lambda done, _: progress(part * size + done, parts * size)
 
 
 def _rows(model, functions, values, resampled, null, level):

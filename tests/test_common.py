@@ -148,8 +148,8 @@ def test_the_metric_checks_can_fail():
     from sklearn_calib.metrics import brier_loss, metric
 
     @metric(range=(0, 1))
-    def unweighted(y_true, y_proba, *, sample_weight=None, labels=None):
-        return brier_loss(y_true, y_proba, labels=labels)
+    def unweighted(case):
+        return brier_loss.of_case(case.with_weight(np.ones(len(case.codes))))
 
     with pytest.raises(AssertionError, match="check_"):
         check_metric(unweighted)

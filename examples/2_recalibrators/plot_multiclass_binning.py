@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_calib.metrics import brier_loss, lp_calibration_error
+from sklearn_calib.metrics import brier_loss, lp_calibration_error, lp_calibration_test
 from sklearn_calib.recalibrators import get_recalibrator
 
 X, y = make_classification(
@@ -60,5 +60,5 @@ figure.tight_layout()
 
 p_test = models["forest"].predict_proba(X_test)[:5000]
 for n_levels in (5, 20, 80):
-    found = lp_calibration_error(y_test[:5000], p_test, n_levels=n_levels, null=True)
+    found = lp_calibration_test(y_test[:5000], p_test, n_levels=n_levels)
     print(f"{n_levels:3} levels: {found.value:.4f}, if calibrated below {found.null_quantile:.4f}")

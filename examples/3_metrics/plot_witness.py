@@ -9,7 +9,7 @@ most of the miscalibration.
 import numpy as np
 
 from sklearn_calib.displays import WitnessDisplay
-from sklearn_calib.metrics import lower_distance_to_calibration, smooth_calibration_error
+from sklearn_calib.metrics import lower_distance_interval, smooth_calibration_error
 
 rng = np.random.default_rng(0)
 p = rng.random(5000)
@@ -21,6 +21,6 @@ WitnessDisplay.from_predictions(y, p)
 # %%
 # The error is within a factor of two of the distance to calibration.
 
-distance, bound = lower_distance_to_calibration(y, p, return_bound=True)
+distance, bound = lower_distance_interval(y, p)
 print(f"smooth calibration error {smooth_calibration_error(y, p):.4f}")
 print(f"lower distance to calibration {distance:.4f} +- {bound:.4f}")

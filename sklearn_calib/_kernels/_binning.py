@@ -25,8 +25,11 @@ def bin_of_distinct(values, mass, n_bins, strategy):
     numbers of rows differ by at most one.
     """
     if strategy == "uniform":
-        edges = np.arange(1, n_bins) / n_bins
-        return np.searchsorted(edges, values, side="left")
+        edges = np.arange(n_bins + 1) / n_bins
+        bins = np.minimum((values * n_bins).astype(np.intp), n_bins - 1)
+        bins += values > edges[bins + 1]  # the product rounds; the edges are exact
+        bins -= values <= edges[bins]
+        return np.maximum(bins, 0, out=bins)
     cumulated = np.cumsum(mass)
     middle = (cumulated - 0.5 * mass) / cumulated[-1]
     return np.minimum((middle * n_bins).astype(np.intp), n_bins - 1)

@@ -15,12 +15,11 @@ import numpy as np
 from scipy import sparse
 
 
-def onto_grid(score, hit, weight, n_cells):
+def onto_grid(score, ones, zeros, n_cells):
     """Label-1 and label-0 mass at the nearest points of a uniform grid, and the mean move."""
     place = np.rint(score * n_cells).astype(np.intp)
-    moved = float(weight @ np.abs(score - place / n_cells))
-    ones = np.bincount(place, weight * hit, n_cells + 1)
-    zeros = np.bincount(place, weight * (1 - hit), n_cells + 1)
+    moved = float((ones + zeros) @ np.abs(score - place / n_cells))
+    ones, zeros = (np.bincount(place, mass, n_cells + 1) for mass in (ones, zeros))
     return ones, zeros, moved
 
 
@@ -56,8 +55,10 @@ def lower_distance(grid, ones, zeros):
     return max(-solution.obj_val * unit**2, 0.0), np.maximum(solution.z[-n:], 0.0) * unit
 
 
-def rounded_distance(score, hit, weight, n_cells, gap, max_iter=20_000, every=25):
+def rounded_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25):
     """Upper bound by a feasible coupling, and lower bound, at most `gap` apart.
+
+    `ones` and `zeros` are the label-1 and label-0 mass at each distinct score.
 
     The mass X[u, j] moves from column j, a pair (v_j, y_j) of mass q_j, to the calibrated
     prediction u. Columns sum to q exactly; that rows balance is a penalty with multipliers in
@@ -66,9 +67,10 @@ def rounded_distance(score, hit, weight, n_cells, gap, max_iter=20_000, every=25
     solved by the extragradient method, entropic in X, to the asked gap or `max_iter`. Rounding
     (`_balanced`) removes an imbalance at no more than its penalty; any l gives a lower bound.
     """
-    pairs, column = np.unique(np.stack([score, hit]), axis=1, return_inverse=True)
-    v, ones = pairs[0], pairs[1] == 1
-    q = np.bincount(column.ravel(), weight)
+    q = np.concatenate([ones, zeros])
+    kept = q > 0
+    v, q = np.tile(score, 2)[kept], q[kept]
+    ones = np.repeat([True, False], len(score))[kept]
     u = np.linspace(0.0, 1.0, n_cells + 1)
     cost = np.abs(u[:, None] - v)
     balance = np.where(ones, 1 - u[:, None], -u[:, None])

@@ -40,13 +40,13 @@ def laplace_square(score, residual, bandwidth):
 
 
 @njit(cache=True, nogil=True)
-def linear_bins(score, hit, weight, n_cells):
-    """Weighted residuals shared between the two cells whose centres are nearest."""
+def linear_bins(score, residual, n_cells):
+    """Residuals shared between the two cells whose centres are nearest."""
     mass = np.zeros(n_cells)
     for i in range(len(score)):
         place = min(max(score[i] * n_cells - 0.5, 0.0), n_cells - 1.0)
         left = min(int(place), n_cells - 2)
-        right = (place - left) * weight[i] * (hit[i] - score[i])
-        mass[left] += weight[i] * (hit[i] - score[i]) - right
+        right = (place - left) * residual[i]
+        mass[left] += residual[i] - right
         mass[left + 1] += right
     return mass

@@ -221,14 +221,8 @@ def walk_back(maxima, gaps):
     return w
 
 
-def kinks(score, residual):
-    """Sorted distinct scores, summed residuals, and the ranks and positions of the kinks."""
-    order = np.argsort(score)
-    return kinks_of_sorted(score[order], residual[order])
-
-
 def kinks_of_sorted(v, residual):
-    """`kinks` of scores in increasing order."""
+    """Distinct scores, their gaps, summed residuals, and the ranks and positions of the kinks."""
     sums = np.cumsum(residual)
     gaps = np.diff(v)
     last = np.flatnonzero(gaps > 0)  # the last row of each distinct score but the largest
@@ -240,19 +234,13 @@ def kinks_of_sorted(v, residual):
     return np.append(v[last], v[-1]), gaps[last], sums, ranks, places[by_place]
 
 
-def smooth_calibration(score, residual):
-    """The smooth calibration error of residuals (weights sum to 1)."""
-    _, gaps, sums, ranks, position = kinks(score, residual)
-    return smooth_error(ranks, position, gaps, sums[-1])
-
-
 def smooth_of_sorted(v, residual):
-    """`smooth_calibration` of scores in increasing order."""
+    """The smooth calibration error of scores in increasing order (weights sum to 1)."""
     _, gaps, sums, ranks, position = kinks_of_sorted(v, residual)
     return smooth_error(ranks, position, gaps, sums[-1])
 
 
-def smooth_witness(score, residual):
-    """Distinct scores and the optimal w at each."""
-    v, gaps, sums, ranks, position = kinks(score, residual)
+def witness_of_sorted(v, residual):
+    """Distinct scores and the optimal w at each, of scores in increasing order."""
+    v, gaps, sums, ranks, position = kinks_of_sorted(v, residual)
     return v, walk_back(smooth_maxima(ranks, position, gaps, sums), gaps)

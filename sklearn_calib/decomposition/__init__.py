@@ -6,6 +6,7 @@ from ._adapters import as_xgboost_metric as as_xgboost_metric
 from ._curve import RefinementCurve as RefinementCurve
 from ._curve import refinement_curve as refinement_curve
 from ._decompose import LossDecomposition as LossDecomposition
+from ._decompose import decompose_case as decompose_case
 from ._decompose import decompose_loss as decompose_loss
 from ._decompose import proper_calibration_error as proper_calibration_error
 from ._decompose import refinement_error as refinement_error

@@ -9,7 +9,7 @@ from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
 from ..canonical import canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
-from ..metrics._base import canonical_case
+from ..metrics import canonical_case
 from ..metrics._proper import brier_of_rows
 from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrated
 
@@ -159,7 +159,7 @@ def refinement_curve(
         else:
             proba = canonical_proba(proba, n_classes=len(case.classes), where=where)
             check_same_length(everyone.codes, proba, where)
-            case = case._replace(proba=proba if kept.all() else proba[kept])
+            case = case.with_proba(proba if kept.all() else proba[kept])
         risk = float(weight @ _losses(case.proba, case.codes, loss))
         if evaluate:
             criterion, refinement, losses, start = evaluate(case, loss, start, rows)

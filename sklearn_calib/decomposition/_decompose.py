@@ -11,8 +11,7 @@ from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_proba
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, refuse
-from ..metrics._base import canonical_case
-from ..metrics._proper import brier_of_rows
+from ..metrics import brier_of_rows, canonical_case
 from ..recalibrators import TemperatureScaling
 from ..recalibrators._base import aligned_proba, fit_recalibrator, resolve_recalibrator
 
@@ -120,12 +119,16 @@ def decompose_loss(
     >>> parts.calibration > 5 * parts.standard_errors["calibration"]  # overconfident
     True
     """
-    where = "decompose_loss"
-    _check_loss(loss, where)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
+    case = canonical_case("decompose_loss", y_true, y_proba, sample_weight, labels)
+    return decompose_case(case, loss, recalibrator, cv)
+
+
+def decompose_case(case, loss="log", recalibrator="temperature", cv=None):
+    """`decompose_loss` of a `Case`: nothing is validated again."""
+    _check_loss(loss, case.where)
     w = case.weight / case.weight.sum()
     risk = _losses(case.proba, case.codes, loss)
-    refined = _losses(_recalibrated(case, recalibrator, cv, where), case.codes, loss)
+    refined = _losses(_recalibrated(case, recalibrator, cv, case.where), case.codes, loss)
     frequencies = np.bincount(case.codes, weights=w, minlength=len(case.classes))
     blind = _losses(np.tile(frequencies, (len(w), 1)), case.codes, loss)
     rows = {
@@ -208,15 +211,7 @@ def refinement_error(
     """
     where = "refinement_error"
     _check_loss(loss, where)
-    plain = _is_plain_temperature(recalibrator)
-    if label_smoothing and not (plain and loss == "log" and cv is None):
-        refuse(
-            where,
-            "label_smoothing with temperature scaling, log loss and no folds",
-            f"{recalibrator!r}, {loss!r}, cv={cv!r}",
-            "Set label_smoothing=False",
-        )
-    in_sample = plain and loss == "log" and cv is None
+    in_sample = _in_sample(where, loss, recalibrator, cv, label_smoothing)
     door = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
         door = canonical_logits  # differences are all that is needed: no softmax
@@ -225,6 +220,32 @@ def refinement_error(
         z = case.proba if kind == "logits" else log_proba(case.proba)
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(z, case.codes, case.weight, smoothing, start).loss
+    return _refinement(case, loss, recalibrator, cv, start)
+
+
+def refinement_of_case(case, *, loss="log", recalibrator="temperature", cv=None, smooth=False):
+    """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
+    if _in_sample(case.where, loss, recalibrator, cv, smooth):
+        smoothing = 1.0 / (case.weight.sum() + 1.0) if smooth else 0.0
+        return fit_temperature(log_proba(case.proba), case.codes, case.weight, smoothing).loss
+    return _refinement(case, loss, recalibrator, cv)
+
+
+def _in_sample(where, loss, recalibrator, cv, label_smoothing):
+    """Whether one temperature fit gives the value; refuses label smoothing where it does not."""
+    in_sample = _is_plain_temperature(recalibrator) and loss == "log" and cv is None
+    if label_smoothing and not in_sample:
+        refuse(
+            where,
+            "label_smoothing with temperature scaling, log loss and no folds",
+            f"{recalibrator!r}, {loss!r}, cv={cv!r}",
+            "Set label_smoothing=False",
+        )
+    return in_sample
+
+
+def _refinement(case, loss, recalibrator, cv, start=None):
+    plain, where = _is_plain_temperature(recalibrator), case.where
     if plain and loss == "log" and len(case.codes) >= _ONE_PASS_ROWS:
         problem, fold = (log_proba(case.proba), case.codes, case.weight), _fold_of_row(case, cv)
         value = None if fold is None else cross_validated_temperature(*problem, fold, start)
@@ -301,7 +322,7 @@ def _losses(proba, codes, loss):
 
 def _recalibrated(case, recalibrator, cv, where):
     """Recalibrated probabilities, in sample or out of fold."""
-    proba, codes, weight, classes, _ = case
+    proba, codes, weight, classes = case.proba, case.codes, case.weight, case.classes
     numbers = np.arange(len(classes))
     if _is_plain_temperature(recalibrator) and cv is None:
         # the exact limit also where every label is an arg max, without the fallback of the class

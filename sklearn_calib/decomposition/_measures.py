@@ -1,28 +1,17 @@
 """Refinement as measures with scorers."""
 
 from ..metrics import metric
-from ._decompose import refinement_error
+from ._decompose import refinement_of_case
 
 
 @metric(in_report=False)
-def ts_refinement_log_loss(
-    y_true,
-    y_proba,
-    *,
-    cv=None,
-    label_smoothing=False,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+def ts_refinement_log_loss(case, *, cv=None, label_smoothing=False):
     """The log loss after temperature scaling of the predictions.
 
     Parameters
     ----------
-    y_true, y_proba, cv, label_smoothing, sample_weight, labels
+    cv, label_smoothing
         As in `refinement_error`.
-    pos_label : ignored
-        Present because every measure takes it.
 
     Returns
     -------
@@ -40,28 +29,17 @@ def ts_refinement_log_loss(
     >>> round(ts_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.591
     """
-    return refinement_error(
-        y_true,
-        y_proba,
-        cv=cv,
-        label_smoothing=label_smoothing,
-        sample_weight=sample_weight,
-        labels=labels,
-    )
+    return refinement_of_case(case, cv=cv, smooth=label_smoothing)
 
 
 @metric(range=(0.0, 2.0), in_report=False)
-def ts_refinement_brier(
-    y_true, y_proba, *, cv=None, sample_weight=None, labels=None, pos_label=None
-):
+def ts_refinement_brier(case, *, cv=None):
     """The Brier loss after temperature scaling (by log loss) of the predictions.
 
     Parameters
     ----------
-    y_true, y_proba, cv, sample_weight, labels
+    cv : int, splitter or iterable, default=None
         As in `refinement_error`.
-    pos_label : ignored
-        Present because every measure takes it.
 
     Returns
     -------
@@ -78,23 +56,17 @@ def ts_refinement_brier(
     >>> round(ts_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.211
     """
-    return refinement_error(
-        y_true, y_proba, loss="brier", cv=cv, sample_weight=sample_weight, labels=labels
-    )
+    return refinement_of_case(case, loss="brier", cv=cv)
 
 
 @metric(in_report=False)
-def isotonic_refinement_log_loss(
-    y_true, y_proba, *, cv=None, sample_weight=None, labels=None, pos_label=None
-):
+def isotonic_refinement_log_loss(case, *, cv=None):
     """The log loss after isotonic calibration of the predictions.
 
     Parameters
     ----------
-    y_true, y_proba, cv, sample_weight, labels
+    cv : int, splitter or iterable, default=None
         As in `refinement_error`.
-    pos_label : ignored
-        Present because every measure takes it.
 
     Returns
     -------
@@ -112,28 +84,17 @@ def isotonic_refinement_log_loss(
     >>> round(isotonic_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.555
     """
-    return refinement_error(
-        y_true,
-        y_proba,
-        recalibrator="isotonic",
-        cv=cv,
-        sample_weight=sample_weight,
-        labels=labels,
-    )
+    return refinement_of_case(case, recalibrator="isotonic", cv=cv)
 
 
 @metric(range=(0.0, 2.0), in_report=False)
-def isotonic_refinement_brier(
-    y_true, y_proba, *, cv=None, sample_weight=None, labels=None, pos_label=None
-):
+def isotonic_refinement_brier(case, *, cv=None):
     """The Brier loss after isotonic calibration of the predictions.
 
     Parameters
     ----------
-    y_true, y_proba, cv, sample_weight, labels
+    cv : int, splitter or iterable, default=None
         As in `refinement_error`.
-    pos_label : ignored
-        Present because every measure takes it.
 
     Returns
     -------
@@ -151,12 +112,4 @@ def isotonic_refinement_brier(
     >>> round(isotonic_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.2
     """
-    return refinement_error(
-        y_true,
-        y_proba,
-        loss="brier",
-        recalibrator="isotonic",
-        cv=cv,
-        sample_weight=sample_weight,
-        labels=labels,
-    )
+    return refinement_of_case(case, loss="brier", recalibrator="isotonic", cv=cv)

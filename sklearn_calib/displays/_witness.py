@@ -1,7 +1,7 @@
 """WitnessDisplay: where predictions are off, under a reliability curve."""
 
 from ..exceptions import refuse
-from ..metrics import reliability_curve, smooth_calibration_error
+from ..metrics import calibration_witness, reliability_curve, smooth_calibration_error
 
 
 class WitnessDisplay:
@@ -57,7 +57,8 @@ class WitnessDisplay:
         -------
         display : WitnessDisplay
         """
-        error, witness = smooth_calibration_error(y_true, y_proba, return_witness=True, **options)
+        error = smooth_calibration_error(y_true, y_proba, **options)
+        witness = calibration_witness(y_true, y_proba, **options)
         (curve,) = reliability_curve(y_true, y_proba, strategy="isotonic", n_resamples=0, **options)
         return cls(curve, witness, error).plot(axes=axes)
 

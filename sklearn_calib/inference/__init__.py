@@ -11,6 +11,8 @@ from ._lp_calibration import lp_calibration_bound as lp_calibration_bound
 from ._lp_calibration import required_samples as required_samples
 from ._monte_carlo import CalibrationTestResult as CalibrationTestResult
 from ._monte_carlo import calibration_test as calibration_test
+from ._resampling import bootstrap_distribution as bootstrap_distribution
+from ._resampling import null_distribution as null_distribution
 from ._testers import CalibrationTester as CalibrationTester
 from ._testers import TesterVerdict as TesterVerdict
 from ._testers import required_sample_size as required_sample_size

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from ..exceptions import refuse
-from ..metrics._base import binary_problems, canonical_case
+from ..metrics import canonical_case
 
 
 class TestResult(NamedTuple):
@@ -276,5 +276,5 @@ def maximum_survival(x):
 
 def _one_problem(where, y_true, y_proba, sample_weight, labels, pos_label):
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    (problem,) = binary_problems(case, "auto", where)
+    (problem,) = case.problems()
     return problem.score, problem.hit, problem.weight

@@ -1,14 +1,14 @@
 """Confidence intervals of measures, also where the bootstrap fails: calibration errors near 0."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ..exceptions import refuse
-from ..metrics import all_metrics
-from ..metrics._base import canonical_case
+from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators._base import aligned_proba, fit_recalibrator, resolve_recalibrator
-from ._monte_carlo import null_distribution
+from ._resampling import bootstrap_distribution, null_distribution
 
 _METHODS = ("auto", "bootstrap", "inversion")
 
@@ -43,7 +43,7 @@ def confidence_interval(
     n_resamples=499,
     recalibrator="isotonic",
     n_jobs=None,
-    random_state=None,
+    random_state=0,
     sample_weight=None,
     labels=None,
     **options,
@@ -65,7 +65,7 @@ def confidence_interval(
         For the inversion: what the true probabilities may look like.
     n_jobs : int, default=None
         Threads, as in joblib.
-    random_state : int or None, default=None
+    random_state : int, Generator, RandomState or None, default=0
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
     **options
@@ -120,29 +120,20 @@ def confidence_interval(
     if not 0 < level < 1:
         refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
-    known = {"labels": np.arange(len(case.classes)), **options}
-    estimate = function(case.codes, case.proba, sample_weight=case.weight, **known)
+    function.check_options(options, where)
+    estimate = function.of_case(case, **options)
     if method == "auto":
         method = "bootstrap" if function.spec.proper else "inversion"
     if method == "bootstrap":
-        low, high = _bootstrap(case, function, known, level, n_resamples, random_state)
+        values = bootstrap_distribution(
+            case, partial(function.of_case, **options), n_resamples, random_state, n_jobs=n_jobs
+        )
+        low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
     else:
         law = _recalibrated(case, recalibrator, where)
         settings = (n_resamples, n_jobs, random_state)
-        low, high = _inverted(case, function, known, law, estimate, (1 - level) / 2, settings)
+        low, high = _inverted(case, function, options, law, estimate, (1 - level) / 2, settings)
     return ConfidenceInterval(float(estimate), low, high, level, method)
-
-
-def _bootstrap(case, function, known, level, n_resamples, random_state):
-    rng = np.random.default_rng(random_state)
-    values = np.empty(n_resamples)
-    for i in range(n_resamples):
-        rows = rng.integers(0, len(case.codes), len(case.codes))
-        values[i] = function(
-            case.codes[rows], case.proba[rows], sample_weight=case.weight[rows], **known
-        )
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
 
 
 def _recalibrated(case, recalibrator, where):
@@ -157,7 +148,7 @@ def _recalibrated(case, recalibrator, where):
     return aligned_proba(fitted, case.proba, numbers)
 
 
-def _inverted(case, function, known, law, estimate, tail, settings):
+def _inverted(case, function, options, law, estimate, tail, settings):
     """Ends of the interval, by bisection in the strength t of the error."""
     plain = np.asarray(case.proba)
 
@@ -165,21 +156,24 @@ def _inverted(case, function, known, law, estimate, tail, settings):
         truth = np.clip(plain + t * (law - plain), 0, None)
         return truth / truth.sum(axis=1, keepdims=True)
 
-    def evaluate(codes):
-        return function(codes, case.proba, sample_weight=case.weight, **known)
+    n_resamples, n_jobs, random_state = settings
+    evaluate = partial(function.of_case, **options)
 
     def simulated(t):
-        return null_distribution(case, evaluate, *settings, law=mixed(t))
+        return null_distribution(
+            case, evaluate, n_resamples, random_state, n_jobs=n_jobs, law=mixed(t)
+        )
 
     def limit(t):
         """The measure at infinite n: every row with every label, weighted by its probability."""
         truth, k = mixed(t), plain.shape[1]
-        value = function(
-            np.repeat(np.arange(k), len(plain)),
+        everything = Case(
             np.tile(plain, (k, 1)),
-            sample_weight=(truth * case.weight[:, None]).T.ravel(),
-            **known,
+            np.repeat(np.arange(k), len(plain)),
+            (truth * case.weight[:, None]).T.ravel(),
+            case.classes,
         )
+        value = evaluate(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 
     def find(too_small):

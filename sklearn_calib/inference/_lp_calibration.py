@@ -69,7 +69,7 @@ def lp_calibration_bound(
     """
     where = "lp_calibration_bound"
     if not p >= 2:
-        refuse(where, "p >= 2", repr(p), "For smaller p use lp_calibration_error(..., null=True)")
+        refuse(where, "p >= 2", repr(p), "For smaller p use lp_calibration_test")
     _probability(where, "confidence", confidence)
     value = lp_calibration_error(
         y_true, y_proba, p=p, n_levels=n_levels, sample_weight=sample_weight, labels=labels

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
+from .._random import generator
 from ..exceptions import refuse
-from ..metrics import lower_distance_to_calibration, smooth_calibration_error
-from ..metrics._base import canonical_case
+from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
 _METHODS = ("smooth", "distance")
 
@@ -53,7 +52,7 @@ class CalibrationTester(BaseEstimator):
         Disjoint random parts of the rows that vote; odd.
     delta : float, default=1/3
         The probability of a wrong verdict that `TesterVerdict.required` is computed for.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=0
         For the parts.
 
     References
@@ -72,7 +71,7 @@ class CalibrationTester(BaseEstimator):
     """
 
     def __init__(
-        self, eps, *, tolerance=0.0, method="smooth", n_parts=1, delta=1 / 3, random_state=None
+        self, eps, *, tolerance=0.0, method="smooth", n_parts=1, delta=1 / 3, random_state=0
     ):
         self.eps = eps
         self.tolerance = tolerance
@@ -112,19 +111,15 @@ class CalibrationTester(BaseEstimator):
             refuse(where, f"at least {self.n_parts} rows", f"{n}", "Use fewer parts")
         order = np.arange(n)
         if self.n_parts > 1:
-            order = check_random_state(self.random_state).permutation(n)
-        known = {"labels": np.arange(len(case.classes))}
+            order = generator(self.random_state).permutation(n)
+        known = {}
         if self.method == "smooth":
             measure, threshold = smooth_calibration_error, self.tolerance + self.eps / 4
         else:
             measure, threshold = lower_distance_to_calibration, (self.tolerance + self.eps) / 2
             known["resolution"] = min(1e-3, margin / 4)
-        statistics = np.array(
-            [
-                measure(case.codes[part], case.proba[part], **known)
-                for part in np.array_split(order, self.n_parts)
-            ]
-        )
+        parts = np.array_split(order, self.n_parts)
+        statistics = np.array([measure.of_case(case.take(part), **known) for part in parts])
         return TesterVerdict(
             calibrated=bool(np.mean(statistics >= threshold) < 0.5),
             statistics=statistics,

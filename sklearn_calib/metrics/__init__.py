@@ -4,25 +4,36 @@ One file a family and one import line a measure. The registry is read off these 
 """
 
 from ..exceptions import expectation as _expectation
-from ._base import MetricSpec as MetricSpec
-from ._base import metric as metric
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
 from ._calibration_error import maximum_calibration_error as maximum_calibration_error
+from ._case import BinaryProblem as BinaryProblem
+from ._case import Case as Case
+from ._case import Cells as Cells
+from ._case import canonical_case as canonical_case
 from ._convolved import convolved_calibration_error as convolved_calibration_error
 from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
+from ._lower_distance import DistanceInterval as DistanceInterval
+from ._lower_distance import lower_distance_interval as lower_distance_interval
 from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
-from ._lp_calibration import LpCalibrationError as LpCalibrationError
+from ._lp_calibration import LpCalibrationResult as LpCalibrationResult
 from ._lp_calibration import lp_calibration_error as lp_calibration_error
+from ._lp_calibration import lp_calibration_test as lp_calibration_test
+from ._measure import Measure as Measure
+from ._measure import MetricSpec as MetricSpec
+from ._measure import metric as metric
 from ._proper import brier_loss as brier_loss
+from ._proper import brier_of_rows as brier_of_rows
 from ._proper import log_loss as log_loss
+from ._proper import log_loss_of_rows as log_loss_of_rows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
 from ._reliability import reliability_curve as reliability_curve
 from ._scorers import ProbabilityScorer as ProbabilityScorer
 from ._scorers import make_probability_scorer as make_probability_scorer
 from ._smooth_calibration import CalibrationWitness as CalibrationWitness
+from ._smooth_calibration import calibration_witness as calibration_witness
 from ._smooth_calibration import smooth_calibration_error as smooth_calibration_error
 
 _REGISTRY = {}
@@ -33,7 +44,7 @@ def register(things):
 
     Returns their names, sorted. A sub-package calls it once with what its import lines brought.
     """
-    found = {thing.spec.name: thing for thing in list(things) if hasattr(thing, "spec")}
+    found = {thing.spec.name: thing for thing in list(things) if isinstance(thing, Measure)}
     _REGISTRY.update(found)
     return sorted(found)
 
@@ -112,12 +123,24 @@ def get_scorer(name, **options):
 
 
 __all__ = [
+    "BinaryProblem",
     "CalibrationWitness",
+    "Case",
+    "Cells",
+    "DistanceInterval",
+    "LpCalibrationResult",
+    "Measure",
     "MetricSpec",
     "ProbabilityScorer",
     "ReliabilityCurve",
     "all_metrics",
+    "brier_of_rows",
+    "calibration_witness",
+    "canonical_case",
     "get_scorer",
+    "log_loss_of_rows",
+    "lower_distance_interval",
+    "lp_calibration_test",
     "make_probability_scorer",
     "metric",
     "reliability_curve",

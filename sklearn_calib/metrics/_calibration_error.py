@@ -3,9 +3,10 @@
 import numpy as np
 from scipy.special import ndtr
 
-from .._kernels._binning import bin_of_rows, bin_sums
+from .._kernels._binning import bin_of_distinct, bin_of_rows, bin_sums
 from ..exceptions import refuse
-from ._base import binary_problems, canonical_case, metric
+from ._case import BINARY
+from ._measure import metric
 
 _OPTIONS = {
     "norm": ("l1", "l2", "max"),
@@ -14,10 +15,9 @@ _OPTIONS = {
 }
 
 
-@metric(range=(0.0, 1.0), multiclass=("confidence", "top_label", "classwise"), in_report=False)
+@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False)
 def calibration_error(
-    y_true,
-    y_proba,
+    case,
     *,
     norm="l1",
     strategy="quantile",
@@ -25,40 +25,23 @@ def calibration_error(
     multiclass="auto",
     debias=False,
     bin_weight="mass",
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
 ):
     """Distance between predicted probabilities and frequencies over bins of the prediction.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities, columns in the order of the sorted labels; one dimension is the probability
-        of the second class.
     norm : {"l1", "l2", "max"}, default="l1"
         Mean, root mean square or maximum of the bins' gaps.
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass or of equal width. Equal scores share a bin; [0, 1] is covered and the
         bins are closed on the right; empty bins weigh nothing.
-    n_bins : int, default=15
-    multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
-        "auto": the positive class if there are two classes, else "confidence" (the largest
-        probability against whether that class is true). "top_label": that for each predicted class
-        by itself. "classwise": each class against the others, averaged equally.
+    n_bins : int or "cube_root", default=15
+        "cube_root": the cube root of the number of rows, rounded down.
     debias : bool, default=False
         Subtract the part that chance alone contributes: exactly for "l2", in the normal
         approximation for "l1". A debiased square below 0 counts as 0; bins of one row count 0.
     bin_weight : {"mass", "equal"}, default="mass"
         Weigh bins by their share of the rows, or equally (as in Wang et al. 2019, eq. 70).
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights >= 0.
-    labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
-    pos_label : label, default=None
-        The positive class of two; the second by default.
 
     Returns
     -------
@@ -66,11 +49,6 @@ def calibration_error(
         In [0, 1], perfect 0. Estimates E|E[y | bin] - E[p | bin]|, a lower bound of the true
         calibration error as n grows; for finite n it is biased upwards, by about
         sqrt(n_bins / n) / 2 for calibrated predictions, unless debiased.
-
-    Raises
-    ------
-    ValueError
-        Unknown option, or input that the door refuses.
 
     Notes
     -----
@@ -92,24 +70,16 @@ def calibration_error(
     >>> round(calibration_error(y, p, n_bins=2, norm="l2"), 3)
     0.354
     """
-    where = "calibration_error"
-    for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
-        if value not in _OPTIONS[name]:
-            refuse(
-                where,
-                f"{name} among {', '.join(_OPTIONS[name])}",
-                repr(value),
-                "Check the spelling",
-            )
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        refuse(where, "n_bins >= 1", repr(n_bins), "Pass a whole number")
-    if debias and norm == "max":
-        refuse(where, "debias with norm 'l1' or 'l2'", "'max'", "Set debias=False")
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    return binned_error(case, norm, strategy, n_bins, multiclass, debias, bin_weight)
+
+
+def binned_error(case, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"):
+    """The error behind the three names; `case.where` opens the error messages."""
+    n_bins = _check(case, norm, strategy, n_bins, debias, bin_weight)
     power = 2 if norm == "l2" else 1
     errors, shares = [], []
-    for problem in binary_problems(case, multiclass, where):
-        gap, variance, mass = _bin_gaps(problem, n_bins, strategy)
+    for problem in case.problems(multiclass):
+        gap, variance, mass = _bin_gaps(problem, n_bins, strategy, debias)
         if norm == "max":
             errors.append(np.abs(gap).max())
         else:
@@ -118,25 +88,55 @@ def calibration_error(
             errors.append(weight @ term / weight.sum())
         shares.append(problem.share)
     if norm == "max":
-        return float(max(errors))
-    return float(min(max(np.dot(shares, errors), 0.0) ** (1 / power), 1.0))
+        return max(errors)
+    return min(max(np.dot(shares, errors), 0.0) ** (1 / power), 1.0)
 
 
-def _bin_gaps(problem, n_bins, strategy):
+def _check(case, norm, strategy, n_bins, debias, bin_weight):
+    """Check the options; the number of bins."""
+    where = case.where
+    for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
+        if value not in _OPTIONS[name]:
+            known = f"{name} among {', '.join(_OPTIONS[name])}"
+            refuse(where, known, repr(value), "Check the spelling")
+    if debias and norm == "max":
+        refuse(where, "debias with norm 'l1' or 'l2'", "'max'", "Set debias=False")
+    if n_bins == "cube_root":
+        return int(np.cbrt(len(case.codes)) + 1e-9)
+    if isinstance(n_bins, bool | str) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
+        rule = "n_bins >= 1, or 'cube_root'"
+        refuse(where, rule, repr(n_bins), "Pass a whole number")
+    return int(n_bins)
+
+
+def _bin_gaps(problem, n_bins, strategy, debias):
     """Mean residual, the variance of that mean (NaN for one row) and mass of the non-empty bins."""
-    _, score, hit, weight, _ = problem
-    row_bin = bin_of_rows(score, weight, n_bins, strategy)
-    residual = hit - score
-    mass, total = bin_sums(row_bin, n_bins, weight, weight * residual)
+    if strategy == "uniform":  # needs no order
+        bins, weight = bin_of_rows(problem.score, None, n_bins, strategy), problem.weight
+        columns = weight, weight * (problem.hit - problem.score)
+    else:
+        cells = problem.cells
+        bins = bin_of_distinct(cells.score, cells.mass, n_bins, strategy)
+        columns = cells.mass, cells.hits - cells.mass * cells.score
+    mass, total = bin_sums(bins, n_bins, *columns)
     filled = mass > 0
     gap = np.divide(total, mass, out=np.zeros(n_bins), where=filled)
+    variance = None
+    if debias:
+        rows = bins if strategy == "uniform" else bins[problem.cell_of_row]
+        variance = _variance(problem, rows, gap, mass)[filled]
+    return gap[filled], variance, mass[filled]
+
+
+def _variance(problem, row_bin, gap, mass):
+    weight = problem.weight
+    residual = problem.hit - problem.score
     spread, squares = bin_sums(
-        row_bin, n_bins, (weight * (residual - gap[row_bin])) ** 2, weight**2
+        row_bin, len(gap), (weight * (residual - gap[row_bin])) ** 2, weight**2
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = mass**2 / squares  # Kish's number of rows
-        variance = spread / mass**2 * np.where(effective > 1, effective / (effective - 1), np.nan)
-    return gap[filled], variance[filled], mass[filled]
+        return spread / mass**2 * np.where(effective > 1, effective / (effective - 1), np.nan)
 
 
 def _debiased(gap, variance, power):
@@ -151,25 +151,36 @@ def _debiased(gap, variance, power):
     return np.where(np.isnan(variance), 0.0, mean - excess)
 
 
-@metric(range=(0.0, 1.0), multiclass=("confidence", "top_label", "classwise"))
+@metric(range=(0.0, 1.0), multiclass=BINARY)
 def expected_calibration_error(
-    y_true, y_proba, *, sample_weight=None, labels=None, pos_label=None, **options
+    case,
+    *,
+    strategy="quantile",
+    n_bins=15,
+    multiclass="auto",
+    debias=False,
+    bin_weight="mass",
 ):
     """The mean gap between prediction and frequency over bins: `calibration_error` with "l1".
 
     Parameters
     ----------
-    y_true, y_proba, sample_weight, labels, pos_label
-        As in `calibration_error`.
-    **options
-        Any other option of `calibration_error` except `norm`. With ``strategy="uniform"`` this
-        is the ECE of Guo et al. (2017).
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins of equal mass or of equal width. Equal scores share a bin; [0, 1] is covered and the
+        bins are closed on the right; empty bins weigh nothing.
+    n_bins : int or "cube_root", default=15
+        "cube_root": the cube root of the number of rows, rounded down.
+    debias : bool, default=False
+        Subtract the part that chance alone contributes, in the normal approximation.
+    bin_weight : {"mass", "equal"}, default="mass"
+        Weigh bins by their share of the rows, or equally.
 
     Returns
     -------
     error : float
-        In [0, 1], perfect 0; biased upwards at finite n (see `calibration_error`). Cost:
-        O(n log n), O(n) for bins of equal width.
+        In [0, 1], perfect 0; biased upwards at finite n (see `calibration_error`). With
+        ``strategy="uniform"`` the ECE of Guo et al. (2017). Cost: O(n log n), O(n) for bins of
+        equal width.
 
     References
     ----------
@@ -181,29 +192,17 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.35
     """
-    return calibration_error(
-        y_true,
-        y_proba,
-        norm="l1",
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        **options,
-    )
+    return binned_error(case, "l1", strategy, n_bins, multiclass, debias, bin_weight)
 
 
-@metric(range=(0.0, 1.0), multiclass=("confidence", "top_label", "classwise"))
-def maximum_calibration_error(
-    y_true, y_proba, *, sample_weight=None, labels=None, pos_label=None, **options
-):
+@metric(range=(0.0, 1.0), multiclass=BINARY)
+def maximum_calibration_error(case, *, strategy="quantile", n_bins=15, multiclass="auto"):
     """The largest gap between prediction and frequency: `calibration_error` with "max".
 
     Parameters
     ----------
-    y_true, y_proba, sample_weight, labels, pos_label
-        As in `calibration_error`.
-    **options
-        Any other option of `calibration_error` except `norm`.
+    strategy, n_bins
+        As in `expected_calibration_error`.
 
     Returns
     -------
@@ -221,12 +220,4 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.4
     """
-    return calibration_error(
-        y_true,
-        y_proba,
-        norm="max",
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        **options,
-    )
+    return binned_error(case, "max", strategy, n_bins, multiclass)

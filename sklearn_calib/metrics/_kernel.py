@@ -3,53 +3,27 @@
 import numpy as np
 
 from ..exceptions import refuse
-from ._base import binary_problems, canonical_case, metric
+from ._case import BINARY
+from ._measure import metric
 
 
-@metric(range=(0.0, 1.0), multiclass=("confidence", "top_label", "classwise"), in_report=False)
-def kernel_calibration_error(
-    y_true,
-    y_proba,
-    *,
-    kernel="laplace",
-    bandwidth=1.0,
-    multiclass="auto",
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+def kernel_calibration_error(problem, *, kernel="laplace", bandwidth=1.0):
     """Norm of the mean residual in the Hilbert space of the Laplace kernel, exactly.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities, columns in the order of the sorted labels; one dimension is the probability
-        of the second class.
     kernel : {"laplace"}, default="laplace"
         exp(-abs(p - q) / bandwidth). With it the error is 0 only for calibrated predictions, and
         polynomially related to the distance to calibration; not so with the Gaussian kernel.
     bandwidth : float, default=1.0
         Above 0.
-    multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
-        As in `calibration_error`.
-    sample_weight : array-like of shape (n_samples,), default=None
-    labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
-    pos_label : label, default=None
-        The positive class of two; the second by default.
 
     Returns
     -------
     error : float
         In [0, 1], perfect 0: sqrt(sum_ij r_i r_j k(p_i, p_j)) of the weighted residuals. Includes
         the terms i = j and is of the order n^-1/2 for calibrated predictions.
-
-    Raises
-    ------
-    ValueError
-        Unknown option, or input that the door refuses.
 
     Notes
     -----
@@ -68,16 +42,10 @@ def kernel_calibration_error(
     """
     from .._kernels._intervals import laplace_square
 
-    where = "kernel_calibration_error"
     if kernel != "laplace":
-        refuse(where, "kernel 'laplace'", repr(kernel), "Leave the default")
+        refuse(problem.where, "kernel 'laplace'", repr(kernel), "Leave the default")
     if isinstance(bandwidth, bool) or not (np.isfinite(bandwidth) and bandwidth > 0):
-        refuse(where, "a finite bandwidth above 0", repr(bandwidth), "Leave the default")
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    error = 0.0
-    for share, score, hit, weight, _ in binary_problems(case, multiclass, where):
-        order = np.argsort(score)
-        residual = ((hit - score) * (weight / weight.sum()))[order]
-        square = laplace_square(score[order], residual, float(bandwidth))
-        error += share * np.sqrt(max(square, 0.0))
-    return float(min(error, 1.0))
+        refuse(problem.where, "a finite bandwidth above 0", repr(bandwidth), "Leave the default")
+    cells = problem.cells
+    square = laplace_square(cells.score, cells.residual, float(bandwidth))
+    return min(np.sqrt(max(square, 0.0)), 1.0)

@@ -1,27 +1,39 @@
 """The lower distance to calibration."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._kernels._distance import lower_distance, onto_grid, rounded_distance
 from ..exceptions import refuse
-from ._base import binary_problems, canonical_case, metric
+from ._case import BINARY, canonical_case
+from ._measure import metric
 
 _METHODS = ("linear_program", "rounded")
 
 
-@metric(range=(0.0, 1.0), multiclass=("confidence", "top_label", "classwise"))
-def lower_distance_to_calibration(
-    y_true,
-    y_proba,
-    *,
-    resolution=1e-3,
-    method="linear_program",
-    return_bound=False,
-    multiclass="auto",
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+class DistanceInterval(NamedTuple):
+    """What `lower_distance_interval` returns.
+
+    Parameters
+    ----------
+    distance : float
+        The value of `lower_distance_to_calibration`.
+    bound : float
+        The distance of these rows is within it of the value.
+    """
+
+    distance: float
+    bound: float
+
+
+@metric(
+    range=(0.0, 1.0),
+    multiclass=BINARY,
+    cells=True,
+    moved={"return_bound": "lower_distance_interval"},
+)
+def lower_distance_to_calibration(problem, *, resolution=1e-3, method="linear_program"):
     """How far the predictions have to be moved, on average, to become calibrated.
 
     The smallest mean of abs(u - p) over calibrated predictions u that may be chosen with knowledge
@@ -29,11 +41,6 @@ def lower_distance_to_calibration(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities, columns in the order of the sorted labels; one dimension is the probability
-        of the second class.
     resolution : float, default=1e-3
         Spacing of the grid of calibrated predictions, in (0, 1].
     method : {"linear_program", "rounded"}, default="linear_program"
@@ -41,31 +48,13 @@ def lower_distance_to_calibration(
         "rounded": the published route, for comparison: a first-order method on all pairs of grid
         point and prediction, rounded to a feasible solution. Its value is an upper bound of the
         distance.
-    return_bound : bool, default=False
-        Return how far the value can be off as well.
-    multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
-        As in `calibration_error`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights >= 0. Counts of equal predictions may be given as weights.
-    labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
-    pos_label : label, default=None
-        The positive class of two; the second by default.
 
     Returns
     -------
     distance : float
         In [0, 1], perfect 0. Between half and twice the smooth calibration error, and at most
         every other consistent distance. Biased upwards for finite n as that error is.
-    bound : float
-        Only with ``return_bound=True``: the distance of these rows is within it of the value. The
-        resolution, and the mean distance of the predictions from the grid; "rounded" does not move
-        predictions, and adds the gap of its solution, at most one resolution.
-
-    Raises
-    ------
-    ValueError
-        Unknown option, or input that the door refuses.
+        `lower_distance_interval` says how far the value can be off.
 
     Notes
     -----
@@ -89,23 +78,79 @@ def lower_distance_to_calibration(
     >>> round(lower_distance_to_calibration(y, p), 2)
     0.1
     """
-    where = "lower_distance_to_calibration"
+    return min(_distance(problem, resolution, method).distance, 1.0)
+
+
+def lower_distance_interval(
+    y_true,
+    y_proba,
+    *,
+    resolution=1e-3,
+    method="linear_program",
+    multiclass="auto",
+    sample_weight=None,
+    labels=None,
+    pos_label=None,
+):
+    """The lower distance to calibration of these rows, with a bound of its numerical error.
+
+    Parameters
+    ----------
+    y_true, y_proba, resolution, method, multiclass, sample_weight, labels, pos_label
+        As in `lower_distance_to_calibration`.
+
+    Returns
+    -------
+    interval : DistanceInterval
+        (distance, bound). The bound is the resolution and the mean distance of the predictions
+        from the grid; "rounded" does not move predictions, and adds the gap of its solution, at
+        most one resolution. It is not a confidence interval; see
+        `sklearn_calib.inference.confidence_interval`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An unknown option, or invalid scores, labels or weights; see `canonical_proba`.
+
+    Notes
+    -----
+    Cost: that of the distance.
+
+    References
+    ----------
+    Hu, Jambulapati, Tian, Yang (2024), lemmas 18 and 20.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.metrics import lower_distance_interval
+    >>> p = np.linspace(0, 0.9, 10_000)
+    >>> y = np.random.default_rng(0).random(10_000) < p + 0.1
+    >>> distance, bound = lower_distance_interval(y, p)
+    >>> round(distance, 2), bound < 0.002
+    (0.1, True)
+    """
+    where = "lower_distance_interval"
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    problems = case.problems(multiclass)
+    parts = [_distance(problem, resolution, method) for problem in problems]
+    shares = np.array([problem.share for problem in problems])
+    distance, bound = shares @ np.array(parts)
+    return DistanceInterval(float(min(distance, 1.0)), float(bound))
+
+
+def _distance(problem, resolution, method):
+    where = problem.where
     if method not in _METHODS:
         refuse(where, f"method among {', '.join(_METHODS)}", repr(method), "Check the spelling")
     if isinstance(resolution, bool) or not 1e-6 <= resolution <= 1:
         refuse(where, "a resolution from 1e-6 to 1", repr(resolution), "Leave the default")
     n_cells = int(np.ceil(1 / resolution - 1e-9))
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    distance = bound = 0.0
-    for share, score, hit, weight, _ in binary_problems(case, multiclass, where):
-        weight = weight / weight.sum()
-        if method == "rounded":
-            value, lower = rounded_distance(score, hit, weight, n_cells, 1 / n_cells)
-            slack = value - lower + 1 / n_cells
-        else:
-            ones, zeros, moved = onto_grid(score, hit, weight, n_cells)
-            value, _ = lower_distance(np.linspace(0, 1, n_cells + 1), ones, zeros)
-            slack = 1 / n_cells + moved
-        distance, bound = distance + share * value, bound + share * slack
-    distance = float(min(distance, 1.0))
-    return (distance, float(bound)) if return_bound else distance
+    cells = problem.cells
+    ones, zeros = (part / cells.mass.sum() for part in (cells.hits, cells.mass - cells.hits))
+    if method == "rounded":
+        value, lower = rounded_distance(cells.score, ones, zeros, n_cells, 1 / n_cells)
+        return DistanceInterval(value, value - lower + 1 / n_cells)
+    ones, zeros, moved = onto_grid(cells.score, ones, zeros, n_cells)
+    value, _ = lower_distance(np.linspace(0, 1, n_cells + 1), ones, zeros)
+    return DistanceInterval(value, 1 / n_cells + moved)

@@ -3,18 +3,19 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .._kernels._level_sets import MOST_LEVELS, group_rows
+from .._random import generator
 from ..canonical import SLACK, canonical_proba
 from ..exceptions import refuse
-from ._base import canonical_case, metric
+from ._case import canonical_case
+from ._measure import metric
 
 _BLOCK = 2**20  # numbers checked at a time
 
 
-class LpCalibrationError(NamedTuple):
-    """What `lp_calibration_error` returns with ``null=True``.
+class LpCalibrationResult(NamedTuple):
+    """What `lp_calibration_test` returns.
 
     Parameters
     ----------
@@ -39,21 +40,29 @@ class LpCalibrationError(NamedTuple):
     n_cells: int
 
 
-@metric(range=(-1.5, 2.0), multiclass=("canonical",), in_report=False)
-def lp_calibration_error(
-    y_true,
-    y_proba,
-    *,
-    p=2.0,
-    n_levels=20,
-    estimator="plugin",
-    null=False,
-    n_resamples=200,
-    random_state=0,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+def _unconverted(y_proba, where):
+    """Check rows block by block; floating-point tables are not copied."""
+    table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
+    stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
+    if not stored or table.shape[1] < 2 or not len(table):
+        return np.asarray(canonical_proba(y_proba, where=where))
+    size = max(1, _BLOCK // table.shape[1])
+    for start in range(0, len(table), size):
+        block = table[start : start + size]
+        total = block @ np.ones(table.shape[1], dtype=block.dtype)
+        if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
+            canonical_proba(table, where=where)  # its words, with the number of the row
+    return table
+
+
+@metric(
+    range=(-1.5, 2.0),
+    multiclass=("canonical",),
+    in_report=False,
+    door=_unconverted,
+    moved=dict.fromkeys(("null", "n_resamples", "random_state"), "lp_calibration_test"),
+)
+def lp_calibration_error(case, *, p=2.0, n_levels=20, estimator="plugin"):
     """Calibration error of the whole probability vector, over cells of equal rounded vectors.
 
     Each prediction is rounded down to multiples of 1 / n_levels in every class; rows that agree
@@ -64,50 +73,34 @@ def lp_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities, columns in the order of the sorted labels; one dimension is the probability
-        of the second class. float32 arrays are not copied.
     p : float, default=2
         From 1 to infinity. 1 is the expected calibration error of cells, which nearly all hold one
-        row when there are many classes: never show it without its null.
+        row when there are many classes: never show it without `lp_calibration_test`.
     n_levels : int, default=20
         From 1 to 5000.
     estimator : {"plugin", "unbiased"}, default="plugin"
         "unbiased", for p = 2: the mean over pairs of rows of one cell of the product of their
-        residuals, a U-statistic; its square root with its sign, so it may be negative.
-    null : bool, default=False
-        Also the law of the error if the predictions were calibrated, by drawing labels from them.
-    n_resamples : int, default=200
-        Draws of that.
-    random_state : int, RandomState instance or None, default=0
-        For these draws.
-    sample_weight : array-like of shape (n_samples,), default=None
-        For "unbiased" weights are of independent rows, not counts of repeated ones.
-    labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
-    pos_label : label, default=None
-        Not used; all classes count.
+        residuals, a U-statistic; its square root with its sign, so it may be negative. Weights are
+        then of independent rows, not counts of repeated ones.
 
     Returns
     -------
-    error : float or LpCalibrationError
+    error : float
         Perfect 0. The plug-in is biased upwards, for p = 2 by about sqrt(Brier / n) for
         calibrated predictions.
 
     Raises
     ------
     ValueError
-        Unknown option, "unbiased" for another p, or input that the door refuses.
+        "unbiased" for another p.
 
     Notes
     -----
     For p >= 2 and predictions that were not fitted on these rows the plug-in is within
     (sqrt(2) + 2 sqrt(log(1 / delta))) / sqrt(n) of the population's value with probability
     1 - delta, for any number of classes and levels. Rows are grouped by 64-bit hashes of their
-    integer levels, which are then compared, so the grouping is exact. Cost: O(n k), and 50 bytes a
-    row beside the input; for the null, O(n k) a draw.
+    integer levels, which are then compared, so the grouping is exact. Cost: O(n k), and 50
+    bytes per row beside the input; float32 arrays are not copied.
 
     References
     ----------
@@ -122,11 +115,85 @@ def lp_calibration_error(
     >>> round(lp_calibration_error([0, 1, 2, 2], p, n_levels=4), 3)
     0.177
     """
-    from .._kernels._level_sets_compiled import draw_labels, gap_powers
+    return _error_of_labels(case, p, n_levels, estimator)[0](case.codes)
 
-    where = "lp_calibration_error"
-    p = _check(where, p, n_levels, estimator, null, n_resamples)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label, door=_door)
+
+def lp_calibration_test(
+    y_true,
+    y_proba,
+    *,
+    p=2.0,
+    n_levels=20,
+    estimator="plugin",
+    n_resamples=200,
+    random_state=0,
+    sample_weight=None,
+    labels=None,
+):
+    """The l_p calibration error beside its law for calibrated predictions.
+
+    Parameters
+    ----------
+    y_true, y_proba, p, n_levels, estimator, sample_weight, labels
+        As in `lp_calibration_error`.
+    n_resamples : int, default=200
+        Draws of labels from the predictions.
+    random_state : int, RandomState, Generator or None, default=0
+        For these draws.
+
+    Returns
+    -------
+    result : LpCalibrationResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        An unknown option, or invalid scores, labels or weights; see `canonical_proba`.
+
+    Notes
+    -----
+    The p-value is exact: under calibration it is at most alpha with probability at most alpha.
+    Cost: O(n k) for the error, and for each draw.
+
+    References
+    ----------
+    Vaicenavicius et al. (2019), "Evaluating model calibration in classification", section 4, for
+    resampling under consistency.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import lp_calibration_test
+    >>> p = [[0.5, 0.3, 0.2], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8], [0.1, 0.1, 0.8]]
+    >>> lp_calibration_test([0, 1, 2, 2], p, n_levels=4).pvalue > 0.05
+    True
+    """
+    from .._kernels._level_sets_compiled import draw_labels
+
+    where = "lp_calibration_test"
+    if isinstance(n_resamples, bool) or not n_resamples >= 1:
+        refuse(where, "n_resamples >= 1", repr(n_resamples), "Leave the default")
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, door=_unconverted)
+    error, n_cells = _error_of_labels(case, p, n_levels, estimator)
+    value = error(case.codes)
+    rng, table = generator(random_state), case.proba
+    draws = (draw_labels(table, rng.random(len(table))) for _ in range(n_resamples))
+    drawn = np.array([error(codes) for codes in draws])
+    return LpCalibrationResult(
+        value,
+        float(drawn.mean()),
+        float(np.quantile(drawn, 0.95)),
+        float((1 + np.sum(drawn >= value)) / (1 + n_resamples)),
+        float(p),
+        n_levels,
+        n_cells,
+    )
+
+
+def _error_of_labels(case, p, n_levels, estimator):
+    """The error as a function of the labels' codes, rows grouped once; and the number of cells."""
+    from .._kernels._level_sets_compiled import gap_powers
+
+    p = _check(case.where, p, n_levels, estimator)
     table, weight = case.proba, case.weight / case.weight.sum()
     order, starts = group_rows(table, n_levels)
 
@@ -138,25 +205,10 @@ def lp_calibration_error(
         square = (total - own) / max(1 - np.vdot(weight, weight), np.finfo(float).tiny)
         return float(np.sign(square) * np.sqrt(abs(square)))
 
-    value = error(case.codes)
-    if not null:
-        return value
-    rng = check_random_state(random_state)
-    drawn = np.array(
-        [error(draw_labels(table, rng.uniform(size=len(table)))) for _ in range(n_resamples)]
-    )
-    return LpCalibrationError(
-        value,
-        float(drawn.mean()),
-        float(np.quantile(drawn, 0.95)),
-        float((1 + np.sum(drawn >= value)) / (1 + n_resamples)),
-        p,
-        n_levels,
-        len(starts),
-    )
+    return error, len(starts)
 
 
-def _check(where, p, n_levels, estimator, null, n_resamples):
+def _check(where, p, n_levels, estimator):
     if isinstance(p, bool | str) or not p >= 1:
         refuse(where, "p from 1 to infinity", repr(p), "Take 2, which has an unbiased estimator")
     if isinstance(n_levels, bool) or int(n_levels) != n_levels or not 1 <= n_levels <= MOST_LEVELS:
@@ -165,22 +217,5 @@ def _check(where, p, n_levels, estimator, null, n_resamples):
     if estimator not in ("plugin", "unbiased"):
         refuse(where, "estimator 'plugin' or 'unbiased'", repr(estimator), "Choose one of them")
     if estimator == "unbiased" and p != 2:
-        refuse(where, "p = 2 for the unbiased estimator", repr(p), "Use the plug-in with null=True")
-    if null and n_resamples < 1:
-        refuse(where, "n_resamples >= 1", repr(n_resamples), "Leave the default")
+        refuse(where, "p = 2 for the unbiased estimator", repr(p), "Use the plug-in")
     return float(p)
-
-
-def _door(y_proba, where):
-    """Check rows block by block; floating-point tables are not copied."""
-    table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
-    stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
-    if not stored or table.shape[1] < 2 or not len(table):
-        return np.asarray(canonical_proba(y_proba, where=where))
-    size = max(1, _BLOCK // table.shape[1])
-    for start in range(0, len(table), size):
-        block = table[start : start + size]
-        total = block @ np.ones(table.shape[1], dtype=block.dtype)
-        if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
-            canonical_proba(table, where=where)  # its words, with the number of the row
-    return table

@@ -1,24 +1,15 @@
-"""The two proper losses, behind the same door as every other measure."""
+"""The two proper losses."""
 
 import numpy as np
-from sklearn.metrics import log_loss as _sklearn_log_loss
 
-from ._base import canonical_case, metric
+from ._measure import metric
+
+SMALLEST_IN_LOSS = float(np.finfo(np.float64).eps)  # scikit-learn's clip of float64 probabilities
 
 
 @metric(range=(0.0, np.inf), proper=True)
-def log_loss(y_true, y_proba, *, sample_weight=None, labels=None, pos_label=None):
+def log_loss(case):
     """Mean negative log-probability of the true class: `sklearn.metrics.log_loss`.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-    sample_weight : array-like of shape (n_samples,), default=None
-    labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
-    pos_label : ignored
-        Present because every measure takes it.
 
     Returns
     -------
@@ -36,32 +27,20 @@ def log_loss(y_true, y_proba, *, sample_weight=None, labels=None, pos_label=None
     >>> round(log_loss(["no", "yes"], [0.2, 0.9]), 4)
     0.1643
     """
-    case = canonical_case("log_loss", y_true, y_proba, sample_weight, labels, pos_label)
-    return float(
-        _sklearn_log_loss(
-            case.codes,
-            np.asarray(case.proba),
-            sample_weight=case.weight,
-            labels=np.arange(len(case.classes)),
-        )
-    )
+    return case.mean(log_loss_of_rows(case.proba, case.codes))
+
+
+def log_loss_of_rows(proba, codes):
+    """The log loss of each row, in nats; probabilities below 2.2e-16 count as that."""
+    true = np.asarray(proba)[np.arange(len(codes)), codes]
+    return -np.log(np.maximum(true, SMALLEST_IN_LOSS))
 
 
 @metric(range=(0.0, 2.0), proper=True)
-def brier_loss(y_true, y_proba, *, sample_weight=None, labels=None, pos_label=None):
+def brier_loss(case):
     """Mean squared distance between probabilities and outcomes.
 
     Equals `sklearn.metrics.brier_score_loss`, whose multiclass form came with version 1.7.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-    sample_weight : array-like of shape (n_samples,), default=None
-    labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
-    pos_label : ignored
-        Present because every measure takes it.
 
     Returns
     -------
@@ -80,8 +59,10 @@ def brier_loss(y_true, y_proba, *, sample_weight=None, labels=None, pos_label=No
     >>> round(brier_loss(["no", "yes"], [0.2, 0.9]), 4)
     0.025
     """
-    case = canonical_case("brier_loss", y_true, y_proba, sample_weight, labels, pos_label)
-    return float(np.average(brier_of_rows(case.proba, case.codes), weights=case.weight))
+    if len(case.classes) == 2:
+        residual = case.codes - case.second
+        return case.mean(np.square(residual, out=residual))
+    return case.mean(brier_of_rows(case.proba, case.codes))
 
 
 def brier_of_rows(proba, codes):

@@ -7,8 +7,9 @@ from scipy.stats import beta as beta_distribution
 from sklearn.isotonic import isotonic_regression
 
 from .._kernels._binning import bin_of_rows, bin_sums, distinct
+from .._random import generator, multiplicities
 from ..exceptions import refuse
-from ._base import binary_problems, canonical_case
+from ._case import canonical_case
 
 _STRATEGIES = ("quantile", "uniform", "isotonic")
 _MOST_POINTS = 1000  # of an isotonic curve: more cannot be seen, and bands need points x resamples
@@ -84,8 +85,8 @@ def reliability_curve(
         For the consistency bands, and for the confidence band of "isotonic"; 0 draws no such band.
     sample_weight, labels, pos_label
         As in `calibration_error`.
-    random_state : int, default=0
-        Seed of the resamples.
+    random_state : int, Generator, RandomState or None, default=0
+        Of the resamples.
 
     Returns
     -------
@@ -117,15 +118,15 @@ def reliability_curve(
     if not 0 < level < 1:
         refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     return [
         _curve(problem, strategy, n_bins, level, n_resamples, rng)
-        for problem in binary_problems(case, multiclass, where)
+        for problem in case.problems(multiclass)
     ]
 
 
 def _curve(problem, strategy, n_bins, level, n_resamples, rng):
-    _, score, hit, weight, title = problem
+    score, hit, weight, title = problem.score, problem.hit, problem.weight, problem.title
     tails = [(1 - level) / 2, (1 + level) / 2]
     if strategy == "isotonic":
         values, row_value = distinct(score)
@@ -180,7 +181,7 @@ def _isotonic_resamples(score, row_value, weight, mass, points, n_resamples, rng
 def _isotonic_bootstrap(hit, row_value, weight, mass, points, n_resamples, rng):
     n, fits = len(hit), []
     for _ in range(n_resamples):
-        drawn = weight * np.bincount(rng.integers(0, n, n), minlength=n)
+        drawn = weight * multiplicities(n, rng)
         mass_drawn, total = bin_sums(row_value, len(mass), drawn, drawn * hit)
         seen = np.flatnonzero(mass_drawn > 0)
         fits.append(np.interp(points, seen, _pav(total[seen], mass_drawn[seen])))

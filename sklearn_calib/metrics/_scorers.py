@@ -1,9 +1,6 @@
 """Scorers: measures as scikit-learn's model selection takes them."""
 
-from inspect import signature
-
 from .._sklearn_compat import BaseScorer
-from ..exceptions import refuse
 
 
 class ProbabilityScorer(BaseScorer):
@@ -29,11 +26,11 @@ class ProbabilityScorer(BaseScorer):
 
 
 def make_probability_scorer(function, **options):
-    """A scorer from a function decorated with `metric`.
+    """A scorer from a measure.
 
     Parameters
     ----------
-    function : callable with a ``spec``
+    function : Measure
     **options
         Passed to the function at each call; a misspelt one is refused here.
 
@@ -43,24 +40,6 @@ def make_probability_scorer(function, **options):
     >>> make_probability_scorer(calibration_error, norm="l2")
     get_scorer('neg_calibration_error', norm='l2')
     """
-    known = _option_names(function)
-    for name in options:
-        if name not in known:
-            refuse(
-                f"get_scorer({function.spec.scorer_name!r})",
-                f"options among {', '.join(sorted(known))}",
-                repr(name),
-                "Check the spelling",
-            )
+    given = set(options) - ({"pos_label"} if function.has_pos_label else set())
+    function.check_options(given, f"get_scorer({function.spec.scorer_name!r})")
     return ProbabilityScorer(function, 1 if function.spec.greater_is_better else -1, options)
-
-
-def _option_names(function):
-    """Keyword arguments of a measure; ``**options`` stands for those of `calibration_error`."""
-    from ._calibration_error import calibration_error
-
-    parameters = signature(function).parameters
-    names = {p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        names |= _option_names(calibration_error) - {"norm"}
-    return names

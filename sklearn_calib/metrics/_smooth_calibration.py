@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ._base import binary_problems, canonical_case, metric
+from ._case import BINARY, canonical_case
+from ._measure import metric
 
 
 class CalibrationWitness:
@@ -24,9 +25,8 @@ class CalibrationWitness:
 
     Examples
     --------
-    >>> from sklearn_calib.metrics import smooth_calibration_error
-    >>> y, p = [0, 0, 1, 1], [0.3, 0.4, 0.5, 0.6]
-    >>> error, witness = smooth_calibration_error(y, p, return_witness=True)
+    >>> from sklearn_calib.metrics import calibration_witness
+    >>> witness = calibration_witness([0, 0, 1, 1], [0.3, 0.4, 0.5, 0.6])
     >>> witness([0.0, 0.45, 1.0]).round(2).tolist()
     [0.7, 0.85, 1.0]
     """
@@ -74,41 +74,19 @@ class CalibrationWitness:
         return ax
 
 
-@metric(range=(0.0, 1.0), multiclass=("confidence", "top_label", "classwise"))
-def smooth_calibration_error(
-    y_true,
-    y_proba,
-    *,
-    multiclass="auto",
-    return_witness=False,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+@metric(
+    range=(0.0, 1.0),
+    multiclass=BINARY,
+    cells=True,
+    moved={"return_witness": "calibration_witness"},
+)
+def smooth_calibration_error(problem):
     """Largest mean of w(p) (y - p) over functions w that change no faster than p.
 
     A measure without bins: continuous in the predictions, estimated at the rate n^-1/2 whatever
     their distribution, and 0 in the limit exactly for calibrated predictions. Half of it is a lower
     bound, twice it an upper bound of the distance to the nearest calibrated predictor
-    (`lower_distance_to_calibration`).
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities, columns in the order of the sorted labels; one dimension is the probability
-        of the second class.
-    multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
-        As in `calibration_error`.
-    return_witness : bool, default=False
-        Return the optimal w as well.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights >= 0. Counts of equal predictions may be given as weights.
-    labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
-    pos_label : label, default=None
-        The positive class of two; the second by default.
+    (`lower_distance_to_calibration`). `calibration_witness` is the function w that attains it.
 
     Returns
     -------
@@ -116,13 +94,6 @@ def smooth_calibration_error(
         In [0, 1], perfect 0; at most the expected calibration error. Biased upwards: for calibrated
         predictions it is of the order n^-1/2 (0.004 at n = 10,000); `calibration_test` gives the
         distribution.
-    witness : CalibrationWitness or list of CalibrationWitness
-        Only with ``return_witness=True``; a list where there are several binary problems.
-
-    Raises
-    ------
-    ValueError
-        Unknown option, or input that the door refuses.
 
     Notes
     -----
@@ -145,17 +116,54 @@ def smooth_calibration_error(
     >>> smooth_calibration_error(y, proba) > 0.03  # overconfident
     True
     """
-    from .._kernels._smooth_calibration import smooth_calibration, smooth_witness
+    from .._kernels._smooth_calibration import smooth_of_sorted
 
-    where = "smooth_calibration_error"
+    cells = problem.cells
+    return min(max(smooth_of_sorted(cells.score, cells.residual), 0.0), 1.0)
+
+
+def calibration_witness(
+    y_true, y_proba, *, multiclass="auto", sample_weight=None, labels=None, pos_label=None
+):
+    """Where, and in which direction, predictions are off: the witness of the smooth error.
+
+    Parameters
+    ----------
+    y_true, y_proba, multiclass, sample_weight, labels, pos_label
+        As in `smooth_calibration_error`.
+
+    Returns
+    -------
+    witness : CalibrationWitness or list of CalibrationWitness
+        A list where `multiclass` means several two-class problems.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Invalid scores, labels or weights; see `canonical_proba`.
+
+    Notes
+    -----
+    Cost: O(n log n), about twice that of the error alone.
+
+    References
+    ----------
+    Hu, Jambulapati, Tian, Yang (2024), definition 3 and lemma 6.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import calibration_witness
+    >>> witness = calibration_witness([0, 1], [1.0, 0.0])  # the wrong way round
+    >>> witness([0.0, 0.5, 1.0]).round(2).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    from .._kernels._smooth_calibration import witness_of_sorted
+
+    where = "calibration_witness"
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    error, witnesses = 0.0, []
-    for share, score, hit, weight, title in binary_problems(case, multiclass, where):
-        residual = (hit - score) * (weight / weight.sum())
-        error += share * smooth_calibration(score, residual)
-        if return_witness:
-            witnesses.append(CalibrationWitness(*smooth_witness(score, residual), title))
-    error = float(min(max(error, 0.0), 1.0))
-    if return_witness:
-        return error, witnesses[0] if len(witnesses) == 1 else witnesses
-    return error
+    witnesses = []
+    for problem in case.problems(multiclass):
+        cells = problem.cells
+        found = witness_of_sorted(cells.score, cells.residual)
+        witnesses.append(CalibrationWitness(*found, problem.title))
+    return witnesses[0] if len(witnesses) == 1 else witnesses

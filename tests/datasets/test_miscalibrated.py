@@ -2,7 +2,11 @@ import numpy as np
 import pytest
 
 from sklearn_calib.datasets import make_sign_perturbed, make_uniform_shift
-from sklearn_calib.metrics import lower_distance_to_calibration, smooth_calibration_error
+from sklearn_calib.metrics import (
+    lower_distance_interval,
+    lower_distance_to_calibration,
+    smooth_calibration_error,
+)
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.02, 0.2])
@@ -10,7 +14,7 @@ def test_uniform_shift(eps):
     data = make_uniform_shift(40_000, eps, random_state=0)
     assert data.proba.max() <= 1 - eps
     np.testing.assert_allclose(data.true_proba, data.proba + eps)
-    found, bound = lower_distance_to_calibration(data.y, data.proba, return_bound=True)
+    found, bound = lower_distance_interval(data.y, data.proba)
     assert found == pytest.approx(data.distance, abs=bound + 0.006)
     assert smooth_calibration_error(data.y, data.proba) == pytest.approx(eps, abs=0.008)
 

@@ -16,7 +16,7 @@ from sklearn_calib.displays import (
     WitnessDisplay,
 )
 from sklearn_calib.inference import calibration_test
-from sklearn_calib.metrics import smooth_calibration_error
+from sklearn_calib.metrics import calibration_witness, smooth_calibration_error
 from sklearn_calib.recalibrators import PlattScaling, RestrictedPolynomialRegression
 from sklearn_calib.testing import make_scores
 
@@ -100,7 +100,7 @@ def test_heat_map_of_scikit_learns_search(search):
 def test_witness_under_the_reliability_curve():
     proba, y = make_scores(2, 400)
     display = WitnessDisplay.from_predictions(y, proba)
-    error, witness = smooth_calibration_error(y, proba, return_witness=True)
+    error, witness = smooth_calibration_error(y, proba), calibration_witness(y, proba)
     assert display.error == error
     line = display.axes_[1].lines[1]
     np.testing.assert_allclose(line.get_ydata(), witness(line.get_xdata()))

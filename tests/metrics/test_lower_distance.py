@@ -4,7 +4,11 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from sklearn_calib._kernels._distance import lower_distance, rounded_distance
-from sklearn_calib.metrics import lower_distance_to_calibration, smooth_calibration_error
+from sklearn_calib.metrics import (
+    lower_distance_interval,
+    lower_distance_to_calibration,
+    smooth_calibration_error,
+)
 
 
 def transport(grid, v, y, w):
@@ -78,7 +82,7 @@ def test_equals_the_least_cost_flow():
 
 def test_rounded_is_certified():
     for v, y, w in cases(40):
-        upper, lower = rounded_distance(v, y, w, 50, 0.005)
+        upper, lower = rounded_distance(v, w * y, w * (1 - y), 50, 0.005)
         exact = transport(np.linspace(0, 1, 51), v, y, w)
         assert lower - 1e-9 <= exact <= upper + 1e-9
         assert upper - lower <= 0.005
@@ -89,10 +93,10 @@ def test_both_methods_and_the_bound():
     rng = np.random.default_rng(0)
     v = rng.random(300)
     y = (rng.random(300) < v**2).astype(int)
-    fine, fine_bound = lower_distance_to_calibration(y, v, resolution=1e-4, return_bound=True)
+    fine, fine_bound = lower_distance_interval(y, v, resolution=1e-4)
     assert fine_bound <= 1.5e-4
     for options in ({}, {"resolution": 0.02}, {"method": "rounded", "resolution": 0.01}):
-        value, bound = lower_distance_to_calibration(y, v, return_bound=True, **options)
+        value, bound = lower_distance_interval(y, v, **options)
         assert abs(value - fine) <= bound + fine_bound
         if "method" in options:
             assert value >= fine - fine_bound
@@ -110,9 +114,7 @@ def test_relation_to_the_smooth_calibration_error():
         v = rng.beta(shape, shape, n)
         y = (rng.random(n) < rng.choice([v, 1 - v, v**2])).astype(int)
         smooth = smooth_calibration_error(y, v, labels=[0, 1])
-        value, bound = lower_distance_to_calibration(
-            y, v, labels=[0, 1], resolution=0.005, return_bound=True
-        )
+        value, bound = lower_distance_interval(y, v, labels=[0, 1], resolution=0.005)
         assert smooth / 2 - bound <= value <= 2 * smooth + bound
 
     check()

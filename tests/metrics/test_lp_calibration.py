@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_calib.inference import lp_calibration_bound, required_samples
 from sklearn_calib.inference._lp_calibration import log_level_sets
-from sklearn_calib.metrics import get_scorer, lp_calibration_error
+from sklearn_calib.metrics import get_scorer, lp_calibration_error, lp_calibration_test
 
 
 def reference(y, P, p, n_levels):
@@ -68,17 +68,17 @@ def test_the_unbiased_estimate_is_unbiased():
 
 def test_null():
     y, P = softmax_data(1000, 5)
-    calibrated = lp_calibration_error(y, P, p=1, null=True, n_resamples=99)
+    calibrated = lp_calibration_test(y, P, p=1, n_resamples=99)
     assert calibrated.null_mean < calibrated.null_quantile
     assert abs(calibrated.value - calibrated.null_mean) < 0.1 * calibrated.null_mean
     assert calibrated.pvalue > 0.01 and calibrated.n_cells > 100
     y, P = softmax_data(1000, 5, sharp=2.5)
-    wrong = lp_calibration_error(y, P, p=1, null=True, n_resamples=99)
+    wrong = lp_calibration_test(y, P, p=1, n_resamples=99)
     assert wrong.pvalue == 0.01 and wrong.value > wrong.null_quantile
     assert (wrong.p, wrong.n_levels) == (1, 20)
-    again = lp_calibration_error(y, P, p=1, null=True, n_resamples=99)
+    again = lp_calibration_test(y, P, p=1, n_resamples=99)
     assert again == wrong
-    signed = lp_calibration_error(y, P, estimator="unbiased", null=True, n_resamples=20)
+    signed = lp_calibration_test(y, P, estimator="unbiased", n_resamples=20)
     assert abs(signed.null_mean) < signed.value
 
 
@@ -111,10 +111,12 @@ def test_door():
         ({"n_levels": 6000}, "from 1 to 5000, got 6000"),
         ({"estimator": "jackknife"}, "'plugin' or 'unbiased'"),
         ({"p": 1, "estimator": "unbiased"}, "p = 2 for the unbiased"),
-        ({"null": True, "n_resamples": 0}, "n_resamples >= 1"),
+        ({"null": True}, "got 'null'. Call lp_calibration_test instead"),
     ):
         with pytest.raises(ValueError, match=message):
             lp_calibration_error([0, 1], [0.2, 0.7], **options)
+    with pytest.raises(ValueError, match="n_resamples >= 1"):
+        lp_calibration_test([0, 1], [0.2, 0.7], n_resamples=0)
 
 
 def test_scorer():

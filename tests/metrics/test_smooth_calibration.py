@@ -3,7 +3,11 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 
-from sklearn_calib.metrics import expected_calibration_error, smooth_calibration_error
+from sklearn_calib.metrics import (
+    calibration_witness,
+    expected_calibration_error,
+    smooth_calibration_error,
+)
 
 
 def linear_program(v, y, w):
@@ -71,9 +75,9 @@ def test_equals_the_least_cost_flow():
 
 def test_the_witness_attains_it():
     for v, y, w in cases():
-        error, witness = smooth_calibration_error(
-            y, v, sample_weight=w, labels=[0, 1], return_witness=True
-        )
+        known = {"sample_weight": w, "labels": [0, 1]}
+        error = smooth_calibration_error(y, v, **known)
+        witness = calibration_witness(y, v, **known)
         attained = w @ (witness(v) * (y - v)) / w.sum()
         assert attained == pytest.approx(error, abs=1e-12)
         assert np.abs(witness.values).max() <= 1
@@ -98,7 +102,9 @@ def test_known_values():
     # one score: |mean residual|
     assert smooth_calibration_error([0, 1, 1, 1], [0.5] * 4) == pytest.approx(0.25)
     # far apart: w = -1 and +1 would need a distance of 2, so the slope binds
-    error, witness = smooth_calibration_error([0, 1], [1.0, 0.0], return_witness=True)
+    error, witness = (
+        f([0, 1], [1.0, 0.0]) for f in (smooth_calibration_error, calibration_witness)
+    )
     assert error == pytest.approx(0.5)
     assert witness(0.0) - witness(1.0) == pytest.approx(1.0)
     assert smooth_calibration_error([0, 1], [0.0, 1.0]) == 0
@@ -117,9 +123,8 @@ def test_several_classes(multiclass):
     from sklearn_calib.testing import make_scores
 
     proba, y = make_scores(4, 800)
-    error, witness = smooth_calibration_error(y, proba, multiclass=multiclass, return_witness=True)
-    plain = smooth_calibration_error(y, proba, multiclass=multiclass)
-    assert error == plain
+    error = smooth_calibration_error(y, proba, multiclass=multiclass)
+    witness = calibration_witness(y, proba, multiclass=multiclass)
     if multiclass == "confidence":
         top = proba.argmax(axis=1)
         by_hand = smooth_calibration_error((top == y).astype(int), proba.max(axis=1))
@@ -144,7 +149,7 @@ def test_nearly_equal_scores_do_not_empty_the_queue():
 def test_the_picture():
     import matplotlib.pyplot as plt
 
-    _, witness = smooth_calibration_error([0, 1, 1], [0.2, 0.5, 0.8], return_witness=True)
+    witness = calibration_witness([0, 1, 1], [0.2, 0.5, 0.8])
     ax = witness.plot()
     assert ax.get_ylabel() == "witness"
     plt.close("all")

@@ -1,0 +1,59 @@
+"""Randomness: one policy for `random_state`, one way to draw labels and bootstrap counts."""
+
+import numpy as np
+
+
+def generator(random_state):
+    """A numpy Generator from anything that `random_state` may be.
+
+    Parameters
+    ----------
+    random_state : int, Generator, RandomState or None
+        An int gives the same draws each time, None others each time. A Generator or RandomState is
+        used, and moves on.
+
+    Examples
+    --------
+    >>> from sklearn_calib._random import generator
+    >>> bool(generator(0).random() == generator(0).random())
+    True
+    """
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(0, 2**32, size=4, dtype=np.uint32)
+    return np.random.default_rng(random_state)
+
+
+def spawned(random_state, n):
+    """`n` independent Generators that depend on `random_state` alone."""
+    seeds = generator(random_state).integers(0, 2**63, size=(n, 2))
+    return [np.random.default_rng(seed) for seed in seeds]
+
+
+def draw_labels(bounds, rng):
+    """One label per row from its law.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (n_samples, n_classes)
+        Cumulated probabilities, as `label_bounds` makes them.
+    rng : Generator
+
+    Returns
+    -------
+    codes : ndarray of shape (n_samples,), intp
+    """
+    u = rng.random(len(bounds))
+    if bounds.shape[1] == 2:
+        return (u >= bounds[:, 0]).astype(np.intp)
+    return (u[:, None] >= bounds[:, :-1]).sum(axis=1)
+
+
+def label_bounds(proba):
+    """What `draw_labels` compares uniform numbers with: cumulated rows, the last exactly 1."""
+    bounds = np.cumsum(np.asarray(proba, dtype=np.float64), axis=1)
+    return bounds / bounds[:, -1:]
+
+
+def multiplicities(n, rng):
+    """How often each of `n` rows is drawn in a bootstrap sample: float64, sums to n."""
+    return np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)

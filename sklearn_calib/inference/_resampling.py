@@ -1,0 +1,69 @@
+"""Distributions of a statistic: on labels drawn from predictions, and on resampled rows."""
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from .._random import draw_labels, label_bounds, multiplicities, spawned
+
+_BATCH = 37  # replicates per task; the draws do not depend on the number of tasks
+
+
+def null_distribution(
+    case, evaluate, n_resamples, random_state=0, *, n_jobs=None, progress=None, law=None
+):
+    """A statistic of a `Case` on labels drawn from the predictions, or from another law.
+
+    Parameters
+    ----------
+    case : Case
+    evaluate : callable
+        Takes a `Case`; returns a float, or an array of several.
+    n_resamples : int
+    random_state : int, Generator, RandomState or None, default=0
+    n_jobs : int, default=None
+        Threads, as in joblib. The result does not depend on it.
+    progress : callable, default=None
+        Called with (done, total) after every batch.
+    law : ndarray of shape (n_samples, n_classes), default=None
+        Instead of the predictions.
+
+    Returns
+    -------
+    values : ndarray of shape (n_resamples, ...)
+    """
+    bounds = label_bounds(case.proba if law is None else law)
+
+    def replicate(rng):
+        return evaluate(case.with_labels(draw_labels(bounds, rng)))
+
+    return _replicates(replicate, n_resamples, random_state, n_jobs, progress)
+
+
+def bootstrap_distribution(
+    case, evaluate, n_resamples, random_state=0, *, n_jobs=None, progress=None
+):
+    """A statistic of a `Case` on rows drawn with replacement; arguments as `null_distribution`."""
+
+    def replicate(rng):
+        return evaluate(case.with_weight(case.weight * multiplicities(len(case.codes), rng)))
+
+    return _replicates(replicate, n_resamples, random_state, n_jobs, progress)
+
+
+def _replicates(replicate, n_resamples, random_state, n_jobs, progress):
+    sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
+    rngs = spawned(random_state, len(sizes))
+    found, done = [], 0
+    batches = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(_batch)(replicate, size, rng) for size, rng in zip(sizes, rngs, strict=True)
+    )
+    for batch in batches:
+        found.append(batch)
+        done += len(batch)
+        if progress is not None:
+            progress(done, n_resamples)
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def _batch(replicate, size, rng):
+    return np.array([replicate(rng) for _ in range(size)])

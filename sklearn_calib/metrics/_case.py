@@ -1,0 +1,317 @@
+"""What measures are functions of: validated predictions, and the two-class problems inside them."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..canonical import (
+    canonical_labels,
+    canonical_weight,
+    check_same_length,
+    two_columns,
+    valid_proba,
+)
+from ..exceptions import refuse
+
+BINARY = ("confidence", "top_label", "classwise")  # the ways to make two-class problems of many
+MULTICLASS = ("auto", *BINARY)
+
+
+class Cells(NamedTuple):
+    """The rows of a two-class problem, pooled by score.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_cells,)
+        Distinct scores, increasing.
+    mass, hits : ndarray of shape (n_cells,)
+        Sum of the weights of all rows, and of those with the event, at each score.
+    """
+
+    score: np.ndarray
+    mass: np.ndarray
+    hits: np.ndarray
+
+    @property
+    def residual(self):
+        """Weighted sum of event less score in each cell; the weights of all rows sum to 1."""
+        return (self.hits - self.mass * self.score) / self.mass.sum()
+
+
+class _Layout:
+    """Scores of a two-class problem and their order, which resamples share."""
+
+    def __init__(self, score, target=None, title="", rows=None):
+        self.score = score
+        self.target = target  # the event of a row is that its label is the target
+        self.title = title
+        self.rows = rows  # of the case; None for all
+
+    @cached_property
+    def sorted(self):
+        """The order of the rows, the first place of each distinct score, and these scores."""
+        order = np.argsort(self.score)
+        ordered = self.score[order]
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        return order, starts, ordered[starts]
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryProblem:
+    """The question "how often does an event of this score happen?" that a measure asks.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_samples,)
+        Predicted probability of the event.
+    hit : ndarray of shape (n_samples,), float
+        1 where it happened, else 0.
+    weight : ndarray of shape (n_samples,)
+        At least 0, not all 0.
+    share : float
+        The part of this problem in the average of several.
+    title : str
+        "class x", "confidence" or "predicted x".
+    where : str
+        The opening of error messages.
+    cells : Cells
+        The rows pooled by score. Sorted once for all resamples of a case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.metrics import BinaryProblem
+    >>> problem = BinaryProblem(np.array([0.5, 0.2, 0.5]), np.array([1.0, 0, 0]), np.ones(3))
+    >>> problem.cells.score.tolist(), problem.cells.mass.tolist(), problem.cells.hits.tolist()
+    ([0.2, 0.5], [1.0, 2.0], [0.0, 1.0])
+    """
+
+    score: np.ndarray
+    hit: np.ndarray
+    weight: np.ndarray
+    share: float = 1.0
+    title: str = ""
+    where: str = "measure"
+    _layout: _Layout | None = field(default=None, repr=False)
+
+    @cached_property
+    def _order(self):
+        layout = _Layout(self.score) if self._layout is None else self._layout
+        return layout.sorted
+
+    @cached_property
+    def cells(self):
+        order, starts, score = self._order
+        weight = self.weight[order]
+        return Cells(
+            score,
+            np.add.reduceat(weight, starts),
+            np.add.reduceat(weight * self.hit[order], starts),
+        )
+
+    @cached_property
+    def cell_of_row(self):
+        """The position among the cells of each row."""
+        order, starts, _ = self._order
+        first = np.zeros(len(order), dtype=np.intp)
+        first[starts[1:]] = 1
+        out = np.empty_like(first)
+        out[order] = np.cumsum(first)
+        return out
+
+
+class Case:
+    """Validated predictions with their labels and weights: what a measure is a function of.
+
+    Made by `canonical_case`. All derived arrays are made when first asked for, and the orders of
+    the scores are shared by `with_labels` and `with_weight`, so that resamples sort nothing.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_samples, n_classes)
+    second : ndarray of shape (n_samples,)
+        The last column where there are two classes.
+    codes : ndarray of shape (n_samples,), intp
+        Positions of the true classes among `classes`.
+    weight : ndarray of shape (n_samples,)
+        At least 0, not all 0.
+    classes : ndarray of shape (n_classes,)
+    positive : int
+        Position of the positive class where there are two.
+    where : str
+        Who validated: the opening of error messages.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import canonical_case
+    >>> case = canonical_case("my_measure", ["no", "yes", "no"], [0.2, 0.9, 0.4])
+    >>> case.proba.shape, case.codes.tolist(), case.mean(case.second)
+    ((3, 2), [0, 1, 0], 0.5)
+    """
+
+    def __init__(self, proba, codes, weight, classes, positive=1, where="measure", layouts=None):
+        self._given = proba  # (n, 1): the second column of two, the other not yet made
+        self.codes = codes
+        self.weight = weight
+        self.classes = classes
+        self.positive = positive
+        self.where = where
+        self._layouts = {} if layouts is None else layouts
+
+    @cached_property
+    def proba(self):
+        return two_columns(self._given)
+
+    @property
+    def second(self):
+        return np.asarray(self._given)[:, -1]
+
+    def mean(self, values):
+        """The weighted mean of one number per row."""
+        return float(self.weight @ values / self.weight.sum())
+
+    def take(self, rows):
+        """Some of the rows."""
+        rest = self.classes, self.positive, self.where
+        return Case(self._given[rows], self.codes[rows], self.weight[rows], *rest)
+
+    def with_proba(self, proba):
+        """The same labels and weights with other predictions, canonical ones."""
+        return Case(proba, self.codes, self.weight, self.classes, self.positive, self.where)
+
+    def with_labels(self, codes):
+        """The same predictions and weights with other labels."""
+        return self._changed(codes, self.weight)
+
+    def with_weight(self, weight):
+        """The same predictions and labels with other weights, at least 0 and not all 0."""
+        return self._changed(self.codes, weight)
+
+    def _changed(self, codes, weight):
+        rest = self.classes, self.positive, self.where, self._layouts
+        changed = Case(self._given, codes, weight, *rest)
+        if "proba" in self.__dict__:
+            changed.__dict__["proba"] = self.proba
+        return changed
+
+    def problems(self, multiclass="auto"):
+        """The two-class problems that a `multiclass` option means.
+
+        Parameters
+        ----------
+        multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
+            "confidence": the largest probability, and whether that class is true. "top_label": the
+            same for each predicted class by itself, averaged with its share of the rows.
+            "classwise": each class against the others, averaged equally. "auto": the positive
+            class if there are two classes, else "confidence".
+
+        Returns
+        -------
+        problems : list of BinaryProblem
+        """
+        if multiclass not in MULTICLASS:
+            refuse(
+                self.where,
+                f"multiclass among {', '.join(MULTICLASS)}",
+                repr(multiclass),
+                "See the user guide, Measures",
+            )
+        if multiclass not in self._layouts:
+            self._layouts[multiclass] = self._make_layouts(multiclass)
+        layouts = self._layouts[multiclass]
+        total = self.weight.sum()
+        problems = []
+        for layout in layouts:
+            rows = slice(None) if layout.rows is None else layout.rows
+            hit = (self.codes[rows] == layout.target).astype(float)
+            weight = self.weight[rows]
+            if multiclass == "top_label":
+                share = weight.sum() / total
+            else:
+                share = 1 / len(layouts)
+            if share > 0:
+                problem = layout.score, hit, weight, share, layout.title, self.where, layout
+                problems.append(BinaryProblem(*problem))
+        return problems
+
+    def _make_layouts(self, multiclass):
+        if multiclass == "auto" and len(self.classes) == 2:
+            score = self.second if self.positive == 1 else np.asarray(self.proba)[:, 0]
+            return [_Layout(score, self.positive, f"class {self.classes[self.positive]}")]
+        plain = np.asarray(self.proba)
+        if multiclass == "classwise":
+            return [
+                _Layout(np.ascontiguousarray(plain[:, c]), c, f"class {label}")
+                for c, label in enumerate(self.classes)
+            ]
+        top = plain.argmax(axis=1)
+        score = plain[np.arange(len(plain)), top]
+        if multiclass in ("auto", "confidence"):
+            return [_Layout(score, top, "confidence")]
+        layouts = []
+        for c in np.unique(top):
+            rows = np.flatnonzero(top == c)
+            layouts.append(_Layout(score[rows], c, f"predicted {self.classes[c]}", rows))
+        return layouts
+
+
+def canonical_case(
+    where, y_true, y_proba, sample_weight=None, labels=None, pos_label=None, door=None
+):
+    """Validate what every measure takes.
+
+    Parameters
+    ----------
+    where : str
+        Who is asking: the opening of every error message.
+    y_true, y_proba, sample_weight, labels, pos_label
+        As every measure takes them.
+    door : callable, default=None
+        Another function than `canonical_proba` that checks the scores, called with
+        ``(y_proba, where=where)``.
+
+    Returns
+    -------
+    case : Case
+        Rows of weight 0 are left out.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Invalid scores, labels or weights; see `canonical_proba`.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import canonical_case
+    >>> canonical_case("my_measure", [0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
+    [1]
+    """
+    proba = (valid_proba if door is None else door)(y_proba, where=where)
+    classes, codes = canonical_labels(y_true, classes=labels, where=where)
+    check_same_length(codes, proba, where)
+    columns = max(proba.shape[1], 2)
+    if len(classes) != columns:
+        refuse(
+            where,
+            f"one class for each of the {columns} columns of y_proba",
+            f"{len(classes)} classes, {classes[:10].tolist()}",
+            "If y_true misses a class, pass labels= with all classes in the order of the columns",
+        )
+    positive = 1
+    if pos_label is not None:
+        match = np.flatnonzero(classes == pos_label)
+        if len(match) != 1:
+            refuse(
+                where,
+                f"pos_label among {classes.tolist()}",
+                repr(pos_label),
+                "Name one of the labels",
+            )
+        positive = int(match[0])
+    weight = canonical_weight(sample_weight, len(codes), where=where)
+    if sample_weight is not None and not weight.all():
+        kept = weight > 0
+        proba, codes, weight = proba[kept], codes[kept], weight[kept]
+    return Case(proba, codes, weight, classes, positive, where)

@@ -1,0 +1,282 @@
+"""The contract of a measure: a function of validated predictions, made callable on anybody's."""
+
+import re
+from dataclasses import dataclass
+from functools import update_wrapper
+from inspect import Parameter, Signature, cleandoc, signature
+
+import numpy as np
+
+from ..exceptions import refuse
+from ._case import BINARY, canonical_case
+
+
+@dataclass(frozen=True)
+class MetricSpec:
+    """What a measure declares of itself; scorers, tables and tests read it.
+
+    Parameters
+    ----------
+    name : str
+    greater_is_better : bool
+    range : tuple of float
+        Smallest and largest value.
+    perfect : float
+        The value for predictions that are certain and right.
+    proper : bool
+        Minimised in expectation by the true probabilities, and by them alone.
+    multiclass : tuple of str
+        The ways it offers to treat more than two classes; empty where it needs none.
+    in_report : bool
+        Whether a report shows it by default; False for a function whose named forms are shown.
+    cells : bool
+        It reads only the cells of its problems, so resamples need no rows.
+    """
+
+    name: str
+    greater_is_better: bool
+    range: tuple
+    perfect: float
+    proper: bool
+    multiclass: tuple
+    in_report: bool = True
+    cells: bool = False
+
+    @property
+    def scorer_name(self):
+        return self.name if self.greater_is_better else f"neg_{self.name}"
+
+
+class Measure:
+    """A function of predictions and labels that returns one number; made by `metric`.
+
+    It is called like a function of scikit-learn, and owns what all measures share: the validation
+    of its arguments, the name in error messages, the refusal of unknown options, and the entries
+    of its docstring that describe these.
+
+    Attributes
+    ----------
+    spec : MetricSpec
+        What it declares.
+    option_names : tuple of str
+        Its own keyword arguments.
+    has_pos_label : bool
+        Whether it takes `pos_label`, as measures of two-class problems do.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import brier_loss, canonical_case
+    >>> brier_loss(["no", "yes"], [0.2, 0.9])
+    0.025
+    >>> case = canonical_case("example", ["no", "yes"], [0.2, 0.9])
+    >>> brier_loss.of_case(case)  # validates nothing again
+    0.025
+    """
+
+    def __init__(self, function, spec, door=None, moved=()):
+        first, *own = signature(function).parameters.values()
+        if first.name not in ("case", "problem"):
+            refuse(
+                f"metric({function.__name__})",
+                "a function whose first argument is called case or problem",
+                repr(first.name),
+                "Write it as a function of a Case or of one BinaryProblem",
+            )
+        self.spec = spec
+        self._function = function
+        self._of_problem = first.name == "problem"
+        self._door = door
+        self._moved = dict(moved)
+        if self._of_problem:
+            own.append(Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto"))
+        self.option_names = tuple(p.name for p in own)
+        self.has_pos_label = any(option in BINARY for option in spec.multiclass)
+        shared = ["sample_weight", "labels", *(["pos_label"] if self.has_pos_label else [])]
+        update_wrapper(self, function)
+        self.__signature__ = Signature(
+            [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("y_true", "y_proba")]
+            + own
+            + [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in shared],
+            return_annotation=float,
+        )
+        described = [name for name in self.option_names if name in _SHARED] + shared
+        self.__doc__ = _documented(function, described)
+
+    def __call__(self, y_true, y_proba, *, sample_weight=None, labels=None, **options):
+        """The measure, on anything that `canonical_case` takes."""
+        pos_label = options.pop("pos_label", None) if self.has_pos_label else None
+        self.check_options(options)
+        rows = y_true, y_proba, sample_weight, labels, pos_label
+        return self.of_case(canonical_case(self.spec.name, *rows, door=self._door), **options)
+
+    def of_case(self, case, **options):
+        """The measure of a `Case`: nothing is validated but the options.
+
+        Parameters
+        ----------
+        case : Case
+        **options
+            Among `option_names`.
+
+        Returns
+        -------
+        value : float
+        """
+        self.check_options(options)
+        if not self._of_problem:
+            return float(self._function(case, **options))
+        problems = case.problems(options.pop("multiclass", "auto"))
+        return float(sum(p.share * self._function(p, **options) for p in problems))
+
+    def scorer(self, **options):
+        """A scorer for ``scoring=`` in scikit-learn; the same as `make_probability_scorer`."""
+        from ._scorers import make_probability_scorer
+
+        return make_probability_scorer(self, **options)
+
+    def check_options(self, options, where=None):
+        """Raise ValueError for a name that is no option of this measure."""
+        for name in options:
+            if name in self._moved:
+                cure = f"Call {self._moved[name]} instead"
+            else:
+                cure = "Check the spelling"
+            if name not in self.option_names:
+                known = ", ".join(sorted(self.option_names)) or "none"
+                refuse(where or self.spec.name, f"options among {known}", repr(name), cure)
+
+    def __repr__(self):
+        return f"<measure {self.spec.name}>"
+
+    def __reduce__(self):
+        return self.__qualname__  # by name, as functions are pickled
+
+    def __get__(self, instance, owner=None):
+        return self  # documentation tools take what has __get__ for a function
+
+
+def metric(
+    *,
+    greater_is_better=False,
+    range=(0.0, np.inf),
+    perfect=0.0,
+    proper=False,
+    multiclass=(),
+    in_report=True,
+    cells=False,
+    door=None,
+    moved=(),
+):
+    """Make a `Measure` of a function of a `Case`, or of one `BinaryProblem`.
+
+    The function's first argument is called ``case`` or ``problem`` and says which it is; its other
+    arguments are keyword-only options, and its docstring describes these alone. A measure of a
+    ``problem`` gets the option ``multiclass``, and is averaged over the problems with their shares.
+    An import line in ``sklearn_calib/metrics/__init__.py`` then gives it a scorer, a page of
+    documentation and its turn in the common tests.
+
+    Parameters
+    ----------
+    greater_is_better : bool, default=False
+    range : tuple of float, default=(0.0, inf)
+        Smallest and largest value.
+    perfect : float, default=0.0
+        The value for predictions that are certain and right.
+    proper : bool, default=False
+        Minimised in expectation by the true probabilities, and by them alone.
+    multiclass : tuple of str, default=()
+        The ways it offers to treat more than two classes.
+    in_report : bool, default=True
+        Whether reports show it by default.
+    cells : bool, default=False
+        It reads only ``problem.cells``.
+    door : callable, default=None
+        What checks the scores; see `canonical_case`.
+    moved : dict, default=()
+        Options that are functions of their own now: name to function.
+
+    Returns
+    -------
+    decorate : callable
+        Takes the function, returns the `Measure`.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import metric
+    >>> @metric(range=(-1, 1), multiclass=("confidence", "top_label", "classwise"))
+    ... def bias(problem):
+    ...     '''Mean prediction less frequency.'''
+    ...     weight = problem.weight / problem.weight.sum()
+    ...     return weight @ (problem.score - problem.hit)
+    >>> round(bias([0, 1], [0.5, 0.9]), 3)
+    0.2
+    >>> bias.spec.scorer_name
+    'neg_bias'
+    """
+
+    def decorate(function):
+        spec = MetricSpec(
+            function.__name__,
+            greater_is_better,
+            tuple(range),
+            perfect,
+            proper,
+            tuple(multiclass),
+            in_report,
+            cells,
+        )
+        return Measure(function, spec, door, moved)
+
+    return decorate
+
+
+_SHARED = {
+    "y_true": """y_true : array-like of shape (n_samples,)
+    Labels.""",
+    "y_proba": """y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    Probabilities, columns in the order of the sorted labels; one dimension is the probability
+    of the second class.""",
+    "multiclass": """multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
+    How more than two classes are treated. "auto": the positive class if there are two classes,
+    else "confidence" (the largest probability against whether that class is true). "top_label":
+    the same for each predicted class by itself, averaged with its share of the rows.
+    "classwise": each class against the others, averaged equally.""",
+    "sample_weight": """sample_weight : array-like of shape (n_samples,), default=None
+    Weights >= 0. Counts of equal rows may be given as weights.""",
+    "labels": """labels : array-like of shape (n_classes,), default=None
+    All classes in the order of the columns, where `y_true` misses one.""",
+    "pos_label": """pos_label : label, default=None
+    The positive class of two; the second by default.""",
+}
+_RAISES = """ValueError, TypeError
+    An unknown option, or invalid scores, labels or weights; see `canonical_proba`."""
+
+
+def _documented(function, shared):
+    """The function's docstring, completed by what measures share."""
+    text = cleandoc(function.__doc__ or "")
+    before = [_SHARED[name] for name in ("y_true", "y_proba")]
+    after = [_SHARED[name] for name in shared]
+    own = _section(text, "Parameters")
+    lines = "\n".join([*before, *([own] if own else []), *after])
+    text = _with_section(text, "Parameters", lines, "Returns|Raises|Notes|References|Examples")
+    own = _section(text, "Raises")
+    lines = "\n".join([*([own] if own else []), _RAISES])
+    return _with_section(text, "Raises", lines, "Warns|Notes|References|Examples")
+
+
+def _section(text, name):
+    found = re.search(rf"(?ms)^{name}\n-+\n(.*?)(?=\n\n\S[^\n]*\n---|\Z)", text)
+    return found.group(1).rstrip() if found else ""
+
+
+def _with_section(text, name, lines, followers):
+    """The text with a section replaced, or put in front of the first of its followers."""
+    section = f"{name}\n{'-' * len(name)}\n{lines}"
+    old = re.search(rf"(?ms)^{name}\n-+\n.*?(?=\n\n\S[^\n]*\n---|\Z)", text)
+    if old:
+        return text[: old.start()] + section + text[old.end() :]
+    follower = re.search(rf"(?m)^(?:{followers})\n---", text)
+    if follower:
+        return f"{text[: follower.start()]}{section}\n\n{text[follower.start() :]}"
+    return f"{text}\n\n{section}"
