@@ -326,7 +326,7 @@ def _unique(labels, where):
         lowest, highest = int(labels.min()), int(labels.max())
         if highest - lowest == 1:  # both are present
             both = np.array([lowest, highest]).astype(labels.dtype)
-            return both, labels.astype(np.intp) - lowest
+            return both, np.subtract(labels, lowest, dtype=np.intp, casting="unsafe")
         if highest - lowest < _FEW_INTEGERS:  # counting beats sorting
             offset = labels.astype(np.intp) - lowest
             present = np.flatnonzero(np.bincount(offset))

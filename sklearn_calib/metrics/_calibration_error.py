@@ -3,11 +3,12 @@
 import numpy as np
 from scipy.special import ndtr
 
-from .._kernels._binning import bin_of_distinct, bin_of_rows, bin_sums
+from .._kernels._binning import bin_of_distinct, bin_sums
 from ..exceptions import refuse
 from ._case import BINARY
 from ._measure import metric
 
+_BLOCK = 1 << 15  # rows at a time
 _OPTIONS = {
     "norm": ("l1", "l2", "max"),
     "strategy": ("quantile", "uniform"),
@@ -111,21 +112,34 @@ def _check(case, norm, strategy, n_bins, debias, bin_weight):
 
 def _bin_gaps(problem, n_bins, strategy, debias):
     """Mean residual, the variance of that mean (NaN for one row) and mass of the non-empty bins."""
-    if strategy == "uniform":  # needs no order
-        bins, weight = bin_of_rows(problem.score, None, n_bins, strategy), problem.weight
-        columns = weight, weight * (problem.hit - problem.score)
+    if strategy == "uniform":
+        mass, total = _uniform_sums(problem, n_bins)
     else:
         cells = problem.cells
         bins = bin_of_distinct(cells.score, cells.mass, n_bins, strategy)
-        columns = cells.mass, cells.hits - cells.mass * cells.score
-    mass, total = bin_sums(bins, n_bins, *columns)
+        mass, total = bin_sums(bins, n_bins, cells.mass, cells.hits - cells.mass * cells.score)
     filled = mass > 0
     gap = np.divide(total, mass, out=np.zeros(n_bins), where=filled)
     variance = None
     if debias:
-        rows = bins if strategy == "uniform" else bins[problem.cell_of_row]
+        if strategy == "uniform":
+            rows = bin_of_distinct(problem.score, None, n_bins, strategy)
+        else:
+            rows = bins[problem.cell_of_row]
         variance = _variance(problem, rows, gap, mass)[filled]
     return gap[filled], variance, mass[filled]
+
+
+def _uniform_sums(problem, n_bins):
+    """Mass and summed residuals of equally wide bins, without any order; blocks fit caches."""
+    mass, total = np.zeros(n_bins), np.zeros(n_bins)
+    for start in range(0, len(problem.score), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        score, weight = problem.score[rows], problem.weight[rows]
+        bins = bin_of_distinct(score, None, n_bins, "uniform")
+        sums = bin_sums(bins, n_bins, weight, weight * (problem.hit[rows] - score))
+        mass, total = mass + sums[0], total + sums[1]
+    return mass, total
 
 
 def _variance(problem, row_bin, gap, mass):

@@ -154,7 +154,7 @@ class Case:
     def __init__(self, proba, codes, weight, classes, positive=1, where="measure", layouts=None):
         self._given = proba  # (n, 1): the second column of two, the other not yet made
         self.codes = codes
-        self.weight = weight
+        self._weight = weight  # None: equal
         self.classes = classes
         self.positive = positive
         self.where = where
@@ -168,22 +168,29 @@ class Case:
     def second(self):
         return np.asarray(self._given)[:, -1]
 
+    @cached_property
+    def weight(self):
+        return np.ones(len(self.codes)) if self._weight is None else self._weight
+
     def mean(self, values):
         """The weighted mean of one number per row."""
+        if self._weight is None:
+            return float(np.mean(values))
         return float(self.weight @ values / self.weight.sum())
 
     def take(self, rows):
         """Some of the rows."""
         rest = self.classes, self.positive, self.where
-        return Case(self._given[rows], self.codes[rows], self.weight[rows], *rest)
+        weight = None if self._weight is None else self._weight[rows]
+        return Case(self._given[rows], self.codes[rows], weight, *rest)
 
     def with_proba(self, proba):
         """The same labels and weights with other predictions, canonical ones."""
-        return Case(proba, self.codes, self.weight, self.classes, self.positive, self.where)
+        return Case(proba, self.codes, self._weight, self.classes, self.positive, self.where)
 
     def with_labels(self, codes):
         """The same predictions and weights with other labels."""
-        return self._changed(codes, self.weight)
+        return self._changed(codes, self._weight)
 
     def with_weight(self, weight):
         """The same predictions and labels with other weights, at least 0 and not all 0."""
@@ -310,8 +317,10 @@ def canonical_case(
                 "Name one of the labels",
             )
         positive = int(match[0])
-    weight = canonical_weight(sample_weight, len(codes), where=where)
-    if sample_weight is not None and not weight.all():
-        kept = weight > 0
-        proba, codes, weight = proba[kept], codes[kept], weight[kept]
+    weight = None
+    if sample_weight is not None:
+        weight = canonical_weight(sample_weight, len(codes), where=where)
+        if not weight.all():
+            kept = weight > 0
+            proba, codes, weight = proba[kept], codes[kept], weight[kept]
     return Case(proba, codes, weight, classes, positive, where)

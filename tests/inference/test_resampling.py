@@ -1,0 +1,72 @@
+"""Draws of labels and rows: their law, their seeds, and that threads change nothing."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_calib._random import draw_labels, generator, label_bounds, multiplicities, spawned
+from sklearn_calib.inference import (
+    bootstrap_distribution,
+    calibration_test,
+    null_distribution,
+)
+from sklearn_calib.metrics import brier_loss, canonical_case
+from sklearn_calib.testing import make_scores
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_labels_have_the_law_of_the_predictions(k):
+    law = np.random.default_rng(0).dirichlet(np.ones(k))
+    if k > 2:
+        law[0], law[-1] = 0.0, law[0] + law[-1]  # a class that cannot happen
+    codes = draw_labels(label_bounds(np.tile(law, (60_000, 1))), np.random.default_rng(1))
+    counts = np.bincount(codes, minlength=k)
+    assert (counts[law == 0] == 0).all()
+    possible = law > 0
+    assert stats.chisquare(counts[possible], 60_000 * law[possible]).pvalue > 1e-3
+
+
+def test_multiplicities_are_a_bootstrap_sample():
+    rng = np.random.default_rng(0)
+    counts = np.array([multiplicities(50, rng) for _ in range(4000)])
+    assert (counts.sum(axis=1) == 50).all()
+    assert counts.var() == pytest.approx(1 - 1 / 50, rel=0.02)
+
+
+def test_random_state_of_every_kind():
+    assert generator(3).random() == generator(3).random()
+    assert generator(None).random() != generator(None).random()
+    given = np.random.default_rng(0)
+    assert generator(given) is given
+    old = [generator(np.random.RandomState(0)).random() for _ in range(2)]
+    assert old[0] == old[1]
+    shared = np.random.RandomState(0)
+    assert generator(shared).random() != generator(shared).random()
+    first, second = spawned(0, 2)
+    assert first.random() != second.random()
+
+
+def test_the_global_generator_is_not_drawn_from():
+    proba, y = make_scores(2, 100)
+    before = np.random.get_state()  # noqa: NPY002
+    calibration_test(y, proba, n_resamples=9, random_state=None)
+    after = np.random.get_state()  # noqa: NPY002
+    assert (before[1] == after[1]).all() and before[2] == after[2]
+
+
+@pytest.mark.parametrize("distribution", [null_distribution, bootstrap_distribution])
+def test_threads_change_nothing(distribution):
+    proba, y = make_scores(3, 200)
+    case = canonical_case("case", y, proba)
+    alone = distribution(case, brier_loss.of_case, 100, 5)
+    assert len(np.unique(alone)) == 100
+    np.testing.assert_array_equal(alone, distribution(case, brier_loss.of_case, 100, 5, n_jobs=2))
+    assert not np.array_equal(alone, distribution(case, brier_loss.of_case, 100, 6))
+
+
+def test_the_bootstrap_has_the_spread_of_a_mean():
+    proba, y = make_scores(2, 400)
+    case = canonical_case("case", y, proba)
+    values = bootstrap_distribution(case, brier_loss.of_case, 2000, 0)
+    rows = (case.codes - case.second) ** 2
+    assert values.std() == pytest.approx(rows.std() / 20, rel=0.06)

@@ -1,0 +1,161 @@
+"""The contract of `Measure`, `Case` and `BinaryProblem`, which all measures share."""
+
+import inspect
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from sklearn_calib import canonical, canonical_proba
+from sklearn_calib.inference import calibration_test, confidence_interval
+from sklearn_calib.metrics import (
+    BinaryProblem,
+    Measure,
+    all_metrics,
+    brier_loss,
+    calibration_error,
+    canonical_case,
+    expected_calibration_error,
+    kernel_calibration_error,
+    log_loss,
+    metric,
+    smooth_calibration_error,
+)
+from sklearn_calib.report import calibration_report
+from sklearn_calib.testing import make_scores
+
+MEASURES = pytest.mark.parametrize("measure", all_metrics().values(), ids=repr)
+
+
+@MEASURES
+def test_signature_and_docstring(measure):
+    names = list(inspect.signature(measure).parameters)
+    assert names[:2] == ["y_true", "y_proba"] and {"sample_weight", "labels"} <= set(names)
+    assert ("pos_label" in names) == measure.has_pos_label
+    for name in names:
+        assert re.search(rf"(?m)^(\w+, )*{name}(, \w+)*( :|$)", measure.__doc__), name
+    assert measure.__doc__.count("Parameters\n---") == measure.__doc__.count("Raises\n---") == 1
+    assert pickle.loads(pickle.dumps(measure)) is measure
+    assert repr(measure) == f"<measure {measure.__name__}>"
+
+
+def test_what_needs_no_positive_class_has_none():
+    assert not log_loss.has_pos_label and not brier_loss.has_pos_label
+    with pytest.raises(ValueError, match="log_loss: expected options among none, got 'pos_label'"):
+        log_loss([0, 1], [0.2, 0.9], pos_label=1)
+
+
+@MEASURES
+def test_an_unknown_option_is_refused_by_name(measure):
+    y, p = [0, 1], [0.2, 0.9]
+    message = rf"^{measure.__name__}: expected options among .*, got 'bandwith'"
+    with pytest.raises(ValueError, match=message):
+        measure(y, p, bandwith=1)
+    with pytest.raises(ValueError, match=message):
+        measure.of_case(canonical_case("case", y, p), bandwith=1)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@MEASURES
+def test_resamples_equal_fresh_evaluations(measure, k):
+    """Sharing the order of the scores changes nothing, also where weights become 0."""
+    proba, y = make_scores(k, 300)
+    proba = canonical_proba(proba.round(2) / proba.round(2).sum(axis=1, keepdims=True))  # ties
+    case = canonical_case("case", y, proba)
+    measure.of_case(case)  # so that there is an order to share
+    rng = np.random.default_rng(0)
+    codes, weight = rng.permutation(y), rng.integers(0, 3, len(y)).astype(float)
+    known = {"labels": np.arange(k)}
+    tolerance = 1e-6 if "distance" in measure.__name__ else 1e-12
+    for resample, fresh in (
+        (case.with_labels(codes), measure(codes, proba, **known)),
+        (case.with_weight(weight), measure(y, proba, sample_weight=weight, **known)),
+        (case.take(np.arange(50)), measure(y[:50], proba[:50], **known)),
+    ):
+        value = measure.of_case(resample)
+        assert isinstance(value, float) and value == pytest.approx(fresh, abs=tolerance)
+
+
+@pytest.mark.parametrize("call", ["report", "test", "bootstrap", "inversion"])
+def test_predictions_are_checked_once(call, monkeypatch):
+    checked, labelled = [], []
+    check, label = canonical._simplex_from_proba, canonical._label_array
+    monkeypatch.setattr(
+        canonical, "_simplex_from_proba", lambda *a: checked.append(len(a[0])) or check(*a)
+    )
+    monkeypatch.setattr(
+        canonical, "_label_array", lambda *a: labelled.append(len(a[0])) or label(*a)
+    )
+    proba, y = make_scores(2, 301)
+    if call == "report":
+        calibration_report(y, proba, n_resamples=3)
+    elif call == "test":
+        calibration_test(y, proba, statistic="expected_calibration_error", n_resamples=9)
+    else:
+        measure = "brier_loss" if call == "bootstrap" else "smooth_calibration_error"
+        confidence_interval(measure, y, proba, n_resamples=9, recalibrator="platt")
+    n_fits = 1 if call == "inversion" else 0  # the fit and the prediction of a recalibrator
+    assert checked.count(301) == 1 + 2 * n_fits
+    assert labelled.count(301) == 1 + n_fits
+
+
+def test_cells():
+    rng = np.random.default_rng(0)
+    score, hit = rng.integers(0, 9, 200) / 8, rng.integers(0, 2, 200).astype(float)
+    weight = rng.random(200)
+    problem = BinaryProblem(score, hit, weight)
+    cells = problem.cells
+    np.testing.assert_array_equal(cells.score, np.unique(score))
+    for i, value in enumerate(cells.score):
+        rows = score == value
+        assert cells.mass[i] == pytest.approx(weight[rows].sum())
+        assert cells.hits[i] == pytest.approx(weight[rows] @ hit[rows])
+        assert (problem.cell_of_row[rows] == i).all()
+    assert cells.residual.sum() == pytest.approx(weight @ (hit - score) / weight.sum())
+
+
+def test_a_measure_of_a_problem_is_averaged_over_the_classes():
+    @metric(range=(-1, 1), multiclass=("confidence", "top_label", "classwise"))
+    def bias(problem):
+        """Mean prediction less frequency."""
+        weight = problem.weight / problem.weight.sum()
+        return weight @ (problem.score - problem.hit)
+
+    assert isinstance(bias, Measure)
+    proba, y = make_scores(4, 200)
+    by_class = [bias((y == c).astype(int), proba[:, c]) for c in range(4)]
+    assert bias(y, proba, multiclass="classwise") == pytest.approx(np.mean(by_class))
+    top = proba.argmax(axis=1)
+    right = (top == y).astype(int)
+    by_prediction = [
+        np.mean(top == c) * bias(right[top == c], proba.max(axis=1)[top == c], labels=[0, 1])
+        for c in np.unique(top)
+    ]
+    assert bias(y, proba, multiclass="top_label") == pytest.approx(sum(by_prediction))
+    with pytest.raises(ValueError, match=r"bias: expected multiclass among auto, .*, got 'each'"):
+        bias(y, proba, multiclass="each")
+
+
+def test_the_old_form_of_a_measure_is_refused():
+    with pytest.raises(ValueError, match=r"metric\(old\): expected a function whose first argum"):
+
+        @metric()
+        def old(y_true, y_proba):
+            return 0.0
+
+
+def test_cube_root_bins():
+    proba, y = make_scores(2, 1000)
+    value = expected_calibration_error(y, proba, n_bins="cube_root")
+    assert value == expected_calibration_error(y, proba, n_bins=10)
+
+
+def test_errors_carry_the_name_that_was_called():
+    for measure in (calibration_error, expected_calibration_error):
+        with pytest.raises(ValueError, match=f"^{measure.__name__}: expected strategy among"):
+            measure([0, 1], [0.2, 0.9], strategy="width")
+    with pytest.raises(ValueError, match=r"kernel_calibration_error: expected kernel 'laplace'"):
+        kernel_calibration_error([0, 1], [0.2, 0.9], kernel="gauss")
+    with pytest.raises(ValueError, match=r"'return_witness'\. Call calibration_witness instead"):
+        smooth_calibration_error([0, 1], [0.2, 0.9], return_witness=True)
