@@ -153,9 +153,9 @@ def calibration_witness(
     Examples
     --------
     >>> from sklearn_calib.metrics import calibration_witness
-    >>> witness = calibration_witness([0, 1], [1.0, 0.0])  # the wrong way round
-    >>> witness([0.0, 0.5, 1.0]).round(2).tolist()
-    [1.0, 0.5, 0.0]
+    >>> witness = calibration_witness([0, 0, 0, 1], [0.3, 0.4, 0.5, 0.6])  # predicted too high
+    >>> witness([0.3, 0.6]).round(2).tolist()
+    [-1.0, -0.9]
     """
     from .._kernels._smooth_calibration import witness_of_sorted
 
