@@ -23,7 +23,7 @@ from sklearn_calib import (
 
 # page title, module, names; the names come from the modules
 API = [
-    ("The door", sklearn_calib, ["canonical_proba", "canonical_labels", "log_proba"]),
+    ("Scores and labels", sklearn_calib, ["canonical_proba", "canonical_labels", "log_proba"]),
     ("Calibrated models", meta, meta.__all__),
     ("Recalibrators", recalibrators, recalibrators.__all__),
     ("Measures and scorers", metrics, metrics.__all__),

@@ -1,9 +1,9 @@
 """Probability calibration for scikit-learn.
 
-Scores go through one door (`canonical_proba`), become rows on the simplex, and meet estimators
-that change them (`sklearn_calib.recalibrators`) and functions that measure them
-(`sklearn_calib.metrics`). `CalibratedModel` wraps the classifier you already have,
-`RefineThenCalibrateCV` tunes it and chooses when to stop its training.
+Scores are validated in one place (`canonical_proba`) and become rows on the simplex; estimators
+change them (`sklearn_calib.recalibrators`) and functions measure them (`sklearn_calib.metrics`).
+`CalibratedModel` wraps the classifier you already have, `RefineThenCalibrateCV` tunes it and
+chooses when to stop its training.
 """
 
 from . import decomposition as decomposition  # its measures join the registry

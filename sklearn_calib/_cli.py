@@ -62,7 +62,7 @@ def _parser():
         "--prob",
         required=True,
         metavar="COLUMN[,COLUMN...]",
-        help="one column: the probability of the positive class; several: one a class, in the "
+        help="one column: the probability of the positive class; several: one per class, in the "
         "order of the sorted labels or of --classes",
     )
     audit.add_argument("--classes", metavar="LABEL[,LABEL...]", help="the order of the columns")

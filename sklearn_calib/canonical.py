@@ -1,4 +1,4 @@
-"""The one door: scores of every shape and type become rows on the simplex, labels become codes.
+"""Validation of all input: scores become rows on the simplex, labels become codes.
 
 Everything behind this file sees clean float64 arrays only. The two kinds of score are declared
 by the caller and never guessed from the values.
@@ -21,8 +21,8 @@ __all__ = [
     "log_proba",
 ]
 
-_LARGEST_LOGIT = 1e150  # differences of larger ones overflow
-_FEW_INTEGERS = 65_536
+_MAX_LOGIT = 1e150  # differences of larger ones overflow
+_MAX_COUNTED_RANGE = 65_536
 SLACK = 1e-6  # what rounding may add to a row's sum in float32; float16 gets more
 
 
@@ -32,7 +32,7 @@ def canonical_proba(scores, *, kind="proba", n_classes=None, where="canonical_pr
     Parameters
     ----------
     scores : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
-        One column a class, in the order of the sorted labels. A single column, or one dimension,
+        One column per class, in the order of the sorted labels. A single column, or one dimension,
         is the score of the *second* class: its probability with ``kind="proba"``, its log-odds (a
         ``decision_function``) with ``kind="logits"``. Lists, numpy arrays, pandas and polars
         tables of any real numeric type are accepted and never modified.
@@ -90,7 +90,7 @@ def two_columns(proba):
 
 
 def canonical_logits(scores, *, where="canonical_logits"):
-    """Logits as a float64 array with one column a class, without taking the softmax.
+    """Logits as a float64 array with one column per class, without taking the softmax.
 
     For computations that need only differences of logits; the rules are those of
     `canonical_proba` with ``kind="logits"``.
@@ -104,10 +104,10 @@ def _logit_table(scores, where):
     cure = "For log-probabilities with -inf pass their exponentials with kind='proba'"
     _check_finite(table, where, cure)
     largest = max(table.max(), -table.min())
-    if largest > _LARGEST_LOGIT:
+    if largest > _MAX_LOGIT:
         refuse(
             where,
-            f"logits of size at most {_LARGEST_LOGIT:g}",
+            f"logits of size at most {_MAX_LOGIT:g}",
             f"{largest:g}",
             "Divide all logits by one constant",
         )
@@ -204,7 +204,7 @@ def _check_columns(proba, n_classes, where):
     if n_classes is not None and proba.shape[1] != n_classes:
         refuse(
             where,
-            f"{n_classes} columns of scores, one a class",
+            f"{n_classes} columns of scores, one per class",
             f"{proba.shape[1]}",
             "Pass the columns in the order of classes_",
         )
@@ -298,7 +298,7 @@ def _label_array(y, where):
     if labels.ndim != 1:
         refuse(
             where,
-            "one label a row, a 1d array",
+            "one label per row, a 1d array",
             f"labels of shape {labels.shape}",
             "For one-hot labels pass y.argmax(axis=1)",
         )
@@ -378,7 +378,7 @@ def canonical_weight(sample_weight, n_samples, *, where="canonical_weight"):
     if weight.shape != (n_samples,):
         refuse(
             where,
-            f"one sample_weight a row, shape ({n_samples},), a 1d array",
+            f"one sample_weight per row, shape ({n_samples},), a 1d array",
             f"shape {weight.shape}",
             "Check the rows that the weights belong to",
         )

@@ -81,7 +81,7 @@ class CalibrationReport:
         return "\n".join(lines + self.decomposition_lines())
 
     def decomposition_lines(self):
-        """The decomposition of the log loss in words, one line a model."""
+        """The decomposition of the log loss in words, one line per model."""
         return [
             f"{name}: log loss {d.risk:.4f} = calibration {d.calibration:.4f} "
             f"(+- {d.standard_errors['calibration']:.4f}) + refinement {d.refinement:.4f}; "
@@ -209,7 +209,7 @@ def calibration_report(
     Raises
     ------
     ValueError
-        Input that the door refuses, or an unknown measure.
+        Invalid scores, labels or weights (see `canonical_proba`), or an unknown measure.
 
     Notes
     -----

@@ -43,7 +43,7 @@ def test_refused_scores(scores, kind, error, message):
 
 
 def test_columns_are_counted():
-    with pytest.raises(ValueError, match="expected 3 columns of scores, one a class, got 2"):
+    with pytest.raises(ValueError, match="expected 3 columns of scores, one per class, got 2"):
         canonical_proba([0.5], n_classes=3)
 
 
@@ -145,7 +145,7 @@ def test_take_columns():
         ([0.5, 1.0], None, ValueError, "expected class labels, got fractions"),
         ([0.0, np.nan], None, ValueError, "expected a label in every row, got nan in row 1"),
         (["a", None], None, ValueError, "got None in row 1"),
-        ([[0, 1], [1, 0]], None, ValueError, "expected one label a row.*argmax"),
+        ([[0, 1], [1, 0]], None, ValueError, "expected one label per row.*argmax"),
         ([0], [0, 0], ValueError, "expected different classes"),
         (np.array(["a", 1], object), None, TypeError, "expected labels of one type, got int and"),
     ],
@@ -185,7 +185,7 @@ def test_tables_of_labels():
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        ([1.0], r"expected one sample_weight a row, shape \(2,\), a 1d array, got shape \(1,\)"),
+        ([1.0], r"expected one sample_weight per row, shape \(2,\), a 1d array, got shape \(1,\)"),
         ([1.0, -1.0], "expected sample_weight >= 0 and finite, got -1 in row 1"),
         ([np.nan, 1.0], "got nan in row 0"),
         ([0.0, 0.0], "expected at least one sample_weight above 0, got all-zero weights"),

@@ -19,7 +19,7 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X / X.max()
 
 # %%
-# A support vector machine has no probabilities, only margins. They pass through the door as logits.
+# A support vector machine has no probabilities, only margins. They are taken as logits.
 
 names = ["neg_log_loss", "neg_brier_loss", "neg_expected_calibration_error"]
 scoring = {name: get_scorer(name) for name in names}

@@ -3,7 +3,7 @@ A support vector machine's scores: recalibrators beside each other
 ==================================================================
 
 Two hundred points on a ring, a support vector machine, and the largest sample one could wish for
-to see what the recalibrated probabilities are worth (the first experiment of Wang, Li and Qin,
+to see what the recalibrated probabilities are worth (the first experiment of Wang, Li and Dang,
 2019). The machine and the recalibrators are fitted on the same rows, as there.
 """
 
@@ -30,7 +30,7 @@ X_test, y_test = draw(100_000)
 machine = SVC(gamma=0.5).fit(X, y)
 
 # %%
-# A support vector machine has margins, no probabilities. The door takes them as log-odds; how wrong
+# A support vector machine has margins, no probabilities. They are taken as log-odds; how wrong
 # that is, the recalibrators find out.
 
 scores = canonical_proba(machine.decision_function(X), kind="logits")

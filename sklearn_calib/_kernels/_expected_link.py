@@ -16,7 +16,7 @@ _Z_WEIGHT /= _Z_WEIGHT.sum()
 _L = np.linspace(-32, 32, 101)
 _L_WEIGHT = expit(_L) * expit(-_L)
 _L_WEIGHT /= _L_WEIGHT.sum()
-_STEEP = 3.0
+_STEEP_SLOPE = 3.0
 _STEP, _TABLE = 0.01, 20_000  # of the table for many rows
 _REACH = 8.3  # of the nodes for any link; the normal law has 1e-16 beyond
 
@@ -44,7 +44,7 @@ def _at_nodes(mu, tau):
 
 
 def _logistic(mu, tau):
-    if tau <= _STEEP:
+    if tau <= _STEEP_SLOPE:
         value = expit(mu[:, None] + tau * _Z)
         slope = value * (1 - value)
         return value @ _Z_WEIGHT, slope @ _Z_WEIGHT, slope @ (_Z_WEIGHT * _Z)

@@ -8,7 +8,7 @@ on the dtype, and levels are kept as integers, never found again from a rounded 
 
 import numpy as np
 
-MOST_LEVELS = 5000  # beyond, the snapping at float32 precision is as wide as a level's hundredth
+MAX_LEVELS = 5000  # beyond, the snapping at float32 precision is as wide as a level's hundredth
 
 
 def cell_tolerance(p, epsilon):

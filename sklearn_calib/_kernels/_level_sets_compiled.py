@@ -111,7 +111,7 @@ def gap_powers(table, codes, weight, order, starts, p):
 
 @njit(cache=True, nogil=True)
 def draw_labels(table, uniform):
-    """One label a row from its probabilities, by inversion of uniform numbers."""
+    """One label per row from its probabilities, by inversion of uniform numbers."""
     n, k = table.shape
     codes = np.empty(n, dtype=np.int64)
     for i in range(n):

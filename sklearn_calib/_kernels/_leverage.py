@@ -11,10 +11,10 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, lapack, solve_triangular
 
-CHUNK = 2**23  # numbers in a block of rows, 64 MB
-INTERPOLATING = 1e11  # D K without a penalty to speak of: the rows are reproduced
+BLOCK_NUMBERS = 2**23  # in a block of rows: 64 MB
+MAX_KERNEL_DIAGONAL = 1e11  # D K without a penalty to speak of: the rows are reproduced
 FAR = 100  # a squared centre, relative to that of the rows around it
-FLAT = 1e-4  # below this D_i K_ii, (1 - m_i) / D_i would lose digits
+MIN_CURVATURE_TIMES_NORM = 1e-4  # below this D_i K_ii, (1 - m_i) / D_i would lose digits
 
 
 def leverages(X, curvature, penalty, intercept, dual=None):
@@ -68,7 +68,7 @@ def _dual(X, curvature, penalty, centre, curved):
     rows = X if whole else X[curved]
     inner = _gram(rows, rows, centre)
     norms = inner.diagonal() / penalty if whole else _gram_diagonal(X, centre) / penalty
-    flat = np.flatnonzero(curvature * norms < FLAT)
+    flat = np.flatnonzero(curvature * norms < MIN_CURVATURE_TIMES_NORM)
     cross = _gram(rows, X[flat], centre) / penalty if len(flat) else np.empty((len(curved), 0))
     root = np.sqrt(curvature[curved])
     inner *= root[:, None] / penalty
@@ -85,7 +85,7 @@ def _dual(X, curvature, penalty, centre, curved):
 
 
 def leverage_blocks(X, curvature, penalty, intercept, dual=None):
-    """The same for several scores a row: blocks J_i = (x_i (x) I)' H (x_i (x) I), shape (n, r, r).
+    """For several scores per row: blocks J_i = (x_i (x) I)' H (x_i (x) I), shape (n, r, r).
 
     `curvature` holds the Hessians W_i of the rows' losses, (n, r, r), positive semidefinite.
     Here the intercept is eliminated by bordering, since a mean weighted by matrices would differ
@@ -156,7 +156,7 @@ def _primal_factor(hessian):
 def _dual_factor(inner):
     """Of I + `inner`, in its place."""
     inner.flat[:: len(inner) + 1] += 1
-    if inner.diagonal().max(initial=0) > INTERPOLATING:
+    if inner.diagonal().max(initial=0) > MAX_KERNEL_DIAGONAL:
         raise np.linalg.LinAlgError("m would be rounding noise")
     return _factor(inner)
 
@@ -167,8 +167,8 @@ def _factor(matrix):
 
 
 def blocks(n, width):
-    """Slices of rows whose blocks hold at most CHUNK numbers."""
-    size = max(1, CHUNK // max(1, width))
+    """Slices of rows whose blocks hold at most BLOCK_NUMBERS numbers."""
+    size = max(1, BLOCK_NUMBERS // max(1, width))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 

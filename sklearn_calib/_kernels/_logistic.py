@@ -4,7 +4,7 @@ import numpy as np
 
 
 def logistic_loss(features, target, weight, coef):
-    """Mean cross-entropy of soft targets in nats, and the probabilities: one exponential a row."""
+    """Mean cross-entropy of soft targets in nats, and probabilities: one exponential per row."""
     z = features @ coef
     small = np.exp(-np.abs(z))
     loss = weight @ (np.maximum(z, 0) + np.log1p(small) - target * z)

@@ -106,7 +106,7 @@ class Path:
         self.sums = np.append(0.0, np.cumsum(w * y))
 
     def groups(self, penalty):
-        """Where the groups start, and their values; cost: a comparison a row, and the groups."""
+        """Where the groups start, and their values; cost: one comparison per row and group."""
         alive = np.flatnonzero(self.merges > penalty)
         starts = np.append(0, alive + 1)
         ends = np.append(alive + 1, self.n)

@@ -14,7 +14,7 @@ bitset whose words summarise the words below.
 import numpy as np
 from numba import njit
 
-_BITS = 32  # a word
+_WORD_BITS = 32
 
 
 @njit(cache=True, nogil=True)
@@ -43,7 +43,7 @@ def _starts(n):
     levels, size, total = 0, n, 0
     starts = np.zeros(16, np.int64)
     while True:
-        size = (size + _BITS - 1) // _BITS
+        size = (size + _WORD_BITS - 1) // _WORD_BITS
         starts[levels] = total
         total += size
         levels += 1

@@ -65,7 +65,7 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_it
 
 
 def _evaluate(z, codes, w, A, b, ridge_a, ridge_b):
-    """Objective and probabilities, from one exponential an entry."""
+    """Objective and probabilities, from one exponential per entry."""
     logits = z + (A @ z if A.ndim == 2 else A[:, None] * z) + b[:, None]
     logits -= logits.max(axis=0)
     true = logits[codes, np.arange(len(w))]

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 BETA_MIN, BETA_MAX = np.exp(-16.0), np.exp(16.0)  # the box of Berta et al. (2025), for unit logits
-_BLOCK = 1 << 15  # entries of a block that stay in the cache
-_SUBSAMPLE = 40_000  # entries from which a subsample gives the start: it halves the full passes
-_COMPILE = 100_000  # entries from which loading the compiler pays
+_BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
+_SUBSAMPLED_ENTRIES = 40_000  # from here on a subsample gives the start: half the full passes
+_COMPILED_ENTRIES = 100_000  # from here on loading the compiler pays
 
 
 class TemperatureFit(NamedTuple):
@@ -53,9 +53,9 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None,
     box = BETA_MIN * (unit / max(1.0, spread)), BETA_MAX * (unit / min(1.0, spread))
     beta, sums = unit if start is None else start * unit, _choose_pass(n_fits * z.size)
     if tol is None:
-        tol = 1e-3 if z.size < _SUBSAMPLE else 5e-3
-    if start is None and z.size >= _SUBSAMPLE:
-        part = slice(None, None, 8 if z.size < 100 * _SUBSAMPLE else 4)
+        tol = 1e-3 if z.size < _SUBSAMPLED_ENTRIES else 5e-3
+    if start is None and z.size >= _SUBSAMPLED_ENTRIES:
+        part = slice(None, None, 8 if z.size < 100 * _SUBSAMPLED_ENTRIES else 4)
         problem = np.ascontiguousarray(z[part]), codes[part], weight[part]
         rough = _solve(sums, *problem, label_smoothing, beta, box, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
@@ -103,7 +103,7 @@ def _halley_step(first, second, third):
 
 def _choose_pass(size):
     """The compiled pass for large problems; by size alone, so that a result is reproducible."""
-    if size < _COMPILE or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+    if size < _COMPILED_ENTRIES or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return _sums_numpy
     from ._temperature_compiled import temperature_sums
 
@@ -112,7 +112,7 @@ def _choose_pass(size):
 
 def _sums_numpy(z, codes, weight, beta):
     """The sums in blocks of rows that fit the cache; also what the compiled pass is tested with."""
-    rows = max(1, _BLOCK // z.shape[1])
+    rows = max(1, _BLOCK_ENTRIES // z.shape[1])
     sums = np.zeros(6)
     for start in range(0, len(z), rows):
         block = slice(start, start + rows)

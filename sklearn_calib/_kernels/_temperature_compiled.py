@@ -1,7 +1,7 @@
 """One pass of temperature scaling, compiled: all six sums from one reading of the scores.
 
 Few classes: blocks of rows are transposed into the first cache, and the vector units work across
-rows. Many classes: they work across the classes of a row. Two classes: one exponential a row.
+rows. Many classes: they work across the classes of a row. Two classes: one exponential per row.
 """
 
 import itertools
@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import get_num_threads, njit, uint64
 
-_ROWS = 128  # of a block
-_MANY = 32  # classes from which a row by itself fills the vector units
+_BLOCK_ROWS = 128
+_MANY_CLASSES = 32  # from here on one row by itself fills the vector units
 
 _PARALLEL, _PARTS = 2_000_000, 16  # entries from which both cores pay, and their parts
 
@@ -52,7 +52,7 @@ def temperature_sums(z, codes, weight, beta):
     """(L, L', L'', L''', D, M) at beta; see `_temperature` for their meaning."""
     z = np.ascontiguousarray(z)
     codes, weight = np.ascontiguousarray(codes), np.ascontiguousarray(weight)
-    kernel = _two if z.shape[1] == 2 else _few if z.shape[1] < _MANY else _many
+    kernel = _two if z.shape[1] == 2 else _few if z.shape[1] < _MANY_CLASSES else _many
     if z.size < _PARALLEL:
         return kernel(z, codes, weight, float(beta))
     # the kernels release the lock: plain threads use the cores. The parts and the order of their
@@ -72,7 +72,7 @@ def temperature_sums(z, codes, weight, beta):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _two(z, codes, weight, beta):
-    rows, zero = uint64(_ROWS), uint64(0)
+    rows, zero = uint64(_BLOCK_ROWS), uint64(0)
     n = uint64(len(z))
     gap, true, w, ratio = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
     first, second, third = np.zeros(rows), np.zeros(rows), np.zeros(rows)
@@ -108,7 +108,7 @@ def _two(z, codes, weight, beta):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def _few(z, codes, weight, beta):
     # unsigned indices: the compiler need not think of negative ones, which would stop the vectors
-    rows, zero, one = uint64(_ROWS), uint64(0), uint64(1)
+    rows, zero, one = uint64(_BLOCK_ROWS), uint64(0), uint64(1)
     n, k = uint64(z.shape[0]), uint64(z.shape[1])
     block = np.empty((k, rows))
     top, true, w, d_sum = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)

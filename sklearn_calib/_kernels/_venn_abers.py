@@ -76,7 +76,7 @@ def venn_abers_table(weight, positive):
 
     `weight` and `positive` hold, for each distinct score in increasing order, the sum of weights
     and the sum of weights of the positives. Row 2 i is a query in the gap below score i, row
-    2 i + 1 a query on score i; columns are the labels 0 and 1 of the added point, of weight 1.
+    2 i + 1 is a query on score i; columns are the labels 0 and 1 of the added point, of weight 1.
     """
     m = len(weight)
     W, Y = np.zeros(m + 1), np.zeros(m + 1)

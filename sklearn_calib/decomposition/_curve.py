@@ -14,8 +14,8 @@ from ..metrics._proper import brier_of_rows
 from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrated
 
 RULES = ("minimum", "one_standard_error")
-_SAMPLE = 20_000  # rows that the standard errors are estimated from
-_FITS = 10  # stages that a curve has at least: compiled code is loaded for smaller data
+_ERROR_ROWS = 20_000  # rows that the standard errors are estimated from
+_MIN_FITS = 10  # stages: compiled code is loaded for smaller data than for one fit
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def refinement_curve(
     y_true : array-like of shape (n_samples,)
         Validation labels.
     staged_proba : iterable of array-like of shape (n_samples, n_classes) or (n_samples,)
-        Validation scores, one array a stage: a list, or a generator such as
+        Validation scores, one array per stage: a list, or a generator such as
         ``model.staged_predict_proba(X_valid)``, of which one array is held at a time.
     stages : sequence of int, default=None
         Their numbers, increasing; 1, 2, ... by default.
@@ -120,13 +120,14 @@ def refinement_curve(
     Raises
     ------
     ValueError
-        No stage, another number of stages than of `stages`, or input that the door refuses.
+        No stage, another number of stages than of `stages`, or invalid scores, labels or
+        weights; see `canonical_proba`.
 
     Notes
     -----
-    Cost: two fits of the recalibrator a stage; for temperature scaling, started at the previous
-    stage's, some 4 passes of O(n k). Memory O(n k), and 4 bytes a stage for each of at most 20,000
-    rows.
+    Cost: two fits of the recalibrator per stage; for temperature scaling, started at the previous
+    stage's, some 4 passes of O(n k). Memory O(n k), and 4 bytes per stage for each of at most
+    20,000 rows.
 
     References
     ----------
@@ -154,7 +155,7 @@ def refinement_curve(
             everyone = canonical_case(where, y_true, proba, None, labels)
             case = canonical_case(where, y_true, proba, sample_weight, labels)
             kept = canonical_weight(sample_weight, len(everyone.codes), where=where) > 0
-            rows = slice(None, None, -(-len(case.codes) // _SAMPLE))
+            rows = slice(None, None, -(-len(case.codes) // _ERROR_ROWS))
             weight = case.weight / case.weight.sum()
         else:
             proba = canonical_proba(proba, n_classes=len(case.classes), where=where)
@@ -174,9 +175,9 @@ def refinement_curve(
 def _temperature_stage(case, loss, start, rows):
     """Criterion, refinement, losses of some rows at the criterion's fit, where to start next."""
     z, codes, weight = log_proba(case.proba), case.codes, case.weight
-    smooth = fit_temperature(z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_FITS)
+    smooth = fit_temperature(z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_FITS)
     inside = smooth.beta if smooth.status == "inside" else None
-    plain = fit_temperature(z, codes, weight, start=inside, n_fits=_FITS)
+    plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_FITS)
     if loss == "log":
         some, true = log_softmax(smooth.beta * z[rows], axis=1), codes[rows]
         return smooth.loss, plain.loss, -some[np.arange(len(true)), true], inside
@@ -194,7 +195,7 @@ def _collected(table, stages, weight, loss, unit, where):
             where,
             "at least one stage" if not table else f"{len(stages)} stages, as in stages=",
             f"{len(table)} arrays of scores",
-            "Pass an iterable with one array of scores a stage",
+            "Pass an iterable with one array of scores per stage",
         )
     risk, refinement, criterion = np.array([row[:3] for row in table]).T
     best = table[int(criterion.argmin())][3].astype(float)

@@ -88,7 +88,7 @@ def decompose_loss(
     Raises
     ------
     ValueError
-        Unknown loss, or input that the door refuses.
+        Unknown loss, or invalid scores, labels or weights; see `canonical_proba`.
 
     Notes
     -----
@@ -98,7 +98,7 @@ def decompose_loss(
     contains the class frequencies; temperature scaling contains only the uniform prediction, so
     with unequal classes a useless score has negative sharpness. Nothing is clipped.
 
-    Standard errors. Each part is a mean of one number a row, to first order also where the
+    Standard errors. Each part is a mean of one number per row, to first order also where the
     recalibrator was fitted on the rows (its optimality makes that effect vanish); for the
     uncertainty the delta method is applied to the class frequencies. Cost: the fits.
 
@@ -190,11 +190,12 @@ def refinement_error(
     Raises
     ------
     ValueError
-        Unknown loss, label smoothing with another recalibrator, or input that the door refuses.
+        Unknown loss, label smoothing with another recalibrator, or invalid scores, labels or
+        weights; see `canonical_proba`.
 
     Notes
     -----
-    Cost: O(n k) a pass for temperature scaling, 2 to 6 passes.
+    Cost: O(n k) per pass for temperature scaling, 2 to 6 passes.
 
     References
     ----------
@@ -214,8 +215,8 @@ def refinement_error(
     in_sample = _in_sample(where, loss, recalibrator, cv, label_smoothing)
     door = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
-        door = canonical_logits  # differences are all that is needed: no softmax
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, door=door)
+        validate = canonical_logits  # differences are all that is needed: no softmax
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, door=validate)
     if in_sample:
         z = case.proba if kind == "logits" else log_proba(case.proba)
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0

@@ -17,7 +17,7 @@ def ts_refinement_log_loss(case, *, cv=None, label_smoothing=False):
     -------
     error : float
         At least 0, in nats; at most log k. In sample too low by about 1 / (2 n), whatever the
-        model. Cost: O(n k) a pass, 2 to 6 passes.
+        model. Cost: O(n k) per pass, 2 to 6 passes.
 
     References
     ----------
@@ -44,7 +44,7 @@ def ts_refinement_brier(case, *, cv=None):
     Returns
     -------
     error : float
-        In [0, 1] for two classes, [0, 2] for more. Cost: O(n k) a pass, 2 to 6 passes.
+        In [0, 1] for two classes, [0, 2] for more. Cost: O(n k) per pass, 2 to 6 passes.
 
     References
     ----------

@@ -29,7 +29,7 @@ class CalibratingFunctionDisplay:
     ----------
     figure_ : matplotlib Figure
     axes_ : ndarray of matplotlib Axes
-        One a method.
+        One per method.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class CalibratingFunctionDisplay:
         recalibrators : list of str, or dict of str to recalibrator or str
             What to fit; given instances are cloned.
         axes : sequence of matplotlib Axes, default=None
-            One a recalibrator; a new figure by default.
+            One per recalibrator; a new figure by default.
         **options
             As in `from_recalibrators`: truth, n_points, n_bins, sample_weight.
 
@@ -106,7 +106,7 @@ class CalibratingFunctionDisplay:
         y_true, y_proba : array-like, default=None
             For the dots: calibration rows, or better other ones.
         axes : sequence of matplotlib Axes, default=None
-            One a recalibrator; a new figure by default.
+            One per recalibrator; a new figure by default.
         truth : callable, default=None
             The true probability of a score, where it is known.
         n_points : int, default=1001
@@ -159,7 +159,7 @@ class CalibratingFunctionDisplay:
         Parameters
         ----------
         axes : sequence of matplotlib Axes, default=None
-            One a method; a new figure by default.
+            One per method; a new figure by default.
 
         Returns
         -------

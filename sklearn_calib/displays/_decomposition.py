@@ -1,4 +1,4 @@
-"""DecompositionDisplay: a bar a model, split into calibration and refinement."""
+"""DecompositionDisplay: one bar per model, split into calibration and refinement."""
 
 import numpy as np
 

@@ -71,7 +71,7 @@ class RefinementCurveDisplay:
         ----------
         y_true : array-like of shape (n_samples,)
         staged_proba : iterable of array-like of shape (n_samples, n_classes) or (n_samples,)
-            One array a stage.
+            One array per stage.
         ax : matplotlib Axes, default=None
             A new figure by default.
         **options

@@ -18,14 +18,14 @@ class ReliabilityDisplay:
     Parameters
     ----------
     curves : dict of str to list of ReliabilityCurve
-        Model names and their curves, one a panel, as `reliability_curve` returns them.
+        Model names and their curves, one per panel, as `reliability_curve` returns them.
 
     Attributes
     ----------
     curves : dict
     figure_ : matplotlib Figure
     axes_ : ndarray of matplotlib Axes
-        One a panel.
+        One per panel.
     histogram_axes_ : list of matplotlib Axes
         Below the panels.
 
@@ -56,7 +56,7 @@ class ReliabilityDisplay:
         name : str, default=None
             For the legend, where there is one model.
         ax : matplotlib Axes or sequence of Axes, default=None
-            Where to draw, one a panel; a new figure by default.
+            Where to draw, one per panel; a new figure by default.
         bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
             Consistency band: where the points would lie if the predictions were calibrated.
             Confidence band: for the true frequencies. "auto" draws both for one model and none for
@@ -112,7 +112,7 @@ class ReliabilityDisplay:
         y : array-like of shape (n_samples,)
             The data that were cross-validated.
         name, ax, bands, **options
-            As in `from_predictions`; a ``sample_weight`` has one entry a row of `X`.
+            As in `from_predictions`; a ``sample_weight`` has one entry per row of `X`.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class ReliabilityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or sequence of Axes, default=None
-            One a panel; a new figure by default.
+            One per panel; a new figure by default.
         bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
             As in `from_predictions`.
 
@@ -192,7 +192,7 @@ class ReliabilityDisplay:
             if len(axes) != n_panels:
                 refuse(
                     where,
-                    f"{n_panels} axes, one a panel",
+                    f"{n_panels} axes, one per panel",
                     f"{len(axes)}",
                     "Leave ax out for a new figure",
                 )

@@ -78,7 +78,8 @@ def confidence_interval(
     Raises
     ------
     ValueError
-        An unknown measure or method, a level outside (0, 1), or input that the door refuses.
+        An unknown measure or method, a level outside (0, 1), or invalid scores, labels or
+        weights; see `canonical_proba`.
 
     Notes
     -----

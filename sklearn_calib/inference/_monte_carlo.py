@@ -78,7 +78,8 @@ def calibration_test(
     Raises
     ------
     ValueError
-        An unknown measure, fewer than one resample, or input that the door refuses.
+        An unknown measure, fewer than one resample, or invalid scores, labels or
+        weights; see `canonical_proba`.
 
     Notes
     -----

@@ -22,7 +22,7 @@ class TesterVerdict:
     calibrated : bool
         False: the predictions are at least `eps` from calibrated.
     statistics : ndarray of shape (n_parts,)
-        One a part of the rows; the majority decides.
+        One for each part of the rows; the majority decides.
     threshold : float
         A part votes "not calibrated" from here on.
     n_samples, required : int
@@ -98,7 +98,8 @@ class CalibrationTester(BaseEstimator):
         Raises
         ------
         ValueError
-            Parameters out of range, fewer rows than parts, or input that the door refuses.
+            Parameters out of range, fewer rows than parts, or invalid scores, labels or
+            weights; see `canonical_proba`.
         """
         where = "CalibrationTester.test"
         margin = _margin(self.tolerance, self.eps, self.method, where)

@@ -13,8 +13,8 @@ from ..exceptions import caution, refuse
 from ..recalibrators import AngularCalibration
 from ._linear import ABSENT, FREE, fit_leverages, read_linear, settled
 
-DISPERSED = 0.5  # spread of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
-PIVOT = 1.1  # rows a feature from which least squares gives the angle without a covariance
+MAX_DISPERSION = 0.5  # of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
+MIN_ROWS_PER_FEATURE = 1.1  # from which least squares gives the angle without a covariance
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def _estimated(seen, fit, covariance, where):
         return "covariance", norm2, *by_covariance(seen, quadratic, norm2)
     if fit.l1 == 0 and fit.l2 == 0:
         return "no penalty", norm2, *by_covariance(seen, 0.0)
-    if n - free > PIVOT * d and not sparse.issparse(fit.X):
+    if n - free > MIN_ROWS_PER_FEATURE * d and not sparse.issparse(fit.X):
         return "least squares", norm2, *by_least_squares(seen, fit.X, fit.target, free)
     return "likelihood", norm2, np.nan, np.nan
 
@@ -267,7 +267,7 @@ def _dispersion(sizes, df, where):
     """Coefficient of variation of the rows' leverages beyond what a normal law explains."""
     found = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
     found = float(np.sqrt(max(found, 0.0)))
-    if found > DISPERSED:
+    if found > MAX_DISPERSION:
         caution(
             where,
             "rows of similar size, as a normal law gives",

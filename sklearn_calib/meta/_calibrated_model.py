@@ -35,7 +35,7 @@ class CalibratedModel(CalibratedClassifier):
         on all rows; the recalibrator sees their leave-one-out scores. A fit that stopped early is
         carried on to its minimum. A FrozenEstimator is then given the rows it was fitted on.
     ensemble : bool or "auto", default="auto"
-        True: one pair of classifier and recalibrator a fold; their probabilities are averaged.
+        True: one pair of classifier and recalibrator per fold; their probabilities are averaged.
         False: one recalibrator on the out-of-fold scores of all rows, and one classifier fitted on
         all rows. "auto": True, except for a FrozenEstimator.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"

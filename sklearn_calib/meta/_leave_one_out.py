@@ -98,7 +98,7 @@ def linear_leave_one_out(job, estimator, columns):
 
 
 def _together(fits, where):
-    """One array of the scores of one fit, or of one a class."""
+    """One array of the scores of one fit, or of one per class."""
     scores = [leave_one_out(fit, where) for fit in fits]
     return scores[0] if len(scores) == 1 else np.column_stack(scores)
 

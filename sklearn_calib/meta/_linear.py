@@ -23,12 +23,12 @@ from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import caution, refuse
 
 FREE, PENALISED, ABSENT = "free", "penalised", "absent"
-CONVERGED = 1e-10  # the gradient, relative to what it would be without cancellation
-STUCK = 1e-6  # the same, where quasi-Newton steps have ended too early
-SMALL = 1000  # coefficients; Newton's method takes their Hessian
-CLOSE = 1e-3  # of a standard deviation: scores nearer to the minimum's are converged
-LARGEST = 20_000  # rows of the matrix that is factorised: 3.2 GB, some minutes
-FOREIGN = 0.2  # farther away, the rows are others or the training has hardly begun
+MAX_GRADIENT = 1e-10  # the gradient, relative to what it would be without cancellation
+MAX_STALLED_GRADIENT = 1e-6  # the same, where quasi-Newton steps have ended too early
+MAX_NEWTON_COEFFICIENTS = 1000  # Newton's method takes their Hessian
+MAX_SCORE_ERROR = 1e-3  # of a standard deviation: scores nearer to the minimum's are converged
+MAX_HESSIAN_ROWS = 20_000  # rows of the matrix that is factorised: 3.2 GB, some minutes
+MAX_FOREIGN_MOVE = 0.2  # farther away, the rows are others or the training has hardly begun
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ LOSSES = {
 
 
 def read_linear(model, X, y, sample_weight, where):
-    """The penalised fits of a fitted classifier: one, or one a class."""
+    """The penalised fits of a fitted classifier: one, or one per class."""
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X), model[-1]
     reader = next((read for kind, read in READERS.items() if isinstance(model, kind)), None)
@@ -248,19 +248,19 @@ def polished(fit, where, own=False):
         return replace(fit, moved=_violation(fit))
     objective, start = _objective(fit)
     scale = _gradient_scale(fit)
-    if np.abs(objective(start)[1]).max() <= CONVERGED * scale:
+    if np.abs(objective(start)[1]).max() <= MAX_GRADIENT * scale:
         return fit
-    options = {"ftol": 0, "gtol": CONVERGED * scale, "maxiter": 1000, "maxcor": 30}
+    options = {"ftol": 0, "gtol": MAX_GRADIENT * scale, "maxiter": 1000, "maxcor": 30}
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
-    stuck = np.abs(objective(found)[1]).max() > STUCK * scale
-    if stuck and fit.coef.size <= SMALL and fit.loss != "multinomial":
+    stuck = np.abs(objective(found)[1]).max() > MAX_STALLED_GRADIENT * scale
+    if stuck and fit.coef.size <= MAX_NEWTON_COEFFICIENTS and fit.loss != "multinomial":
         found = _newton(fit, objective, found, scale)  # an ill-conditioned fit
     coef, intercept = _unpacked(fit, found)
     better = replace(fit, coef=coef, intercept=intercept)
     before, after = fit.scores, better.scores
     spread = np.std(after)
     moved = np.sqrt(np.mean((after - before) ** 2)) / spread if spread > 0 else 0.0
-    if not np.isfinite(after).all() or (moved > FOREIGN and not own):
+    if not np.isfinite(after).all() or (moved > MAX_FOREIGN_MOVE and not own):
         refuse(
             where,
             "a converged fit of these rows",
@@ -294,7 +294,7 @@ def _newton(fit, objective, packed, scale):
     penalty = np.append(np.full(d, fit.l2), np.zeros(int(free)))
     value, gradient = objective(packed)
     for _ in range(100):
-        if np.abs(gradient).max() <= 100 * CONVERGED * scale:
+        if np.abs(gradient).max() <= 100 * MAX_GRADIENT * scale:
             break
         coef, intercept = _unpacked(fit, packed)
         curvature = fit.derivatives(fit.X @ coef + intercept)[2]
@@ -370,9 +370,9 @@ def _write_back(model, fits):
 def _warn_if_moved(fits, where):
     moved = max(fit.moved for fit in fits)
     what = "standard deviations between its scores and the minimum's, which are used"
-    close = CLOSE
+    close = MAX_SCORE_ERROR
     if fits[0].l1 > 0:
-        what, close = "relative error of the conditions of optimality", 10 * CLOSE
+        what, close = "relative error of the conditions of optimality", 10 * MAX_SCORE_ERROR
     if moved > close:
         cure = "Fit with a smaller tol and a larger max_iter"
         caution(where, "a converged fit", f"{moved:.2g} {what}", cure, stacklevel=5)
@@ -428,11 +428,11 @@ def _leave_one_out_multinomial(fit, where):
 
 
 def _refuse_large(size, where):
-    if size > LARGEST:
+    if size > MAX_HESSIAN_ROWS:
         refuse(
             where,
-            f"a Hessian of at most {LARGEST} rows (the smaller of rows and features, times the "
-            "classes less one for a multinomial model)",
+            f"a Hessian of at most {MAX_HESSIAN_ROWS} rows (the smaller of rows and features, "
+            "times the classes less one for a multinomial model)",
             f"{size}",
             "Use CalibratedModel with its default cv",
         )

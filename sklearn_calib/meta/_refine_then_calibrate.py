@@ -86,7 +86,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         The chosen model before calibration, where there is one.
     recalibrator_ : recalibrator
     calibrated_pairs_ : list of CalibratedPair
-        One, or one a fold with ``ensemble=True``.
+        One, or one per fold with ``ensemble=True``.
     cv_results_ : dict of str to array
         One row for each candidate and stage, for ``pandas.DataFrame``: candidate, params, param_*,
         stage, risk, refinement, calibration, criterion, standard_error, rank, and fit_time in
@@ -121,7 +121,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     ``partial_fit`` run ``max_iter`` epochs. A refit on all rows has more rows than the folds had.
 
     Cost: candidates x folds fits, one prediction of all stages, and about 4 passes over the scores
-    a stage. Memory: the scores of one stage and the folds' models of two candidates; stages are
+    per stage. Memory: the scores of one stage and the folds' models of two candidates; stages are
     predicted one after the other and never held together.
 
     Progress is reported through scikit-learn's callbacks (version 1.9 on):

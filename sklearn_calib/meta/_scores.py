@@ -1,4 +1,4 @@
-"""What a fitted classifier says of its rows, through the door: logits where it has them."""
+"""What a fitted classifier says of its rows, validated: logits where it has them."""
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator

@@ -1,6 +1,6 @@
 """Measures of probabilities and their scorers.
 
-One file a family and one import line a measure. The registry is read off these lines.
+One file per family and one import line per measure. The registry is read off these lines.
 """
 
 from ..exceptions import expectation as _expectation

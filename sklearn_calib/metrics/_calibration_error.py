@@ -60,7 +60,7 @@ def calibration_error(
     ----------
     Naeini, Cooper, Hauskrecht (2015), "Obtaining well calibrated probabilities using Bayesian
     binning". Kumar, Liang, Ma (2019), "Verified uncertainty calibration", definition 2.2 and
-    section 5 (debiasing). Gupta, Ramdas (2022) for top-label. Wang, Li, Yang (2019), eq. 70.
+    section 5 (debiasing). Gupta, Ramdas (2022) for top-label. Wang, Li, Dang (2019), eq. 70.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def lower_distance_to_calibration(problem, *, resolution=1e-3, method="linear_pr
     Given the law of u, the label-1 and the label-0 rows are moved onto it by optimal transport on
     a line, whose cost is the integral of a difference of distribution functions: so the program has
     two variables a grid point, whatever n is. Cost: O(n), and some 0.02 s at resolution 1e-3, 0.2 s
-    at 1e-4. "rounded": O(n / resolution) time an iteration, and memory.
+    at 1e-4. "rounded": O(n / resolution) time per iteration, and as much memory.
 
     References
     ----------

@@ -11,7 +11,7 @@ from ..exceptions import refuse
 from ._case import canonical_case
 from ._measure import metric
 
-_BLOCK = 2**20  # numbers checked at a time
+_BLOCK_NUMBERS = 2**20  # checked at a time
 
 
 class LpCalibrationResult(NamedTuple):
@@ -211,8 +211,8 @@ def _error_of_labels(case, p, n_levels, estimator):
 def _check(where, p, n_levels, estimator):
     if isinstance(p, bool | str) or not p >= 1:
         refuse(where, "p from 1 to infinity", repr(p), "Take 2, which has an unbiased estimator")
-    if isinstance(n_levels, bool) or int(n_levels) != n_levels or not 1 <= n_levels <= MOST_LEVELS:
-        rule = f"a whole number of n_levels from 1 to {MOST_LEVELS}"
+    if isinstance(n_levels, bool) or int(n_levels) != n_levels or not 1 <= n_levels <= MAX_LEVELS:
+        rule = f"a whole number of n_levels from 1 to {MAX_LEVELS}"
         refuse(where, rule, repr(n_levels), "Leave the default, 20")
     if estimator not in ("plugin", "unbiased"):
         refuse(where, "estimator 'plugin' or 'unbiased'", repr(estimator), "Choose one of them")

@@ -12,7 +12,7 @@ from ..exceptions import refuse
 from ._case import canonical_case
 
 _STRATEGIES = ("quantile", "uniform", "isotonic")
-_MOST_POINTS = 1000  # of an isotonic curve: more cannot be seen, and bands need points x resamples
+_MAX_POINTS = 1000  # of an isotonic curve: more cannot be seen, and bands need points x resamples
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def reliability_curve(
     Returns
     -------
     curves : list of ReliabilityCurve
-        One a binary problem: one for two classes and "confidence", one a class otherwise.
+        One per binary problem: one for two classes and "confidence", else one per class.
 
     Notes
     -----
@@ -132,7 +132,7 @@ def _curve(problem, strategy, n_bins, level, n_resamples, rng):
         values, row_value = distinct(score)
         mass, total = bin_sums(row_value, len(values), weight, weight * hit)
         last = len(values) - 1
-        points = np.unique(np.linspace(0, last, min(last + 1, _MOST_POINTS)).astype(np.intp))
+        points = np.unique(np.linspace(0, last, min(last + 1, _MAX_POINTS)).astype(np.intp))
         predicted, observed = values[points], _pav(total, mass)[points]
         consistency = _isotonic_resamples(score, row_value, weight, mass, points, n_resamples, rng)
         paired = _isotonic_bootstrap(hit, row_value, weight, mass, points, n_resamples, rng)

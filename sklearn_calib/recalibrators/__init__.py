@@ -1,6 +1,6 @@
 """Recalibrators: estimators that turn scores into calibrated probabilities.
 
-One file a method and one import line here. The registry below is read off these lines: the string
+One file per method and one import line here. The registry below is read off these lines: the string
 name of a method is its file's name.
 """
 

@@ -61,7 +61,7 @@ class AdaptiveCalibration(Recalibrator):
     References
     ----------
     Jiang, Osl, Kim, Ohno-Machado (2012), "Calibrating predictive model estimates to support
-    personalized medicine", for the intervals. Wang, Li, Yang (2019), section 2, for the nearest
+    personalized medicine", for the intervals. Wang, Li, Dang (2019), section 2, for the nearest
     rows.
 
     Examples

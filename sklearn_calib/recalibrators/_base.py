@@ -34,7 +34,7 @@ class Capabilities:
     ----------
     multiclass : {"native", "one-vs-rest"}
         How more than two classes are handled: by the method, or by the base class, which fits one
-        copy a class and divides the rows by their sums.
+        copy per class and divides the rows by their sums.
     monotone : bool
         For two classes the result is a monotone function of the score.
     continuous : bool
@@ -90,7 +90,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
-            Probabilities as `canonical_proba` takes them: one column a class in the order of the
+            Probabilities as `canonical_proba` takes them: one column per class in the order of the
             sorted labels, or the second class alone. For logits pass
             ``canonical_proba(scores, kind="logits")``.
         y : array-like of shape (n_samples,)
@@ -282,7 +282,7 @@ def two_columns(second):
     return np.column_stack([1.0 - second, second])
 
 
-# -- using a recalibrator that may be anybody's: a name, a pipeline, any classifier -------------
+# -- using a recalibrator that anyone may have written: a name, a pipeline, any classifier ---------
 
 
 def resolve_recalibrator(recalibrator, where):
@@ -305,7 +305,7 @@ def resolve_recalibrator(recalibrator, where):
 
 
 def fit_recalibrator(recalibrator, proba, y, *, classes, sample_weight=None, **metadata):
-    """Fit anybody's recalibrator in place on canonical scores, passing what it understands.
+    """Fit anyone's recalibrator in place on canonical scores, passing what it understands.
 
     A `Pipeline` hands `sample_weight` and `classes` to every step whose fit takes them. A plain
     scikit-learn classifier gets the probabilities as its features.
@@ -337,7 +337,7 @@ def _accepted(estimator, params):
 
 
 def aligned_proba(recalibrator, proba, classes):
-    """Predictions of anybody's fitted recalibrator with one column for each of `classes`."""
+    """Predictions of anyone's fitted recalibrator with one column for each of `classes`."""
     predicted = np.asarray(recalibrator.predict_proba(proba), dtype=np.float64)
     if len(recalibrator.classes_) == len(classes):
         return predicted

@@ -7,7 +7,7 @@ from .._kernels._binning import log_evidence
 from ._base import Capabilities, Recalibrator, two_columns
 from ._near_isotonic import pooled
 
-_ELBOW = 0.001
+_MIN_DROP = 0.001
 
 
 class BBQ(Recalibrator):
@@ -122,7 +122,7 @@ def _before_elbow(weights):
     k = 0
     while k + 1 < len(order) and falling[k] == falling[k + 1]:
         k += 1
-    while k + 1 < len(order) and falling[k] - falling[k + 1] > _ELBOW * spread:
+    while k + 1 < len(order) and falling[k] - falling[k + 1] > _MIN_DROP * spread:
         k += 1
     return order[: max(k, 1)]
 

@@ -27,7 +27,7 @@ class DirichletCalibration(Recalibrator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_classes)
-        A row makes one class.
+        One row per class.
     intercept_ : ndarray of shape (n_classes,)
         With mean 0.
     objective_, gradient_norm_, newton_decrement_ : float

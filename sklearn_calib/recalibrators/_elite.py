@@ -8,7 +8,7 @@ from ._base import Capabilities, Recalibrator, two_columns
 from ._near_isotonic import model_weights
 from ._trend_filtering import lines
 
-_LEAST_WEIGHT = 1e-10
+_MIN_WEIGHT = 1e-10
 
 
 class ELiTE(Recalibrator):
@@ -72,7 +72,7 @@ class ELiTE(Recalibrator):
         if not np.isfinite(price).any():  # fewer rows than a line has degrees of freedom
             price = np.append(0.0, np.full(len(models) - 1, np.inf))
         weights = model_weights(price)
-        kept = weights >= _LEAST_WEIGHT
+        kept = weights >= _MIN_WEIGHT
         self.lines_ = [model for model, keep in zip(models, kept, strict=True) if keep]
         self.weights_ = weights[kept] / weights[kept].sum()
         self.lams_ = np.array([model.lam for model in self.lines_])

@@ -14,7 +14,7 @@ from ._near_isotonic import (
     thinned,
 )
 
-_MODELS = 100
+_MAX_PENALTIES = 100
 
 
 class ENIR(Recalibrator):
@@ -83,7 +83,7 @@ class ENIR(Recalibrator):
         knots, mass, share = pooled(proba, codes, weight)
         path = Path(share, mass)
         scores_sum = np.append(0.0, np.cumsum(mass * knots))
-        lams = thinned(np.append(0.0, breakpoints(path.merges)), _MODELS)
+        lams = thinned(np.append(0.0, breakpoints(path.merges)), _MAX_PENALTIES)
         price = 2.0 if self.criterion == "aic" else bic_price(path.mass[-1])
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:

@@ -13,7 +13,7 @@ class MatrixScaling(SoftmaxRegression):
     """A full linear map of the log-probabilities, and an intercept for each class.
 
     k^2 + k parameters: it can move probability between classes that are confused, and overfits
-    unless there are many rows a class; the structured form, or `DirichletCalibration`, regularises.
+    unless there are many rows per class; the structured form and `DirichletCalibration` regularise.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._level_merging import Cells, OnePool, Pools, Rule, calibrate_cells
 from .._kernels._level_sets import (
-    MOST_LEVELS,
+    MAX_LEVELS,
     cell_tolerance,
     find_cells,
     group_rows,
@@ -48,7 +48,7 @@ class MulticlassBinning(Recalibrator):
     """Corrects cells of equal rounded probability vectors, all classes together.
 
     For predictions of many classes that repeat, or crowd in few places, and err in pairs of
-    classes: trees, rule sets, naive Bayes, with ten thousand rows or a hundred a cell.
+    classes: trees, rule sets, naive Bayes, with ten thousand rows, or a hundred per cell.
     For smooth predictions (networks, forests) temperature scaling or isotonic calibration are
     better; this method changes next to nothing there, and warns if no cell is heavy enough.
 
@@ -152,7 +152,7 @@ class MulticlassBinning(Recalibrator):
     _parameter_constraints: dict = {  # noqa: RUF012
         "p": [Interval(Real, 1, np.inf, closed="right")],
         "epsilon": [Interval(Real, 0, 1, closed="neither")],
-        "n_levels": [Interval(Integral, 1, MOST_LEVELS, closed="both"), None],
+        "n_levels": [Interval(Integral, 1, MAX_LEVELS, closed="both"), None],
         "keep": ["boolean"],
         "min_count": [Interval(Real, 0, None, closed="left")],
         "z": [Interval(Real, 0, None, closed="left")],
@@ -251,10 +251,10 @@ class MulticlassBinning(Recalibrator):
         self.beta_ = cell_tolerance(float(self.p), self.epsilon)
         self.tol_ = self.beta_ / 2
         self.n_levels_ = levels_for(self.beta_) if self.n_levels is None else self.n_levels
-        if self.n_levels_ > MOST_LEVELS:
+        if self.n_levels_ > MAX_LEVELS:
             refuse(
                 "MulticlassBinning.fit",
-                f"p and epsilon that ask for at most {MOST_LEVELS} levels",
+                f"p and epsilon that ask for at most {MAX_LEVELS} levels",
                 f"p={self.p}, epsilon={self.epsilon}, {self.n_levels_:.3g} levels",
                 "Take a larger one of the two, or give n_levels",
             )

@@ -10,7 +10,7 @@ from .._kernels._binning import log_evidence, pool
 from .._simplex import second_score
 from ._base import Capabilities, Recalibrator, two_columns
 
-_MODELS = 100  # penalties of the path that are compared
+_MAX_PENALTIES = 100  # penalties of the path that are compared
 
 
 class NearIsotonic(Recalibrator):
@@ -54,7 +54,7 @@ class NearIsotonic(Recalibrator):
 
     References
     ----------
-    Tibshirani, Hoefling, Tibshirani (2011), "Nearly-isotonic regression". Wang, Li, Yang (2019),
+    Tibshirani, Hoefling, Tibshirani (2011), "Nearly-isotonic regression". Wang, Li, Dang (2019),
     eq. 10, whose penalty is 2 lam / n here.
 
     Examples
@@ -83,7 +83,7 @@ class NearIsotonic(Recalibrator):
         self.breakpoints_ = breakpoints(path.merges)
         self.lam_ = self.lam
         if isinstance(self.lam, str):
-            tried = thinned(np.append(0.0, self.breakpoints_), _MODELS)
+            tried = thinned(np.append(0.0, self.breakpoints_), _MAX_PENALTIES)
             cost = {"bic": _bic, "bdeu": _bdeu}[self.lam]
             costs = [cost(path, lam) for lam in tried]
             self.lam_ = float(tried[int(np.argmin(costs))])

@@ -78,7 +78,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     References
     ----------
-    Wang, Li, Yang (2019), "Calibrating classification probabilities with shape-restricted
+    Wang, Li, Dang (2019), "Calibrating classification probabilities with shape-restricted
     polynomial regression", eq. 18 (corrected: see the kernel).
 
     Examples

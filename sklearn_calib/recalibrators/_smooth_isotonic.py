@@ -7,7 +7,7 @@ from sklearn.isotonic import isotonic_regression
 from ._base import Capabilities, Recalibrator, two_columns
 from ._near_isotonic import pooled, runs
 
-_NEAR = 1e-12
+_SAME_VALUE = 1e-12
 
 
 class SmoothIsotonic(Recalibrator):
@@ -59,7 +59,7 @@ class SmoothIsotonic(Recalibrator):
         total = np.bincount(block, mass)
         centre = np.bincount(block, mass * knots) / total
         # blocks too near for a slope between them become one
-        near = np.append(0, np.cumsum(np.diff(centre) > _NEAR))[block]
+        near = np.append(0, np.cumsum(np.diff(centre) > _SAME_VALUE))[block]
         total = np.bincount(near, mass)
         self.knots_ = np.bincount(near, mass * knots) / total
         self.values_ = np.clip(np.bincount(near, mass * fit) / total, 0.0, 1.0)

@@ -55,7 +55,7 @@ class TemperatureScaling(Recalibrator):
     Notes
     -----
     Minimises the log loss, which is convex in the inverse temperature, by Halley's method with
-    exact treatment of the two infinite cases. Cost: O(n k) a pass, 2 to 6 passes. From
+    exact treatment of the two infinite cases. Cost: O(n k) per pass, 2 to 6 passes. From
     probabilities, exact zeros count as 1.18e-38; from logits nothing is lost.
 
     References

@@ -11,8 +11,8 @@ from .._simplex import second_score
 from ._base import Capabilities, Recalibrator, two_columns
 from ._near_isotonic import bic_price
 
-_MODELS = 50  # penalties tried, from the one of a straight line to 1e-4 of it
-_BIN = 1e-5  # scores closer than this share a point
+_N_PENALTIES = 50  # penalties tried, from the one of a straight line to 1e-4 of it
+_SCORE_STEP = 1e-5  # scores closer than this share a point
 
 
 class Line(NamedTuple):
@@ -75,7 +75,7 @@ class TrendFilteringCalibration(Recalibrator):
     References
     ----------
     Naeini, Cooper (2016), "Binary classifier calibration using an ensemble of linear trend
-    estimation". Wang, Li, Yang (2019), eq. 12, whose penalty is 2 lam / n here. Kim, Koh, Boyd,
+    estimation". Wang, Li, Dang (2019), eq. 12, whose penalty is 2 lam / n here. Kim, Koh, Boyd,
     Gorinevsky (2009), "l1 trend filtering".
 
     Examples
@@ -117,13 +117,13 @@ def lines(proba, codes, weight, criterion, lam=None):
     from .._kernels._trend_filter import largest_penalty, trend_filter
 
     score = second_score(proba)
-    _, point = np.unique(np.rint(score / _BIN), return_inverse=True)
+    _, point = np.unique(np.rint(score / _SCORE_STEP), return_inverse=True)
     mass = np.bincount(point, weights=weight)
     x = np.bincount(point, weights=weight * score) / mass
     y = np.bincount(point, weights=weight * codes) / mass
     top = largest_penalty(x, y, mass)
     if lam is None:
-        lams = top * np.geomspace(1, 1e-4, _MODELS) if top > 0 else [0.0]
+        lams = top * np.geomspace(1, 1e-4, _N_PENALTIES) if top > 0 else [0.0]
     else:
         lams = [lam]
     for one in lams:

@@ -55,7 +55,7 @@ class VectorScaling(SoftmaxRegression):
     """A factor and an intercept for each class on the log-probabilities.
 
     2 k parameters; corrects class-wise shifts that a temperature cannot. Wants some dozens of rows
-    a class.
+    per class.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Learners seen stage by stage: boosting rounds, trees, epochs.
 
-One file a family of learners; an adapter is a `Staging`, `register_staging` adds yours.
+One file per family of learners; an adapter is a `Staging`, `register_staging` adds yours.
 """
 
 from . import _ada_boost as _ada_boost

@@ -70,7 +70,7 @@ def test_from_estimator_and_own_axes():
     assert display.axes_[0] is ax and len(lines(ax)) == 2
     one = ReliabilityDisplay.from_estimator(models["nb"], X, y)
     assert lines(one.axes_[0])[0].get_label() == "GaussianNB"
-    with pytest.raises(ValueError, match="expected 1 axes, one a panel, got 2"):
+    with pytest.raises(ValueError, match="expected 1 axes, one per panel, got 2"):
         display.plot(ax=plt.subplots(1, 2)[1])
     with pytest.raises(ValueError, match="expected bands among auto"):
         display.plot(bands="all")

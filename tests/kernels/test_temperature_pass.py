@@ -64,7 +64,7 @@ def test_subsample_start_does_not_move_the_optimum(n, k, smoothing, monkeypatch)
     z = z[np.argsort(y)]  # sorted rows, the worst case for a strided subsample
     y = np.sort(y)
     fit = fit_temperature(z, y, np.ones(n), smoothing)
-    monkeypatch.setattr(_temperature, "_SUBSAMPLE", np.inf)
+    monkeypatch.setattr(_temperature, "_SUBSAMPLED_ENTRIES", np.inf)
     slow = fit_temperature(z, y, np.ones(n), smoothing, tol=1e-6)
     assert fit.beta == pytest.approx(slow.beta, rel=1e-6)
     assert fit.loss == pytest.approx(slow.loss, rel=1e-12)

@@ -270,7 +270,7 @@ def test_text(monkeypatch):
     assert_allclose(model.recalibrator_.temperature_, expected, rtol=1e-4)
     binary = CalibratedModel(pipeline, "platt", cv="alo").fit(texts, y == "law")
     assert binary.predict_proba(texts[:3]).shape == (3, 2)
-    monkeypatch.setattr("sklearn_calib.meta._linear.LARGEST", 100)
+    monkeypatch.setattr("sklearn_calib.meta._linear.MAX_HESSIAN_ROWS", 100)
     with pytest.raises(ValueError, match=r"Hessian of at most 100 rows .* got 240"):
         CalibratedModel(pipeline, "temperature", cv="alo").fit(texts, y)
 

@@ -1,4 +1,4 @@
-"""The l_p calibration error: oracles, a slow reference, unbiasedness, the null, the door."""
+"""The l_p calibration error: oracles, a slow reference, unbiasedness, the null, validation."""
 
 import numpy as np
 import pytest

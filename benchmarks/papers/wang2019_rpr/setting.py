@@ -92,7 +92,7 @@ def fit(method, scores, y, **params):
 
 
 def compared(scores, y, proba, y_test, about, given=None):
-    """A row a method: fitted to scores (margins) and labels, judged on canonical test rows.
+    """One row per method: fitted to scores (margins) and labels, judged on canonical test rows.
 
     `given` holds the predictions of methods that need more than scores.
     """
