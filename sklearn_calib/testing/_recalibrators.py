@@ -1,0 +1,294 @@
+"""Checks of a recalibrator's contract."""
+
+import contextlib
+import io
+import pickle
+import warnings
+from functools import partial
+
+import numpy as np
+from sklearn.base import clone
+
+from ..canonical import canonical_proba
+from ..exceptions import CalibrationWarning
+from ._common import assert_refused, assert_same, assert_simplex, make_scores, run
+
+
+def check_recalibrator(recalibrator, *, n_classes=(2, 4)):
+    """Run every check of the recalibrator contract.
+
+    Parameters
+    ----------
+    recalibrator : estimator
+        An unfitted instance; it is cloned for each check.
+    n_classes : tuple of int, default=(2, 4)
+        Numbers of classes to try.
+
+    Raises
+    ------
+    AssertionError
+        Names the check that failed.
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import PlattScaling
+    >>> from sklearn_calib.testing import check_recalibrator
+    >>> check_recalibrator(PlattScaling())
+    """
+    run(recalibrator_checks(recalibrator, n_classes=n_classes))
+
+
+def recalibrator_checks(recalibrator, *, n_classes=(2, 4)):
+    """The checks as a list of (name, callable without arguments)."""
+    return [
+        (f"{check.__name__}[{k}]", partial(check, recalibrator, k))
+        for check in _RECALIBRATOR_CHECKS
+        for k in n_classes
+    ]
+
+
+def _fit(recalibrator, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return clone(recalibrator).fit(*args, **kwargs)
+
+
+def check_simplex(recalibrator, k):
+    proba, y = make_scores(k)
+    fitted = _fit(recalibrator, proba, y)
+    assert_simplex(fitted.predict_proba(proba), proba.shape)
+    assert np.array_equal(fitted.transform(proba), fitted.predict_proba(proba))
+    assert np.array_equal(fitted.predict(proba), fitted.predict_proba(proba).argmax(axis=1))
+
+
+def check_weights_are_repetition(recalibrator, k):
+    proba, y = make_scores(k)
+    weight = np.random.default_rng(1).integers(0, 4, len(y))
+    if not recalibrator.capabilities.sample_weight:
+        assert_refused(lambda: _fit(recalibrator, proba, y, sample_weight=weight), "sample_weight")
+        return
+    weighted = _fit(recalibrator, proba, y, sample_weight=weight, classes=range(k))
+    repeated = _fit(
+        recalibrator, np.repeat(proba, weight, axis=0), np.repeat(y, weight), classes=range(k)
+    )
+    assert_same(weighted.predict_proba(proba), repeated.predict_proba(proba))
+
+
+def check_order_invariance(recalibrator, k):
+    proba, y = make_scores(k)
+    proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (1 - proba.round(1).sum(1, keepdims=True))
+    proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)  # many ties
+    order = np.random.default_rng(2).permutation(len(y))
+    first, second = _fit(recalibrator, proba, y), _fit(recalibrator, proba[order], y[order])
+    assert_same(first.predict_proba(proba), second.predict_proba(proba))
+
+
+def check_class_permutation(recalibrator, k):
+    proba, y = make_scores(k)
+    order = np.roll(np.arange(k), 1)
+    first = _fit(recalibrator, proba, y).predict_proba(proba)
+    second = _fit(recalibrator, proba[:, order], np.argsort(order)[y])
+    assert_same(first[:, order], second.predict_proba(proba[:, order]))
+
+
+def check_row_alone(recalibrator, k):
+    proba, y = make_scores(k)
+    fitted = _fit(recalibrator, proba, y)
+    alone = np.vstack([fitted.predict_proba(proba[i : i + 1]) for i in range(20)])
+    assert_same(alone, fitted.predict_proba(proba)[:20], 1e-14)
+
+
+def check_missing_class(recalibrator, k):
+    proba, y = make_scores(k)
+    kept = y != k - 1
+    fitted = _fit(recalibrator, proba[kept], y[kept], classes=range(k))
+    assert fitted.classes_.tolist() == list(range(k))
+    assert_simplex(fitted.predict_proba(proba), proba.shape)
+    if kept.any():
+        assert_refused(lambda: _fit(recalibrator, proba[kept], y[kept]), "classes=")
+
+
+def check_zeros_and_ones(recalibrator, k):
+    proba, y = make_scores(k)
+    hard = np.eye(k)
+    with_zeros = np.vstack([proba, hard, np.full((1, k), 1 / k)])
+    labels = np.r_[y, np.arange(k), 0]
+    near = hard * (1 - 2e-8) + (1 - hard) * 2e-8 / (k - 1)
+    for fitted in (_fit(recalibrator, with_zeros, labels), _fit(recalibrator, proba, y)):
+        assert_simplex(fitted.predict_proba(hard), (k, k))
+        assert_simplex(fitted.predict_proba(near), (k, k))
+
+
+def check_constant_scores(recalibrator, k):
+    proba = np.tile(np.arange(1.0, k + 1) / np.arange(1.0, k + 1).sum(), (40, 1))
+    y = np.arange(40) % k
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = clone(recalibrator).fit(proba, y)
+    assert any("different rows" in str(w.message) for w in caught), "no warning"
+    assert_simplex(fitted.predict_proba(make_scores(k)[0]), (158, k))
+
+
+def check_one_class(recalibrator, k):
+    proba, _ = make_scores(k)
+    y = np.zeros(len(proba), dtype=int)
+    assert_refused(lambda: _fit(recalibrator, proba, y), "two classes", "classes=")
+    assert_simplex(_fit(recalibrator, proba, y, classes=range(k)).predict_proba(proba), proba.shape)
+
+
+def check_tiny(recalibrator, k):
+    proba, _ = make_scores(k)
+    for n in (k, k + 1):
+        fitted = _fit(recalibrator, proba[:n], np.arange(n) % k)
+        assert_simplex(fitted.predict_proba(proba), proba.shape)
+    fitted = _fit(recalibrator, proba[:1], [0], classes=range(k))
+    assert_simplex(fitted.predict_proba(proba), proba.shape)
+
+
+def check_separable(recalibrator, k):
+    proba, _ = make_scores(k)
+    fitted = _fit(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
+    assert_simplex(fitted.predict_proba(proba), proba.shape)
+
+
+def check_extreme_logits(recalibrator, k):
+    rng = np.random.default_rng(3)
+    for size in (1e-4, 1e5, 1e12):
+        logits = canonical_proba(size * rng.normal(size=(80, k)), kind="logits")
+        fitted = _fit(recalibrator, logits, rng.integers(0, k, 80), classes=range(k))
+        assert_simplex(fitted.predict_proba(logits), (80, k))
+
+
+def check_dtypes(recalibrator, k):
+    proba, y = make_scores(k)
+    for dtype in (np.float32, np.float16):
+        short = proba.astype(dtype)
+        if dtype is np.float16:
+            short = np.maximum(short, np.float16(1e-3))
+            short = (short / short.sum(axis=1, keepdims=True)).astype(dtype)
+        double = short.astype(np.float64)
+        double /= double.sum(axis=1, keepdims=True)
+        first, second = _fit(recalibrator, short, y), _fit(recalibrator, double, y)
+        assert_same(first.predict_proba(short), second.predict_proba(double))
+
+
+def check_containers(recalibrator, k):
+    proba, y = make_scores(k)
+    expected = _fit(recalibrator, proba, y).predict_proba(proba)
+    from_lists = _fit(recalibrator, proba.tolist(), y.tolist())
+    assert_same(from_lists.predict_proba(proba.tolist()), expected)
+    if k == 2:
+        single = _fit(recalibrator, proba[:, 1], y)
+        assert_same(single.predict_proba(proba[:, [1]]), expected)
+    try:
+        import pandas as pd
+    except ImportError:
+        return
+    index = np.random.default_rng(4).permutation(len(y)) + 1000
+    frame = pd.DataFrame(proba, columns=[f"p{c}" for c in range(k)], index=index)
+    fitted = _fit(recalibrator, frame, pd.Series(y, index=index[::-1]))
+    assert_same(fitted.predict_proba(frame), expected)
+    assert fitted.feature_names_in_.tolist() == frame.columns.tolist()
+    out = fitted.set_output(transform="pandas").transform(frame)
+    assert list(out.columns) == list(fitted.get_feature_names_out())
+    assert out.index.equals(frame.index)
+
+
+def check_labels(recalibrator, k):
+    proba, y = make_scores(k)
+    expected = _fit(recalibrator, proba, y).predict_proba(proba)
+    alphabets = [
+        np.arange(1, k + 1),
+        10 * np.arange(1, k + 1),
+        np.array(["a", "bb", "ccc", "d"][:k]),
+        np.array([b"a", b"b", b"c", b"d"][:k]),
+        np.array(["a", "b", "c", "d"][:k], dtype=object),
+        np.arange(k) * 1.0,
+    ]
+    if k == 2:
+        alphabets += [np.array([-1, 1]), np.array([False, True])]
+    for labels in alphabets:
+        fitted = _fit(recalibrator, proba, labels[y])
+        assert_same(fitted.predict_proba(proba), expected, 1e-12)
+        assert np.isin(fitted.predict(proba), labels).all()
+
+
+def check_inputs_untouched(recalibrator, k):
+    proba, y = make_scores(k)
+    weight = np.ones(len(y))
+    copies = proba.copy(), y.copy()
+    for array in (proba, y, weight):
+        array.flags.writeable = False
+    mine = clone(recalibrator)
+    before = repr(mine.get_params())
+    fitted = _fit(mine, proba, y, sample_weight=weight)
+    out = fitted.predict_proba(proba)
+    assert np.array_equal(proba, copies[0]) and np.array_equal(y, copies[1])
+    assert not np.shares_memory(out, proba), "the result is a view of the input"
+    assert repr(fitted.get_params()) == before, "fit changed a constructor argument"
+
+
+def check_no_side_effects(recalibrator, k):
+    proba, y = make_scores(k, 5000)
+    random, errors = np.random.get_state()[1].copy(), np.geterr()  # noqa: NPY002
+    filters = list(warnings.filters)
+    fitted, output = clone(recalibrator), io.StringIO()
+    with contextlib.redirect_stdout(output):
+        fitted.fit(proba, y).predict_proba(proba)
+    assert not output.getvalue(), "something was printed"
+    after = np.random.get_state()[1]  # noqa: NPY002
+    assert np.array_equal(after, random), "global random state changed"
+    assert np.geterr() == errors, "np.errstate changed"
+    assert list(warnings.filters) == filters, "warnings filters changed"
+
+
+def check_pickle(recalibrator, k):
+    proba, y = make_scores(k, 5000)
+    fitted = _fit(recalibrator, proba, y)
+    text = pickle.dumps(fitted)
+    again = pickle.loads(text)
+    assert np.array_equal(again.predict_proba(proba), fitted.predict_proba(proba))
+    if not fitted.capabilities.nonparametric:
+        assert len(text) < 100_000, f"pickle of {len(text)} bytes: it holds data"
+
+
+def check_monotone(recalibrator, k):
+    if k != 2 or not recalibrator.capabilities.monotone:
+        return
+    proba, y = make_scores(2)
+    out = _fit(recalibrator, proba, y).predict_proba(np.linspace(0, 1, 1001))[:, 1]
+    assert np.diff(out).min() >= -1e-12, f"falls by {-np.diff(out).min():.3g}"
+
+
+def check_bad_input(recalibrator, k):
+    proba, y = make_scores(k)
+    fitted = _fit(recalibrator, proba, y)
+
+    def changed(value, row=17, column=0):
+        bad = proba.copy()
+        bad[row, column] = value
+        return bad
+
+    fit = partial(_fit, recalibrator)
+    assert_refused(lambda: fit(changed(np.nan), y), "finite", "row 17")
+    assert_refused(lambda: fitted.predict_proba(changed(np.inf)), "finite", "row 17")
+    assert_refused(lambda: fit(changed(3.2), y), "[0, 1]", "kind='logits'")
+    assert_refused(lambda: fit(0.5 * proba, y), "sum to 1", "kind='logits'")
+    assert_refused(lambda: fit(proba[:0], y[:0]), "at least one row")
+    assert_refused(lambda: fit(proba[None], y), "dimensions")
+    assert_refused(lambda: fit(proba.astype(str), y), "numbers")
+    assert_refused(lambda: fit(proba.astype(object), y), "numbers", "astype(float)")
+    assert_refused(lambda: fit(proba, y[:-1]), "as many labels")
+    assert_refused(lambda: fit(proba, y, sample_weight=-np.ones(len(y))), ">= 0")
+    assert_refused(lambda: fit(proba, y, sample_weight=np.zeros(len(y))), "all-zero")
+    assert_refused(lambda: fit(proba, y, classes=range(1, k + 1)), "labels among")
+    assert_refused(lambda: fit(proba, proba[:, 0]), "class labels")
+    wrong = np.full((5, k + 1), 1 / (k + 1))
+    assert_refused(lambda: fitted.predict_proba(wrong), "columns")
+
+
+_RECALIBRATOR_CHECKS = [
+    value
+    for name, value in list(globals().items())
+    if name.startswith("check_") and name != "check_recalibrator"
+]
