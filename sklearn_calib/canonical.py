@@ -327,7 +327,7 @@ def _unique(labels, where):
         if highest - lowest == 1:  # both are present
             both = np.array([lowest, highest]).astype(labels.dtype)
             return both, np.subtract(labels, lowest, dtype=np.intp, casting="unsafe")
-        if highest - lowest < _FEW_INTEGERS:  # counting beats sorting
+        if highest - lowest < _MAX_COUNTED_RANGE:  # counting beats sorting
             offset = labels.astype(np.intp) - lowest
             present = np.flatnonzero(np.bincount(offset))
             position = np.zeros(highest - lowest + 1, dtype=np.intp)

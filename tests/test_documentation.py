@@ -65,7 +65,14 @@ def test_registered_things_are_documented_in_full(thing):
         assert section in text, f"no {section!r}"
 
 
-@pytest.mark.parametrize("path", ["README.md", "doc/extending/add_a_recalibrator.rst"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md",
+        "doc/extending/add_a_recalibrator.rst",
+        "doc/user_guide/measures.rst",
+    ],
+)
 def test_code_in_the_texts_runs(path, monkeypatch):
     file = ROOT / path
     if not file.exists():

@@ -213,7 +213,7 @@ def refinement_error(
     where = "refinement_error"
     _check_loss(loss, where)
     in_sample = _in_sample(where, loss, recalibrator, cv, label_smoothing)
-    door = partial(canonical_proba, kind=kind)
+    validate = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, door=validate)

@@ -265,7 +265,7 @@ class Case:
 
 
 def canonical_case(
-    where, y_true, y_proba, sample_weight=None, labels=None, pos_label=None, door=None
+    where, y_true, y_proba, sample_weight=None, labels=None, pos_label=None, validate=None
 ):
     """Validate what every measure takes.
 
@@ -275,7 +275,7 @@ def canonical_case(
         Who is asking: the opening of every error message.
     y_true, y_proba, sample_weight, labels, pos_label
         As every measure takes them.
-    door : callable, default=None
+    validate : callable, default=None
         Another function than `canonical_proba` that checks the scores, called with
         ``(y_proba, where=where)``.
 
@@ -295,7 +295,7 @@ def canonical_case(
     >>> canonical_case("my_measure", [0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
     [1]
     """
-    proba = (valid_proba if door is None else door)(y_proba, where=where)
+    proba = (valid_proba if validate is None else validate)(y_proba, where=where)
     classes, codes = canonical_labels(y_true, classes=labels, where=where)
     check_same_length(codes, proba, where)
     columns = max(proba.shape[1], 2)

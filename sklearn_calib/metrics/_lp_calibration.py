@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels._level_sets import MOST_LEVELS, group_rows
+from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
 from ..canonical import SLACK, canonical_proba
 from ..exceptions import refuse
@@ -46,7 +46,7 @@ def _unconverted(y_proba, where):
     stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
     if not stored or table.shape[1] < 2 or not len(table):
         return np.asarray(canonical_proba(y_proba, where=where))
-    size = max(1, _BLOCK // table.shape[1])
+    size = max(1, _BLOCK_NUMBERS // table.shape[1])
     for start in range(0, len(table), size):
         block = table[start : start + size]
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
@@ -59,7 +59,7 @@ def _unconverted(y_proba, where):
     range=(-1.5, 2.0),
     multiclass=("canonical",),
     in_report=False,
-    door=_unconverted,
+    validate=_unconverted,
     moved=dict.fromkeys(("null", "n_resamples", "random_state"), "lp_calibration_test"),
 )
 def lp_calibration_error(case, *, p=2.0, n_levels=20, estimator="plugin"):
@@ -172,7 +172,7 @@ def lp_calibration_test(
     where = "lp_calibration_test"
     if isinstance(n_resamples, bool) or not n_resamples >= 1:
         refuse(where, "n_resamples >= 1", repr(n_resamples), "Leave the default")
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, door=_unconverted)
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, validate=_unconverted)
     error, n_cells = _error_of_labels(case, p, n_levels, estimator)
     value = error(case.codes)
     rng, table = generator(random_state), case.proba

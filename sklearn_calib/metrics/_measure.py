@@ -73,7 +73,7 @@ class Measure:
     0.025
     """
 
-    def __init__(self, function, spec, door=None, moved=()):
+    def __init__(self, function, spec, validate=None, moved=()):
         first, *own = signature(function).parameters.values()
         if first.name not in ("case", "problem"):
             refuse(
@@ -85,7 +85,7 @@ class Measure:
         self.spec = spec
         self._function = function
         self._of_problem = first.name == "problem"
-        self._door = door
+        self._validate = validate
         self._moved = dict(moved)
         if self._of_problem:
             own.append(Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto"))
@@ -107,7 +107,9 @@ class Measure:
         pos_label = options.pop("pos_label", None) if self.has_pos_label else None
         self.check_options(options)
         rows = y_true, y_proba, sample_weight, labels, pos_label
-        return self.of_case(canonical_case(self.spec.name, *rows, door=self._door), **options)
+        return self.of_case(
+            canonical_case(self.spec.name, *rows, validate=self._validate), **options
+        )
 
     def of_case(self, case, **options):
         """The measure of a `Case`: nothing is validated but the options.
@@ -164,7 +166,7 @@ def metric(
     multiclass=(),
     in_report=True,
     cells=False,
-    door=None,
+    validate=None,
     moved=(),
 ):
     """Make a `Measure` of a function of a `Case`, or of one `BinaryProblem`.
@@ -190,7 +192,7 @@ def metric(
         Whether reports show it by default.
     cells : bool, default=False
         It reads only ``problem.cells``.
-    door : callable, default=None
+    validate : callable, default=None
         What checks the scores; see `canonical_case`.
     moved : dict, default=()
         Options that are functions of their own now: name to function.
@@ -225,7 +227,7 @@ def metric(
             in_report,
             cells,
         )
-        return Measure(function, spec, door, moved)
+        return Measure(function, spec, validate, moved)
 
     return decorate
 

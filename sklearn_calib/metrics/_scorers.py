@@ -1,5 +1,7 @@
 """Scorers: measures as scikit-learn's model selection takes them."""
 
+import numpy as np
+
 from .._sklearn_compat import BaseScorer
 
 
@@ -8,7 +10,8 @@ class ProbabilityScorer(BaseScorer):
 
     Asks the estimator for ``predict_proba`` and passes its ``classes_`` on, so that a test fold may
     miss a class. `sample_weight` is passed where metadata routing requests it
-    (``scorer.set_score_request(sample_weight=True)``).
+    (``scorer.set_score_request(sample_weight=True)``). Two scorers of one measure are equal if
+    their options and their requests are.
     """
 
     def __init__(self, score_func, sign, kwargs, response_method="predict_proba"):
@@ -18,11 +21,30 @@ class ProbabilityScorer(BaseScorer):
         options = "".join(f", {name}={value!r}" for name, value in self._kwargs.items())
         return f"get_scorer({self._score_func.spec.scorer_name!r}{options})"
 
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return NotImplemented
+        options, others = self._kwargs, other._kwargs
+        return (
+            self._score_func == other._score_func
+            and options.keys() == others.keys()
+            and all(np.array_equal(options[name], others[name]) for name in options)
+            and _requests(self) == _requests(other)
+        )
+
+    def __hash__(self):
+        return hash((type(self), self._score_func, *sorted(self._kwargs)))
+
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
         self._warn_overlap("Some of the scorer's options are given twice.", kwargs)
         proba = method_caller(estimator, "predict_proba", X)
         options = {"labels": estimator.classes_, **self._kwargs, **kwargs}
         return self._sign * self._score_func(y_true, proba, **options)
+
+
+def _requests(scorer):
+    """The metadata that were asked for by ``set_score_request``."""
+    return scorer.get_metadata_routing().score.requests
 
 
 def make_probability_scorer(function, **options):

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 import sklearn
@@ -84,3 +86,39 @@ def test_metadata_routing(data):
             for s in (scorer, plain)
         )
     assert not np.allclose(with_weight, without)
+
+
+@pytest.mark.parametrize("name", scorer_names())
+def test_equal_scorers(name):
+    scorer, again = get_scorer(name), get_scorer(name)
+    assert scorer == again and hash(scorer) == hash(again)
+    assert len({scorer, again}) == 1
+    copy = pickle.loads(pickle.dumps(scorer))
+    assert copy == scorer and repr(copy) == repr(scorer) == f"get_scorer({name!r})"
+    assert all(scorer != get_scorer(other) for other in scorer_names() if other != name)
+    assert scorer != name
+
+
+def test_options_and_requests_tell_scorers_apart():
+    name = "neg_expected_calibration_error"
+    ten = get_scorer(name, n_bins=10, labels=np.array([0, 1]))
+    assert ten == get_scorer(name, labels=np.array([0, 1]), n_bins=10)
+    assert ten != get_scorer(name, n_bins=11, labels=np.array([0, 1]))
+    assert ten != get_scorer(name, n_bins=10, labels=np.array([0, 2]))
+    assert ten != get_scorer(name, n_bins=10)
+    assert pickle.loads(pickle.dumps(ten)) == ten
+    with sklearn.config_context(enable_metadata_routing=True):
+        weighted = get_scorer(name).set_score_request(sample_weight=True)
+        assert weighted != get_scorer(name)
+        assert weighted == get_scorer(name).set_score_request(sample_weight=True)
+        assert pickle.loads(pickle.dumps(weighted)) == weighted
+
+
+def test_a_search_takes_the_scorer(data):
+    """The first screen of the guide to the measures."""
+    X, y = data
+    search = GridSearchCV(
+        LogisticRegression(), {"C": [1e-4, 1.0]}, scoring=get_scorer("neg_brier_loss")
+    ).fit(X, y)
+    assert search.best_params_ == {"C": 1.0}
+    assert search.scorer_ == get_scorer("neg_brier_loss")
