@@ -216,7 +216,7 @@ def refinement_error(
     validate = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, door=validate)
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, validate=validate)
     if in_sample:
         z = case.proba if kind == "logits" else log_proba(case.proba)
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0

@@ -62,6 +62,6 @@ def make_probability_scorer(function, **options):
     >>> make_probability_scorer(calibration_error, norm="l2")
     get_scorer('neg_calibration_error', norm='l2')
     """
-    given = set(options) - ({"pos_label"} if function.has_pos_label else set())
-    function.check_options(given, f"get_scorer({function.spec.scorer_name!r})")
+    shared = {"labels", "pos_label"} if function.has_pos_label else {"labels"}
+    function.check_options(set(options) - shared, f"get_scorer({function.spec.scorer_name!r})")
     return ProbabilityScorer(function, 1 if function.spec.greater_is_better else -1, options)
