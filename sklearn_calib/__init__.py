@@ -1,10 +1,13 @@
 """Probability calibration for scikit-learn.
 
-Scores are validated in one place (`canonical_proba`) and become rows on the simplex; estimators
-change them (`sklearn_calib.recalibrators`) and functions measure them (`sklearn_calib.metrics`).
-`CalibratedModel` wraps the classifier you already have, `RefineThenCalibrateCV` tunes it and
-chooses when to stop its training.
+Scores are validated once (`canonical_proba`), become rows on the simplex, and meet estimators
+that change them (`sklearn_calib.recalibrators`) and functions that measure them
+(`sklearn_calib.metrics`). `CalibratedModel` wraps the classifier you already have,
+`RefineThenCalibrateCV` tunes it and chooses when to stop its training.
 """
+
+from importlib import import_module as _import_module
+from pkgutil import iter_modules as _iter_modules
 
 from . import decomposition as decomposition  # its measures join the registry
 from ._version import __version__
@@ -19,3 +22,14 @@ __all__ = [
     "canonical_proba",
     "log_proba",
 ]
+
+
+def __dir__():
+    return sorted({*globals(), *(m.name for m in _iter_modules(__path__) if m.name[0] != "_")})
+
+
+def __getattr__(name):
+    """Sub-packages are imported when they are first asked for."""
+    if name[0] != "_" and name in __dir__():
+        return _import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,12 +14,14 @@ from sklearn_calib import (
     decomposition,
     displays,
     inference,
+    linear,
     meta,
     metrics,
     recalibrators,
     report,
     staging,
     testing,
+    theory,
 )
 
 ROOT = Path(__file__).parent.parent
@@ -29,12 +31,14 @@ MODULES = (
     decomposition,
     displays,
     inference,
+    linear,
     meta,
     metrics,
     recalibrators,
     report,
     staging,
     testing,
+    theory,
 )
 PUBLIC = [
     getattr(module, name)

@@ -12,8 +12,12 @@ from .._simplex import log_proba
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, refuse
 from ..metrics import brier_of_rows, canonical_case
-from ..recalibrators import TemperatureScaling
-from ..recalibrators._base import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ..recalibrators import (
+    TemperatureScaling,
+    aligned_proba,
+    fit_recalibrator,
+    resolve_recalibrator,
+)
 
 LOSSES = ("log", "brier")
 _ONE_PASS_ROWS = 2000  # from which the one-pass cross-validation is exact to some 1e-9

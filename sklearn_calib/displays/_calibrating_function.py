@@ -5,7 +5,7 @@ import numpy as np
 from ..canonical import canonical_labels
 from ..exceptions import refuse
 from ..metrics import reliability_curve
-from ..recalibrators._base import resolve_recalibrator
+from ..recalibrators import resolve_recalibrator
 
 
 class CalibratingFunctionDisplay:

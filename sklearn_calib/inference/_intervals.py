@@ -7,7 +7,7 @@ import numpy as np
 
 from ..exceptions import refuse
 from ..metrics import Case, all_metrics, canonical_case
-from ..recalibrators._base import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._resampling import bootstrap_distribution, null_distribution
 
 _METHODS = ("auto", "bootstrap", "inversion")

@@ -8,8 +8,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, Real, StrOptio
 
 from .._kernels._expected_link import LINKS
 from ..exceptions import caution, refuse
-from ._angle import calibrated, checked, find_angle, refuse_weights
-from ._linear import read_linear, settled
+from ..linear import (
+    angular_recalibrator,
+    checked_fits,
+    find_angle,
+    read_linear,
+    refuse_weights,
+    settled,
+)
 from ._pairs import CalibratedClassifier, CalibratedPair
 
 
@@ -161,7 +167,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
         own, model = job.own_model(estimator)
         fits = read_linear(model, job.X, job.labels_of(model, columns), None, job.where)
-        fits = checked(fits, model, self.assume_centered, job.where)
+        fits = checked_fits(fits, model, self.assume_centered, job.where)
         [fit] = settled(fits, model, job.where, own)
         angle = find_angle(fit, self.covariance, job.where)
         link = {
@@ -172,10 +178,10 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         labels = job.classes[job.codes]
         if self._negative(job):
             if angle.cos_theta is None:
-                likely = calibrated(angle, labels, link, job.where)
+                likely = angular_recalibrator(angle, labels, link, job.where)
                 angle = replace(angle, cos_theta=likely.cos_theta_)
             angle = replace(angle, cos_theta=-angle.cos_theta)
-        recalibrator = calibrated(angle, labels, link, job.where)
+        recalibrator = angular_recalibrator(angle, labels, link, job.where)
         self.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
         self.cos_theta_, self.theta_ = recalibrator.cos_theta_, recalibrator.theta_
         self.inner_product_ = self.cos_theta_ * angle.norm

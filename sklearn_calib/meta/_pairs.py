@@ -21,7 +21,7 @@ from .._sklearn_compat import (
 )
 from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import expectation, refuse
-from ..recalibrators._base import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._scores import aligned_scores, is_boosted
 
 GIVES_SCORES = [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])]

@@ -7,8 +7,7 @@ from sklearn.pipeline import Pipeline
 from .._simplex import take_columns
 from ..canonical import canonical_proba
 from ..exceptions import expectation
-from ..staging._lightgbm import LOGIT_OBJECTIVES as _LIGHTGBM_LOGITS
-from ..staging._xgboost import LOGIT_OBJECTIVES as _XGBOOST_LOGITS
+from ..staging import LIGHTGBM_LOGIT_OBJECTIVES, XGBOOST_LOGIT_OBJECTIVES
 
 RESPONSE_METHODS = ("auto", "decision_function", "predict_proba")
 
@@ -60,9 +59,9 @@ def _boosted_margin(estimator, X):
         if not is_boosted(estimator):
             return None
         return _boosted_margin(estimator[-1], estimator[:-1].transform(X))
-    if is_boosted(estimator, "xgboost") and estimator.objective in _XGBOOST_LOGITS:
+    if is_boosted(estimator, "xgboost") and estimator.objective in XGBOOST_LOGIT_OBJECTIVES:
         return estimator.predict(X, output_margin=True)
-    if is_boosted(estimator, "lightgbm") and estimator.objective_ in _LIGHTGBM_LOGITS:
+    if is_boosted(estimator, "lightgbm") and estimator.objective_ in LIGHTGBM_LOGIT_OBJECTIVES:
         return estimator.predict_proba(X, raw_score=True)
     return None
 

@@ -8,8 +8,10 @@ from sklearn.base import clone as _clone
 
 from ..exceptions import expectation as _expectation
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
-from ._adaptive import logistic_intervals as logistic_intervals
 from ._angular import AngularCalibration as AngularCalibration
+from ._anybody import aligned_proba as aligned_proba
+from ._anybody import fit_recalibrator as fit_recalibrator
+from ._anybody import resolve_recalibrator as resolve_recalibrator
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
 from ._bbq import BBQ as BBQ
@@ -113,7 +115,6 @@ __all__ = [
     "Recalibrator",
     "all_recalibrators",
     "get_recalibrator",
-    "logistic_intervals",
     "recalibrator_names",
     *sorted(cls.__name__ for cls in _REGISTRY.values()),
 ]

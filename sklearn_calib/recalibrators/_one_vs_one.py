@@ -6,13 +6,8 @@ import numpy as np
 
 from .._kernels._coupling import couple_pairs
 from .._simplex import one_against_one
-from ._base import (
-    Capabilities,
-    Recalibrator,
-    aligned_proba,
-    fit_recalibrator,
-    resolve_recalibrator,
-)
+from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._base import Capabilities, Recalibrator
 
 
 class OneVsOne(Recalibrator):

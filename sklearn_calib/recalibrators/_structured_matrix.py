@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ._base import Capabilities
-from ._vector import SoftmaxRegression
+from ._softmax_family import SoftmaxRegression
 
 
 class StructuredMatrixScaling(SoftmaxRegression):

@@ -3,13 +3,8 @@
 import numpy as np
 
 from .._simplex import top_against_rest
-from ._base import (
-    Capabilities,
-    Recalibrator,
-    aligned_proba,
-    fit_recalibrator,
-    resolve_recalibrator,
-)
+from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._base import Capabilities, Recalibrator
 
 
 class TopLabel(Recalibrator):

@@ -1,54 +1,12 @@
-"""Vector scaling, and the base of the recalibrators that are a softmax regression."""
+"""Vector scaling."""
 
 from numbers import Real
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
-from .._kernels._softmax_regression import fit_softmax_regression
-from .._simplex import log_proba
-from ._base import Capabilities, Recalibrator
-from ._temperature import TemperatureScaling
-
-
-class SoftmaxRegression(Recalibrator):
-    """Base of vector, matrix and structured scaling: softmax(beta (I + A) log p + b).
-
-    Temperature scaling comes first and gives beta; A and b are then found near 0 by Newton's
-    method. A subclass says with `_ridges` what is penalised and whether A is diagonal or full.
-    """
-
-    _laplace = False  # mix the temperature-scaled probabilities with the uniform ones first
-
-    def _ridges(self, n, k):
-        """Penalties of A, of shape (k,) or (k, k), and of b; factors of the squares."""
-        raise NotImplementedError
-
-    def _fit(self, proba, codes, weight):
-        self.temperature_scaling_ = TemperatureScaling(laplace=self._laplace)
-        self.temperature_scaling_._fit(proba, codes, weight)
-        ridge_a, ridge_b = self._ridges(float(weight.sum()), proba.shape[1])
-        z = self._inputs(proba)
-        fit = fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b)
-        self.coef_ = fit.A + (1.0 if fit.A.ndim == 1 else np.eye(len(fit.A)))
-        self.intercept_ = fit.b - fit.b.mean()
-        self.objective_, self.gradient_norm_ = fit.objective, fit.gradient_norm
-        self.newton_decrement_, self.n_iter_ = fit.decrement, fit.n_iter
-
-    def _inputs(self, proba):
-        if self._laplace:
-            return log_proba(self.temperature_scaling_._predict_proba(proba))
-        log = log_proba(proba)
-        scaled = self.temperature_scaling_.inverse_temperature_ * (
-            log - log.max(axis=1, keepdims=True)
-        )
-        return np.maximum(scaled, -1e4)  # beyond, a class is impossible at any sensible coefficient
-
-    def _predict_proba(self, proba):
-        z = self._inputs(proba)
-        moved = z * self.coef_ if self.coef_.ndim == 1 else z @ self.coef_.T
-        return softmax(moved + self.intercept_, axis=1)
+from ._base import Capabilities
+from ._softmax_family import SoftmaxRegression
 
 
 class VectorScaling(SoftmaxRegression):

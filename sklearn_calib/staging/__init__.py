@@ -14,5 +14,13 @@ from . import _xgboost as _xgboost
 from ._base import Staging as Staging
 from ._base import register_staging as register_staging
 from ._base import staging_of as staging_of
+from ._lightgbm import LOGIT_OBJECTIVES as LIGHTGBM_LOGIT_OBJECTIVES
+from ._xgboost import LOGIT_OBJECTIVES as XGBOOST_LOGIT_OBJECTIVES
 
-__all__ = ["Staging", "register_staging", "staging_of"]
+__all__ = [
+    "LIGHTGBM_LOGIT_OBJECTIVES",
+    "XGBOOST_LOGIT_OBJECTIVES",
+    "Staging",
+    "register_staging",
+    "staging_of",
+]

@@ -4,7 +4,8 @@ from scipy.special import expit, logit
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib.recalibrators import AdaptiveCalibration, logistic_intervals
+from sklearn_calib.linear import logistic_intervals
+from sklearn_calib.recalibrators import AdaptiveCalibration
 
 
 def nearest(p, y, w, share, s):

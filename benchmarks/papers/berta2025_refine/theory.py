@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib.datasets import GaussianLogisticModel, gaussian_loss
 from sklearn_calib.displays import HeatmapDisplay
+from sklearn_calib.theory import GaussianLogisticModel, gaussian_loss
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import runner

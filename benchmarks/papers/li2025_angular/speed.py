@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib._kernels._angle import by_covariance, observables, quadratic_form
 from sklearn_calib.datasets import make_high_dimensional
-from sklearn_calib.meta import approximate_leave_one_out
-from sklearn_calib.meta._linear import fit_leverages, polished, read_linear
+from sklearn_calib.linear import approximate_leave_one_out
+from sklearn_calib.linear._fit import fit_leverages, polished, read_linear
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import runner

@@ -7,7 +7,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from sklearn_calib import canonical_proba
-from sklearn_calib.recalibrators import AdaptiveCalibration, logistic_intervals
+from sklearn_calib.linear import logistic_intervals
+from sklearn_calib.recalibrators import AdaptiveCalibration
 
 ROUNDS = 50
 

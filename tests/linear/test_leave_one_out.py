@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 
 from sklearn_calib import CalibratedModel, canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta import approximate_leave_one_out
+from sklearn_calib.linear import approximate_leave_one_out
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
 
@@ -270,7 +270,7 @@ def test_text(monkeypatch):
     assert_allclose(model.recalibrator_.temperature_, expected, rtol=1e-4)
     binary = CalibratedModel(pipeline, "platt", cv="alo").fit(texts, y == "law")
     assert binary.predict_proba(texts[:3]).shape == (3, 2)
-    monkeypatch.setattr("sklearn_calib.meta._linear.MAX_HESSIAN_ROWS", 100)
+    monkeypatch.setattr("sklearn_calib.linear._fit.MAX_HESSIAN_ROWS", 100)
     with pytest.raises(ValueError, match=r"Hessian of at most 100 rows .* got 240"):
         CalibratedModel(pipeline, "temperature", cv="alo").fit(texts, y)
 

@@ -6,8 +6,9 @@ import numpy as np
 from scipy import special
 from sklearn.utils import check_random_state
 
+from ..datasets import make_two_gaussians
 from ..exceptions import refuse
-from ._two_gaussians import gaussian_loss, make_two_gaussians, normal_rule
+from ._gaussian_loss import gaussian_loss, normal_rule
 
 _MEMORY = 5  # of Anderson's acceleration
 
@@ -64,7 +65,7 @@ class GaussianLogisticModel:
 
     Examples
     --------
-    >>> from sklearn_calib.datasets import GaussianLogisticModel
+    >>> from sklearn_calib.theory import GaussianLogisticModel
     >>> limit = GaussianLogisticModel(ratio=0.5, error_rate=0.1).limit([0.1, 0.01, 0.001])
     >>> limit.calibration.round(3).tolist()  # grows when the regularisation is weak
     [0.002, 0.074, 0.517]

@@ -15,7 +15,8 @@ from sklearn.svm import LinearSVC
 
 from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta import AngularCalibratedClassifier, estimate_angle
+from sklearn_calib.linear import estimate_angle
+from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import AngularCalibration
 

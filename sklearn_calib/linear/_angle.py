@@ -11,7 +11,7 @@ from .._kernels._angle import by_covariance, by_least_squares, observables, quad
 from ..canonical import canonical_proba
 from ..exceptions import caution, refuse
 from ..recalibrators import AngularCalibration
-from ._linear import ABSENT, FREE, fit_leverages, read_linear, settled
+from ._fit import ABSENT, FREE, fit_leverages, read_linear, settled
 
 MAX_DISPERSION = 0.5  # of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
 MIN_ROWS_PER_FEATURE = 1.1  # from which least squares gives the angle without a covariance
@@ -123,7 +123,7 @@ def estimate_angle(
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_calib.datasets import make_high_dimensional
-    >>> from sklearn_calib.meta import estimate_angle
+    >>> from sklearn_calib.linear import estimate_angle
     >>> X, y, truth = make_high_dimensional(1000, 2000, random_state=0)
     >>> model = LogisticRegression(C=4, tol=1e-6, max_iter=1000).fit(X, y)
     >>> angle = estimate_angle(model, X, y, truth.covariance)
@@ -131,7 +131,7 @@ def estimate_angle(
     True
     """
     where = "estimate_angle"
-    fits = checked(read_linear(model, X, y, None, where), model, assume_centered, where)
+    fits = checked_fits(read_linear(model, X, y, None, where), model, assume_centered, where)
     [fit] = settled(fits, model, where)
     found = find_angle(fit, covariance, where)
     if found.method != "likelihood":
@@ -145,10 +145,12 @@ def estimate_angle(
             stacklevel=3,
         )
     given = {"link": link, "link_slope": link_slope, "link_intercept": link_intercept}
-    return replace(found, cos_theta=calibrated(found, fit.target > 0, given, where).cos_theta_)
+    return replace(
+        found, cos_theta=angular_recalibrator(found, fit.target > 0, given, where).cos_theta_
+    )
 
 
-def checked(fits, model, assume_centered, where):
+def checked_fits(fits, model, assume_centered, where):
     """Refuse what the formulas are not derived for."""
     fit = fits[0]
     if len(fits) > 1 or fit.loss == "multinomial":
@@ -249,7 +251,7 @@ def _cosine(inner, t2, norm, where):
     return None
 
 
-def calibrated(angle, labels, link, where):
+def angular_recalibrator(angle, labels, link, where):
     """The recalibrator of an angle; what is not known is fitted to the leave-one-out scores."""
     scores = canonical_proba(angle.leave_one_out, kind="logits", where=where)
     known = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)

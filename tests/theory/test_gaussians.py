@@ -3,10 +3,11 @@ import pytest
 from scipy.special import expit, ndtr
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib.datasets import GaussianLogisticModel, gaussian_loss, make_two_gaussians
+from sklearn_calib.datasets import make_two_gaussians
 from sklearn_calib.decomposition import refinement_error
 from sklearn_calib.metrics import brier_loss, log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
+from sklearn_calib.theory import GaussianLogisticModel, gaussian_loss
 
 
 def test_closed_forms_against_the_oracle(oracle):

@@ -1,0 +1,84 @@
+"""Confidence intervals of the probabilities of a logistic regression."""
+
+import numpy as np
+from scipy.special import expit
+
+from .._kernels._information import logistic_half_width
+from .._sklearn_compat import logistic_penalties as penalties
+from ..canonical import canonical_weight
+from ..exceptions import refuse
+
+
+def logistic_intervals(model, X_train, X, *, sample_weight=None, level=0.95):
+    """Confidence intervals of a fitted logistic regression's probabilities.
+
+    Parameters
+    ----------
+    model : LogisticRegression
+        Fitted, two classes.
+    X_train : array-like of shape (n_train, n_features)
+        The rows it was fitted on.
+    X : array-like of shape (n_samples, n_features)
+        The rows that want an interval.
+    sample_weight : array-like of shape (n_train,), default=None
+        The weights of the training rows.
+    level : float, default=0.95
+        Confidence level, between 0 and 1.
+
+    Returns
+    -------
+    intervals : ndarray of shape (n_samples, 2)
+        Lower and upper end of the probability of the second class: the sigmoid of x'b and z
+        standard errors of it. The covariance is that of maximum likelihood; an l2 penalty is added
+        to the information.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A model that is not a logistic regression of two classes.
+
+    References
+    ----------
+    Jiang, Osl, Kim, Ohno-Machado (2012), "Calibrating predictive model estimates to support
+    personalized medicine".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_calib.linear import logistic_intervals
+    >>> from sklearn_calib.recalibrators import AdaptiveCalibration
+    >>> X, y = make_classification(600, random_state=0)
+    >>> model = LogisticRegression().fit(X[:300], y[:300])
+    >>> intervals = logistic_intervals(model, X[:300], X)
+    >>> acp = AdaptiveCalibration("interval")
+    >>> acp = acp.fit(model.predict_proba(X[300:]), y[300:], intervals=intervals[300:])
+    >>> acp.predict_proba(model.predict_proba(X[:2]), intervals=intervals[:2]).shape
+    (2, 2)
+    """
+    where = "logistic_intervals"
+    coef = getattr(model, "coef_", None)
+    if coef is None or not hasattr(model, "C") or not hasattr(model, "predict_proba"):
+        refuse(
+            where,
+            "a fitted LogisticRegression",
+            repr(model),
+            "Compute the intervals of other models yourself",
+            error=TypeError,
+        )
+    if len(model.classes_) != 2:
+        refuse(where, "two classes", f"{len(model.classes_)}", "Take one class against the rest")
+    weight = canonical_weight(sample_weight, np.shape(X_train)[0], where=where)
+    z = model.decision_function(X_train)
+    train, rows = (_with_one(table, model.fit_intercept) for table in (X_train, X))
+    ridge = np.zeros(train.shape[1])
+    if penalties(model)["l1"] == 0:
+        ridge[: coef.shape[1]] = penalties(model)["l2"]
+    half = logistic_half_width(train, weight, z, ridge, rows, level)
+    z = model.decision_function(X)
+    return expit(np.column_stack([z - half, z + half]))
+
+
+def _with_one(X, intercept):
+    X = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64)
+    return np.column_stack([X, np.ones(len(X))]) if intercept else X

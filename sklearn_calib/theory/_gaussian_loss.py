@@ -1,0 +1,101 @@
+"""Exact expected losses of linear classifiers of two Gaussian classes."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_expit, ndtr
+
+from ..exceptions import refuse
+
+_REACH = 9.0  # standard deviations: 2e-19 of the mass lies beyond
+
+
+class GaussianLoss(NamedTuple):
+    """The exact expected loss of a linear classifier of two Gaussian classes, and its parts."""
+
+    risk: float
+    calibration: float
+    refinement: float
+    error_rate: float
+
+
+def gaussian_loss(inner, norm, loss="log"):
+    """The exact loss of the classifier expit(w' x) on two balanced Gaussian classes.
+
+    It depends on the weights w by two numbers only.
+
+    Parameters
+    ----------
+    inner : float
+        w' S w_best, with the covariance S and the best weights w_best = 2 S^-1 m: twice w' m.
+    norm : float
+        The square root of w' S w, above 0.
+    loss : {"log", "brier"} or callable, default="log"
+        A proper loss. "log" in nats, "brier" the mean of (p - y)^2. A callable (p, q) -> the
+        expected loss of predicting p where the true probability is q, on arrays.
+
+    Returns
+    -------
+    parts : GaussianLoss
+        Named tuple (risk, calibration, refinement, error_rate): floats.
+
+    Raises
+    ------
+    ValueError
+        A norm that is not above 0, or an unknown loss.
+
+    Notes
+    -----
+    The logit z is a mixture of two normals with means +-inner/2 and variance norm^2, and the true
+    probability given z is expit(z inner / norm^2): the calibration part vanishes for weights
+    multiplied by inner / norm^2, which leaves refinement and error rate unchanged. The mixture
+    is needed for losses that treat the classes differently. Integrals by Gauss-Legendre
+    quadrature, to some 1e-15; cost: below a millisecond.
+
+    References
+    ----------
+    Berta, Holzmueller, Jordan, Bach (2025), propositions 6.1 (corrected: the mixture) and 6.2.
+
+    Examples
+    --------
+    >>> from sklearn_calib.theory import gaussian_loss
+    >>> sure = gaussian_loss(inner=2.0, norm=4.0)  # overconfident: inner / norm^2 = 1/8
+    >>> calm = gaussian_loss(inner=2.0 / 8, norm=4.0 / 8)
+    >>> round(sure.calibration, 3), abs(round(calm.calibration, 3))
+    (0.632, 0.0)
+    >>> abs(sure.refinement - calm.refinement) < 1e-12
+    True
+    """
+    where = "gaussian_loss"
+    if not (np.isfinite(inner) and np.isfinite(norm) and norm > 0):
+        refuse(where, "a finite inner and a norm above 0", f"{inner}, {norm}", "Check the weights")
+    if loss not in ("log", "brier") and not callable(loss):
+        refuse(where, "loss 'log', 'brier' or a callable", repr(loss), "Check the spelling")
+    step, weight = normal_rule()
+    z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
+    weight = np.concatenate([weight, weight]) / 2
+    slope = inner / norm**2
+    if loss == "log":
+        log_p, log_not, q = log_expit(z), log_expit(-z), expit(slope * z)
+        risk = -(q * log_p + (1 - q) * log_not)
+        least = -(q * log_expit(slope * z) + (1 - q) * log_expit(-slope * z))
+    else:
+        expected = _brier if loss == "brier" else loss
+        p, q = expit(z), expit(slope * z)
+        risk, least = expected(p, q), expected(q, q)
+    risk, refinement = float(weight @ risk), float(weight @ least)
+    return GaussianLoss(risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2)))
+
+
+def _brier(p, q):
+    return q * (1 - p) ** 2 + (1 - q) * p**2
+
+
+def normal_rule(n_panels=24, order=20):
+    """Nodes and weights of expectations under the standard normal distribution."""
+    x, w = np.polynomial.legendre.leggauss(order)
+    edges = np.linspace(-_REACH, _REACH, n_panels + 1)
+    half = np.diff(edges)[:, None] / 2
+    nodes = (edges[:-1, None] + half * (x + 1)).ravel()
+    weights = (half * w).ravel() * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
+    return nodes, weights / weights.sum()
