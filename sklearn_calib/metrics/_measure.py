@@ -128,7 +128,11 @@ class Measure:
         if not self._of_problem:
             return float(self._function(case, **options))
         problems = case.problems(options.pop("multiclass", "auto"))
-        return float(sum(p.share * self._function(p, **options) for p in problems))
+        return float(sum(p.share * self.of_problem(p, **options) for p in problems))
+
+    def of_problem(self, problem, **options):
+        """The measure of one `BinaryProblem`, for a measure that is a function of one."""
+        return self._function(problem, **options)
 
     def scorer(self, **options):
         """A scorer for ``scoring=`` in scikit-learn; the same as `make_probability_scorer`."""

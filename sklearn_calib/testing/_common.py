@@ -1,8 +1,13 @@
 """What the checks share: scores to try them on, and the assertions."""
 
+import warnings
+
 import numpy as np
+from sklearn.base import clone
 
 from ..canonical import canonical_proba
+from ..exceptions import CalibrationWarning
+from ..metrics import log_loss
 
 TOLERANCE = 1e-6  # two optimiser runs on equal problems
 
@@ -36,6 +41,17 @@ def make_scores(n_classes, n_samples=158, *, seed=0, sharpness=2.5):
     y = (rng.random((n_samples, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(max=n_classes - 1)
     y[: 2 * n_classes] = np.tile(np.arange(n_classes), 2)
     return np.array(canonical_proba(sharpness * logits, kind="logits")), y
+
+
+def held_out_loss(recalibrator, n_classes, n_samples=1500):
+    """Log loss of new rows before and after recalibration, on overconfident scores."""
+    proba, y = make_scores(n_classes, n_samples, seed=20)
+    new, labels = make_scores(n_classes, n_samples, seed=21)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        after = clone(recalibrator).fit(proba, y).predict_proba(new)
+    known = {"labels": range(n_classes)}
+    return log_loss(labels, new, **known), log_loss(labels, after, **known)
 
 
 def run(checks):

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from ..metrics import BinaryProblem
 from ._common import assert_refused, make_scores, run
 
 
@@ -36,6 +37,109 @@ def check_value(metric, k):
     low, high = metric.spec.range
     assert isinstance(value, float) and np.isfinite(value)
     assert low <= value <= high, f"{value} outside [{low}, {high}]"
+
+
+def check_range(metric, k):
+    """Predictions of every kind stay inside the declared range, the better end being perfect."""
+    low, high = metric.spec.range
+    values = []
+    for y, proba in _predictions(k):
+        for multiclass in [None, *metric.spec.multiclass]:
+            options = {} if multiclass in (None, "canonical") else {"multiclass": multiclass}
+            value = metric(y, proba, labels=range(k), **options)
+            assert np.isfinite(value), f"{value} for predictions that are wrong or certain"
+            assert low <= value <= high, f"{value} outside [{low}, {high}]"
+            values.append(value)
+    sign = 1 if metric.spec.greater_is_better else -1
+    best = sign * metric.spec.perfect
+    if metric.spec.range[0] >= 0:
+        assert max(sign * v for v in values) <= best + 1e-9, "better than perfect"
+    assert min(sign * v for v in values) < best - 1e-3, "all predictions are perfect"
+
+
+def _predictions(k):
+    """Labels with certain and wrong, undecided, overconfident, and nearly certain predictions."""
+    proba, y = make_scores(k)
+    certain = np.eye(k)
+    yield y, certain[(y + 1) % k]
+    yield y, np.full((len(y), k), 1 / k)
+    yield y, proba
+    yield y, np.roll(proba, 1, axis=1)
+    yield y, (1 - 1e-13) * certain[(y + 1) % k] + 1e-13 / k
+    yield np.zeros(5, dtype=int), np.tile(certain[-1], (5, 1))
+
+
+def check_multiclass_options(metric, k):
+    """Each declared way of treating several classes works; others are refused by name."""
+    proba, y = make_scores(k)
+    declared = set(metric.spec.multiclass) - {"canonical"}
+    for option in declared:
+        assert np.isfinite(metric(y, proba, multiclass=option)), option
+    if k > 2 and len(declared) > 1:
+        values = {metric(y, proba, multiclass=option) for option in declared}
+        assert len(values) > 1, f"{', '.join(sorted(declared))} all give the same value"
+    for option in {"confidence", "top_label", "classwise", "pairwise"} - declared:
+        assert_refused(lambda option=option: metric(y, proba, multiclass=option), metric.spec.name)
+
+
+def check_proper(metric, k):
+    """A measure that says it is proper is smallest, in expectation, at the true probabilities."""
+    if not metric.spec.proper:
+        return
+    rng = np.random.default_rng(8)
+    codes = np.arange(k)
+    for truth in rng.dirichlet(np.ones(k), size=20):
+        others = [*rng.dirichlet(np.ones(k), size=10), *(0.9 * truth + 0.1 * np.eye(k))]
+
+        def expected(p, truth=truth):
+            value = metric(codes, np.tile(p, (k, 1)), sample_weight=truth, labels=codes)
+            return -value if metric.spec.greater_is_better else value
+
+        least = expected(truth)
+        for p in others:
+            assert expected(p) > least, f"{np.round(p, 3)} beats the truth {np.round(truth, 3)}"
+
+
+def check_name_in_errors(metric, k):
+    """Every error opens with the name that was called."""
+    proba, y = make_scores(k)
+    name = metric.spec.name
+    calls = [
+        lambda: metric(y, 3 * proba),
+        lambda: metric(y[:-1], proba),
+        lambda: metric(y, proba, no_such_option=1),
+        *(
+            lambda option=option: metric(y, proba, **{option: object()})
+            for option in metric.option_names
+            if option
+            in ("norm", "strategy", "n_bins", "kernel", "method", "estimator", "multiclass")
+        ),
+    ]
+    for call in calls:
+        try:
+            call()
+        except (ValueError, TypeError) as error:
+            assert str(error).startswith(f"{name}:"), f"the message opens differently: {error}"
+        else:
+            raise AssertionError("a wrong option was accepted")
+
+
+def check_cells(metric, k):
+    """A measure that says it reads only cells gives equal values for rows pooled by score."""
+    if not metric.spec.cells:
+        return
+    proba, y = make_scores(k)
+    score = proba.max(axis=1).round(1)
+    hit = (proba.argmax(axis=1) == y).astype(float)
+    rows = BinaryProblem(score, hit, np.ones(len(y)))
+    cells = rows.cells
+    pooled = BinaryProblem(
+        np.tile(cells.score, 2),
+        np.repeat([1.0, 0.0], len(cells.score)),
+        np.r_[cells.hits, cells.mass - cells.hits],
+    )
+    difference = abs(metric.of_problem(rows) - metric.of_problem(pooled))
+    assert difference < 1e-7, f"pooled rows differ by {difference:.3g}"
 
 
 def check_perfect_value(metric, k):
@@ -108,12 +212,7 @@ def check_scorer(metric, k):
 
 
 _METRIC_CHECKS = [
-    check_value,
-    check_perfect_value,
-    check_weight_scaling,
-    check_weights_repeat,
-    check_order,
-    check_label_types,
-    check_metric_bad_input,
-    check_scorer,
+    value
+    for name, value in list(globals().items())
+    if name.startswith("check_") and name != "check_metric"
 ]

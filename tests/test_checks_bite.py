@@ -1,0 +1,370 @@
+"""Wrong methods and measures, each of which must be caught by the check that is named."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.metrics import Measure, brier_loss, calibration_error, metric
+from sklearn_calib.recalibrators import (
+    Capabilities,
+    IsotonicCalibration,
+    PlattScaling,
+    TemperatureScaling,
+)
+from sklearn_calib.testing import metric_checks, recalibrator_checks
+
+RECALIBRATORS, MEASURES = [], []
+
+
+def caught_by(check, planted=RECALIBRATORS):
+    """Register a wrong class with the name of the check that must fail for it."""
+
+    def register(thing):
+        thing.__qualname__ = thing.__name__  # so that it pickles
+        globals()[thing.__name__] = thing
+        planted.append(pytest.param(thing, check, id=thing.__name__))
+        return thing
+
+    return register
+
+
+def failures(checks):
+    failed = []
+    for name, check in checks:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            try:
+                check()
+            except Exception:
+                failed.append(name.partition("[")[0])
+    return failed
+
+
+@pytest.mark.parametrize(("wrong", "check"), RECALIBRATORS)
+def test_wrong_recalibrator(wrong, check):
+    checks = [c for c in recalibrator_checks(wrong()) if c[0].startswith(check)]
+    assert checks, f"there is no {check}"
+    assert check in failures(checks)
+
+
+@pytest.mark.parametrize(("wrong", "check"), MEASURES)
+def test_wrong_measure(wrong, check):
+    checks = [c for c in metric_checks(wrong) if c[0].startswith(check)]
+    assert checks, f"there is no {check}"
+    assert check in failures(checks)
+
+
+def test_right_ones_pass():
+    """So that a check that always fails is seen, too."""
+    names = {param.values[1] for param in RECALIBRATORS}
+    checks = [c for c in recalibrator_checks(PlattScaling()) if c[0].partition("[")[0] in names]
+    assert not failures(checks)
+    names = {param.values[1] for param in MEASURES}
+    checks = [c for c in metric_checks(brier_loss) if c[0].partition("[")[0] in names]
+    assert not failures(checks)
+
+
+# -- recalibrators --------------------------------------------------------------------------------
+
+
+@caught_by("check_simplex")
+class DoublesTheMass(PlattScaling):
+    def _predict_proba(self, proba):
+        return 2 * super()._predict_proba(proba)
+
+
+@caught_by("check_weights_are_repetition")
+class IgnoresWeights(PlattScaling):
+    def _fit(self, proba, codes, weight):
+        super()._fit(proba, codes, np.ones_like(weight))
+
+
+@caught_by("check_pickle")
+class KeepsTheRows(PlattScaling):
+    def _fit(self, proba, codes, weight):
+        super()._fit(proba, codes, weight)
+        self.rows_ = np.asarray(proba)
+
+
+@caught_by("check_order_invariance")
+class FirstHalfOnly(PlattScaling):
+    def _fit(self, proba, codes, weight):
+        half = len(codes) // 2 + 1
+        super()._fit(proba[:half], codes[:half], weight[:half])
+
+
+@caught_by("check_class_permutation")
+class FavoursTheLastClass(TemperatureScaling):
+    def _predict_proba(self, proba):
+        out = super()._predict_proba(proba)
+        out[:, -1] += 0.01
+        return out / out.sum(axis=1, keepdims=True)
+
+
+@caught_by("check_row_alone")
+class LooksAtTheBatch(PlattScaling):
+    def _predict_proba(self, proba):
+        out = super()._predict_proba(proba)
+        return 0.99 * out + 0.01 * out.mean(axis=0)
+
+
+@caught_by("check_monotone")
+class FallsInTheMiddle(PlattScaling):
+    def _predict_proba(self, proba):
+        second = np.asarray(proba)[:, 1]
+        second = np.where((second > 0.4) & (second < 0.6), 1 - second, second)
+        return np.column_stack([1 - second, second])
+
+
+@caught_by("check_inputs_untouched")
+class WritesIntoItsParameters(PlattScaling):
+    def _fit(self, proba, codes, weight):
+        super()._fit(proba, codes, weight)
+        self.smooth_targets = not self.smooth_targets
+
+
+@caught_by("check_constructor")
+class ChangesAnArgument(PlattScaling):
+    def __init__(self, scale="LOGIT", smooth_targets=True):
+        self.scale = scale.lower()
+        self.smooth_targets = smooth_targets
+
+
+@caught_by("check_constructor")
+class SetsAnAttribute(PlattScaling):
+    def __init__(self, scale="logit", smooth_targets=True):
+        super().__init__(scale, smooth_targets=smooth_targets)
+        self.n_calls = 0
+
+
+@caught_by("check_constructor")
+class ParameterWithoutConstraint(PlattScaling):
+    """Platt scaling.
+
+    Parameters
+    ----------
+    scale, smooth_targets, extra : object
+    """
+
+    def __init__(self, scale="logit", smooth_targets=True, extra=1):
+        super().__init__(scale, smooth_targets=smooth_targets)
+        self.extra = extra
+
+
+@caught_by("check_refit")
+class RemembersTheFirstFit(TemperatureScaling):
+    def _fit(self, proba, codes, weight):
+        first = getattr(self, "_first", None)
+        super()._fit(proba, codes, weight)
+        if first is not None:
+            self.inverse_temperature_ = (self.inverse_temperature_ + first) / 2
+        self._first = self.inverse_temperature_
+
+
+@caught_by("check_direction")
+class WrongDirection(TemperatureScaling):
+    def _fit(self, proba, codes, weight):
+        super()._fit(proba, codes, weight)
+        self.inverse_temperature_ = 1.6
+
+
+@caught_by("check_learns")
+class LearnsNothing(TemperatureScaling):
+    def _fit(self, proba, codes, weight):
+        super()._fit(proba, codes, weight)
+        self.inverse_temperature_ = 0.5
+
+
+@caught_by("check_prediction_leaves_the_state")
+class CountsItsPredictions(PlattScaling):
+    def _predict_proba(self, proba):
+        self.n_predictions_ = getattr(self, "n_predictions_", 0) + 1
+        return super()._predict_proba(proba)
+
+
+@caught_by("check_no_side_effects")
+class DrawsFromTheGlobalGenerator(PlattScaling):
+    def _fit(self, proba, codes, weight):
+        np.random.rand()  # noqa: NPY002
+        super()._fit(proba, codes, weight)
+
+
+@caught_by("check_capabilities")
+class ClaimsToBeNonparametric(PlattScaling):
+    capabilities = Capabilities(
+        monotone=True, continuous=True, takes_logarithm=True, nonparametric=True
+    )
+
+
+@caught_by("check_capabilities")
+class HidesThatItIsNonparametric(IsotonicCalibration):
+    capabilities = Capabilities(monotone=True, continuous=True, flexible=True)
+
+
+@caught_by("check_capabilities")
+class ClaimsToBeNative(PlattScaling):
+    capabilities = Capabilities(monotone=True, continuous=True, cost="O(n)")
+
+    def _fit_lifted(self, proba, codes, weight):
+        second = np.column_stack([1 - np.asarray(proba)[:, -1], np.asarray(proba)[:, -1]])
+        self._fit(second, (codes == proba.shape[1] - 1).astype(np.intp), weight)
+
+    def _predict_lifted(self, proba):
+        return np.array(proba)
+
+
+@caught_by("check_capabilities")
+class StatesNoCost(PlattScaling):
+    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True, cost="cheap")
+
+
+@caught_by("check_shape")
+class ClaimsToBeFlexible(PlattScaling):
+    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True, flexible=True)
+
+
+@caught_by("check_shape")
+class ClaimsToBeContinuous(IsotonicCalibration):
+    capabilities = Capabilities(monotone=True, continuous=True, flexible=True, nonparametric=True)
+
+    def __init__(self, prediction="step", centred=False):
+        super().__init__(prediction, centred=centred)
+
+
+@caught_by("check_double_precision")
+class SinglePrecisionResult(PlattScaling):
+    def _predict_proba(self, proba):
+        second = super()._predict_proba(proba)[:, 1].astype(np.float32).astype(float)
+        return np.column_stack([1 - second, second])
+
+
+@caught_by("check_double_precision")
+class SinglePrecisionScores(PlattScaling):
+    def _predict_proba(self, proba):
+        second = np.asarray(proba)[:, 1].astype(np.float32).astype(float)
+        return super()._predict_proba(np.column_stack([1 - second, second]))
+
+
+@caught_by("check_documented")
+class UndocumentedAttribute(PlattScaling):
+    def _fit(self, proba, codes, weight):
+        super()._fit(proba, codes, weight)
+        self.secret_ = 1.0
+
+
+@caught_by("check_documented")
+class UndocumentedParameter(PlattScaling):
+    """Platt scaling.
+
+    Attributes
+    ----------
+    slope_, intercept_, floor_ : float
+    """
+
+
+# -- measures -------------------------------------------------------------------------------------
+
+
+def measure(check, **declared):
+    """Make a measure of a function and register it as wrong."""
+
+    def register(function):
+        planted = metric(**declared)(function)
+        assert isinstance(planted, Measure)
+        MEASURES.append(pytest.param(planted, check, id=function.__name__))
+        return planted
+
+    return register
+
+
+BINARY = ("confidence", "top_label", "classwise")
+
+
+@measure("check_weights_repeat", range=(0, 2))
+def ignores_weights(case):
+    return brier_loss.of_case(case.with_weight(np.ones(len(case.codes))))
+
+
+@measure("check_range", range=(0, 0.5))
+def leaves_its_range(case):
+    return brier_loss.of_case(case)
+
+
+@measure("check_range", range=(0, 2), greater_is_better=True)
+def has_the_wrong_sign(case):
+    return brier_loss.of_case(case)
+
+
+@measure("check_multiclass_options", range=(0, 1), multiclass=BINARY)
+def has_no_top_label(case, *, multiclass="auto"):
+    if multiclass == "top_label":
+        raise ValueError("has_no_top_label: expected another option, got 'top_label'. Choose one.")
+    return calibration_error.of_case(case, multiclass=multiclass)
+
+
+@measure("check_multiclass_options", range=(0, 1), multiclass=BINARY)
+def treats_all_options_alike(case, *, multiclass="auto"):
+    calibration_error.of_case(case, multiclass=multiclass)
+    return calibration_error.of_case(case)
+
+
+@measure("check_proper", range=(0, 2), proper=True)
+def is_not_proper(case):
+    true = np.asarray(case.proba)[np.arange(len(case.codes)), case.codes]
+    return case.mean(1 - true)
+
+
+@measure("check_name_in_errors", range=(0, 1), multiclass=BINARY)
+def has_the_name_of_another(case, *, norm="l1", multiclass="auto"):
+    return calibration_error(
+        case.classes[case.codes], case.proba, norm=norm, multiclass=multiclass,
+        sample_weight=case.weight, labels=case.classes,
+    )  # fmt: skip
+
+
+@measure("check_cells", range=(0, 1), multiclass=BINARY, cells=True)
+def reads_the_rows(problem):
+    return float(np.mean(np.abs(problem.hit - problem.score)))
+
+
+@measure("check_perfect_value", range=(0, 2), perfect=1.0)
+def is_not_perfect(case):
+    return brier_loss.of_case(case)
+
+
+@measure("check_order", range=(0, 2))
+def depends_on_the_order(case):
+    return brier_loss.of_case(case.take(slice(None, None, 2)))
+
+
+def test_every_check_is_bitten():
+    """Each check of the two contracts has a wrong class, or stands in this list with its reason."""
+    tried = {param.values[1] for param in [*RECALIBRATORS, *MEASURES]}
+    by_the_base_class = {  # what only a class that overrides the public methods could break
+        "check_bad_input",
+        "check_containers",
+        "check_dtypes",
+        "check_labels",
+        "check_constant_scores",
+        "check_one_class",
+        "check_label_types",
+        "check_metric_bad_input",
+        "check_scorer",
+        "check_value",
+        "check_weight_scaling",
+        "check_extreme_logits",
+        "check_missing_class",
+        "check_separable",
+        "check_tiny",
+        "check_zeros_and_ones",
+        "check_weights_of_any_scale",
+    }
+    every = {
+        name.partition("[")[0]
+        for name, _ in [*recalibrator_checks(PlattScaling()), *metric_checks(brier_loss)]
+    }
+    assert every - tried <= by_the_base_class
+    assert clone(PlattScaling()).get_params() == PlattScaling().get_params()
