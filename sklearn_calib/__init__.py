@@ -10,6 +10,7 @@ from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 
 from . import decomposition as decomposition  # its measures join the registry
+from ._ahead import compile_kernels
 from ._version import __version__
 from .canonical import canonical_labels, canonical_proba, log_proba
 from .meta import CalibratedModel, RefineThenCalibrateCV
@@ -20,6 +21,7 @@ __all__ = [
     "__version__",
     "canonical_labels",
     "canonical_proba",
+    "compile_kernels",
     "log_proba",
 ]
 

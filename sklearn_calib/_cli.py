@@ -25,8 +25,9 @@ def main(argv=None):
     """Run the command; returns the exit code."""
     options = _parser().parse_args(argv)
     try:
-        _require("rich", "matplotlib", "pandas")
-        _check_writable(options.out)  # before the work, not after it
+        if options.run is not _compile:
+            _require("rich", "matplotlib", "pandas")
+            _check_writable(options.out)  # before the work, not after it
         options.run(options)
     except UserError as error:
         print(f"sklearn-calib: {error}", file=sys.stderr)
@@ -70,7 +71,16 @@ def _parser():
     audit.add_argument("--weight", metavar="COLUMN", help="sample weights")
     audit.add_argument("--out", default="report.html", help="where to write (%(default)s)")
     audit.set_defaults(run=_audit)
+
+    ahead = commands.add_parser("compile", help="compile now what the first use would compile")
+    ahead.set_defaults(run=_compile)
     return parser
+
+
+def _compile(options):
+    from ._ahead import compile_kernels
+
+    compile_kernels()
 
 
 # -- demo -----------------------------------------------------------------------------------------

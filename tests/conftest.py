@@ -11,6 +11,12 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import pytest  # noqa: E402
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Each process compiles what it needs: more than some do not pay."""
+    return min(8, os.cpu_count() or 1)
+
+
 @pytest.fixture
 def oracle():
     """Read a file of tests/data."""

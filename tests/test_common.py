@@ -8,7 +8,10 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    estimator_checks_generator,
+    parametrize_with_checks,
+)
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.exceptions import CalibrationWarning
@@ -34,6 +37,21 @@ from sklearn_calib.testing import (
     recalibrator_checks,
 )
 
+REPRESENTATIVES = ("platt", "isotonic", "structured_matrix")  # through all of scikit-learn's checks
+CHECKS_WITHOUT_DATA = (
+    "check_do_not_raise_errors_in_init_or_set_param",
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_estimator_tags_renamed",
+    "check_estimators_unfitted",
+    "check_get_params_invariance",
+    "check_mixin_order",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_set_params",
+    "check_valid_tag_types",
+)
 DEFAULTS = [cls() for cls in all_recalibrators().values()]
 VARIANTS = [
     TemperatureScaling(laplace=True),
@@ -155,8 +173,16 @@ def test_the_metric_checks_can_fail():
         check_metric(unweighted)
 
 
+def _run(check, estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        warnings.simplefilter("ignore", UserWarning)  # StratifiedKFold on tiny classes
+        warnings.simplefilter("ignore", FutureWarning)
+        check(estimator)
+
+
 @parametrize_with_checks(
-    [CalibratedModel(LogisticRegression(), name) for name in recalibrator_names()]
+    [CalibratedModel(LogisticRegression(), name) for name in REPRESENTATIVES]
     + [
         CalibratedModel(LogisticRegression(), ensemble=False),
         CalibratedModel(LogisticRegression(), response_method="predict_proba"),
@@ -171,11 +197,32 @@ def test_the_metric_checks_can_fail():
     ]
 )
 def test_scikit_learn_contract(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        warnings.simplefilter("ignore", UserWarning)  # StratifiedKFold on tiny classes
-        warnings.simplefilter("ignore", FutureWarning)
-        check(estimator)
+    _run(check, estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        CalibratedModel(LogisticRegression(), name)
+        for name in recalibrator_names()
+        if name not in REPRESENTATIVES
+    ]
+)
+def test_scikit_learn_contract_of_the_other_methods(estimator, check):
+    _run(check, estimator)
+
+
+def _checks_without_data():
+    """Those of scikit-learn's checks that do not fit on features, which are no probabilities."""
+    for instance in DEFAULTS:
+        for estimator, check in estimator_checks_generator(instance):
+            if check.func.__name__ in CHECKS_WITHOUT_DATA:
+                yield pytest.param(check, estimator, id=f"{instance!r}-{check.func.__name__}")
+
+
+@pytest.mark.parametrize(("check", "estimator"), list(_checks_without_data()))
+def test_scikit_learn_contract_of_the_classes_themselves(check, estimator):
+    _run(check, estimator)
 
 
 def _largest_jump(fitted):

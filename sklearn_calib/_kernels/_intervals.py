@@ -1,21 +1,26 @@
 """Sums over scores: randomly shifted intervals, the Laplace kernel, linear binning."""
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 
-@njit(cache=True, nogil=True)
 def shifted_intervals(offset, cell, residual, n_cells, width):
     """The mean over shifts r, uniform in [0, width), of the sum of |residual mass| of the cells.
 
     Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies in the cell
     above its own, and moves one down when r passes its offset.
     """
-    mass = np.zeros(n_cells + 2)
+    return _mean_of_shifts(offset, cell, residual, np.zeros(n_cells + 2), width)
+
+
+@kernel
+def _mean_of_shifts(offset, cell, residual, mass, width):
     for i in range(len(cell)):
         mass[cell[i] + 1] += residual[i]
-    total = np.abs(mass).sum()
-    mean, last = 0.0, 0.0
+    total, mean, last = 0.0, 0.0, 0.0
+    for j in range(len(mass)):
+        total += abs(mass[j])
     for i in range(len(cell)):
         mean += (offset[i] - last) * total
         last = offset[i]
@@ -27,7 +32,7 @@ def shifted_intervals(offset, cell, residual, n_cells, width):
     return (mean + (width - last) * total) / width
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def laplace_square(score, residual, bandwidth):
     """sum_ij r_i r_j exp(-|v_i - v_j| / bandwidth) for increasing scores."""
     total, running = 0.0, 0.0
@@ -39,14 +44,18 @@ def laplace_square(score, residual, bandwidth):
     return total
 
 
-@njit(cache=True, nogil=True)
 def linear_bins(score, residual, n_cells):
     """Residuals shared between the two cells whose centres are nearest."""
     mass = np.zeros(n_cells)
+    _share(score, residual, n_cells, mass)
+    return mass
+
+
+@kernel
+def _share(score, residual, n_cells, mass):
     for i in range(len(score)):
         place = min(max(score[i] * n_cells - 0.5, 0.0), n_cells - 1.0)
         left = min(int(place), n_cells - 2)
         right = (place - left) * residual[i]
         mass[left] += residual[i] - right
         mass[left + 1] += right
-    return mass

@@ -5,10 +5,11 @@ no array of the table's size is made.
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel, part
 
 
-@njit(cache=True, nogil=True)
+@part
 def _row_scale(row):
     total = 0.0
     for j in range(len(row)):
@@ -16,36 +17,42 @@ def _row_scale(row):
     return 1.0 / total
 
 
-@njit(cache=True, nogil=True)
+@part
 def _level(value, scale, slack):
     return np.floor(max(np.float64(value), 0.0) * scale + slack)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _end(starts, g, n):
     return starts[g + 1] if g + 1 < len(starts) else n
 
 
-@njit(cache=True, nogil=True)
 def hashes(table, n_levels, slack, odd):
     """sum_j odd_j m_j modulo 2^64: exact, and independent of the order of summation."""
-    n, k = table.shape
-    keys = np.empty(n, dtype=np.uint64)
-    for i in range(n):
+    keys = np.empty(len(table), dtype=np.uint64)
+    _hash_rows(table, n_levels, slack, odd, keys)
+    return keys
+
+
+@kernel
+def _hash_rows(table, n_levels, slack, odd, keys):
+    for i in range(len(table)):
         scale = n_levels * _row_scale(table[i])
         key = np.uint64(0)
-        for j in range(k):
+        for j in range(table.shape[1]):
             m = _level(table[i, j], scale, slack)
             if m > 0:
                 key += np.uint64(m) * odd[j]
         keys[i] = key
-    return keys
 
 
-@njit(cache=True, nogil=True)
 def equal_in_runs(table, n_levels, slack, order, starts):
-    k = table.shape[1]
-    level = np.empty(k)
+    """Whether the rows of each run of `order` have the same levels."""
+    return _equal_in_runs(table, n_levels, slack, order, starts, np.empty(table.shape[1]))
+
+
+@kernel
+def _equal_in_runs(table, n_levels, slack, order, starts, level):
     for g in range(len(starts)):
         end = _end(starts, g, len(order))
         if end - starts[g] == 1:
@@ -53,7 +60,7 @@ def equal_in_runs(table, n_levels, slack, order, starts):
         for place in range(starts[g], end):
             i = order[place]
             scale = n_levels * _row_scale(table[i])
-            for j in range(k):
+            for j in range(len(level)):
                 m = _level(table[i, j], scale, slack)
                 if place == starts[g]:
                     level[j] = m
@@ -62,7 +69,7 @@ def equal_in_runs(table, n_levels, slack, order, starts):
     return True
 
 
-@njit(cache=True, nogil=True)
+@part
 def _power(value, p):
     value = abs(value)
     if p == 2.0:
@@ -76,19 +83,23 @@ def _power(value, p):
     return value**p
 
 
-@njit(cache=True, nogil=True)
 def gap_powers(table, codes, weight, order, starts, p):
     """(sum of p-th powers of the cells' gaps, or the largest gap for p = inf; that of the rows').
 
     The gap of a cell in a class is the weighted sum of prediction minus label. The second number
     is the sum of squares over single rows, which an unbiased estimate for p = 2 takes off.
     """
-    k = table.shape[1]
-    gap = np.zeros(k)
+    return _gap_powers(table, codes, weight, order, starts, p, np.empty(table.shape[1]))
+
+
+@kernel
+def _gap_powers(table, codes, weight, order, starts, p, gap):
+    k = len(gap)
     total, own, largest = 0.0, 0.0, 0.0
     for g in range(len(starts)):
         end = _end(starts, g, len(order))
-        gap[:] = 0.0
+        for j in range(k):
+            gap[j] = 0.0
         for place in range(starts[g], end):
             i = order[place]
             scale = _row_scale(table[i])
@@ -109,15 +120,19 @@ def gap_powers(table, codes, weight, order, starts, p):
     return (largest if np.isinf(p) else total), own
 
 
-@njit(cache=True, nogil=True)
 def draw_labels(table, uniform):
     """One label per row from its probabilities, by inversion of uniform numbers."""
-    n, k = table.shape
-    codes = np.empty(n, dtype=np.int64)
-    for i in range(n):
+    codes = np.empty(len(table), dtype=np.int64)
+    _draw(table, uniform, codes)
+    return codes
+
+
+@kernel
+def _draw(table, uniform, codes):
+    for i in range(len(table)):
         left = uniform[i] / _row_scale(table[i])
         last = 0
-        for j in range(k):
+        for j in range(table.shape[1]):
             mass = max(np.float64(table[i, j]), 0.0)
             if mass > 0:
                 last = j
@@ -125,10 +140,9 @@ def draw_labels(table, uniform):
                 if left < 0:
                     break
         codes[i] = last
-    return codes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def confirm(table, n_levels, slack, cells, candidate, found):
     for i in range(len(table)):
         if candidate[i] < 0:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from ._spectraplex import Problem, solve
+from ._spectraplex import Problem, linear_map, solve
 
 
 class PolynomialFit(NamedTuple):
@@ -35,6 +35,7 @@ class Frame(NamedTuple):
     to_coef: np.ndarray  # Chebyshev coefficients from theta
     rows: np.ndarray  # (k + 1, k + 2): the blocks side by side, after f(-1) and the slack
     starts: np.ndarray  # where the blocks of X start
+    L: np.ndarray  # their linear map
     from_monomial: np.ndarray  # T
     to_monomial: np.ndarray
 
@@ -76,7 +77,8 @@ def frame(degree):
     for j in range(degree + 1):
         poly = chebyshev.cheb2poly(np.eye(degree + 1)[j])
         to_monomial[: len(poly), j] = poly
-    return Frame(tuple(blocks), to_coef, rows, starts, from_monomial, to_monomial @ to_coef)
+    L = linear_map(rows, starts)
+    return Frame(tuple(blocks), to_coef, rows, starts, L, from_monomial, to_monomial @ to_coef)
 
 
 def moments(x, y, weight, degree):
@@ -112,7 +114,7 @@ def fit_many(data, degree, l1s, tol=1e-10, max_iter=80):
     basis = frame(degree)
     Q = np.array([basis.to_coef.T @ gram(t, degree + 1) @ basis.to_coef for t, _, _ in data])
     h = np.array([basis.to_coef.T @ mean_y[: degree + 1] for _, mean_y, _ in data])
-    free = Problem(basis.rows, basis.starts, basis.from_monomial, Q, h, None)
+    free = Problem(basis.rows, basis.starts, basis.L, basis.from_monomial, Q, h, None)
 
     def finished(d, theta, gap, size):
         loss = data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta  # the objective is half of it

@@ -11,10 +11,11 @@ Tibshirani 2011, found the path; that it needs no updates is used here).
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel, part
 
 
-@njit(cache=True, nogil=True)
+@part
 def _meeting(sums, mass, flag, before, between, after, now):
     """When the groups on both sides of a boundary meet, not before now; infinity for never.
 
@@ -33,7 +34,7 @@ def _meeting(sums, mass, flag, before, between, after, now):
     return max(time, now) if time > 0 else np.inf
 
 
-@njit(cache=True, nogil=True)
+@part
 def _sift(heap, place, key, i):
     """Restore the order of the heap around position i."""
     item = heap[i]
@@ -57,23 +58,18 @@ def _sift(heap, place, key, i):
     place[item] = i
 
 
-@njit(cache=True, nogil=True)
-def merge_penalties(y, w):
-    """The penalty at which each of the n - 1 boundaries disappears; infinity for never."""
-    n = len(y)
-    sums, mass = w * y, w.copy()  # of groups; no differences of long sums
-    m = n - 1
-    flag = np.zeros(m)
-    for i in range(m):
-        flag[i] = 1.0 if y[i] > y[i + 1] else 0.0
-    before, after = np.arange(m) - 1, np.arange(m) + 1
-    key = np.empty(m)
-    for i in range(m):
+@kernel
+def _first_meetings(sums, mass, flag, key):
+    for i in range(len(flag)):
         key[i] = _meeting(sums, mass, flag, i - 1, i, i + 1, 0.0)
-    heap, place = np.argsort(key), np.empty(m, np.int64)  # sorted keys are a heap
+
+
+@kernel
+def _merge(sums, mass, flag, before, after, key, heap, place, found):
+    """Remove the boundaries in turn; `heap` is one of the keys."""
+    m = len(found)
     for i in range(m):
         place[heap[i]] = i
-    found = np.full(m, np.inf)
     for _ in range(m):
         top = heap[0]
         now = key[top]
@@ -81,7 +77,7 @@ def merge_penalties(y, w):
             break
         found[top] = now
         key[top] = np.inf
-        _sift(heap, place, key, 0)
+        _sift(heap, place, key, place[top])
         low, high = before[top], after[top]
         sums[high] += sums[top]
         mass[high] += mass[top]
@@ -93,6 +89,19 @@ def merge_penalties(y, w):
             if 0 <= other < m:
                 key[other] = _meeting(sums, mass, flag, before[other], other, after[other], now)
                 _sift(heap, place, key, place[other])
+
+
+def merge_penalties(y, w):
+    """The penalty at which each of the n - 1 boundaries disappears; infinity for never."""
+    m = len(y) - 1
+    sums, mass = w * y, w.copy()  # of groups; no differences of long sums
+    flag = (y[:-1] > y[1:]).astype(float)
+    key, found = np.empty(m), np.full(m, np.inf)
+    _first_meetings(sums, mass, flag, key)
+    heap = np.argsort(key, kind="stable")  # sorted keys are a heap
+    _merge(
+        sums, mass, flag, np.arange(m) - 1, np.arange(m) + 1, key, heap, np.empty_like(heap), found
+    )
     return found
 
 

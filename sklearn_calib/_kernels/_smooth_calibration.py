@@ -12,12 +12,13 @@ bitset whose words summarise the words below.
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel, part
 
 _WORD_BITS = 32
 
 
-@njit(cache=True, nogil=True)
+@part
 def _lowest_bit(word):
     bit = 0
     for step in (16, 8, 4, 2, 1):
@@ -27,7 +28,7 @@ def _lowest_bit(word):
     return bit
 
 
-@njit(cache=True, nogil=True)
+@part
 def _highest_bit(word):
     bit = 0
     for step in (16, 8, 4, 2, 1):
@@ -37,22 +38,17 @@ def _highest_bit(word):
     return bit
 
 
-@njit(cache=True, nogil=True)
-def _starts(n):
-    """Where the levels of a bitset of n bits start, and the total number of words."""
-    levels, size, total = 0, n, 0
-    starts = np.zeros(16, np.int64)
-    while True:
-        size = (size + _WORD_BITS - 1) // _WORD_BITS
-        starts[levels] = total
-        total += size
-        levels += 1
-        if size == 1:
-            break
-    return starts[:levels], total
+def _bitset(n):
+    """The words of an empty bitset of n bits, and where its levels start."""
+    starts, total = [], 0
+    while not starts or n > 1:
+        n = (n + _WORD_BITS - 1) // _WORD_BITS
+        starts.append(total)
+        total += n
+    return np.zeros(total, np.int64), np.array(starts, np.int64)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _insert(words, starts, key):
     for start in starts:
         place = start + (key >> 5)
@@ -63,7 +59,7 @@ def _insert(words, starts, key):
         key >>= 5
 
 
-@njit(cache=True, nogil=True)
+@part
 def _remove(words, starts, key):
     for start in starts:
         place = start + (key >> 5)
@@ -73,19 +69,28 @@ def _remove(words, starts, key):
         key >>= 5
 
 
-@njit(cache=True, nogil=True)
-def _extreme(words, starts, largest):
-    """The smallest or largest key; -1 if there is none."""
+@part
+def _lowest(words, starts):
+    """The smallest key; -1 if there is none."""
     if words[starts[-1]] == 0:
         return -1
     key = 0
     for level in range(len(starts) - 1, -1, -1):
-        word = words[starts[level] + key]
-        key = (key << 5) + (_highest_bit(word) if largest else _lowest_bit(word))
+        key = (key << 5) + _lowest_bit(words[starts[level] + key])
     return key
 
 
-@njit(cache=True, nogil=True)
+@part
+def _highest(words, starts):
+    """The largest key; -1 if there is none."""
+    if words[starts[-1]] == 0:
+        return -1
+    key = 0
+    for level in range(len(starts) - 1, -1, -1):
+        key = (key << 5) + _highest_bit(words[starts[level] + key])
+    return key
+
+
 def smooth_error(ranks, position, gaps, last):
     """The optimum.
 
@@ -93,9 +98,12 @@ def smooth_error(ranks, position, gaps, last):
     gaps: of each insertion. last: C_n.
     """
     n = len(ranks)
-    starts, total = _starts(n)
-    words = np.zeros(total, np.int64)
-    mass = np.zeros(n)
+    return _smooth_error(ranks, position, gaps, last, *_bitset(n), np.zeros(n))
+
+
+@kernel
+def _smooth_error(ranks, position, gaps, last, words, starts, mass):
+    n = len(ranks)
     _insert(words, starts, ranks[0])
     mass[ranks[0]] = 2.0
     low = high = ranks[0]
@@ -115,7 +123,7 @@ def smooth_error(ranks, position, gaps, last):
             cost -= mass[low] * position[low]
             mass[low] = 0.0
             _remove(words, starts, low)
-            low = _extreme(words, starts, False)
+            low = _lowest(words, starts)
             if low < 0:
                 break
         left = gap
@@ -128,7 +136,7 @@ def smooth_error(ranks, position, gaps, last):
             cost += mass[high] * position[high]
             mass[high] = 0.0
             _remove(words, starts, high)
-            high = _extreme(words, starts, True)
+            high = _highest(words, starts)
             if high < 0:
                 low = high
         if low < 0:  # rounding emptied the queue: all mass is where the last kink was
@@ -140,20 +148,22 @@ def smooth_error(ranks, position, gaps, last):
     return cost / 2
 
 
-@njit(cache=True, nogil=True)
 def smooth_maxima(ranks, position, gaps, sums):
     """Where each V_t is largest: m_t in [-1, 1], by a Fenwick tree of the masses.
 
     Then w_n = m_n and w_t is the m_t nearest to w_{t+1} that the gap allows. `sums` are C_t.
     """
     n = len(ranks)
-    tree = np.zeros(n + 1)
-    maxima = np.empty(n)
+    maxima, tree, alive = np.empty(n), np.zeros(n + 1), np.zeros(n)
+    _smooth_maxima(ranks, position, gaps, sums, *_bitset(n), tree, alive, maxima)
+    return maxima
+
+
+@kernel
+def _smooth_maxima(ranks, position, gaps, sums, words, starts, tree, alive, maxima):
+    n = len(ranks)
     _add(tree, ranks[0], 2.0)
-    alive = np.zeros(n)
     alive[ranks[0]] = 2.0
-    starts, total = _starts(n)
-    words = np.zeros(total, np.int64)
     _insert(words, starts, ranks[0])
     for t in range(n):
         below = _rank_of(position, sums[t])
@@ -167,7 +177,7 @@ def smooth_maxima(ranks, position, gaps, sums):
         for largest in (False, True):
             left = gap
             while left > 0:
-                end = _extreme(words, starts, largest)
+                end = _highest(words, starts) if largest else _lowest(words, starts)
                 if end < 0:
                     break
                 taken = min(left, alive[end])
@@ -176,10 +186,9 @@ def smooth_maxima(ranks, position, gaps, sums):
                 left -= taken
                 if alive[end] <= 0:
                     _remove(words, starts, end)
-    return maxima
 
 
-@njit(cache=True, nogil=True)
+@part
 def _add(tree, key, mass):
     key += 1
     while key < len(tree):
@@ -187,7 +196,7 @@ def _add(tree, key, mass):
         key += key & -key
 
 
-@njit(cache=True, nogil=True)
+@part
 def _prefix(tree, count):
     """The mass of the first `count` ranks."""
     total = 0.0
@@ -197,7 +206,7 @@ def _prefix(tree, count):
     return total
 
 
-@njit(cache=True, nogil=True)
+@part
 def _rank_of(position, value):
     """How many positions are below a value."""
     low, high = 0, len(position)
@@ -210,15 +219,11 @@ def _rank_of(position, value):
     return low
 
 
-@njit(cache=True, nogil=True)
-def walk_back(maxima, gaps):
-    """The witness w at each score, from the last to the first."""
-    n = len(maxima)
-    w = np.empty(n)
-    w[n - 1] = maxima[n - 1]
-    for t in range(n - 2, -1, -1):
-        w[t] = min(max(maxima[t], w[t + 1] - gaps[t]), w[t + 1] + gaps[t])
-    return w
+@kernel
+def walk_back(w, gaps):
+    """Turn the maxima into the witness w at each score, from the last to the first."""
+    for t in range(len(w) - 2, -1, -1):
+        w[t] = min(max(w[t], w[t + 1] - gaps[t]), w[t + 1] + gaps[t])
 
 
 def kinks_of_sorted(v, residual):
@@ -243,4 +248,6 @@ def smooth_of_sorted(v, residual):
 def witness_of_sorted(v, residual):
     """Distinct scores and the optimal w at each, of scores in increasing order."""
     v, gaps, sums, ranks, position = kinks_of_sorted(v, residual)
-    return v, walk_back(smooth_maxima(ranks, position, gaps, sums), gaps)
+    w = smooth_maxima(ranks, position, gaps, sums)
+    walk_back(w, gaps)
+    return v, w

@@ -6,11 +6,13 @@ p, n >= 0, whose multipliers w make v = T'w with |v| <= e. The Frank-Wolfe gap c
 theta' z above the least theta' z of the feasible set.
 """
 
+import math
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel, part
 
 
 class Problem(NamedTuple):
@@ -22,6 +24,7 @@ class Problem(NamedTuple):
 
     rows: np.ndarray
     starts: np.ndarray
+    L: np.ndarray  # `linear_map` of the rows
     T: np.ndarray
     Q: np.ndarray
     h: np.ndarray
@@ -56,9 +59,9 @@ def solve(problem, tol, max_iter):
     best_size, best_at = np.zeros(count), np.zeros(count)
     here = np.arange(count)  # the problems that are not finished
     for iteration in range(max_iter + 1):
-        theta = _image(problem.rows, problem.starts, at.X)
+        theta = _image(problem.L, at.X)
         z = (problem.Q @ theta[..., None])[..., 0] - problem.h
-        S = _adjoint(problem.rows, problem.starts, z + at.w)
+        S = _adjoint(problem.L, z + at.w)
         least = np.minimum(0.0, _smallest(S, problem.starts))
         gap, miss = (z * theta).sum(axis=1) - least, np.zeros_like(theta)
         if problem.bound is not None:
@@ -121,7 +124,7 @@ def _step(problem, at, miss):
     by = _direction(problem, at, R, matrix, pivots, aims, miss)
     ahead = _complementarity(_moved(at, by, _length(at, by, starts, limited)), limited) / count
     center = np.maximum((ahead / mu) ** 3, 1e-8) * mu
-    second = _symmetric(_product(by.X, _product(by.S, R, starts), starts))
+    second = _symmetric(by.X @ (by.S @ R))
     e, de, column = at.e[:, None], by.e[:, None], center[:, None]
     aims = aims._replace(
         X=column[..., None] * R - at.X - second,
@@ -138,11 +141,11 @@ def _system(problem, at, R):
 
     From dX = aim - sym(X dS R), dS = L*(Q dtheta + dw) - dy I, and the like for p, n and s.
     """
-    rows, starts, T, Q, _, bound = problem
+    rows, starts, L, T, Q, _, bound = problem
     m = len(rows)
     size = m + 1 if bound is None else 2 * m + 2
-    XR = _symmetric(_product(at.X, R, starts))
-    hadamard, toward = _hadamard(rows, starts, at.X, R), _image(rows, starts, XR)
+    XR = _symmetric(at.X @ R)
+    hadamard, toward = _hadamard(rows, starts, at.X, R), _image(L, XR)
     matrix = np.zeros((len(Q), size, size))
     matrix[:, :m, :m] = np.eye(m) + hadamard @ Q
     matrix[:, :m, m] = -toward
@@ -168,10 +171,10 @@ def _ratios(at):
 
 def _direction(problem, at, R, matrix, pivots, aims, miss):
     """The step to the aims, which say where X, p, n and s would go with the dual standing still."""
-    rows, starts, T, Q, _, bound = problem
-    m, size = rows.shape
+    L, T, Q, bound = problem.L, problem.T, problem.Q, problem.bound
+    m, size = problem.rows.shape
     right = np.zeros(matrix.shape[:2])
-    right[:, :m] = _image(rows, starts, aims.X)
+    right[:, :m] = _image(L, aims.X)
     right[:, m] = -np.trace(aims.X, axis1=1, axis2=2)
     if bound is not None:
         right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - miss
@@ -181,11 +184,11 @@ def _direction(problem, at, R, matrix, pivots, aims, miss):
     if bound is not None:
         dw, de = right[:, m + 1 : -1], right[:, -1]
     dv, dy = dw @ T, right[:, m]
-    dS = _adjoint(rows, starts, (Q @ right[:, :m, None])[..., 0] + dw)
+    dS = _adjoint(L, (Q @ right[:, :m, None])[..., 0] + dw)
     dS[:, range(size), range(size)] -= dy[:, None]
     ratio_p, ratio_n = _ratios(at)
     return Point(
-        aims.X - _symmetric(_product(at.X, _product(dS, R, starts), starts)),
+        aims.X - _symmetric(at.X @ (dS @ R)),
         aims.p - ratio_p * (de[:, None] - dv),
         aims.n - ratio_n * (de[:, None] + dv),
         aims.s - at.s / at.e * de,
@@ -204,7 +207,9 @@ def _complementarity(at, limited):
 
 def _length(at, by, starts, limited):
     """A step up to 1, nearly the longest, that keeps everything positive."""
-    step = np.minimum(_longest(at.X, by.X, starts), _longest(at.S, by.S, starts))
+    step, space = np.ones(len(at.X)), np.empty((2, *at.X.shape[1:]))
+    _shorten(at.X, by.X, starts, *space, step)
+    _shorten(at.S, by.S, starts, *space, step)
     if not limited:
         return step
     e, de = at.e[:, None], by.e[:, None]
@@ -224,49 +229,43 @@ def _symmetric(A):
 
 def _smallest(S, starts):
     """The smallest eigenvalues."""
-    lowest = [np.linalg.eigvalsh(S[:, low:high, low:high])[:, 0] for low, high in pairwise(starts)]
+    lowest = []
+    for low, high in pairwise(starts):
+        alone = high - low == 1
+        block = S[:, low:high, low:high]
+        lowest.append(block[:, 0, 0] if alone else np.linalg.eigvalsh(block)[:, 0])
     return np.min(lowest, axis=0)
 
 
-@njit(cache=True, nogil=True)
-def _image(rows, starts, X):
-    """L(X): theta."""
-    theta = np.zeros((len(X), len(rows)))
-    for c in range(len(X)):
-        for b in range(len(starts) - 1):
-            low, high = starts[b], starts[b + 1]
-            for r in range(len(rows)):
-                for i in range(low, high):
-                    part = 0.0
-                    for j in range(low, high):
-                        part += X[c, i, j] * rows[r, j]
-                    theta[c, r] += part * rows[r, i]
-    return theta
+def linear_map(rows, starts):
+    """L, of matrices written as rows, for L(X)_r = row_r' X row_r."""
+    maps = rows[:, :, None] * rows[:, None]
+    for low, high in pairwise(starts):
+        maps[:, low:high, high:] = maps[:, high:, low:high] = 0.0
+    return maps.reshape(len(rows), -1)
 
 
-@njit(cache=True, nogil=True)
-def _adjoint(rows, starts, z):
+def _image(L, X):
+    return X.reshape(len(X), -1) @ L.T
+
+
+def _adjoint(L, z):
     """The matrices that X is multiplied with in z' L(X)."""
-    size = rows.shape[1]
-    out = np.zeros((len(z), size, size))
-    for c in range(len(z)):
-        for b in range(len(starts) - 1):
-            for i in range(starts[b], starts[b + 1]):
-                for j in range(starts[b], i + 1):
-                    total = 0.0
-                    for r in range(len(rows)):
-                        total += rows[r, i] * z[c, r] * rows[r, j]
-                    out[c, i, j] = total
-                    out[c, j, i] = total
-    return out
+    size = math.isqrt(L.shape[1])
+    return (z @ L).reshape(-1, size, size)
 
 
-@njit(cache=True, nogil=True)
 def _hadamard(rows, starts, X, R):
     """The linear maps from dz to L(X L*(dz) R)."""
     m, size = rows.shape
     out = np.zeros((len(X), m, m))
-    left, right = np.zeros((m, size)), np.zeros((m, size))
+    _add_hadamard(rows, starts, X, R, *np.empty((2, m, size)), out)
+    return out
+
+
+@kernel
+def _add_hadamard(rows, starts, X, R, left, right, out):
+    m = len(rows)
     for c in range(len(X)):
         for b in range(len(starts) - 1):
             low, high = starts[b], starts[b + 1]
@@ -284,26 +283,10 @@ def _hadamard(rows, starts, X, R):
                         one += left[r, i] * rows[q, i]
                         two += right[r, i] * rows[q, i]
                     out[c, r, q] += one * two
-        for r in range(m):
-            for q in range(r):
-                out[c, q, r] = out[c, r, q]
-    return out
+                    out[c, q, r] = out[c, r, q]
 
 
-@njit(cache=True, nogil=True)
-def _product(A, B, starts):
-    out = np.zeros_like(A)
-    for c in range(len(A)):
-        for b in range(len(starts) - 1):
-            low, high = starts[b], starts[b + 1]
-            for i in range(low, high):
-                for k in range(low, high):
-                    for j in range(low, high):
-                        out[c, i, j] += A[c, i, k] * B[c, k, j]
-    return out
-
-
-@njit(cache=True, nogil=True)
+@part
 def _cholesky(A, starts, L):
     """The lower factor of one matrix into L; whether it is positive definite."""
     for b in range(len(starts) - 1):
@@ -323,12 +306,15 @@ def _cholesky(A, starts, L):
     return True
 
 
-@njit(cache=True, nogil=True)
 def _inverse(S, starts):
     """The inverses, and which of the matrices are positive definite."""
-    size = S.shape[1]
-    R, fine = np.zeros_like(S), np.ones(len(S), dtype=np.bool_)
-    L, G = np.zeros((size, size)), np.zeros((size, size))
+    R, fine = np.zeros_like(S), np.zeros(len(S), dtype=bool)
+    _invert(S, starts, *np.zeros((2, *S.shape[1:])), R, fine)
+    return R, fine
+
+
+@kernel
+def _invert(S, starts, L, G, R, fine):
     for c in range(len(S)):
         fine[c] = _cholesky(S[c], starts, L)
         for b in range(len(starts) - 1 if fine[c] else 0):
@@ -344,14 +330,11 @@ def _inverse(S, starts):
                 for j in range(low, high):
                     for k in range(max(i, j), high):
                         R[c, i, j] += G[k, i] * G[k, j]
-    return R, fine
 
 
-@njit(cache=True, nogil=True)
-def _longest(X, dX, starts):
-    """Steps up to 1, within 15 % of the longest, that keep X positive definite."""
-    steps = np.ones(len(X))
-    L, moved = np.zeros_like(X[0]), np.zeros_like(X[0])
+@kernel
+def _shorten(X, dX, starts, L, moved, steps):
+    """Shorten the steps to within 15 % of the longest that keep X positive definite."""
     for c in range(len(X)):
         while steps[c] > 1e-12:
             for i in range(len(moved)):
@@ -360,47 +343,53 @@ def _longest(X, dX, starts):
             if _cholesky(moved, starts, L):
                 break
             steps[c] *= 0.85
-    return steps
 
 
-@njit(cache=True, nogil=True)
 def _factor(A):
     """LU in place with row exchanges: these, and which matrices are regular."""
-    n = A.shape[1]
-    pivots, regular = np.zeros((len(A), n), dtype=np.int64), np.ones(len(A), dtype=np.bool_)
-    for c in range(len(A)):
-        for j in range(n):
-            best = j
-            for i in range(j + 1, n):
-                if abs(A[c, i, j]) > abs(A[c, best, j]):
-                    best = i
-            pivots[c, j] = best
-            if not (abs(A[c, best, j]) > 0 and np.isfinite(A[c, best, j])):
-                regular[c] = False
-                A[c] = np.eye(n)
-                break
-            for k in range(n):
-                A[c, j, k], A[c, best, k] = A[c, best, k], A[c, j, k]
-            for i in range(j + 1, n):
-                factor = A[c, i, j] / A[c, j, j]
-                A[c, i, j] = factor
-                for k in range(j + 1, n):
-                    A[c, i, k] -= factor * A[c, j, k]
+    pivots, regular = np.zeros(A.shape[:2], dtype=np.int64), np.ones(len(A), dtype=bool)
+    _factor_each(A, pivots, regular)
+    if not regular.all():
+        A[~regular] = np.eye(A.shape[1])
     return pivots, regular
 
 
-@njit(cache=True, nogil=True)
-def _substitute(A, pivots, x):
+@kernel
+def _factor_each(matrices, pivots, regular):
+    n = matrices.shape[1]
+    for c in range(len(matrices)):
+        A = matrices[c]
+        for j in range(n):
+            best = j
+            for i in range(j + 1, n):
+                if abs(A[i, j]) > abs(A[best, j]):
+                    best = i
+            pivots[c, j] = best
+            if not 0 < abs(A[best, j]) < np.inf:
+                regular[c] = False
+                break
+            for k in range(n):
+                A[j, k], A[best, k] = A[best, k], A[j, k]
+            for i in range(j + 1, n):
+                factor = A[i, j] / A[j, j]
+                A[i, j] = factor
+                for k in range(j + 1, n):
+                    A[i, k] -= factor * A[j, k]
+
+
+@kernel
+def _substitute(matrices, pivots, right):
     """Solve in place with the factors."""
-    n = A.shape[1]
-    for c in range(len(A)):
+    n = matrices.shape[1]
+    for c in range(len(matrices)):
+        A, x = matrices[c], right[c]
         for j in range(n):
             best = pivots[c, j]
-            x[c, j], x[c, best] = x[c, best], x[c, j]
+            x[j], x[best] = x[best], x[j]
         for i in range(n):
             for k in range(i):
-                x[c, i] -= A[c, i, k] * x[c, k]
+                x[i] -= A[i, k] * x[k]
         for i in range(n - 1, -1, -1):
             for k in range(i + 1, n):
-                x[c, i] -= A[c, i, k] * x[c, k]
-            x[c, i] /= A[c, i, i]
+                x[i] -= A[i, k] * x[k]
+            x[i] /= A[i, i]

@@ -9,7 +9,9 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import get_num_threads, njit, uint64
+from numba import get_num_threads, uint64
+
+from ._compile import kernel
 
 _BLOCK_ROWS = 128
 _MANY_CLASSES = 32  # from here on one row by itself fills the vector units
@@ -21,7 +23,7 @@ _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number, kept in the low bits
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@kernel(error_model="numpy", fastmath={"contract"})
 def exp_negative(x):
     """exp(x) for x <= 0, relative error 1e-14; unlike a library call the compiler vectorises it.
 
@@ -70,7 +72,7 @@ def temperature_sums(z, codes, weight, beta):
         return np.sum(list(pool.map(one, parts)), axis=0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@kernel(error_model="numpy", fastmath={"contract"})
 def _two(z, codes, weight, beta):
     rows, zero = uint64(_BLOCK_ROWS), uint64(0)
     n = uint64(len(z))
@@ -105,7 +107,7 @@ def _two(z, codes, weight, beta):
     return loss, first.sum(), second.sum(), third.sum(), at_infinity.sum(), at_zero.sum()
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@kernel(error_model="numpy", fastmath={"contract"})
 def _few(z, codes, weight, beta):
     # unsigned indices: the compiler need not think of negative ones, which would stop the vectors
     rows, zero, one = uint64(_BLOCK_ROWS), uint64(0), uint64(1)
@@ -160,7 +162,7 @@ def _few(z, codes, weight, beta):
     return loss, first.sum(), second.sum(), third.sum(), at_infinity.sum(), at_zero.sum()
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _many(z, codes, weight, beta):
     n, k = z.shape
     loss = first = second = third = at_infinity = at_zero = 0.0

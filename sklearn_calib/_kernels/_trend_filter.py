@@ -18,7 +18,8 @@ iteration, 10 to 25 of them.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 
 class TrendFit(NamedTuple):
@@ -95,13 +96,20 @@ def _length(above, below, up, down, du, d_up, d_down):
     return 1.0 if worst <= 1.0 else 1 / worst
 
 
-@njit(cache=True, nogil=True)
 def smooth(step, y, variance, m, q):
     """The fit b, the multipliers u = (change - m) / q and the changes of slope."""
     n = len(y)
-    level, slope_of = np.empty(n), np.empty(n)  # filtered variance of b; d slope / d b
-    given = np.empty(n)  # variance of the slope given b
-    b, c, surprise, prior = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    values, u, change = np.empty(n), np.empty(n - 2), np.empty(n - 2)
+    _filter_and_smooth(step, y, variance, m, q, *np.empty((7, n)), values, u, change)
+    return values, u, change
+
+
+@kernel
+def _filter_and_smooth(
+    step, y, variance, m, q, level, slope_of, given, b, c, surprise, prior, values, u, change
+):
+    """level: filtered variance of b; slope_of: d slope / d b; given: variance of slope given b."""
+    n = len(y)
     level[1], slope_of[1], given[1] = variance[1], 1 / step[0], variance[0] / step[0] ** 2
     b[1], c[1] = y[1], (y[1] - y[0]) / step[0]
     for i in range(1, n - 1):
@@ -119,7 +127,6 @@ def smooth(step, y, variance, m, q):
         surprise[i + 1], prior[i + 1] = y[i + 1] - guess, ahead
         b[i + 1] = guess + ahead / total * surprise[i + 1]
         c[i + 1] = slope + covariance / total * surprise[i + 1]
-    values, u, change = np.empty(n), np.empty(n - 2), np.empty(n - 2)
     values[n - 1] = b[n - 1]
     pull_b, pull_c = 0.0, 0.0  # the adjoint of the state behind
     for i in range(n - 2, 0, -1):
@@ -134,4 +141,3 @@ def smooth(step, y, variance, m, q):
     covariance = level[1] * slope_of[1]
     slope = c[1] - covariance * pull_b - (covariance * slope_of[1] + given[1]) * pull_c
     values[0] = values[1] - step[0] * slope
-    return values, u, change

@@ -9,16 +9,17 @@ slope of the common lower tangent of the hull of P_0..P_i and the hull of P_j..P
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel, part
 
 
-@njit(cache=True, nogil=True)
+@part
 def _cross(ax, ay, bx, by, cx, cy):
     """Positive where c lies left of (above) the line from a to b."""
     return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
 
 
-@njit(cache=True, nogil=True)
+@part
 def _best_right(stack, size, W, Y, label, ax, ay):
     """Position on the right hull (top = leftmost) with the smallest slope seen from (ax, ay)."""
     low, high = 0, size - 1  # the slope falls, then rises, from the top of the stack to its bottom
@@ -33,7 +34,7 @@ def _best_right(stack, size, W, Y, label, ax, ay):
     return low
 
 
-@njit(cache=True, nogil=True)
+@part
 def _best_left(stack, size, W, Y, bx, by):
     """Position on the left hull (top = rightmost) with the largest slope to (bx, by)."""
     low, high = 0, size - 1
@@ -47,7 +48,7 @@ def _best_left(stack, size, W, Y, bx, by):
     return low
 
 
-@njit(cache=True, nogil=True)
+@part
 def _tangent(left, n_left, right, n_right, W, Y, label, guess):
     """Slope of the common lower tangent, and its left end on the left stack.
 
@@ -70,7 +71,6 @@ def _tangent(left, n_left, right, n_right, W, Y, label, guess):
     return slope, new_a
 
 
-@njit(cache=True, nogil=True)
 def venn_abers_table(weight, positive):
     """Isotonic values after adding one point, for every place it can have.
 
@@ -79,15 +79,18 @@ def venn_abers_table(weight, positive):
     2 i + 1 is a query on score i; columns are the labels 0 and 1 of the added point, of weight 1.
     """
     m = len(weight)
-    W, Y = np.zeros(m + 1), np.zeros(m + 1)
-    for i in range(m):
-        W[i + 1] = W[i] + weight[i]
-        Y[i + 1] = Y[i] + positive[i]
+    W, Y = np.append(0.0, np.cumsum(weight)), np.append(0.0, np.cumsum(positive))
+    table = np.empty((2 * m + 1, 2))
+    _tabulate(W, Y, *np.zeros((4, m + 1), np.int64), table)
+    return table
+
+
+@kernel
+def _tabulate(W, Y, right, overwritten, size_before, left, table):
+    """Fill the table; the other arrays are space to work in."""
     # the hulls of all suffixes, as one stack with the changes kept so that they can be undone
-    right = np.zeros(m + 1, np.int64)
-    overwritten, size_before = np.empty(m + 1, np.int64), np.empty(m + 1, np.int64)
-    n_right = 0
-    for j in range(m, -1, -1):
+    n_left = n_right = guess0 = guess1 = np.int64(0)
+    for j in range(len(W) - 1, -1, -1):
         size_before[j] = n_right
         n = n_right
         while n >= 2:
@@ -99,26 +102,19 @@ def venn_abers_table(weight, positive):
         overwritten[j] = right[n]  # even above the top: an earlier push may get it back
         right[n] = j
         n_right = n + 1
-    left = np.empty(m + 1, np.int64)
-    n_left = 0
-    table = np.empty((2 * m + 1, 2))
-    guess0 = guess1 = 0
-    for i in range(m + 1):
-        while n_left >= 2:
-            p, q = left[n_left - 1], left[n_left - 2]
-            if _cross(W[q], Y[q], W[p], Y[p], W[i], Y[i]) <= 0:
-                n_left -= 1
-            else:
-                break
-        left[n_left] = i
-        n_left += 1
-        table[2 * i, 0], guess0 = _tangent(left, n_left, right, n_right, W, Y, 0.0, guess0)
-        table[2 * i, 1], guess1 = _tangent(left, n_left, right, n_right, W, Y, 1.0, guess1)
-        if i == m:
-            break
-        # undo the push of P_i: the hull of the suffix from i + 1
-        right[n_right - 1] = overwritten[i]
-        n_right = size_before[i]
-        table[2 * i + 1, 0], guess0 = _tangent(left, n_left, right, n_right, W, Y, 0.0, guess0)
-        table[2 * i + 1, 1], guess1 = _tangent(left, n_left, right, n_right, W, Y, 1.0, guess1)
-    return table
+    for query in range(len(table)):
+        i = query // 2
+        if query % 2 == 0:  # P_i joins the left
+            while n_left >= 2:
+                p, q = left[n_left - 1], left[n_left - 2]
+                if _cross(W[q], Y[q], W[p], Y[p], W[i], Y[i]) <= 0:
+                    n_left -= 1
+                else:
+                    break
+            left[n_left] = i
+            n_left += 1
+        else:  # undo the push of P_i: the hull of the suffix from i + 1
+            right[n_right - 1] = overwritten[i]
+            n_right = size_before[i]
+        table[query, 0], guess0 = _tangent(left, n_left, right, n_right, W, Y, 0.0, guess0)
+        table[query, 1], guess1 = _tangent(left, n_left, right, n_right, W, Y, 1.0, guess1)

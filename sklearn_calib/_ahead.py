@@ -1,0 +1,41 @@
+"""Compilation before the first use."""
+
+import warnings
+
+
+def compile_kernels():
+    """Compile everything that is otherwise compiled at its first use, once per installation.
+
+    For images and machines where the first call must be as fast as the second. The compiled code
+    is kept where numba keeps it: beside the package, in the folder that the environment variable
+    ``NUMBA_CACHE_DIR`` names, or in the user's cache. That folder must be writable now and later.
+
+    Notes
+    -----
+    Fits every recalibrator and evaluates every measure on some hundred rows. Some ten seconds the
+    first time, some two later.
+
+    Examples
+    --------
+    >>> from sklearn_calib import compile_kernels
+    >>> compile_kernels()
+    """
+    from .exceptions import CalibrationWarning
+    from .metrics import all_metrics, calibration_witness, lp_calibration_test
+    from .recalibrators import TemperatureScaling, all_recalibrators
+    from .testing import make_scores
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        for dtype in ("float64", "float32"):
+            for n_classes in (2, 4):
+                proba, y = make_scores(n_classes, 300)
+                proba = proba.astype(dtype)
+                for recalibrator in all_recalibrators().values():
+                    recalibrator().fit(proba, y).predict_proba(proba)
+                for measure in (*all_metrics().values(), calibration_witness):
+                    measure(y, proba)
+                lp_calibration_test(y, proba, n_resamples=9)
+            for n_classes, n_rows in ((2, 50_000), (4, 25_000), (40, 2500)):  # each has its pass
+                proba, y = make_scores(n_classes, n_rows)
+                TemperatureScaling().fit(proba.astype(dtype), y)

@@ -1,0 +1,118 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sklearn_calib._kernels import _compile
+
+USE = """
+import warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from numba.core import event
+from sklearn_calib._kernels import _compile
+
+compiled = []
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        pass
+
+    def on_end(self, event):
+        if event.data["dispatcher"].py_func.__module__.startswith("sklearn_calib"):
+            compiled.append(event.data["dispatcher"].py_func.__name__)
+
+event.register("numba:compile", Listener())
+from sklearn_calib.decomposition import LossDecomposition
+from sklearn_calib.metrics import all_metrics
+from sklearn_calib.recalibrators import all_recalibrators
+from sklearn_calib.report import calibration_report
+rng = np.random.default_rng(1)
+for k, dtype in ((2, "float64"), (3, "float32")):
+    p = rng.dirichlet(np.ones(k), 200).astype(dtype)
+    y = np.array([rng.choice(k, p=q / q.sum()) for q in p.astype(float)])
+    w = rng.integers(1, 4, 200)
+    for r in all_recalibrators().values():
+        r().fit(p, y, sample_weight=w).predict_proba(np.asfortranarray(p))
+    for m in all_metrics().values():
+        m(y, p, sample_weight=w)
+    calibration_report(y, p, n_resamples=5)
+print(compiled)
+"""
+
+
+def run(code, cache, **options):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    environment.pop("SKLEARN_CALIB_QUIET", None)
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, text=True, check=True, **options
+    )
+
+
+@pytest.mark.slow
+def test_nothing_is_left_to_compile(tmp_path):
+    run("import sklearn_calib; sklearn_calib.compile_kernels()", tmp_path)
+    assert run(USE, tmp_path, capture_output=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("before", "lines"), [("", 1), ("os.environ['SKLEARN_CALIB_QUIET']='1'", 0)]
+)
+def test_a_line_on_the_terminal_while_the_compiler_runs(tmp_path, before, lines):
+    pty = pytest.importorskip("pty")
+    code = f"""
+import os
+{before}
+from sklearn_calib._kernels import _compile
+_compile.SLOW = 0.0
+from sklearn_calib.metrics import interval_calibration_error
+interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
+interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
+"""
+    terminal, side = pty.openpty()
+    with os.fdopen(terminal, "rb", 0) as reader:
+        run(code, tmp_path / "cache", stderr=side)
+        os.write(side, b"end\n")
+        os.close(side)
+        text = b""
+        while b"end" not in text:
+            text += reader.read(100)
+    assert text.count(b"sklearn_calib: compiling") == lines
+
+
+def test_silent_where_nobody_waits_at_a_terminal(tmp_path):
+    code = """
+from sklearn_calib._kernels import _compile
+_compile.SLOW = 0.0
+from sklearn_calib.metrics import interval_calibration_error
+interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
+"""
+    assert run(code, tmp_path, capture_output=True).stderr == ""
+
+
+def test_other_peoples_compilation_is_not_announced():
+    numba = pytest.importorskip("numba")
+    listener = _compile.Announcement()
+    numba.core.event.register("numba:compile", listener)
+    try:
+        numba.njit(lambda x: x + 1)(1)
+    finally:
+        numba.core.event.unregister("numba:compile", listener)
+    assert listener.spent == 0.0
+
+
+def test_without_a_place_for_the_compiled_code(monkeypatch):
+    def refusing(function, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return numba_njit(function, **options)
+
+    numba_njit = _compile.njit
+    monkeypatch.setattr(_compile, "njit", refusing)
+
+    def double(x):
+        return 2 * x
+
+    assert _compile.kernel(double)(3) == 6
+    assert _compile.kernel(error_model="numpy")(double)(3) == 6
