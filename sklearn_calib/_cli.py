@@ -288,6 +288,8 @@ def _advise(screen, proba, codes, classes, weight):
 
 def _check_writable(out, file):
     """Refuse early what would fail after minutes of work, or would overwrite the table."""
+    if not out:
+        _refuse_out(out, "no name")
     try:
         mode = os.stat(out).st_mode
         if stat.S_ISDIR(mode):

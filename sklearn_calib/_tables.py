@@ -159,26 +159,33 @@ def _read_csv(stream, file, pick, sep, decimal, encoding):
     stream.seek(0)
     encoding = _encoding(head, file, encoding)
     text = codecs.getincrementaldecoder(encoding)().decode(head)
-    sep, header, first = _separator(text, file, pick, sep)
+    sep, header = _separator(text, file, pick, sep)
     needed = pick(header)
     _check_columns(needed, header, file, sep)
-    if len(first) > len(header) and any(cell.strip() for cell in first[len(header) :]):
-        raise UserError(
-            f"expected a name for each column of {plain(file)}, got {len(header)} names and "
-            f"{len(first)} values in the first row. Name all columns in the first line."
-        )
     places = sorted({header.index(name) for name in needed})
+    beyond = len(header)  # what stands one place behind the last name is too much
+    options = {
+        "sep": sep,
+        "decimal": decimal or ".",
+        "encoding": encoding,
+        "header": 0,
+        "index_col": False,
+        "skipinitialspace": True,
+        "low_memory": False,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        frame = pd.read_csv(
-            stream,
-            sep=sep,
-            decimal=decimal or ".",
-            encoding=encoding,
-            usecols=places,
-            index_col=False,
-            skipinitialspace=True,
-            low_memory=False,
+        try:
+            frame = pd.read_csv(
+                stream, names=range(beyond + 1), usecols=[*places, beyond], **options
+            )
+        except pd.errors.ParserError:  # so no row has more cells than there are names
+            stream.seek(0)
+            frame = pd.read_csv(stream, names=range(beyond), usecols=places, **options)
+    if beyond in frame and (too_long := frame.pop(beyond).notna().to_numpy()).any():
+        raise UserError(
+            f"expected {beyond} cells in each row of {plain(file)}, as many as names, got more in "
+            f"row {too_long.argmax()}. Put cells that hold the separator into quotes."
         )
     frame.columns = [header[place] for place in places]
     return Table(frame, file, "." if decimal is None and sep == "," else decimal)
@@ -205,26 +212,26 @@ def _encoding(head, file, encoding):
 
 
 def _separator(text, file, pick, sep):
-    """The separator, the names of the columns, and the cells of the first row."""
+    """The separator and the names of the columns."""
     if sep is not None:
         sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
         if len(sep) != 1 or sep in '"\r\n':
             raise UserError(
                 f"expected one character in --sep, got {quoted(sep)}. Use , ; | or tab."
             )
-        return (sep, *_first_lines(text, sep))
-    found = [(sep, *_first_lines(text, sep)) for sep in _SEPARATORS]
+        return sep, _first_line(text, sep)
+    found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
     for candidate in found:
         if set(pick(candidate[1])) <= set(candidate[1]):
             return candidate
     return max(found, key=lambda candidate: len(candidate[1]))
 
 
-def _first_lines(text, sep):
+def _first_line(text, sep):
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
     filled = (line for line in lines if len(line) > 1 or (line and line[0].strip()))
     try:
-        return [name.strip() for name in next(filled, [])], next(filled, [])
+        return [name.strip() for name in next(filled, [])]
     except csv.Error as error:
         raise UserError(
             f"expected lines of cells in the csv file, got what cannot be split ({error}). Check "
