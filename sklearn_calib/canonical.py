@@ -7,9 +7,9 @@ by the caller and never guessed from the values.
 import warnings
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
+from ._arrays import is_missing, read_array, read_numbers
 from ._simplex import SimplexArray, log_proba, two_classes_of_margin, with_log
 from .exceptions import refuse
 
@@ -23,23 +23,33 @@ __all__ = [
 
 _MAX_LOGIT = 1e150  # differences of larger ones overflow
 _MAX_COUNTED_RANGE = 65_536
-SLACK = 1e-6  # what rounding may add to a row's sum in float32; float16 gets more
+SLACK = 1e-6  # what rounding may add to a row's sum in float32
+_HALF_SLACK = 4e-3  # and in float16: four times its eps
+_MAX_DECIMALS = 5
+_DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
 
 
-def canonical_proba(scores, *, kind="proba", n_classes=None, where="canonical_proba"):
+def canonical_proba(
+    scores, *, kind="proba", n_classes=None, tolerance=None, where="canonical_proba"
+):
     """Turn scores into an array whose rows are probability vectors.
 
     Parameters
     ----------
     scores : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
-        One column per class, in the order of the sorted labels. A single column, or one dimension,
-        is the score of the *second* class: its probability with ``kind="proba"``, its log-odds (a
-        ``decision_function``) with ``kind="logits"``. Lists, numpy arrays, pandas and polars
-        tables of any real numeric type are accepted and never modified.
+        One column per class, in the order of the sorted labels. A single column, or one
+        dimension, is the score of the *second* class: its probability with ``kind="proba"``, its
+        log-odds (a ``decision_function``) with ``kind="logits"``. Lists, numpy arrays, pandas,
+        polars and pyarrow tables of any real numeric type are accepted (also ``Decimal`` and
+        ``Fraction``) and never modified.
     kind : {"proba", "logits"}, default="proba"
         What the scores are. With ``"logits"`` the softmax is taken (the sigmoid for one column).
     n_classes : int, default=None
         The number of classes expected, where the caller knows it.
+    tolerance : float in [0, 1), default=None
+        How far the sum of a row of probabilities may be from 1; each row is then divided by its
+        sum. By default 1e-6, which is rounding in float32, and 4e-3 for float16 arrays. Give more
+        for probabilities that were rounded: ``k / 2 * 10**-d`` for k columns of d decimals.
     where : str, default="canonical_proba"
         Who is asking: the opening of every error message.
 
@@ -52,14 +62,16 @@ def canonical_proba(scores, *, kind="proba", n_classes=None, where="canonical_pr
     Raises
     ------
     TypeError
-        Sparse, text, object or complex input.
+        Sparse, text, complex or date input, and what is no array: a set, a generator.
     ValueError
-        Empty, more than two dimensions, NaN or infinite, negative, above 1, or rows that do not
-        sum to 1. Rounding of 1e-6 (float16: 4e-3) is forgiven and divided out.
+        Empty, more than two dimensions, masked, missing or infinite, negative, above 1, rows of
+        different lengths, or rows whose sum is farther than `tolerance` from 1.
 
     Notes
     -----
-    Cost: O(n_samples * n_classes). float32 is raised to float64 exactly.
+    Cost: O(n_samples * n_classes). float32 is raised to float64 exactly. The result is accepted
+    wherever probabilities are, so scores that need a tolerance are repaired once:
+    ``recalibrator.fit(canonical_proba(scores, tolerance=0.01), y)``.
 
     Examples
     --------
@@ -69,19 +81,23 @@ def canonical_proba(scores, *, kind="proba", n_classes=None, where="canonical_pr
            [0.5 , 0.5 ]])
     >>> canonical_proba([[0.0, 0.0, 0.0]], kind="logits").round(3).tolist()
     [[0.333, 0.333, 0.333]]
+    >>> canonical_proba([[0.33, 0.33, 0.33]], tolerance=0.015).round(3).tolist()  # two decimals
+    [[0.333, 0.333, 0.333]]
     """
     if kind not in ("proba", "logits"):
         refuse(where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are")
+    _check_tolerance(tolerance, kind, where)
     if kind == "proba":
-        return _check_columns(two_columns(valid_proba(scores, where=where)), n_classes, where)
+        proba = two_columns(valid_proba(scores, tolerance=tolerance, where=where))
+        return _check_columns(proba, n_classes, where)
     return _check_columns(_softmax(_logit_table(scores, where)), n_classes, where)
 
 
-def valid_proba(scores, *, where="valid_proba"):
+def valid_proba(scores, *, tolerance=None, where="valid_proba"):
     """As `canonical_proba` of probabilities, but a single column stays single."""
     if isinstance(scores, SimplexArray) and scores._log is not None:
         return scores
-    return _simplex_from_proba(*_numeric_table(scores, where), where)
+    return _simplex_from_proba(*_numeric_table(scores, where), tolerance, where)
 
 
 def two_columns(proba):
@@ -102,8 +118,8 @@ def canonical_logits(scores, *, where="canonical_logits"):
 def _logit_table(scores, where):
     table, _ = _numeric_table(scores, where)
     cure = "For log-probabilities with -inf pass their exponentials with kind='proba'"
-    _check_finite(table, where, cure)
-    largest = max(table.max(), -table.min())
+    lowest, highest = _finite_range(table, where, cure)
+    largest = max(highest, -lowest)
     if largest > _MAX_LOGIT:
         refuse(
             where,
@@ -114,32 +130,33 @@ def _logit_table(scores, where):
     return table
 
 
-def _check_finite(table, where, cure):
-    finite = np.isfinite(table)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
+def _finite_range(table, where, cure):
+    """Smallest and largest entry; NaN and infinity are refused."""
+    lowest, highest = table.min(), table.max()
+    if not (np.isfinite(lowest) and np.isfinite(highest)):
+        row, column = np.argwhere(~np.isfinite(table))[0]
         refuse(where, "finite scores", f"{table[row, column]} in row {row}, column {column}", cure)
+    return lowest, highest
+
+
+def _check_tolerance(tolerance, kind, where):
+    if tolerance is None:
+        return
+    if kind != "proba":
+        refuse(where, "no tolerance for logits", repr(tolerance), "Leave tolerance out")
+    number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
+    if not number or not 0 <= tolerance < 1:
+        refuse(
+            where,
+            "a tolerance in [0, 1)",
+            repr(tolerance),
+            "Give the largest distance of a row's sum from 1, for instance 0.01",
+        )
 
 
 def _numeric_table(scores, where):
     """Any array-like as a two-dimensional float64 array, with the dtype it came in."""
-    if sparse.issparse(scores):
-        refuse(
-            where,
-            "a dense array of scores",
-            "a sparse matrix",
-            "Call .toarray() on it first",
-            error=TypeError,
-        )
-    raw = np.asarray(scores)
-    if raw.dtype.kind in "OUSVMmc" and raw.size:
-        refuse(
-            where,
-            "numbers as scores",
-            f"dtype {raw.dtype}",
-            "Convert the columns first, for instance with .astype(float)",
-            error=TypeError,
-        )
+    raw = read_numbers(scores, "scores", where)
     if raw.ndim not in (1, 2):
         refuse(
             where,
@@ -158,19 +175,17 @@ def _numeric_table(scores, where):
     return (table[:, None] if raw.ndim == 1 else table), raw.dtype
 
 
-def _simplex_from_proba(table, dtype, where):
-    slack = max(SLACK, 4 * np.finfo(dtype).eps) if dtype.kind == "f" else SLACK
-    cure = "For logits call canonical_proba(scores, kind='logits') first"
-    lowest, highest = table.min(), table.max()
-    if not (np.isfinite(lowest) and np.isfinite(highest)):
-        _check_finite(table, where, "Drop or repair those rows first")
+def _simplex_from_proba(table, dtype, tolerance, where):
+    slack = _HALF_SLACK if dtype == np.float16 else SLACK
+    lowest, highest = _finite_range(table, where, "Drop or repair those rows first")
     if lowest < -slack or highest > 1 + slack:
         row, column = np.argwhere((table < -slack) | (table > 1 + slack))[0]
         refuse(
             where,
             "probabilities in [0, 1]",
             f"{table[row, column]:.6g} in row {row}, column {column}",
-            cure,
+            "For logits call canonical_proba(scores, kind='logits') first; divide percentages "
+            "by 100",
         )
     if lowest < 0 or highest > 1:
         table = np.clip(table, 0.0, 1.0)
@@ -179,13 +194,33 @@ def _simplex_from_proba(table, dtype, where):
     total = table.sum(axis=1)
     error = np.abs(total - 1.0)
     worst = int(error.argmax())
-    if error[worst] > slack:
-        refuse(where, "rows that sum to 1", f"row {worst}, which sums to {total[worst]:.6g}", cure)
+    if error[worst] > (slack if tolerance is None else tolerance + 1e-9):
+        got = f"row {worst}, which sums to {total[worst]:.6g}"
+        refuse(where, "rows that sum to 1", got, _cure_of_sums(table, error[worst]))
     if error[worst] > 1e-15:
         off = error > 1e-15
         table = table.copy()
         table[off] /= total[off, None]
     return table
+
+
+def _cure_of_sums(table, worst):
+    """What to do about rows that do not sum to 1: their entries say how they were rounded."""
+    call = "call canonical_proba(scores, tolerance={:.2g}) first, which divides rows by their sums"
+    columns = table.shape[1]
+    for decimals in range(1, _MAX_DECIMALS + 1):
+        bound = columns / 2 * 10.0**-decimals
+        if worst > bound + 1e-9:
+            break
+        scaled = table * 10**decimals
+        if np.abs(scaled - np.rint(scaled)).max() <= 1e-7 * 10**decimals and bound < 1:
+            said = f"If the probabilities were rounded to {decimals} decimals, "
+            return said + call.format(bound)
+    if worst <= _HALF_SLACK and np.array_equal(table.astype(np.float16), table):
+        return "These are numbers of half precision: " + call.format(_HALF_SLACK)
+    if worst <= 0.05:
+        return "If the probabilities were rounded, " + call.format(1.05 * worst)
+    return "For logits call canonical_proba(scores, kind='logits') first"
 
 
 def _softmax(table):
@@ -217,7 +252,9 @@ def canonical_labels(y, *, classes=None, where="canonical_labels"):
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Integers, text, bytes, booleans or whole floats. A pandas index is ignored.
+        Integers of any size, text, bytes, booleans, whole floats, dates, or other values that
+        can be hashed and sorted, such as ``Decimal``. A pandas index is ignored, and so are the
+        categories of a pandas ``Categorical`` that no row has.
     classes : array-like of shape (n_classes,), default=None
         The classes, in the order of the score columns; by default the sorted labels of `y`.
     where : str, default="canonical_labels"
@@ -232,10 +269,10 @@ def canonical_labels(y, *, classes=None, where="canonical_labels"):
     Raises
     ------
     ValueError
-        Missing or continuous labels, more than one dimension, labels that are not in `classes`,
-        repeated classes.
+        Missing labels (NaN, NaT, None, NA, masked), continuous ones, more than one dimension,
+        labels that are not in `classes`, repeated classes.
     TypeError
-        Labels of types that cannot be compared.
+        Labels of types that cannot be compared or have no order, and what is no array.
 
     Examples
     --------
@@ -263,13 +300,11 @@ def canonical_labels(y, *, classes=None, where="canonical_labels"):
     if classes is None:
         return known, codes
     wanted = _label_array(classes, where)
-    ordered, position = _unique(wanted, where)
-    if len(ordered) != len(wanted):
+    if len(_unique(wanted, where)[0]) != len(wanted):
         refuse(where, "different classes", f"{wanted.tolist()}", "Name each class once")
-    kinds = ordered.dtype.kind, known.dtype.kind
-    if kinds[0] != kinds[1] and set(kinds) & set("OUS"):  # text and numbers do not compare
-        ordered, known = ordered.astype(object), known.astype(object)
-    unknown = ~np.isin(known, ordered)
+    column_of = dict(zip(_as_keys(wanted, known), range(len(wanted)), strict=True))
+    columns = np.array([column_of.get(key, -1) for key in _as_keys(known, wanted)], dtype=np.intp)
+    unknown = columns < 0
     if unknown.any():
         label = known[unknown][0]
         refuse(
@@ -278,15 +313,28 @@ def canonical_labels(y, *, classes=None, where="canonical_labels"):
             f"{label!r} in row {np.flatnonzero(codes == np.flatnonzero(unknown)[0])[0]}",
             "Pass all classes, or drop those rows",
         )
-    column_of_ordered = np.empty(len(wanted), dtype=np.intp)
-    column_of_ordered[position] = np.arange(len(wanted))
-    return wanted, column_of_ordered[np.searchsorted(ordered, known)][codes]
+    return wanted, columns[codes]
+
+
+def _as_keys(labels, others):
+    """Labels as keys of a dict: Python compares 1, 1.0, True and Decimal(1) without rounding."""
+    if labels.dtype.kind == others.dtype.kind:
+        labels = labels.astype(np.result_type(labels, others))
+    return labels.tolist()
 
 
 def _label_array(y, where):
-    if sparse.issparse(y):
-        refuse(where, "dense labels", "a sparse matrix", "Call .toarray()", error=TypeError)
-    labels = np.asarray(y)
+    labels = read_array(y, "labels", where)
+    if labels.dtype.kind in "cV":
+        refuse(
+            where,
+            "labels that have an order",
+            f"dtype {labels.dtype}",
+            "Convert them, for instance to text",
+            error=TypeError,
+        )
+    if labels.dtype.kind == "T":
+        labels = labels.astype(object)  # scikit-learn does not know numpy's StringDType
     if labels.ndim == 2 and labels.shape[1] == 1:
         warnings.warn(
             f"A column-vector y was passed when a 1d array was expected by {where}. "
@@ -308,12 +356,49 @@ def _label_array(y, where):
 
 
 def _unique(labels, where):
-    if labels.dtype.kind == "f":
+    _check_present(labels, where)
+    if labels.dtype.kind in "iub":
+        lowest, highest = int(labels.min()), int(labels.max())
+        if highest - lowest < _MAX_COUNTED_RANGE:  # counting beats sorting
+            start = labels.dtype.type(lowest)
+            if labels.dtype.kind == "u":  # may be too large for intp
+                offset = (labels - start).astype(np.intp)
+            else:
+                offset = np.subtract(labels, lowest, dtype=np.intp, casting="unsafe")
+            if highest - lowest == 1:  # both are present
+                return np.arange(2).astype(labels.dtype) + start, offset
+            present = np.flatnonzero(np.bincount(offset))
+            position = np.zeros(highest - lowest + 1, dtype=np.intp)
+            position[present] = np.arange(len(present))
+            return present.astype(labels.dtype) + start, position[offset]
+    if labels.dtype.kind == "f" and float(np.abs(labels).max()) >= _DISTINCT_FLOATS:
+        got = f"{np.abs(labels).max():g}, where neighbouring integers are one float"
+        cure = "Pass an array of integers, or text"
+        refuse(where, "floats below 2**53 as labels", got, cure)
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in labels})
+        refuse(
+            where,
+            "labels of one type that can be sorted",
+            " and ".join(kinds),
+            "Convert them, for instance to text",
+            error=TypeError,
+        )
+
+
+def _check_present(labels, where):
+    """Refuse labels that are missing, or that are containers."""
+    missing = np.zeros(0, dtype=bool)
+    if labels.dtype.kind in "fmM":
         missing = ~np.isfinite(labels)
     elif labels.dtype.kind == "O":
-        missing = np.fromiter((_is_missing(v) for v in labels), dtype=bool, count=len(labels))
-    else:
-        missing = np.zeros(0, dtype=bool)
+        for kind in set(map(type, labels)):
+            if kind.__hash__ is None:
+                cure = "Pass one number or text for each row"
+                refuse(where, "labels that are single values", kind.__name__, cure, error=TypeError)
+        missing = np.fromiter((is_missing(v) for v in labels), dtype=bool, count=len(labels))
     if missing.any():
         row = int(missing.argmax())
         refuse(
@@ -322,36 +407,6 @@ def _unique(labels, where):
             f"{labels[row]} in row {row} (labels must not hold NaN or infinity)",
             "Drop the rows without a label",
         )
-    if labels.dtype.kind in "iub":
-        lowest, highest = int(labels.min()), int(labels.max())
-        if highest - lowest == 1:  # both are present
-            both = np.array([lowest, highest]).astype(labels.dtype)
-            return both, np.subtract(labels, lowest, dtype=np.intp, casting="unsafe")
-        if highest - lowest < _MAX_COUNTED_RANGE:  # counting beats sorting
-            offset = labels.astype(np.intp) - lowest
-            present = np.flatnonzero(np.bincount(offset))
-            position = np.zeros(highest - lowest + 1, dtype=np.intp)
-            position[present] = np.arange(len(present))
-            return (present + lowest).astype(labels.dtype), position[offset]
-    try:
-        return np.unique(labels, return_inverse=True)
-    except TypeError:
-        kinds = sorted({type(v).__name__ for v in labels})
-        refuse(
-            where,
-            "labels of one type",
-            " and ".join(kinds),
-            "Convert them, e.g. to text",
-            error=TypeError,
-        )
-
-
-def _is_missing(value):
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and not np.isfinite(value))
-    )
 
 
 def check_same_length(codes, proba, where):
@@ -368,11 +423,12 @@ def check_same_length(codes, proba, where):
 def canonical_weight(sample_weight, n_samples, *, where="canonical_weight"):
     """Sample weights as a float64 array; ones by default.
 
-    Raises ValueError for a wrong length, negative, missing or infinite weights, or none above 0.
+    Raises ValueError for a wrong length, negative, missing, masked or infinite weights, or none
+    above 0; TypeError for weights that are no real numbers. Booleans are weights of 0 and 1.
     """
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = np.asarray(sample_weight)
+    weight = read_numbers(sample_weight, "sample_weight", where)
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):

@@ -4,11 +4,15 @@ import base64
 import html
 import io
 import os
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ._extras import require
+from ._files import write_whole
 from ._random import generator
+from ._show import in_page, plain
 from .decomposition import decompose_case
 from .exceptions import refuse
 from .inference import bootstrap_distribution, null_distribution
@@ -64,15 +68,16 @@ class CalibrationReport:
     def to_frame(self):
         """The rows as a pandas DataFrame, one row for each model and measure.
 
-        Raises ImportError where pandas is not installed.
+        Raises ModuleNotFoundError where pandas is not installed.
         """
-        import pandas as pd
-
+        pd = require("pandas", "cli", "CalibrationReport.to_frame")
         return pd.DataFrame([vars(row) for row in self.rows])
 
     def __str__(self):
         lines = [f"{self.n_samples} rows, {len(self.classes)} classes"]
-        lines += [f"accuracy of {name}: {value:.4f}" for name, value in self.accuracy.items()]
+        lines += [
+            f"accuracy of {plain(name)}: {value:.4f}" for name, value in self.accuracy.items()
+        ]
         header = ("model", "measure", "value", f"{self.level:.0%} interval", "if calibrated")
         table = [header, *(_cells(row) for row in self.rows)]
         widths = [max(len(line[i]) for line in table) for i in range(len(header))]
@@ -83,7 +88,7 @@ class CalibrationReport:
     def decomposition_lines(self):
         """The decomposition of the log loss in words, one line per model."""
         return [
-            f"{name}: log loss {d.risk:.4f} = calibration {d.calibration:.4f} "
+            f"{plain(name)}: log loss {d.risk:.4f} = calibration {d.calibration:.4f} "
             f"(+- {d.standard_errors['calibration']:.4f}) + refinement {d.refinement:.4f}; "
             f"class frequencies alone {d.uncertainty:.4f}"
             for name, d in self.decomposition.items()
@@ -91,14 +96,14 @@ class CalibrationReport:
 
     def _repr_html_(self):
         header = ("model", "measure", "value", f"{self.level:.0%} interval", "if calibrated, below")
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+        head = "".join(f"<th>{in_page(cell)}</th>" for cell in header)
         body = ""
         for row in self.rows:
             flag = ' class="beyond"' if row.value > row.if_calibrated else ""
             cells = _cells(row)
-            marked = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells[:2])
+            marked = "".join(f"<td>{in_page(cell)}</td>" for cell in cells[:2])
             marked += f"<td{flag}>{cells[2]}</td>"
-            marked += "".join(f"<td>{html.escape(cell)}</td>" for cell in cells[3:])
+            marked += "".join(f"<td>{in_page(cell)}</td>" for cell in cells[3:])
             body += f"<tr>{marked}</tr>\n"
         return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>"
 
@@ -122,6 +127,8 @@ class CalibrationReport:
     def to_html(self, path, *, title="Calibration report"):
         """Write one self-contained file: tables and pictures, no scripts, no network.
 
+        It is written whole or not at all: on an error an existing file is as it was.
+
         Parameters
         ----------
         path : str or path-like
@@ -131,6 +138,13 @@ class CalibrationReport:
         -------
         path : str
             Where the file is, absolute.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        ModuleNotFoundError
+            matplotlib is not installed.
         """
         many = len(self.classes) > 2
         sections = [("Bins of equal mass", {}), ("Isotonic (CORP)", {})]
@@ -143,24 +157,23 @@ class CalibrationReport:
             for name, options in sections
         )
         models = "".join(
-            f"<li>{html.escape(name)}: accuracy {value:.4f}</li>"
+            f"<li>{in_page(name)}: accuracy {value:.4f}</li>"
             for name, value in self.accuracy.items()
         )
-        shown = ", ".join(html.escape(str(c)) for c in self.classes[:12])
+        shown = ", ".join(in_page(c) for c in self.classes[:12])
         text = _PAGE.format(
-            title=html.escape(title),
+            title=in_page(title),
             summary=f"{self.n_samples} rows; {len(self.classes)} classes: {shown}"
             + (", ..." if len(self.classes) > 12 else ""),
             models=models,
             table=self._repr_html_(),
-            parts="".join(f"<li>{html.escape(line)}</li>" for line in self.decomposition_lines()),
+            parts="".join(f"<li>{in_page(line, None)}</li>" for line in self.decomposition_lines()),
             level=f"{self.level:.0%}",
             measures=_descriptions({row.measure for row in self.rows}),
             pictures=pictures,
         )
         path = os.path.abspath(os.fspath(path))
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_whole(path, text)
         return path
 
 
@@ -308,7 +321,7 @@ def _rows(model, functions, values, resampled, null, level):
 
 def _cells(row):
     interval = f"{row.low:.4f} to {row.high:.4f}"
-    return row.model, row.measure, f"{row.value:.4f}", interval, f"{row.if_calibrated:.4f}"
+    return plain(row.model), row.measure, f"{row.value:.4f}", interval, f"{row.if_calibrated:.4f}"
 
 
 def _descriptions(names):
@@ -322,12 +335,12 @@ def _descriptions(names):
 
 def _picture(display, name):
     buffer = io.BytesIO()
-    display.figure_.savefig(buffer, format="png", dpi=110)
-    from matplotlib.pyplot import close
-
-    close(display.figure_)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # emoji; the page's text shows them
+        display.figure_.savefig(buffer, format="png", dpi=110)
+    require("matplotlib.pyplot", "plot", "CalibrationReport.to_html").close(display.figure_)
     encoded = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="{name}" src="data:image/png;base64,{encoded}">'
+    return f'<img alt="{in_page(name)}" src="data:image/png;base64,{encoded}">'
 
 
 _PAGE = """<!DOCTYPE html>

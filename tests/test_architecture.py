@@ -16,6 +16,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 # Each line uses the lines above it, and nothing of its own line but itself.
 FLOORS = (
     ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random", "_renamed"),
+    ("_extras", "_files", "_show"),
+    ("_arrays", "_tables"),
     ("canonical",),
     ("_kernels",),
     ("metrics", "recalibrators"),

@@ -1,4 +1,8 @@
+import datetime
 import pickle
+import re
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -30,7 +34,7 @@ from sklearn_calib.canonical import canonical_labels, canonical_proba, canonical
         ([-0.1], "proba", ValueError, r"got -0.1 in row 0.*canonical_proba\(scores, kind='logits'"),
         ([[0.2, 0.2]], "proba", ValueError, "rows that sum to 1, got row 0, which sums to 0.4"),
         (["0.2"], "proba", TypeError, "expected numbers as scores, got dtype <U3. Convert"),
-        (np.array([0.2], object), "proba", TypeError, r"got dtype object.*astype\(float\)"),
+        (np.array([".2"], object), "proba", TypeError, r"got '.2' in row 0.*astype\(float\)"),
         (np.array([1j]), "proba", TypeError, "got dtype complex128"),
         (sparse.eye(2), "proba", TypeError, r"got a sparse matrix. Call .toarray\(\)"),
         ([1e200], "logits", ValueError, "expected logits of size at most 1e\\+150"),
@@ -147,7 +151,7 @@ def test_take_columns():
         (["a", None], None, ValueError, "got None in row 1"),
         ([[0, 1], [1, 0]], None, ValueError, "expected one label per row.*argmax"),
         ([0], [0, 0], ValueError, "expected different classes"),
-        (np.array(["a", 1], object), None, TypeError, "expected labels of one type, got int and"),
+        (np.array(["a", 1], object), None, TypeError, "expected labels of one type.*got int and"),
     ],
 )
 def test_refused_labels(y, classes, error, message):
@@ -194,3 +198,253 @@ def test_tables_of_labels():
 def test_refused_weights(weight, message):
     with pytest.raises(ValueError, match=message):
         canonical_weight(weight, 2)
+
+
+# -- hostile input: the right result, or `where: expected RULE, got VALUE. DO THIS.` ---------------
+
+
+def _hostile(kind):
+    """Input of every make: name -> (values, the right result or the words of the refusal)."""
+    pd, pl, pa = map(pytest.importorskip, ("pandas", "polars", "pyarrow"))
+    day = np.array(["2021-01-01", "2020-01-01"], "M8[D]")
+    huge = np.array([2**63 + 2, 2**63 + 1], np.uint64)
+    if kind == "labels":
+        return {
+            "masked": (np.ma.array([0, 1], mask=[0, 1]), "a masked entry in row 1"),
+            "nothing masked": (np.ma.array([1, 0]), [1, 0]),
+            "nullable integers": (pd.array([1, pd.NA], dtype="Int64"), "in row 1"),
+            "nullable integers, whole": (pd.array([1, 0], dtype="Int64"), [1, 0]),
+            "nullable booleans": (pd.array([True, False], dtype="boolean"), [True, False]),
+            "nullable text": (pd.Series(["b", None], dtype="string"), "in row 1"),
+            "arrow integers": (pd.Series([1, None], dtype="int64[pyarrow]"), "in row 1"),
+            "category": (pd.Categorical(["b", "a"], ["z", "b", "a"]), ["b", "a"]),
+            "category of integers": (pd.Series([3, 1]).astype("category"), [3, 1]),
+            "category, missing": (pd.Categorical(["b", None]), "in row 1"),
+            "polars nulls": (pl.Series([1, None]), "in row 1"),
+            "polars text nulls": (pl.Series(["a", None]), "got None in row 1"),
+            "polars categorical": (pl.Series(["b", "a"], dtype=pl.Categorical), ["b", "a"]),
+            "polars enum": (pl.Series(["b", "a"], dtype=pl.Enum(["b", "c", "a"])), ["b", "a"]),
+            "pyarrow text": (pa.array(["b", "a"]), ["b", "a"]),
+            "pyarrow chunks": (pa.chunked_array([["b"], ["a"]]), ["b", "a"]),
+            "pyarrow nulls": (pa.array([1, None]), "in row 1"),
+            "pyarrow dictionary": (pa.array(["b", "a"]).dictionary_encode(), ["b", "a"]),
+            "dates": (day, day.tolist()),
+            "dates of Python": (day.tolist(), day.tolist()),
+            "not a time": (np.array(["2020-01-01", "NaT"], "M8[D]"), "got NaT in row 1"),
+            "not a duration": (np.array([1, "NaT"], "m8[s]"), "got NaT in row 1"),
+            "not a time, pandas": (pd.Series([pd.Timestamp("2020"), pd.NaT]), "got NaT in row 1"),
+            "not a time, object": (np.array([day[0], np.datetime64("NaT")], object), "got NaT"),
+            "decimals": ([Decimal(1), Decimal(0)], [1, 0]),
+            "decimal nan": ([Decimal(1), Decimal("sNaN")], "got sNaN in row 1"),
+            "fractions": ([Fraction(3, 2), Fraction(1, 2)], [Fraction(3, 2), Fraction(1, 2)]),
+            "uint64 above int64": (huge, huge.tolist()),
+            "uint64, wide": (np.array([2**64 - 1, 0], np.uint64), [2**64 - 1, 0]),
+            "integers above uint64": ([2**70 + 1, 2**70], [2**70 + 1, 2**70]),
+            "integers above a float": ([10**400, 1], [10**400, 1]),
+            "integers that numpy would round": ([2**63, 2**63 + 1, -1], "floats below 2**53"),
+            "int8, whole range": (np.array([127, -128], np.int8), [127, -128]),
+            "half precision": (np.array([1, 0], np.float16), [1, 0]),
+            "long double": (np.array([1, 0], np.longdouble), [1, 0]),
+            "negative zero": ([0.0, -0.0, 1.0], [0, 0, 1]),
+            "booleans and integers": ([True, 2], [1, 2]),
+            "nan of float32": (np.array([np.float32("nan"), 1], object), "got nan in row 0"),
+            "infinity": ([np.inf, 1], "got inf in row 0"),
+            "bytes": ([b"b", b"a"], [b"b", b"a"]),
+            "text of numpy 2": (_numpy_text(["b", "a"]), ["b", "a"]),
+            "empty text": (["", "a"], ["", "a"]),
+            "complex": ([1j, 0], "labels that have an order, got dtype complex128"),
+            "record": (np.zeros(2, [("a", int)]), "labels that have an order"),
+            "void": (np.zeros(2, "V4"), "labels that have an order"),
+            "dicts": (np.array([{}, {}], object), "labels that are single values, got dict"),
+            "lists": (pd.Series([[0], [1]]), "labels that are single values, got list"),
+            "ragged": ([[0], [0, 1]], "an array of labels with rows of one length"),
+            "number": (3, "one label per row"),
+            "text": ("yes", "an array of labels, got a str"),
+            "set": ({0, 1}, "an array of labels, got a set. Pass a list"),
+            "dict": ({0: 1}, "got a dict"),
+            "generator": ((v for v in [0, 1]), "got a generator"),
+            "text and numbers": (np.array(["1", 2], object), "labels of one type"),
+        }
+    if kind == "scores":
+        frame = pd.DataFrame({"a": [0.5, 0.25], "b": [0.5, 0.75]})
+        holed = frame.mask(frame == 0.75)
+        right = [0.5, 0.75]
+        return {
+            "masked": (np.ma.array(frame, mask=frame == 0.75), "a masked entry in row 1"),
+            "nothing masked": (np.ma.array(right), right),
+            "nullable": (frame.astype("Float64"), right),
+            "nullable, missing": (holed.astype("Float64"), "got nan in row 1, column 1"),
+            "arrow": (frame.astype("float64[pyarrow]"), right),
+            "arrow, missing": (holed.astype("float64[pyarrow]"), "got nan in row 1, column 1"),
+            "mixed columns": (frame.astype({"a": "Float64"}), right),
+            "category": (pd.Series(right).astype("category"), right),
+            "polars nulls": (pl.from_pandas(holed), "got nan in row 1, column 1"),
+            "polars decimals": (pl.Series([Decimal("0.5"), Decimal("0.75")]), right),
+            "lazy": (pl.LazyFrame({"a": right}), "an array of scores, got a LazyFrame"),
+            "pyarrow": (pa.array(right), right),
+            "pyarrow table": (pa.Table.from_pandas(frame), right),
+            "pyarrow nulls": (pa.array([0.5, None]), "got nan in row 1"),
+            "decimals": ([Decimal("0.5"), Decimal("0.75")], right),
+            "fractions": ([Fraction(1, 2), Fraction(3, 4)], right),
+            "objects": (np.array(right, object), right),
+            "long double": (np.array(right, np.longdouble), right),
+            "uint64": (np.array([0, 1], np.uint64), [0, 1]),
+            "None in a list": ([0.5, None], "got nan in row 1"),
+            "text among numbers": (frame.assign(b="x"), "got 'x' in row 0, column 1"),
+            "text of numpy 2": (_numpy_text(["0.5"]), "numbers as scores, got dtype"),
+            "huge integer": (np.array([10**400], object), "that float64 cannot hold"),
+            "dates": (day, "numbers as scores, got dtype datetime64"),
+            "durations": (day - day[0], "numbers as scores, got dtype timedelta64"),
+            "record": (np.zeros(2, [("a", float)]), "numbers as scores"),
+            "bytes": ([b"0.5"], "numbers as scores, got dtype |S3"),
+            "ragged": ([[0.5], [0.5, 0.5]], "with rows of one length"),
+            "number": (0.5, "one or two dimensions of scores, got 0"),
+            "nothing": (None, "an array of scores, got None"),
+            "text": ("0.5", "an array of scores, got a str"),
+            "set": ({0.5}, "an array of scores, got a set"),
+            "dict": ({"a": right}, "an array of scores, got a dict"),
+            "generator": ((v for v in right), "got a generator"),
+        }
+    return {
+        "masked": (np.ma.array([1, 2], mask=[0, 1]), "a masked entry in row 1"),
+        "nothing masked": (np.ma.array([1, 2]), [1, 2]),
+        "nullable": (pd.array([1, pd.NA], dtype="Int64"), "got nan in row 1"),
+        "nullable, whole": (pd.array([1, 2], dtype="Int64"), [1, 2]),
+        "NA object": (pd.Series([1, pd.NA], dtype=object), "got nan in row 1"),
+        "other index": (pd.Series([1, 2], index=[5, 3]), [1, 2]),
+        "polars nulls": (pl.Series([1, None]), "got nan in row 1"),
+        "pyarrow nulls": (pa.array([1, None]), "got nan in row 1"),
+        "None": ([1, None], "got nan in row 1"),
+        "booleans": ([True, False], [1, 0]),
+        "decimals": ([Decimal(1), Decimal(2)], [1, 2]),
+        "fractions": ([Fraction(1, 2), Fraction(2)], [0.5, 2]),
+        "uint64": (np.array([1, 2**63], np.uint64), [1, 2**63]),
+        "one number": (2, [2, 2]),
+        "complex": ([1 + 0j, 1], "numbers as sample_weight, got dtype complex128"),
+        "dates": (day, "got dtype datetime64"),
+        "durations": (day - day[1], "got dtype timedelta64"),
+        "text": (["1", "2"], "got dtype <U1"),
+        "text objects": (np.array(["1", "2"], object), "got '1' in row 0"),
+        "bytes": ([b"1", b"2"], "got dtype |S1"),
+        "one text": ("2", "got a str"),
+        "record": (np.zeros(2, [("a", float)]), "numbers as sample_weight"),
+        "huge integer": ([10**400, 1], "that float64 cannot hold"),
+        "column": ([[1], [2]], "one sample_weight per row"),
+        "ragged": ([[1], [1, 2]], "with rows of one length"),
+        "set": ({1, 2}, "got a set"),
+        "dict": ({1: 1}, "got a dict"),
+        "generator": ((v for v in [1, 2]), "got a generator"),
+        "sparse": (sparse.eye(2), "got a sparse matrix"),
+    }
+
+
+def _numpy_text(values):
+    if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        return np.array(values)
+    return np.array(values, np.dtypes.StringDType())
+
+
+def _read(kind, values):
+    if kind == "labels":
+        classes, codes = canonical_labels(values)
+        assert sorted(classes.tolist()) == classes.tolist()
+        return classes[codes].tolist()
+    if kind == "scores":
+        proba = canonical_proba(values)
+        assert proba.dtype == np.float64
+        return proba[:, 1].tolist()
+    weight = canonical_weight(values, 2)
+    assert weight.dtype == np.float64
+    return weight.tolist()
+
+
+@pytest.mark.parametrize("kind", ["labels", "scores", "weights"])
+def test_hostile_input(kind):
+    for name, (values, expected) in _hostile(kind).items():
+        if not isinstance(expected, str):
+            assert _read(kind, values) == list(expected), name
+            continue
+        with pytest.raises((ValueError, TypeError), match=re.escape(expected)) as caught:
+            _read(kind, values)
+        form = r"canonical_\w+: expected .+, got .+\. [A-Z].+\."
+        assert re.fullmatch(form, str(caught.value)), (name, str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (np.array([1, 0], np.int8), np.array([0, 1], np.uint64)),
+        (np.array([2**63 + 1, 2**63], np.uint64), [2**63, 2**63 + 1]),
+        (np.array([2**53], np.int64), np.array([2**53 + 1, 2**53], np.uint64)),
+        ([1, 0], [0.0, 1.0]),
+        ([1, 0], [Decimal(1), Decimal(0)]),
+        ([True, False], [1, 0]),
+        (np.array(["2020-01-01"], "M8[D]"), np.array(["2021-01-01", "2020-01-01"], "M8[s]")),
+        ([datetime.date(2020, 1, 1)], [datetime.date(2021, 1, 1), datetime.date(2020, 1, 1)]),
+    ],
+    ids=str,
+)
+def test_classes_of_another_type(y, classes):
+    known, codes = canonical_labels(y, classes=classes)
+    assert known.tolist() == np.asarray(classes).tolist()
+    assert np.array_equal(known[codes], np.asarray(y))
+
+
+def test_unused_categories_are_classes_when_they_are_named():
+    pd = pytest.importorskip("pandas")
+    y = pd.Categorical(["b", "a"], ["z", "b", "a"])
+    classes, codes = canonical_labels(y, classes=y.categories)
+    assert classes.tolist() == ["z", "b", "a"] and codes.tolist() == [1, 2]
+
+
+# -- rows that do not sum to 1 because they were rounded -------------------------------------------
+
+
+def test_softmax_of_half_precision_stored_in_single():
+    logits = np.random.default_rng(0).normal(size=(200, 10))
+    half = special.softmax(logits, axis=1).astype(np.float16).astype(np.float32)
+    assert np.abs(half.sum(axis=1) - 1).max() > 1e-4
+    with pytest.raises(ValueError, match="numbers of half precision: call canonical") as caught:
+        canonical_proba(half)
+    tolerance = float(re.search(r"tolerance=([\d.]+)", str(caught.value))[1])
+    proba = canonical_proba(half, tolerance=tolerance)
+    expected = half.astype(float) / half.astype(float).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-15)
+    assert np.abs(proba.sum(axis=1) - 1).max() <= 1e-15
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [3, 12])
+def test_rounded_decimals_are_recognised(decimals, dtype, k):
+    proba = np.random.default_rng(k).dirichlet(np.ones(k), 300)
+    rounded = proba.round(decimals).astype(dtype)
+    with pytest.raises(ValueError, match="rows that sum to 1") as caught:
+        canonical_proba(rounded)
+    assert f"rounded to {decimals} decimals" in str(caught.value)
+    tolerance = float(re.search(r"tolerance=([\de.-]+)\)", str(caught.value))[1])
+    assert tolerance == pytest.approx(k / 2 * 10.0**-decimals, rel=0.02)
+    repaired = canonical_proba(rounded, tolerance=tolerance)
+    assert np.abs(repaired.sum(axis=1) - 1).max() <= 1e-15
+    with pytest.raises(ValueError, match="rows that sum to 1"):
+        canonical_proba(rounded, tolerance=1e-7)
+
+
+def test_what_the_message_says_of_other_sums():
+    with pytest.raises(ValueError, match=r"were rounded, call .*tolerance=0.042\)"):
+        canonical_proba([[0.123456789, 0.836543211]])
+    with pytest.raises(ValueError, match="logits") as caught:
+        canonical_proba([[0.2, 0.2]])
+    assert "tolerance" not in str(caught.value)
+    assert canonical_proba([[0.33, 0.66]], tolerance=0.01).sum() == pytest.approx(1)
+    assert canonical_proba([[0.5, 0.5]], tolerance=0).tolist() == [[0.5, 0.5]]
+    for tolerance in (-0.1, 1, True, "auto", np.nan):
+        with pytest.raises(ValueError, match=r"expected a tolerance in \[0, 1\), got"):
+            canonical_proba([0.5], tolerance=tolerance)
+    with pytest.raises(ValueError, match=r"no tolerance for logits, got 0.1\. Leave"):
+        canonical_proba([0.5], kind="logits", tolerance=0.1)
+
+
+def test_a_tolerance_does_not_widen_the_range():
+    with pytest.raises(ValueError, match=r"expected probabilities in \[0, 1\], got -0.01"):
+        canonical_proba([[-0.01, 1.01]], tolerance=0.1)

@@ -1,10 +1,19 @@
+import errno
+import html
+import io
+import os
+import re
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from sklearn_calib._cli import main
+from sklearn_calib._files import write_whole
+from sklearn_calib._show import plain
+from sklearn_calib.recalibrators import Identity
 from sklearn_calib.testing import make_scores
 
 pd = pytest.importorskip("pandas")
@@ -118,3 +127,345 @@ def test_module_is_the_command():
     assert out.returncode == 0 and out.stdout.strip()
     bad = subprocess.run([sys.executable, "-m", "sklearn_calib"], capture_output=True, text=True)
     assert bad.returncode == 2
+
+
+# -- hostile input: exit 2, one sentence, nothing lost ---------------------------------------------
+
+
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """Two resamples, one recalibrator, and a table that is there before and after."""
+    monkeypatch.setattr("sklearn_calib.report._affordable", lambda n: 2)
+    monkeypatch.setattr("sklearn_calib._cli._ADVICE", ("identity",))
+    monkeypatch.chdir(tmp_path)
+    proba, y = make_scores(2, 60)
+    return pd.DataFrame({"p": proba[:, 1].round(6), "label": np.array(["no", "yes"])[y], "w": 1.0})
+
+
+LINES = "p,label\n" + "0.2,no\n0.7,yes\n0.4,no\n0.9,yes\n" * 10
+AS_USUAL = ["--label", "label", "--prob", "p"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "message"),
+    [
+        ("empty.csv", "", [], "expected a header and rows in empty.csv, got an empty file"),
+        ("blank.csv", "\n \n", [], "got an empty file"),
+        ("header.csv", "p,label\n", [], "expected rows in header.csv, got none"),
+        ("zeros.csv", b"\0" * 50, [], "expected a csv or parquet file, got binary content"),
+        ("noise.csv", b"\x89PNG\r\n\xff\xfe\x80" * 9, [], "got the byte 0x89. Name the encoding"),
+        ("noise.csv.gz", b"\x89PNG\r\n\xff\xfe\x80" * 9, [], "expected a readable csv or parquet"),
+        ("half.csv.gz", b"\x1f\x8b\x08\x00\x00", [], "expected a readable csv or parquet"),
+        ("t.parquet", b"PAR1" + b"x" * 50, [], "expected a readable csv or parquet file"),
+        ("latin.csv", LINES.replace("yes", "dé").encode("cp1252"), [], "--encoding cp1252"),
+        ("t.csv", LINES, ["--encoding", "klingon"], "expected a known encoding, got 'klingon'"),
+        ("t.csv", LINES, ["--sep", "ab"], "expected one character in --sep, got 'ab'"),
+        ("t.csv", LINES, ["--sep", ";"], "got: p,label. Name the separator with --sep"),
+        ("t.csv", LINES.replace(",", "~"), [], "got: p~label. Name the separator with --sep"),
+        ("t.csv", LINES.replace("p,", "p,p,", 1), [], "expected one column 'p' in t.csv, got 2"),
+        ("t.csv", LINES.replace("no", "no,1"), [], "expected 2 cells in each row of t.csv"),
+        ("t.csv", LINES + "0.2,no,3,4\n", [], "got more in row 40. Put cells"),
+        ("t.csv", LINES.replace("0.", '"0,'). replace(",no", '",no').replace(",yes", '",yes'), [],
+         "got for instance '0,2' in row 0. If the comma is the decimal mark, add --decimal ,"),
+        ("t.csv", LINES.replace(",", ";").replace("0.9", "1.234,5"), [], "got for instance '0.2'")
+        ,
+        ("t.csv", LINES.replace("0.9", "90%"), [], "Write all of them in percent, or none"),
+        ("t.csv", LINES.replace("0.9", "90"), [], "got 90 in row 3, column 0. Turn logits into"),
+        ("t.csv", LINES.replace("0.9", "0x1p-1"), [], "got for instance '0x1p-1' in row 3"),
+        ("t.csv", LINES.replace("0.9", "1_0"), [], "got for instance '1_0' in row 3"),
+        ("t.csv", LINES, ["--prob", "q\x1b[31m"], r"expected a column 'q\x1b[31m' in t.csv"),
+        ("t.csv", LINES, ["--prob", "q\n"], r"expected a column 'q' in t.csv, got: p, label"),
+        ("t.csv", LINES, ["--prob", "p" * 5000], "ppp...ppp"),
+        ("t.csv", LINES, ["--positive", "[/]"], "expected --positive among no, yes, got '[/]'"),
+        ("t.csv", LINES, ["--classes", "a", "--classes", "b"], "expected labels among ['a', 'b']"),
+        ("t.csv", LINES.replace("no", "0").replace("yes", "1"), ["--positive", "x"], "a number"),
+        ("t.csv", LINES, ["--out", "t.csv"], "got: the table itself. Choose one with --out"),
+        ("t.csv", LINES, ["--out", "./a/../t.csv"], "got: the table itself"),
+        ("t.csv", LINES, ["--out", "symbolic.csv"], "got: the table itself"),
+        ("t.csv", LINES, ["--out", "hard.csv"], "got: the table itself"),
+        ("t.csv", LINES, ["--out", "a"], "got: a folder. Choose"),
+        ("t.csv", LINES, ["--out", "b/r.html"], "got: a folder that does not exist"),
+        ("t.csv", LINES, ["--out", "t.csv/r.html"], "got: Not a directory"),
+        ("t.csv", LINES, ["--out", "r" * 300 + ".html"], "File name too long"),
+        ("t.csv", LINES, ["--out", "r\0.html"], "embedded null"),
+        ("t.csv", LINES, ["--out", ""], "expected a place to write ''"),
+    ],
+)  # fmt: skip
+def test_one_sentence(quick, tmp_path, capsys, name, content, arguments, message):
+    data = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / name).write_bytes(data)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "symbolic.csv").symlink_to(name)
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / name)
+    before = sorted(tmp_path.iterdir())
+    options = AS_USUAL if "--prob" not in arguments else AS_USUAL[:2]
+    assert run(name, *options, *arguments) == 2
+    said = capsys.readouterr().err
+    assert message in said and said.startswith("sklearn-calib: ")
+    assert said.count("\n") == 1 and said.endswith("\n") and "\x1b" not in said
+    assert len(said) < 1000 and "Traceback" not in said and "canonical_" not in said
+    assert (tmp_path / name).read_bytes() == data and sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("http://localhost/t.csv", "expected the path of a local file, got the address"),
+        ("file:///etc/passwd", "expected the path of a local file, got the address"),
+        ("s3://bucket/t.csv", "expected the path of a local file, got the address"),
+        (".", "Is a directory"),
+        ("absent.csv", "No such file or directory"),
+        ("x" * 300 + ".csv", "File name too long"),
+        ("t\0.csv", "embedded null"),
+    ],
+)
+def test_files_that_are_none(quick, capsys, file, message):
+    assert run(file, *AS_USUAL) == 2
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
+
+
+def test_parquet_columns_that_hold_more_than_a_value(quick, capsys):
+    n = len(quick)
+    quick["lists"] = [[0.1, 0.9]] * n
+    quick["dicts"] = [{"a": 1}] * n
+    quick["days"] = pd.Timestamp("2020-01-01")
+    quick["text"] = "a"
+    quick.to_parquet("t.parquet")
+    for column in ("lists", "dicts"):
+        for arguments in (
+            ["--label", "label", "--prob", column],
+            ["--label", column, "--prob", "p"],
+        ):
+            assert run("t.parquet", *arguments) == 2
+            said = capsys.readouterr().err
+            assert f"expected one value in each row of column '{column}'" in said
+    for column in ("days", "text"):
+        assert run("t.parquet", "--label", "label", "--prob", column) == 2
+        assert f"expected numbers in column '{column}'" in capsys.readouterr().err
+    two = quick[["p", "label", "w"]].set_axis(["p", "label", "p"], axis=1)
+    from pyarrow import Table, parquet
+
+    columns = [two.iloc[:, i].tolist() for i in range(3)]
+    parquet.write_table(Table.from_arrays(list(map(_arrow, columns)), names=["p", "label", "p"]),
+                        "two.parquet")  # fmt: skip
+    assert run("two.parquet", *AS_USUAL) == 2
+    assert "expected one column 'p' in two.parquet, got 2" in capsys.readouterr().err
+
+
+def _arrow(values):
+    import pyarrow
+
+    return pyarrow.array(values)
+
+
+def _brier(capsys):
+    lines = capsys.readouterr().out.splitlines()
+    return next(line for line in lines if "brier_loss" in line)
+
+
+def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn_calib.report.CalibrationReport.plot", lambda report, **kw: None)
+    monkeypatch.setattr("sklearn_calib.report._picture", lambda display, name: "")
+    quick.to_csv("plain.csv", index=False)
+    assert run("plain.csv", *AS_USUAL) == 0
+    expected = _brier(capsys)
+    comma = {"sep": ";", "decimal": ","}
+    quick.to_csv("semicolon.csv", index=False, **comma)
+    quick.to_csv("tabs.tsv", index=False, sep="\t")
+    quick.to_csv("bars.txt", index=False, sep="|")
+    quick.to_csv("tilde.csv", index=False, sep="~")
+    quick.to_csv("bom.csv", index=False, encoding="utf-8-sig", **comma)
+    quick.to_csv("wide.csv", index=False, encoding="utf-16")
+    quick.to_csv("quoted.csv", index=False, quoting=1)
+    quick.to_csv("commas.csv", index=False, decimal=",")
+    quick.to_csv("packed.csv.gz", index=False)
+    quick.to_csv("packed.csv.bz2", index=False)
+    quick.to_csv("packed.csv.xz", index=False)
+    quick.to_csv("packed.csv.zip", index=False)
+    text = (tmp_path / "plain.csv").read_text()
+    (tmp_path / "spaces.csv").write_text("\n" + text.replace(",", ", "))
+    (tmp_path / "trailing.csv").write_text(text.replace("\n", ",\n"))
+    percent = [f"{100 * p:.4f}%" for p in quick["p"]]
+    quick.assign(p=percent).to_csv("percent.csv", index=False)
+    quick.assign(p=quick["p"].astype(str)).to_parquet("text.parquet")
+    quick.set_index("label").to_parquet("index.parquet")
+    quick.astype({"label": "category"}).to_parquet("category.parquet")
+    quick.assign(p=quick["p"].map(lambda p: Decimal(str(p)))).to_parquet("decimal.parquet")
+    quick.to_parquet("no_ending")
+    accents = quick.replace({"label": {"yes": "sí"}})
+    accents.to_csv("accents.csv", index=False, encoding="cp1252")
+    more = {
+        "tilde.csv": ["--sep", "~"],
+        "commas.csv": ["--decimal", ","],
+        "accents.csv": ["--encoding", "cp1252"],
+        "tabs.tsv": ["--sep", "tab"],
+    }
+    for path in sorted(tmp_path.iterdir()):
+        if path.suffix != ".html":
+            assert run(path.name, *AS_USUAL, *more.get(path.name, [])) == 0, path.name
+            assert _brier(capsys) == expected, path.name
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert run("-", *AS_USUAL) == 0
+    assert _brier(capsys) == expected
+
+
+HOSTILE_NAMES = [
+    "[red]p[/red]", "[/]", "[bold", "$p$", "$a_{$", "\\$p", "a\\b", "p\x1b[31mred", "p\ttab",
+    "a\nb", "\u202ep", ":smile:", "😀", "👨\u200d👩\u200d👧", "<script>alert(1)</script>",
+    '"><img src=x>', "_p", "{p}", "%s",
+    "p" * 3000, "mit Leerzeichen", "a,b", "p;q", "名前",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name)[:20])
+def test_names_are_shown_as_they_are(quick, capsys, tmp_path, name):
+    other = f"not {name}"
+    quick = quick.rename(columns={"p": name, "label": f"{name} label"})
+    quick[f"{name} label"] = np.where(quick.iloc[:, 1] == "yes", name, other)
+    quick.to_parquet("t.parquet")
+    arguments = ["--label", f"{name} label", "--prob", name, "--positive", name]
+    assert run("t.parquet", *arguments) == 0
+    captured = capsys.readouterr()
+    out = captured.out
+    assert not captured.err
+    assert "\x1b" not in out and "\u202e" not in out and "\t" not in out
+    shown = plain(name)
+    assert f"accuracy of {shown}" in re.sub(r"\s+", " ", out)
+    page = (tmp_path / "report.html").read_text()
+    assert "<script" not in page and "<img src=x" not in page and "\x1b" not in page
+    assert f"<h1>Calibration of {html.escape(shown)}</h1>" in page
+
+
+def test_names_of_several_columns(quick, capsys):
+    proba, y = make_scores(3, 60)
+    names = ["a,b", "c", "d"]
+    frame = pd.DataFrame(proba, columns=names).assign(y=np.array(["u,v", "w", "x"])[y])
+    frame.to_csv("t.csv", index=False)
+    shown = []
+    for prob in (["a,b", "c", "d"], ["a,b", "c,d"], ['"a,b",c,d'], ['"a,b"', "c", "d"]):
+        chosen = [part for value in prob for part in ("--prob", value)]
+        assert run("t.csv", "--label", "y", *chosen, "--classes", '"u,v",w,x') == 0
+        shown.append(_brier(capsys))
+    assert len(set(shown)) == 1
+    assert run("t.csv", "--label", "y", "--prob", "a,b,c,d") == 2
+    assert "expected a column 'a' in t.csv, got: a,b, c, d, y" in capsys.readouterr().err
+
+
+def test_tolerance(quick, capsys, tmp_path):
+    proba, y = make_scores(3, 60)
+    pd.DataFrame(proba.round(2), columns=list("abc")).assign(y=y).to_csv("t.csv", index=False)
+    arguments = ["t.csv", "--label", "y", "--prob", "a,b,c"]
+    assert run(*arguments) == 2
+    said = capsys.readouterr().err
+    assert "If the probabilities were rounded to 2 decimals, add --tolerance 0.015" in said
+    assert not (tmp_path / "report.html").exists()
+    assert run(*arguments, "--tolerance", "0.015") == 0
+    capsys.readouterr()
+    assert run(*arguments, "--tolerance", "-1") == 2
+    assert "expected a tolerance in [0, 1), got -1.0" in capsys.readouterr().err
+
+
+def test_a_full_disk_loses_nothing(quick, capsys, tmp_path, monkeypatch):
+    quick.to_csv("t.csv", index=False)
+    (tmp_path / "report.html").write_text("the page of yesterday")
+    (tmp_path / "report.html").chmod(0o640)
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        assert run("t.csv", *AS_USUAL) == 2
+    captured = capsys.readouterr()
+    assert "got: No space left on device" in captured.err and captured.err.count("\n") == 1
+    assert "brier_loss" in captured.out, "the tables were measured, so they are shown"
+    assert (tmp_path / "report.html").read_text() == "the page of yesterday"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "t.csv"]
+    (tmp_path / "link.html").symlink_to("report.html")
+    assert run("t.csv", *AS_USUAL, "--out", "link.html") == 0
+    assert (tmp_path / "link.html").is_symlink()
+    assert "<h1>" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o640
+    if os.path.exists("/dev/full"):
+        assert run("t.csv", *AS_USUAL, "--out", "/dev/full") == 2
+        assert "No space left on device" in capsys.readouterr().err
+        assert not os.path.isfile("/dev/full")
+
+
+def test_a_file_that_must_not_be_changed(quick, capsys, tmp_path, monkeypatch):
+    quick.to_csv("t.csv", index=False)
+    (tmp_path / "report.html").write_text("kept")
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert run("t.csv", *AS_USUAL) == 2
+    assert "a file that must not be changed" in capsys.readouterr().err
+    with pytest.raises(PermissionError):
+        write_whole(tmp_path / "report.html", "new")
+    assert (tmp_path / "report.html").read_text() == "kept"
+    assert run("t.csv", *AS_USUAL, "--out", "new.html") == 2
+    assert "got: a folder that is closed" in capsys.readouterr().err
+
+
+class _Broken(io.StringIO):
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def write(self, text):
+        raise OSError(self.number, os.strerror(self.number))  # EPIPE makes a BrokenPipeError
+
+
+def test_the_report_is_written_when_nobody_listens(quick, capsys, tmp_path, monkeypatch):
+    quick.to_csv("t.csv", index=False)
+    for number, code in ((errno.EPIPE, 0), (errno.ENOSPC, 2)):
+        with monkeypatch.context() as patched:
+            patched.setattr("sys.stdout", _Broken(number))
+            assert run("t.csv", *AS_USUAL) == code
+        assert (tmp_path / "report.html").exists()
+        (tmp_path / "report.html").unlink()
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "got: No space left on device. The report is in" in said
+
+
+def test_control_c(quick, capsys, monkeypatch):
+    quick.to_csv("t.csv", index=False)
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn_calib.report.calibration_report", interrupted)
+    assert run("t.csv", *AS_USUAL) == 130
+    assert capsys.readouterr().err == "sklearn-calib: interrupted\n"
+
+
+def test_a_terminal_without_unicode(quick, monkeypatch):
+    quick.rename(columns={"p": "😀"}).to_csv("t.csv", index=False)
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", screen)
+    assert run("t.csv", "--label", "label", "--prob", "😀") == 0
+    screen.flush()
+    assert b"accuracy of \\U0001f600" in screen.buffer.getvalue()
+
+
+class Memory(Identity):
+    """Knows the labels of the rows it was fitted on, and nothing of others."""
+
+    def _fit(self, proba, codes, weight):
+        self.known_ = dict(zip(proba[:, 1].tolist(), codes.tolist(), strict=True))
+
+    def _predict_proba(self, proba):
+        second = [self.known_.get(p, 0.5) for p in proba[:, 1].tolist()]
+        return np.column_stack([1 - np.array(second), second])
+
+
+def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(quick, capsys, monkeypatch):
+    rng = np.random.default_rng(0)
+    p = rng.permutation(np.arange(1, 401) / 401)  # no score twice
+    pd.DataFrame({"p": p, "label": rng.integers(0, 2, 400)}).to_csv("t.csv", index=False)
+    monkeypatch.setattr("sklearn_calib.recalibrators.get_recalibrator", lambda name: Memory())
+    assert run("t.csv", *AS_USUAL) == 0
+    losses = capsys.readouterr().out.split("would recalibration help?")[1]
+    line = next(line for line in losses.splitlines() if "identity" in line)
+    found = [float(value) for value in re.findall(r"\d\.\d+", line)]
+    assert found[0] == pytest.approx(np.log(2), abs=1e-4), "it saw the rows it is judged on"
+    assert found[1] == pytest.approx(0.25)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .._extras import require
+from .._show import in_picture
 from ..canonical import canonical_labels
 from ..exceptions import refuse
 from ..metrics import reliability_curve
@@ -167,8 +169,7 @@ class CalibratingFunctionDisplay:
         """
         count = len(self.functions)
         if axes is None:
-            import matplotlib.pyplot as plt
-
+            plt = require("matplotlib.pyplot", "plot", "CalibratingFunctionDisplay.plot")
             columns = min(count, 4)
             rows = -(-count // columns)
             _, axes = plt.subplots(
@@ -204,7 +205,7 @@ class CalibratingFunctionDisplay:
                     label="observed", zorder=2,
                 )  # fmt: skip
             ax.plot(self.scores, values, color="C0", lw=1.6, label="map", zorder=3)
-            ax.set(title=name, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+            ax.set(title=in_picture(name), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         handles, labels = self.axes_[0].get_legend_handles_labels()
         if len(labels) > 1:
             self.axes_[0].legend(handles, labels, loc="upper left", fontsize="small")

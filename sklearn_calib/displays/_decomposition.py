@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .._extras import require
+from .._show import in_picture
 from ..decomposition import decompose_loss
 
 
@@ -73,8 +75,7 @@ class DecompositionDisplay:
         self : DecompositionDisplay
         """
         if ax is None:
-            import matplotlib.pyplot as plt
-
+            plt = require("matplotlib.pyplot", "plot", "DecompositionDisplay.plot")
             height = 1.6 + 0.45 * len(self.parts)
             _, ax = plt.subplots(figsize=(7, height), layout="constrained")
         place = np.arange(len(self.parts))
@@ -96,7 +97,7 @@ class DecompositionDisplay:
         ax.axvline(uncertainty, color="0.35", ls="--", lw=1, label="class frequencies alone")
         unit = {"log": "log loss [nats]", "brier": "Brier loss"}[parts[0].loss]
         ax.set(yticks=place, xlabel=f"{unit}; whiskers: 2 standard errors")
-        ax.set_yticklabels(list(self.parts))
+        ax.set_yticklabels([in_picture(name) for name in self.parts])
         ax.invert_yaxis()
         ax.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
         self.ax_, self.figure_ = ax, ax.figure

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .._extras import require
+from .._show import in_picture
 from ..exceptions import refuse
 
 
@@ -112,8 +114,7 @@ class HeatmapDisplay:
                 "Pass a label for every row and column",
             )
         if ax is None:
-            import matplotlib.pyplot as plt
-
+            plt = require("matplotlib.pyplot", "plot", "HeatmapDisplay.plot")
             size = 2.5 + 0.75 * len(self.columns), 1.6 + 0.5 * len(self.rows)
             _, ax = plt.subplots(figsize=size, layout="constrained")
         masked = np.ma.masked_invalid(values)
@@ -132,9 +133,9 @@ class HeatmapDisplay:
         ax.set_xticks(np.arange(len(self.columns)) + 0.5, [_label(v) for v in self.columns])
         ax.set_yticks(np.arange(len(self.rows)) + 0.5, [_label(v) for v in self.rows])
         ax.tick_params(length=0)
-        ax.set(xlabel=self.column_name, ylabel=self.row_name)
+        ax.set(xlabel=in_picture(self.column_name), ylabel=in_picture(self.row_name))
         if colorbar:
-            ax.figure.colorbar(image, ax=ax, label=self.value_name)
+            ax.figure.colorbar(image, ax=ax, label=in_picture(self.value_name))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -150,4 +151,4 @@ def _plain(name):
 
 
 def _label(value):
-    return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)
+    return f"{value:.3g}" if isinstance(value, float | np.floating) else in_picture(value)

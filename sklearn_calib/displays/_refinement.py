@@ -2,6 +2,8 @@
 
 from sklearn.utils.validation import check_is_fitted
 
+from .._extras import require
+from .._show import in_picture
 from ..decomposition import refinement_curve
 
 _LABELS = {"log": "log loss [nats]", "brier": "Brier loss"}
@@ -97,8 +99,7 @@ class RefinementCurveDisplay:
         self : RefinementCurveDisplay
         """
         if ax is None:
-            import matplotlib.pyplot as plt
-
+            plt = require("matplotlib.pyplot", "plot", "RefinementCurveDisplay.plot")
             _, ax = plt.subplots(layout="constrained")
         curve = self.curve
         chosen = curve.best() if self.chosen is None else self.chosen
@@ -124,7 +125,7 @@ class RefinementCurveDisplay:
         span = max(top, curve.risk[-1]) - curve.refinement.min()
         worst = min(curve.risk.max(), curve.refinement.min() + 1.6 * span)
         ax.set_ylim(curve.refinement.min() - 0.06 * span, worst + 0.06 * span)
-        ax.set(xlabel=curve.unit, ylabel=_LABELS[curve.loss])
+        ax.set(xlabel=in_picture(curve.unit), ylabel=_LABELS[curve.loss])
         ax.plot(
             [],
             [],

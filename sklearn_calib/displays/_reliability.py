@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .._extras import require
+from .._show import in_legend, in_picture
 from ..exceptions import refuse
 from ..metrics import reliability_curve
 
@@ -197,11 +199,12 @@ class ReliabilityDisplay:
                     "Leave ax out for a new figure",
                 )
             return axes
-        from matplotlib.pyplot import figure
 
         columns = min(n_panels, 4)
         rows = -(-n_panels // columns)
-        drawing = figure(figsize=(4.2 * columns, 5.0 * rows), layout="tight")
+        drawing = require("matplotlib.pyplot", "plot", where).figure(
+            figsize=(4.2 * columns, 5.0 * rows), layout="tight"
+        )
         grid = drawing.subplots(rows, columns, squeeze=False).ravel()
         for unused in grid[n_panels:]:
             unused.remove()
@@ -231,11 +234,15 @@ class ReliabilityDisplay:
             if bands in ("both", "confidence") and curve.confidence_low is not None:
                 _draw_confidence(axes, curve, color)
             if curve.strategy == "isotonic":
-                axes.step(curve.predicted, curve.observed, where="mid", color=color, label=name)
+                axes.step(
+                    curve.predicted, curve.observed, where="mid", color=color, label=in_legend(name)
+                )
             else:
-                axes.plot(curve.predicted, curve.observed, "o-", color=color, ms=4, label=name)
+                axes.plot(
+                    curve.predicted, curve.observed, "o-", color=color, ms=4, label=in_legend(name)
+                )
             histogram.stairs(curve.histogram, edges, color=color, fill=len(named) == 1, alpha=0.8)
-        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title=title)
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title=in_picture(title))
         axes.set(ylabel="observed frequency", aspect="equal")
         axes.tick_params(labelbottom=False)
         histogram.set(xlabel="predicted probability", ylabel="share", ylim=(0, None))

@@ -1,5 +1,7 @@
 """WitnessDisplay: where predictions are off, under a reliability curve."""
 
+from .._extras import require
+from .._show import in_picture
 from ..exceptions import refuse
 from ..metrics import calibration_witness, reliability_curve, smooth_calibration_error
 
@@ -75,8 +77,7 @@ class WitnessDisplay:
         self : WitnessDisplay
         """
         if axes is None:
-            import matplotlib.pyplot as plt
-
+            plt = require("matplotlib.pyplot", "plot", "WitnessDisplay.plot")
             _, axes = plt.subplots(
                 2, 1, figsize=(5, 6), sharex=True, height_ratios=(3, 1.2), layout="constrained"
             )
@@ -89,7 +90,9 @@ class WitnessDisplay:
         above.fill_between(
             curve.predicted, curve.predicted, curve.observed, step="mid", color="C0", alpha=0.15
         )
-        above.set(xlim=(0, 1), ylim=(0, 1), ylabel="observed frequency", title=curve.title)
+        above.set(
+            xlim=(0, 1), ylim=(0, 1), ylabel="observed frequency", title=in_picture(curve.title)
+        )
         self.witness.plot(ax=below, color="C1")
         p = self.witness.scores
         below.fill_between(p, 0, self.witness(p), color="C1", alpha=0.2, lw=0)
@@ -141,8 +144,7 @@ class NullDistributionDisplay:
         self : NullDistributionDisplay
         """
         if ax is None:
-            import matplotlib.pyplot as plt
-
+            plt = require("matplotlib.pyplot", "plot", "NullDistributionDisplay.plot")
             _, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
         found = self.result
         ax.hist(found.null_distribution, bins=bins, color="0.75", label="if calibrated")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._extras import require
 from ._case import BINARY, canonical_case
 from ._measure import metric
 
@@ -64,8 +65,7 @@ class CalibrationWitness:
         ax : matplotlib Axes
         """
         if ax is None:
-            import matplotlib.pyplot as plt
-
+            plt = require("matplotlib.pyplot", "plot", "CalibrationWitness.plot")
             _, ax = plt.subplots(layout="constrained")
         ends = np.concatenate([[0.0], self.scores, [1.0]])
         ax.axhline(0, color="0.35", lw=1)

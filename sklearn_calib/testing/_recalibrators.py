@@ -283,7 +283,7 @@ def check_bad_input(recalibrator, k):
     assert_refused(lambda: fit(proba[:0], y[:0]), "at least one row")
     assert_refused(lambda: fit(proba[None], y), "dimensions")
     assert_refused(lambda: fit(proba.astype(str), y), "numbers")
-    assert_refused(lambda: fit(proba.astype(object), y), "numbers", "astype(float)")
+    assert_refused(lambda: fit(proba.astype(str).astype(object), y), "numbers", "astype(float)")
     assert_refused(lambda: fit(proba, y[:-1]), "as many labels")
     assert_refused(lambda: fit(proba, y, sample_weight=-np.ones(len(y))), ">= 0")
     assert_refused(lambda: fit(proba, y, sample_weight=np.zeros(len(y))), "all-zero")

@@ -1,0 +1,97 @@
+"""Array-likes of every library become numpy arrays, and no missing value is lost on the way."""
+
+from decimal import Decimal
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+
+from .exceptions import refuse
+
+_NUMBERS = (Real, Decimal, np.bool_)
+_MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
+
+
+def read_array(values, what, where):
+    """Anything that numpy can read, as a plain array.
+
+    Raises TypeError for what is no array (a set, a generator, a sparse matrix) and ValueError for
+    masked entries and rows of different lengths; `what` names the values in the message.
+    """
+    if sparse.issparse(values):
+        rule, cure = f"a dense array of {what}", "Call .toarray() on it first"
+        refuse(where, rule, "a sparse matrix", cure, error=TypeError)
+    if isinstance(values, np.ma.MaskedArray):
+        masked = np.argwhere(np.ma.getmaskarray(values))
+        if len(masked):
+            row = f" in row {masked[0][0]}" if values.ndim else ""
+            cure = "Drop those rows, or fill them with .filled(value)"
+            refuse(where, f"{what} without masked entries", f"a masked entry{row}", cure)
+    try:
+        raw = np.asarray(values)
+    except Exception as error:  # each library of arrays raises its own kinds
+        said = str(error).partition("\n")[0].rstrip(".")[:120]
+        refuse(
+            where,
+            f"an array of {what} with rows of one length",
+            f"{_a(values)} that numpy cannot read ({said})",
+            "Turn it into a numpy array first",
+        )
+    if raw.ndim == 0 and raw.dtype.kind in "OUSTV":
+        got = "None" if values is None else _a(values)
+        refuse(where, f"an array of {what}", got, "Pass a list or an array", error=TypeError)
+    return raw
+
+
+def read_numbers(values, what, where):
+    """Real numbers as an array of a numeric dtype; a missing entry becomes NaN.
+
+    Booleans, ``Decimal``, ``Fraction`` and the nullable types of pandas are numbers too. Raises
+    TypeError for text, complex numbers, dates and records, as `read_array` for the rest.
+    """
+    raw = read_array(values, what, where)
+    if raw.dtype.kind == "O" and raw.size:
+        return _numbers_of_objects(raw, what, where)
+    if raw.dtype.kind not in "biuf" and raw.size:
+        _refuse_numbers(where, what, f"dtype {raw.dtype}")
+    return raw
+
+
+def _numbers_of_objects(raw, what, where):
+    kinds = set(map(type, raw.flat))
+    wrong = {t for t in kinds if not issubclass(t, _NUMBERS) and t.__name__ not in _MISSING}
+    if wrong:
+        place = next(index for index, value in np.ndenumerate(raw) if type(value) in wrong)
+        names = " in row {}, column {}" if raw.ndim == 2 else " in row {}"
+        got = f"{repr(raw[place])[:60]}{names.format(*place)} (dtype object)"
+        _refuse_numbers(where, what, got)
+    if any(kind.__name__ in _MISSING for kind in kinds):
+        missing = np.reshape([is_missing(value) for value in raw.flat], raw.shape)
+        raw = np.where(missing, np.nan, raw)
+    try:
+        return raw.astype(np.float64)
+    except (ValueError, OverflowError) as error:
+        _refuse_numbers(where, what, f"a number that float64 cannot hold ({error})")
+
+
+def _refuse_numbers(where, what, got):
+    cure = "Convert the columns first, for instance with .astype(float)"
+    refuse(where, f"numbers as {what}", got, cure, error=TypeError)
+
+
+def is_missing(value):
+    """Whether an entry of an object array says "nothing here": None, NA, NaT, NaN or infinity."""
+    if isinstance(value, str | bytes | int):
+        return False
+    if type(value).__name__ in _MISSING:
+        return True
+    if isinstance(value, Decimal):
+        return not value.is_finite()
+    if isinstance(value, float | np.floating):
+        return not np.isfinite(value)
+    return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
+
+
+def _a(value):
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"

@@ -1,0 +1,333 @@
+"""Tables in files, as the command line reads them: every mistake is one sentence."""
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import lzma
+import re
+import sys
+import warnings
+import zipfile
+from decimal import Decimal
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from ._show import plain, quoted
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_HEAD = 2**20  # bytes that the separator is looked for in
+
+
+class UserError(Exception):
+    """What the user can mend; printed without a traceback, exit code 2."""
+
+
+class Table(NamedTuple):
+    """Some columns of a file, and where they come from."""
+
+    frame: object  # pandas DataFrame
+    file: str
+    decimal: str | None  # "." or ","; None where both are possible
+
+
+def read_table(file, pick, *, sep=None, decimal=None, encoding=None):
+    """Some columns of a csv or parquet file.
+
+    Parameters
+    ----------
+    file : str
+        Path, or "-" for the standard input.
+    pick : callable
+        Given the names of all columns, the list of those to read. Of the separators in question
+        the one is taken whose header holds all of them.
+    sep, decimal, encoding : str, default=None
+        Of a csv file; found out, ".", and UTF-8 by default.
+    """
+    try:
+        with _open(file) as stream:
+            if stream.read(4) == b"PAR1":
+                stream.seek(0)
+                table = Table(_read_parquet(stream, file, pick), file, decimal)
+            else:
+                stream.seek(0)
+                table = _read_csv(stream, file, pick, sep, decimal, encoding)
+    except UserError:
+        raise
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"expected {error.encoding} text in {quoted(file)}, got the byte "
+            f"0x{error.object[error.start]:02x}. Name the encoding, for instance --encoding "
+            "cp1252 (Western European Windows) or utf-16."
+        ) from error
+    except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
+        said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        raise UserError(
+            f"expected a readable csv or parquet file, got {quoted(file)} "
+            f"({plain(said, 200).rstrip('.')}). Check the path and the format."
+        ) from error
+    if not len(table.frame):
+        raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
+    return table
+
+
+def number_column(table, name):
+    """A column as finite float64 numbers; text such as 37% and 0,37 is read where it is clear."""
+    column = table.frame[name]
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "fiub":
+        numbers = column.to_numpy(dtype=float, na_value=np.nan)
+    else:
+        numbers = _numbers_of_text(column, table.decimal)
+        wrong = np.isnan(numbers) & column.notna().to_numpy()
+        if wrong.any():
+            _refuse_text(table, name, int(wrong.argmax()))
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(bad.argmax())
+        raise UserError(
+            f"expected a number in every row of column {quoted(name)} of {plain(table.file)}, got "
+            f"{numbers[row]} in row {row} (of {int(bad.sum())} such rows). Drop or repair those "
+            "rows."
+        )
+    return numbers
+
+
+def label_column(table, name):
+    """A column of labels: numbers, booleans or text; dates and the like become text."""
+    column = table.frame[name]
+    if getattr(column.dtype, "kind", "O") in "fiub":
+        return column
+    return column.astype(object).map(_as_text, na_action="ignore")
+
+
+def split_names(values, present=()):
+    """Names out of arguments such as ``a,b`` and ``"x,y",z``; an argument may be one name."""
+    names = []
+    for value in values:
+        if value in present:
+            names.append(value)
+            continue
+        try:
+            parts = next(csv.reader([value], skipinitialspace=True), [])
+        except csv.Error:  # a line break inside
+            parts = value.split(",")
+        names += [part.strip() for part in parts]
+    return names
+
+
+# -- opening --------------------------------------------------------------------------------------
+
+
+def _open(file):
+    """A binary stream that can be rewound, decompressed by its ending."""
+    if file == "-":
+        return io.BytesIO(sys.stdin.buffer.read())
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", file):
+        raise UserError(
+            f"expected the path of a local file, got the address {quoted(file)}. Download it, or "
+            "give the path alone."
+        )
+    ending = file.lower()[file.rfind(".") :] if "." in file else ""
+    if ending == ".zip":
+        return _only_member(file)
+    stream = _COMPRESSED.get(ending, open)(file, "rb")
+    return stream if stream.seekable() else io.BytesIO(stream.read())
+
+
+def _only_member(file):
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        if len(names) != 1:
+            raise UserError(
+                f"expected one file inside {quoted(file)}, got {len(names)}. Unpack it first."
+            )
+        return io.BytesIO(archive.read(names[0]))
+
+
+# -- csv ------------------------------------------------------------------------------------------
+
+
+def _read_csv(stream, file, pick, sep, decimal, encoding):
+    import pandas as pd
+
+    head = stream.read(_HEAD)
+    stream.seek(0)
+    encoding = _encoding(head, file, encoding)
+    text = codecs.getincrementaldecoder(encoding)().decode(head)
+    sep, header = _separator(text, file, pick, sep)
+    needed = pick(header)
+    _check_columns(needed, header, file, sep)
+    places = sorted({header.index(name) for name in needed})
+    beyond = len(header)  # what stands one place behind the last name is too much
+    options = {
+        "sep": sep,
+        "decimal": decimal or ".",
+        "encoding": encoding,
+        "header": 0,
+        "index_col": False,
+        "skipinitialspace": True,
+        "low_memory": False,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            frame = pd.read_csv(
+                stream, names=range(beyond + 1), usecols=[*places, beyond], **options
+            )
+        except pd.errors.ParserError:  # so no row has more cells than there are names
+            stream.seek(0)
+            frame = pd.read_csv(stream, names=range(beyond), usecols=places, **options)
+    if beyond in frame and (too_long := frame.pop(beyond).notna().to_numpy()).any():
+        raise UserError(
+            f"expected {beyond} cells in each row of {plain(file)}, as many as names, got more in "
+            f"row {too_long.argmax()}. Put cells that hold the separator into quotes."
+        )
+    frame.columns = [header[place] for place in places]
+    return Table(frame, file, "." if decimal is None and sep == "," else decimal)
+
+
+def _encoding(head, file, encoding):
+    if not head.strip():
+        raise UserError(f"expected a header and rows in {plain(file)}, got an empty file.")
+    if encoding is None:
+        wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        encoding = "utf-16" if wide else "utf-8-sig"
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, ValueError) as error:
+        raise UserError(
+            f"expected a known encoding, got {quoted(encoding)}. Use utf-8, cp1252 or utf-16."
+        ) from error
+    if b"\0" in head and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
+        raise UserError(
+            f"expected a csv or parquet file, got binary content in {quoted(file)}. Export it as "
+            "text."
+        )
+    return encoding
+
+
+def _separator(text, file, pick, sep):
+    """The separator and the names of the columns."""
+    if sep is not None:
+        sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
+        if len(sep) != 1 or sep in '"\r\n':
+            raise UserError(
+                f"expected one character in --sep, got {quoted(sep)}. Use , ; | or tab."
+            )
+        return sep, _first_line(text, sep)
+    found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
+    for candidate in found:
+        if set(pick(candidate[1])) <= set(candidate[1]):
+            return candidate
+    return max(found, key=lambda candidate: len(candidate[1]))
+
+
+def _first_line(text, sep):
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
+    filled = (line for line in lines if len(line) > 1 or (line and line[0].strip()))
+    try:
+        return [name.strip() for name in next(filled, [])]
+    except csv.Error as error:
+        raise UserError(
+            f"expected lines of cells in the csv file, got what cannot be split ({error}). Check "
+            "the quotes."
+        ) from error
+
+
+def _check_columns(needed, present, file, sep=None):
+    for name in needed:
+        count = present.count(name)
+        if count == 1:
+            continue
+        if count > 1:
+            raise UserError(
+                f"expected one column {quoted(name)} in {plain(file)}, got {count} of that name. "
+                "Rename them."
+            )
+        known = ", ".join(plain(other, 40) for other in present[:30])
+        cure = "Check the spelling."
+        if sep is not None and len(present) == 1:
+            cure = "Name the separator with --sep."
+        raise UserError(f"expected a column {quoted(name)} in {plain(file)}, got: {known}. {cure}")
+
+
+# -- parquet --------------------------------------------------------------------------------------
+
+
+def _read_parquet(stream, file, pick):
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+    except ModuleNotFoundError as error:
+        raise UserError(
+            "expected pyarrow, which reads parquet, got no such package. Run: pip install "
+            "'sklearn-calib[cli]'"
+        ) from error
+    source = ParquetFile(stream)
+    schema = source.schema_arrow
+    needed = list(dict.fromkeys(pick(schema.names)))
+    _check_columns(needed, schema.names, file)
+    for name in needed:
+        if pa.types.is_nested(schema.field(name).type):
+            raise UserError(
+                f"expected one value in each row of column {quoted(name)} of {plain(file)}, got "
+                f"{plain(schema.field(name).type)}. Write one column per class."
+            )
+    columns = source.read(columns=needed).select(needed).columns
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in columns
+    ]
+    return pa.Table.from_arrays(columns, names=needed).to_pandas()
+
+
+# -- cells ----------------------------------------------------------------------------------------
+
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def _numbers_of_text(column, decimal):
+    """Numbers of a column of text or of objects; NaN for what is none."""
+    values = column.astype(object).to_numpy()
+    texts = [value for value in values if isinstance(value, str)]
+    in_percent = bool(texts) and all(text.strip().endswith("%") for text in texts)
+    if decimal is None:
+        decimal = "," if any("," in text for text in texts) else "."
+
+    def number(value):
+        if isinstance(value, str):
+            text = value.strip()
+            if in_percent:
+                text = text[:-1].strip()
+            if decimal == ",":
+                text = text.replace(".", "?").replace(",", ".", 1)  # a point is no decimal mark
+            return float(text) / (100 if in_percent else 1) if _NUMBER.fullmatch(text) else np.nan
+        known = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+        return float(value) if known else np.nan
+
+    return np.array([number(value) for value in values])
+
+
+def _refuse_text(table, name, row):
+    value = table.frame[name].iloc[row]
+    cure = "Clean the column first."
+    if isinstance(value, str) and value.strip().endswith("%"):
+        cure = "Write all of them in percent, or none."
+    elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
+        cure = "If the comma is the decimal mark, add --decimal ,"
+        if table.decimal == ",":
+            cure = "Leave out --decimal , where the point is the decimal mark."
+    raise UserError(
+        f"expected numbers in column {quoted(name)} of {plain(table.file)}, got for instance "
+        f"{quoted(value)} in row {row}. {cure}"
+    )
+
+
+def _as_text(value):
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)

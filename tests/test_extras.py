@@ -1,0 +1,59 @@
+"""Without matplotlib or pandas: one sentence that says what to install."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sklearn_calib._extras import require
+
+PLOTS = {
+    "ReliabilityDisplay.plot": "displays.ReliabilityDisplay.from_predictions(y, p)",
+    "WitnessDisplay.plot": "displays.WitnessDisplay.from_predictions(y, p)",
+    "DecompositionDisplay.plot": "displays.DecompositionDisplay.from_predictions(y, p)",
+    "RefinementCurveDisplay.plot": "displays.RefinementCurveDisplay.from_predictions(y, [p, p])",
+    "HeatmapDisplay.plot": "displays.HeatmapDisplay([[1.0]], [0], [0]).plot()",
+    "CalibratingFunctionDisplay.plot": "displays.CalibratingFunctionDisplay([0], {1: [0]}).plot()",
+    "NullDistributionDisplay.plot": "displays.NullDistributionDisplay(None).plot()",
+    "CalibrationWitness.plot": "metrics.calibration_witness(y, p).plot()",
+}
+_PROGRAM = """
+import sys
+for name in ("matplotlib", "pandas", "mpl_toolkits"):
+    sys.modules[name] = None  # importing it raises ModuleNotFoundError
+from sklearn_calib import displays, metrics
+from sklearn_calib.report import calibration_report
+from sklearn_calib.testing import make_scores
+p, y = make_scores(2, 100)
+report = calibration_report(y, p, n_resamples=2, measures=["brier_loss"])
+for code in sys.argv[1:]:
+    try:
+        eval(code)
+    except ModuleNotFoundError as error:
+        print(error)
+    else:
+        print("no error")
+"""
+
+
+def test_each_picture_and_table_says_what_to_install():
+    codes = [*PLOTS.values(), "report.plot()", "report.to_html('x.html')", "report.to_frame()"]
+    out = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, *codes], capture_output=True, text=True, check=True
+    )
+    said = out.stdout.splitlines()
+    plot = ": expected matplotlib, got no such package. Run: pip install 'sklearn-calib[plot]'."
+    assert said[: len(PLOTS)] == [where + plot for where in PLOTS]
+    assert said[len(PLOTS) : -1] == ["ReliabilityDisplay.plot" + plot] * 2
+    assert said[-1] == (
+        "CalibrationReport.to_frame: expected pandas, got no such package. "
+        "Run: pip install 'sklearn-calib[cli]'."
+    )
+
+
+def test_a_broken_package_is_not_called_missing(tmp_path, monkeypatch):
+    (tmp_path / "half_installed.py").write_text("import a_part_that_is_missing\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="a_part_that_is_missing"):
+        require("half_installed", "plot", "here")
+    assert require("json", "plot", "here").loads("1") == 1

@@ -1,0 +1,77 @@
+"""Names that somebody else chose, on every surface."""
+
+import html
+import warnings
+
+import numpy as np
+import pytest
+
+from sklearn_calib._show import in_legend, in_page, in_picture, plain, quoted
+from sklearn_calib.displays import (
+    CalibratingFunctionDisplay,
+    DecompositionDisplay,
+    HeatmapDisplay,
+    ReliabilityDisplay,
+)
+from sklearn_calib.report import calibration_report
+from sklearn_calib.testing import make_scores
+
+NAMES = ["$a_{$", "$x$", "\\$", "a$b", "tab\t", "\x1b[1m", "[/b]", "<i>", '"', "_hidden", "{0}"]
+
+
+def test_plain():
+    assert plain("a\x1b[1m\n\u202eb") == r"a\x1b[1m\n\u202eb"
+    assert plain("\udcff") == r"\udcff"
+    assert plain("é 名 😀 👨\u200d👩") == "é 名 😀 👨\u200d👩"
+    assert plain("abc" * 100, 9) == "abc...abc"
+    assert plain("abcdefghi", 9) == "abcdefghi" and len(plain("x" * 99, 10)) == 10
+    assert plain("x" * 999, None) == "x" * 999
+    assert plain(3) == "3" and quoted("a\nb") == r"'a\nb'"
+
+
+def test_in_page():
+    assert in_page("<a href=\"x\" id='y'>&") == "&lt;a href=&quot;x&quot; id=&#x27;y&#x27;&gt;&amp;"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pictures_show_names_as_they_are(name):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    proba, y = make_scores(2, 60)
+    displays = [
+        ReliabilityDisplay.from_predictions(y, {name: proba, "other": proba}),
+        DecompositionDisplay.from_predictions(y, {name: proba}),
+        HeatmapDisplay([[1.0]], [name], [name], row_name=name, value_name=name).plot(),
+        CalibratingFunctionDisplay(np.array([0.0, 1.0]), {name: np.array([0.0, 1.0])}).plot(),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for display in displays:
+            display.figure_.canvas.draw()
+    legend = [text.get_text() for text in displays[0].axes_[0].get_legend().get_texts()]
+    assert legend == [in_legend(name), "other"], "a name is missing"
+    titles = displays[3].axes_[0].get_title(), displays[1].ax_.get_yticklabels()[0].get_text()
+    assert titles == (in_picture(name),) * 2
+    for display in displays:
+        plt.close(display.figure_)
+
+
+def test_labels_are_shown_as_they_are():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    proba, y = make_scores(3, 90)
+    labels = np.array(["$a", "b$", "<c>\n"])
+    display = ReliabilityDisplay.from_predictions(labels[y], proba, multiclass="classwise")
+    display.figure_.canvas.draw()
+    assert {axes.get_title() for axes in display.axes_} == {
+        r"class \$a", r"class b\$", r"class <c>\n",
+    }  # fmt: skip
+    plt.close(display.figure_)
+
+
+@pytest.mark.parametrize("name", [*NAMES, 7, ("a", 1), None])
+def test_reports_show_names_as_they_are(name):
+    proba, y = make_scores(2, 60)
+    report = calibration_report(
+        y, {name: proba}, measures=["brier_loss"], n_resamples=2, labels=[0, 1]
+    )
+    assert f"accuracy of {plain(name)}:" in str(report) and "\x1b" not in str(report)
+    assert f"<td>{html.escape(plain(name))}</td>" in report._repr_html_()
