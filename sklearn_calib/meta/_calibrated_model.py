@@ -41,8 +41,8 @@ class CalibratedModel(CalibratedClassifier):
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Which scores are recalibrated. ``decision_function`` values are taken as logits (log-odds of
         the second class where there are two), ``predict_proba`` values as probabilities. "auto"
-        takes the first that exists of: ``decision_function``, the raw margins of XGBoost and
-        LightGBM as logits, ``predict_proba``.
+        takes the first that exists of: the logits behind the probabilities of XGBoost and LightGBM,
+        ``decision_function``, ``predict_proba``.
     n_jobs : int, default=None
         Folds fitted in parallel, as in joblib.
 

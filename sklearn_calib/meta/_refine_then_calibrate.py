@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from dataclasses import replace
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -17,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from ..decomposition import refinement_curve
-from ..exceptions import CalibrationWarning, expectation, refuse
+from ..exceptions import CalibrationWarning, caution, expectation, refuse
 from ..staging import staging_of
 from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair
-from ._search import fit_fold, pooled_stages, refit, results_table
+from ._search import fit_fold, own_risks, pooled_stages, refit, results_table
 
 _FEW_ROWS, _FEW_ERRORS = 1000, 10
 
@@ -90,7 +91,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     cv_results_ : dict of str to array
         One row for each candidate and stage, for ``pandas.DataFrame``: candidate, params, param_*,
         stage, risk, refinement, calibration, criterion, standard_error, rank, and fit_time in
-        seconds, summed over the folds.
+        seconds, summed over the folds. "risk" is the loss of the learner's own ``predict_proba``
+        where it has one; "refinement" and "criterion" are those of the scores that are
+        recalibrated (`CalibratedModel`, response_method="auto"), "calibration" their difference.
     refinement_curve_ : RefinementCurve
         Of the best candidate.
     n_splits_, refit_time_, classes_, n_features_in_, feature_names_in_
@@ -346,17 +349,20 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 "Use stratified folds",
             )
         plain = isinstance(self.refinement, str) and self.refinement == "ts"
-        return refinement_curve(
+        known = {"sample_weight": job.weight[rows], "labels": np.arange(len(job.classes))}
+        stream, risks = pooled_stages(job, folds, staging, set(stages.tolist())), []
+        curve = refinement_curve(
             job.codes[rows],
-            pooled_stages(job, folds, staging, set(stages.tolist())),
+            own_risks(stream, risks, self.loss, job.codes[rows], known),
             stages=stages,
             loss=self.loss,
             recalibrator="temperature" if plain else self.refinement,
             cv=None if plain else 5,
-            sample_weight=job.weight[rows],
-            labels=np.arange(len(job.classes)),
             unit="stages" if staging is None else staging.unit,
+            **known,
         )
+        risk = np.where(np.isnan(risks), curve.risk, risks)
+        return replace(curve, risk=risk, calibration=risk - curve.refinement)
 
     def _report(self, table, winner, failures, n_fits, where):
         if failures:
@@ -383,6 +389,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         scores = stack_rows([fold.scores(job) for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
         _warn_if_few(scores, job.codes[rows])
+        caveat = staging and staging.caveat(folds[0].estimator)
+        if caveat:
+            caution("RefineThenCalibrateCV.fit", *caveat, stacklevel=5)
         self.recalibrator_ = job.fit_recalibrator(scores, rows)
         start = time.perf_counter()
         if isinstance(self.estimator, FrozenEstimator):
