@@ -74,6 +74,7 @@ def test_registered_things_are_documented_in_full(thing):
     [
         "README.md",
         "doc/extending/add_a_recalibrator.rst",
+        "doc/user_guide/calibrating_a_model.rst",
         "doc/user_guide/measures.rst",
     ],
 )

@@ -12,7 +12,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import stack_rows
@@ -20,8 +20,9 @@ from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_
 from ..decomposition import refinement_curve
 from ..exceptions import CalibrationWarning, caution, expectation, refuse
 from ..staging import staging_of
-from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair
-from ._search import fit_fold, own_risks, pooled_stages, refit, results_table
+from ._arguments import says_what_to_write
+from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
+from ._search import fit_fold, in_turn, own_risks, pooled_stages, refit, results_table
 
 _FEW_ROWS, _FEW_ERRORS = 1000, 10
 
@@ -124,8 +125,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     ``partial_fit`` run ``max_iter`` epochs. A refit on all rows has more rows than the folds had.
 
     Cost: candidates x folds fits, one prediction of all stages, and about 4 passes over the scores
-    per stage. Memory: the scores of one stage and the folds' models of two candidates; stages are
-    predicted one after the other and never held together.
+    per stage. Memory: the scores of one stage and the folds' models of two candidates (of all with
+    joblib's multiprocessing backend); stages are predicted one after the other and never held
+    together.
 
     Progress is reported through scikit-learn's callbacks (version 1.9 on):
     ``model.set_callbacks(sklearn.callback.ProgressBar())``.
@@ -166,6 +168,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         "random_state": ["random_state"],
     }
 
+    @says_what_to_write
     def __init__(
         self,
         estimator,
@@ -200,6 +203,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         self.random_state = random_state
 
     @with_callbacks
+    @whole_or_not_at_all
     def fit(self, X, y, sample_weight=None, **fit_params):
         """Search, refit and calibrate.
 
@@ -237,10 +241,13 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         n_fits = len(candidates) * len(splits)
         with callback_fit(self, n_fits + 1, job.X, job.codes) as context:
             tasks = callback_tasks(context, n_fits + 1, "fit")
-            fits = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(fit_fold)(job, params, split, self, tasks[i * len(splits) + j])
-                for i, params in enumerate(candidates)
-                for j, split in enumerate(splits)
+            fits = in_turn(
+                self.n_jobs,
+                (
+                    delayed(fit_fold)(job, params, split, self, tasks[i * len(splits) + j])
+                    for i, params in enumerate(candidates)
+                    for j, split in enumerate(splits)
+                ),
             )
             table, winner, failures = self._search(job, candidates, fits, wanted)
             self._report(table, winner, failures, n_fits, job.where)
@@ -372,7 +379,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             )
             if winner is None:
                 raise ValueError(f"{where}: expected one candidate that can be fitted. {text}")
-            warnings.warn(text, FitFailedWarning, stacklevel=3)
+            warnings.warn(text, FitFailedWarning, stacklevel=5)
         self.cv_results_ = results_table(table)
         self.best_index_ = int(
             np.flatnonzero(self.cv_results_["candidate"] == winner.number)[winner.position]
@@ -391,7 +398,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         _warn_if_few(scores, job.codes[rows])
         caveat = staging and staging.caveat(folds[0].estimator)
         if caveat:
-            caution("RefineThenCalibrateCV.fit", *caveat, stacklevel=5)
+            caution("RefineThenCalibrateCV.fit", *caveat, stacklevel=6)
         self.recalibrator_ = job.fit_recalibrator(scores, rows)
         start = time.perf_counter()
         if isinstance(self.estimator, FrozenEstimator):
@@ -443,5 +450,5 @@ def _warn_if_few(scores, codes):
             "better; use more folds or rows, or stages=None",
         ),
         CalibrationWarning,
-        stacklevel=4,
+        stacklevel=6,
     )

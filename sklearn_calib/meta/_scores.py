@@ -9,6 +9,7 @@ from ..canonical import canonical_proba
 from ..exceptions import expectation
 from ..staging import own_logits
 
+ROUNDING = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
 RESPONSE_METHODS = ("auto", "decision_function", "predict_proba")
 
 
@@ -31,7 +32,19 @@ def classifier_scores(estimator, X, response_method, where):
         raise TypeError(_no_method(estimator, "decision_function", where))
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(_no_method(estimator, "predict_proba", where))
-    return canonical_proba(estimator.predict_proba(X), n_classes=n_classes, where=where)
+    proba = _without_rounding(estimator.predict_proba(X))
+    return canonical_proba(proba, n_classes=n_classes, where=where)
+
+
+def _without_rounding(proba):
+    """Rows divided by their sums where these are off by rounding to two digits or float16."""
+    if np.ndim(proba) != 2 or np.shape(proba)[1] < 2:
+        return proba
+    table = np.asarray(proba)
+    if table.dtype.kind != "f":
+        return proba
+    total = table.sum(axis=1, keepdims=True, dtype=np.float64)
+    return table / total if np.abs(total - 1).max(initial=0) <= ROUNDING else proba
 
 
 def aligned_scores(estimator, columns, n_classes, X, response_method, where):

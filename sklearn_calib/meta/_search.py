@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils.parallel import Parallel
 
 from .._simplex import stack_rows, take_columns
 from .._sklearn_compat import callback_task
 from ..canonical import canonical_proba
 from ..metrics import brier_loss, log_loss
 from ..staging import staging_of
+from ._brought import fresh
 
 
 class Fold(NamedTuple):
@@ -33,6 +35,15 @@ class Fold(NamedTuple):
             return self
         stage = min(stage, staging.n_stages(self.estimator))
         return self._replace(estimator=staging.truncated(thawed(self.estimator), stage))
+
+
+def in_turn(n_jobs, tasks):
+    """The results one after the other; all at once where joblib's backend cannot do that."""
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:  # multiprocessing: every candidate's models are held
+        parallel = Parallel(n_jobs=n_jobs)
+    return iter(parallel(tasks))
 
 
 def fit_fold(job, params, split, caller, task):
@@ -57,14 +68,14 @@ def fit_fold(job, params, split, caller, task):
 
 def _candidate(job, params, stages):
     """An unfitted estimator with these parameters, and its staging."""
-    estimator = clone(job.estimator).set_params(**clone(params, safe=False))
+    estimator = fresh(job.estimator, job.where).set_params(**clone(params, safe=False))
     staging = None if stages is None else staging_of(estimator)
     return (estimator if staging is None else staging.prepared(estimator)), staging
 
 
 def refit(job, params, staging, stage):
     everything = np.arange(len(job.codes))
-    estimator = clone(job.estimator).set_params(**clone(params, safe=False))
+    estimator = fresh(job.estimator, job.where).set_params(**clone(params, safe=False))
     if staging is None:
         return job.fit_estimator(everything, estimator)
     estimator = staging.limited(staging.prepared(estimator), stage)
