@@ -100,8 +100,8 @@ def get_recalibrator(name, **options):
     >>> from sklearn_calib.recalibrators import get_recalibrator
     >>> get_recalibrator("beta")
     BetaCalibration()
-    >>> get_recalibrator("histogram_binning", n_bins=10)
-    HistogramBinning(n_bins=10)
+    >>> get_recalibrator("histogram_binning", n_bins=7)
+    HistogramBinning(n_bins=7)
     """
     where = "get_recalibrator"
     if not isinstance(name, str):
