@@ -13,8 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
+from sklearn_calib.decomposition import refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, log_loss
+from sklearn_calib.recalibrators import IsotonicCalibration
 from sklearn_calib.staging import own_logits, staging_of
 
 ROUNDS = 8
@@ -241,3 +243,23 @@ def test_a_dart_candidate_of_a_grid_is_told():
     learner = lightgbm.LGBMClassifier(n_estimators=4, n_jobs=1, verbose=-1)
     with pytest.warns(CalibrationWarning, match="boosting_type='dart'"):
         RefineThenCalibrateCV(learner, {"boosting_type": ["dart"]}).fit(X, y)
+
+
+def test_refinement_is_that_of_the_scores_that_are_recalibrated():
+    """With isotonic regression and three classes the scale of the scores matters; the criterion
+    and the final recalibrator see the same ones, the softmax of the decision function."""
+    X, y = make_classification(600, n_informative=6, n_classes=3, random_state=0)
+    split = [(np.arange(300), np.arange(300, 600))]
+    learner = AdaBoostClassifier(n_estimators=ROUNDS, random_state=0)
+    search = RefineThenCalibrateCV(
+        learner, cv=split, recalibrator="isotonic", refinement="isotonic", refit=True
+    ).fit(X, y)
+    model = staging_of(learner).truncated(learner.fit(X[:300], y[:300]), search.best_stage_)
+    scores = canonical_proba(model.decision_function(X[300:]), kind="logits")
+    by_hand = refinement_error(y[300:], scores, recalibrator="isotonic", cv=5)
+    row = search.cv_results_["stage"] == search.best_stage_
+    assert search.cv_results_["refinement"][row] == pytest.approx(by_hand, rel=1e-9)
+    expected = IsotonicCalibration().fit(scores, y[300:]).predict_proba(scores)
+    np.testing.assert_allclose(search.recalibrator_.predict_proba(scores), expected, atol=1e-12)
+    other = refinement_error(y[300:], model.predict_proba(X[300:]), recalibrator="isotonic", cv=5)
+    assert abs(other - by_hand) > 1e-4  # so it is worth saying
