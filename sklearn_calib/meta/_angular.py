@@ -16,7 +16,7 @@ from ..linear import (
     refuse_weights,
     settled,
 )
-from ._pairs import CalibratedClassifier, CalibratedPair
+from ._pairs import CalibratedClassifier, CalibratedPair, whole_or_not_at_all
 
 
 class AngularCalibratedClassifier(CalibratedClassifier):
@@ -139,6 +139,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         self.assume_centered = assume_centered
         self.random_state = random_state
 
+    @whole_or_not_at_all
     def fit(self, X, y, **fit_params):
         """Fit the classifier, and find the angle on the same rows.
 

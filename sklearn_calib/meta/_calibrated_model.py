@@ -3,7 +3,6 @@
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import StrOptions
@@ -12,8 +11,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from ..exceptions import refuse
+from ._arguments import says_what_to_write
+from ._brought import fresh
 from ._leave_one_out import linear_leave_one_out
-from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair
+from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
 from ._scores import RESPONSE_METHODS
 
 
@@ -25,7 +26,9 @@ class CalibratedModel(CalibratedClassifier):
     estimator : classifier
         Anything with fit and ``decision_function`` or ``predict_proba``: scikit-learn, XGBoost,
         LightGBM, a pipeline. A fitted model is wrapped in ``sklearn.frozen.FrozenEstimator``; all
-        rows given to fit are then calibration rows.
+        rows given to fit are then calibration rows. Such a model needs no ``classes_`` if there is
+        one label for each column: with ``predict_proba``, a ``predict`` that returns probabilities
+        (Keras), or a function of X (PyTorch).
     recalibrator : str or recalibrator, default="temperature"
         A registered name (see `recalibrator_names`), an instance, a pipeline of recalibrators, or
         any scikit-learn classifier, whose features are then the probabilities.
@@ -41,8 +44,8 @@ class CalibratedModel(CalibratedClassifier):
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Which scores are recalibrated. ``decision_function`` values are taken as logits (log-odds of
         the second class where there are two), ``predict_proba`` values as probabilities. "auto"
-        takes the first that exists of: ``decision_function``, the raw margins of XGBoost and
-        LightGBM as logits, ``predict_proba``.
+        takes the first that exists of: the logits behind the probabilities of XGBoost and LightGBM,
+        ``decision_function``, ``predict_proba``.
     n_jobs : int, default=None
         Folds fitted in parallel, as in joblib.
 
@@ -63,18 +66,23 @@ class CalibratedModel(CalibratedClassifier):
         Fewer than two classes; weights that are negative or all zero; a FrozenEstimator and a label
         it does not know; no calibration row left.
     TypeError
-        A `recalibrator` that is none; an estimator without the response method.
+        A `recalibrator` that is none; an estimator without the response method; an argument that
+        does not exist, with the one that is meant.
 
     Warns
     -----
     CalibrationWarning
-        From the recalibrator. UserWarning: sample weights that the estimator cannot use.
+        From the recalibrator; and for a fitted estimator without a FrozenEstimator, which is fitted
+        again. UserWarning: sample weights that the estimator cannot use.
 
     Notes
     -----
     A fold's model may miss a rare class; rows of that class in the fold's test part are left out of
     the calibration, since a score of 0 from a model that never saw the class says nothing about its
     other scores. Labels of any type are allowed: estimators that want 0 .. K-1 (XGBoost) get those.
+    Probabilities that the estimator rounds (float16, two digits), so that a row's sum is off by up
+    to 0.02, are divided by the sum. A fit that fails leaves the model unfitted.
+
     No training data are kept. Cost: the fits of the folds, and one more without `ensemble`.
 
     Progress is reported through scikit-learn's callbacks (version 1.9 on):
@@ -117,6 +125,7 @@ class CalibratedModel(CalibratedClassifier):
         "n_jobs": [Integral, None],
     }
 
+    @says_what_to_write
     def __init__(
         self,
         estimator,
@@ -135,6 +144,7 @@ class CalibratedModel(CalibratedClassifier):
         self.n_jobs = n_jobs
 
     @with_callbacks
+    @whole_or_not_at_all
     def fit(self, X, y, sample_weight=None, **fit_params):
         """Fit the classifier and its recalibrator.
 
@@ -209,7 +219,7 @@ class CalibratedModel(CalibratedClassifier):
 
 def _fit_fold(job, train, test, ensemble, task, caller):
     """A fitted pair, or the out-of-fold scores and their rows."""
-    estimator = clone(job.estimator)
+    estimator = fresh(job.estimator, job.where)
     with callback_task(task, caller, estimator, job.X, job.codes):
         estimator, columns = job.fit_estimator(train, estimator)
         rows, part = job.test_part(estimator, columns, train, test)

@@ -1,7 +1,7 @@
 """What the estimators of this sub-package share: pairs of a classifier and a recalibrator."""
 
 import warnings
-from functools import partial
+from functools import partial, wraps
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import (
@@ -20,11 +21,17 @@ from .._sklearn_compat import (
     safe_split,
 )
 from ..canonical import canonical_labels, canonical_weight
-from ..exceptions import expectation, refuse
+from ..exceptions import caution, expectation, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._arguments import refuse_prefit
+from ._brought import check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._scores import aligned_scores, is_boosted
 
-GIVES_SCORES = [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])]
+GIVES_SCORES = [
+    HasMethods(["fit", "predict_proba"]),
+    HasMethods(["fit", "decision_function"]),
+    FrozenEstimator,
+]
 
 
 class CalibratedPair(NamedTuple):
@@ -65,10 +72,11 @@ class Job(NamedTuple):
 
     def fit_estimator(self, rows, estimator=None, fit=None):
         """Fit a clone on some rows; also the positions of its classes among all classes."""
-        estimator = clone(self.estimator) if estimator is None else estimator
+        estimator = fresh(self.estimator, self.where) if estimator is None else estimator
         fit = estimator.fit if fit is None else partial(fit, estimator)
         part, codes = safe_split(estimator, self.X, self.codes, rows)
         params = check_method_params(self.X, params=self.estimator_params, indices=rows)
+        check_early_stopping(estimator, params, self.where)
         # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers
         if not isinstance(estimator, FrozenEstimator) and (
             is_boosted(estimator, "xgboost") or self.classes.dtype.kind == "S"
@@ -114,6 +122,26 @@ class Job(NamedTuple):
         )
 
 
+def whole_or_not_at_all(fit):
+    """A fit that leaves no fitted attribute behind if it fails or is interrupted."""
+
+    @wraps(fit)
+    def wrapped(self, *args, **kwargs):
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+                delattr(self, name)
+            raise
+
+    return wrapped
+
+
+def _every_recalibrator_has_intervals(self):
+    pairs = getattr(self, "calibrated_pairs_", ())
+    return bool(pairs) and all(hasattr(pair.recalibrator, "predict_interval") for pair in pairs)
+
+
 class CalibratedClassifier(
     CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
@@ -146,6 +174,31 @@ class CalibratedClassifier(
             total = total + aligned_proba(recalibrator, scores, self.classes_)
         return total / len(self.calibrated_pairs_)
 
+    @available_if(_every_recalibrator_has_intervals)
+    def predict_interval(self, X):
+        """Lower and upper probability, where every recalibrator gives them (``"venn_abers"``).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        interval : ndarray of shape (n_samples, 2) or (n_samples, n_classes, 2)
+            For the second class, or for each class if there are more. With several pairs the mean
+            of their lower and the mean of their upper ends, between which their mean probability
+            lies; a guarantee of the single intervals does not carry over to the mean.
+        """
+        where = f"{type(self).__name__}.predict_interval"
+        return sum(
+            recalibrator.predict_interval(
+                aligned_scores(
+                    estimator, columns, len(self.classes_), X, self.response_method, where
+                )
+            )
+            for estimator, recalibrator, columns in self.calibrated_pairs_
+        ) / len(self.calibrated_pairs_)
+
     def predict(self, X):
         """The class with the largest calibrated probability; the first of equals."""
         check_is_fitted(self)
@@ -172,6 +225,8 @@ class CalibratedClassifier(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        if not hasattr(getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"):
+            return tags  # a model of another library in a FrozenEstimator
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
@@ -189,12 +244,24 @@ class CalibratedClassifier(
     def _start(self, X, y, sample_weight, fit_params):
         """Check the arguments of fit; what its parts need."""
         where = f"{type(self).__name__}.fit"
+        refuse_prefit(self.cv, where)
         self._validate_params()
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        known = None
+        estimator, known = self.estimator, None
+        frozen = isinstance(estimator, FrozenEstimator)
         if frozen:
-            check_is_fitted(self.estimator)
-            known = self.estimator.classes_
+            estimator = frozen_with_classes(
+                estimator, lambda: canonical_labels(y, where=where)[0], where
+            )
+            known = estimator.classes_
+        elif loses_fit(estimator, where):
+            caution(
+                where,
+                "an estimator that is not fitted yet, or a fitted one in a FrozenEstimator",
+                f"a fitted {type(estimator).__name__}",
+                "It is fitted again on these rows; to keep the fitted one, write "
+                f"{type(self).__name__}(FrozenEstimator(model)), with rows that it has not seen",
+                stacklevel=6,
+            )
         classes, codes = canonical_labels(y, classes=known, where=where)
         if len(classes) < 2:
             refuse(
@@ -217,7 +284,7 @@ class CalibratedClassifier(
             codes=codes,
             weight=weight,
             classes=classes,
-            estimator=self.estimator,
+            estimator=estimator,
             recalibrator=resolve_recalibrator(self.recalibrator, where),
             estimator_params=estimator_params,
             recalibrator_params=recalibrator_params,
@@ -253,6 +320,6 @@ class CalibratedClassifier(
                         "STEP__sample_weight=... or enable metadata routing",
                     ),
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=6,
                 )
         return params, weights, groups

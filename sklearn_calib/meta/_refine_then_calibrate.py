@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from dataclasses import replace
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -11,16 +12,17 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from ..decomposition import refinement_curve
-from ..exceptions import CalibrationWarning, expectation, refuse
+from ..exceptions import CalibrationWarning, caution, expectation, refuse
 from ..staging import staging_of
-from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair
-from ._search import fit_fold, pooled_stages, refit, results_table
+from ._arguments import says_what_to_write
+from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
+from ._search import fit_fold, in_turn, own_risks, pooled_stages, refit, results_table
 
 _FEW_ROWS, _FEW_ERRORS = 1000, 10
 
@@ -90,7 +92,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     cv_results_ : dict of str to array
         One row for each candidate and stage, for ``pandas.DataFrame``: candidate, params, param_*,
         stage, risk, refinement, calibration, criterion, standard_error, rank, and fit_time in
-        seconds, summed over the folds.
+        seconds, summed over the folds. "risk" is the loss of the learner's own ``predict_proba``
+        where it has one; "refinement" and "criterion" are those of the scores that are
+        recalibrated (`CalibratedModel`, response_method="auto"), "calibration" their difference.
     refinement_curve_ : RefinementCurve
         Of the best candidate.
     n_splits_, refit_time_, classes_, n_features_in_, feature_names_in_
@@ -121,8 +125,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     ``partial_fit`` run ``max_iter`` epochs. A refit on all rows has more rows than the folds had.
 
     Cost: candidates x folds fits, one prediction of all stages, and about 4 passes over the scores
-    per stage. Memory: the scores of one stage and the folds' models of two candidates; stages are
-    predicted one after the other and never held together.
+    per stage. Memory: the scores of one stage and the folds' models of two candidates (of all with
+    joblib's multiprocessing backend); stages are predicted one after the other and never held
+    together.
 
     Progress is reported through scikit-learn's callbacks (version 1.9 on):
     ``model.set_callbacks(sklearn.callback.ProgressBar())``.
@@ -163,6 +168,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         "random_state": ["random_state"],
     }
 
+    @says_what_to_write
     def __init__(
         self,
         estimator,
@@ -197,6 +203,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         self.random_state = random_state
 
     @with_callbacks
+    @whole_or_not_at_all
     def fit(self, X, y, sample_weight=None, **fit_params):
         """Search, refit and calibrate.
 
@@ -234,10 +241,13 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         n_fits = len(candidates) * len(splits)
         with callback_fit(self, n_fits + 1, job.X, job.codes) as context:
             tasks = callback_tasks(context, n_fits + 1, "fit")
-            fits = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(fit_fold)(job, params, split, self, tasks[i * len(splits) + j])
-                for i, params in enumerate(candidates)
-                for j, split in enumerate(splits)
+            fits = in_turn(
+                self.n_jobs,
+                (
+                    delayed(fit_fold)(job, params, split, self, tasks[i * len(splits) + j])
+                    for i, params in enumerate(candidates)
+                    for j, split in enumerate(splits)
+                ),
             )
             table, winner, failures = self._search(job, candidates, fits, wanted)
             self._report(table, winner, failures, n_fits, job.where)
@@ -346,17 +356,20 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 "Use stratified folds",
             )
         plain = isinstance(self.refinement, str) and self.refinement == "ts"
-        return refinement_curve(
+        known = {"sample_weight": job.weight[rows], "labels": np.arange(len(job.classes))}
+        stream, risks = pooled_stages(job, folds, staging, set(stages.tolist())), []
+        curve = refinement_curve(
             job.codes[rows],
-            pooled_stages(job, folds, staging, set(stages.tolist())),
+            own_risks(stream, risks, self.loss, job.codes[rows], known),
             stages=stages,
             loss=self.loss,
             recalibrator="temperature" if plain else self.refinement,
             cv=None if plain else 5,
-            sample_weight=job.weight[rows],
-            labels=np.arange(len(job.classes)),
             unit="stages" if staging is None else staging.unit,
+            **known,
         )
+        risk = np.where(np.isnan(risks), curve.risk, risks)
+        return replace(curve, risk=risk, calibration=risk - curve.refinement)
 
     def _report(self, table, winner, failures, n_fits, where):
         if failures:
@@ -366,7 +379,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             )
             if winner is None:
                 raise ValueError(f"{where}: expected one candidate that can be fitted. {text}")
-            warnings.warn(text, FitFailedWarning, stacklevel=3)
+            warnings.warn(text, FitFailedWarning, stacklevel=5)
         self.cv_results_ = results_table(table)
         self.best_index_ = int(
             np.flatnonzero(self.cv_results_["candidate"] == winner.number)[winner.position]
@@ -383,6 +396,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         scores = stack_rows([fold.scores(job) for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
         _warn_if_few(scores, job.codes[rows])
+        caveat = staging and staging.caveat(folds[0].estimator)
+        if caveat:
+            caution("RefineThenCalibrateCV.fit", *caveat, stacklevel=6)
         self.recalibrator_ = job.fit_recalibrator(scores, rows)
         start = time.perf_counter()
         if isinstance(self.estimator, FrozenEstimator):
@@ -434,5 +450,5 @@ def _warn_if_few(scores, codes):
             "better; use more folds or rows, or stages=None",
         ),
         CalibrationWarning,
-        stacklevel=4,
+        stacklevel=6,
     )

@@ -7,31 +7,44 @@ from sklearn.pipeline import Pipeline
 from .._simplex import take_columns
 from ..canonical import canonical_proba
 from ..exceptions import expectation
-from ..staging import LIGHTGBM_LOGIT_OBJECTIVES, XGBOOST_LOGIT_OBJECTIVES
+from ..staging import own_logits
 
+ROUNDING = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
 RESPONSE_METHODS = ("auto", "decision_function", "predict_proba")
 
 
 def classifier_scores(estimator, X, response_method, where):
     """Canonical scores of a fitted classifier, one column for each of its own classes.
 
-    "auto" takes ``decision_function`` as logits, else the raw margins of XGBoost and LightGBM as
-    logits (their probabilities are rounded: a float32 1 - 1e-9 is 1), else ``predict_proba``.
+    "auto" takes the logits that a `Staging` adapter knows (XGBoost's probabilities are rounded: a
+    float32 1 - 1e-9 is 1), else ``decision_function`` as logits, else ``predict_proba``.
     """
     n_classes = len(estimator.classes_)
     if n_classes == 1:
         return np.ones((_n_rows(X), 1))
-    if response_method in ("auto", "decision_function") and hasattr(estimator, "decision_function"):
+    if response_method == "auto":
+        logits = own_logits(estimator, X)
+        if logits is not None:
+            return _logits(logits, n_classes, where)
+    if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
         return _logits(estimator.decision_function(X), n_classes, where)
     if response_method == "decision_function":
         raise TypeError(_no_method(estimator, "decision_function", where))
-    if response_method == "auto":
-        margin = _boosted_margin(estimator, X)
-        if margin is not None:
-            return _logits(margin, n_classes, where)
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(_no_method(estimator, "predict_proba", where))
-    return canonical_proba(estimator.predict_proba(X), n_classes=n_classes, where=where)
+    proba = _without_rounding(estimator.predict_proba(X))
+    return canonical_proba(proba, n_classes=n_classes, where=where)
+
+
+def _without_rounding(proba):
+    """Rows divided by their sums where these are off by rounding to two digits or float16."""
+    if np.ndim(proba) != 2 or np.shape(proba)[1] < 2:
+        return proba
+    table = np.asarray(proba)
+    if table.dtype.kind != "f":
+        return proba
+    total = table.sum(axis=1, keepdims=True, dtype=np.float64)
+    return table / total if np.abs(total - 1).max(initial=0) <= ROUNDING else proba
 
 
 def aligned_scores(estimator, columns, n_classes, X, response_method, where):
@@ -49,21 +62,6 @@ def aligned_scores(estimator, columns, n_classes, X, response_method, where):
 
 def _logits(values, n_classes, where):
     return canonical_proba(values, kind="logits", n_classes=n_classes, where=where)
-
-
-def _boosted_margin(estimator, X):
-    """Raw margins of an XGBoost or LightGBM classifier, also as the end of a pipeline."""
-    if isinstance(estimator, FrozenEstimator):
-        return _boosted_margin(estimator.estimator, X)
-    if isinstance(estimator, Pipeline):
-        if not is_boosted(estimator):
-            return None
-        return _boosted_margin(estimator[-1], estimator[:-1].transform(X))
-    if is_boosted(estimator, "xgboost") and estimator.objective in XGBOOST_LOGIT_OBJECTIVES:
-        return estimator.predict(X, output_margin=True)
-    if is_boosted(estimator, "lightgbm") and estimator.objective_ in LIGHTGBM_LOGIT_OBJECTIVES:
-        return estimator.predict_proba(X, raw_score=True)
-    return None
 
 
 def is_boosted(estimator, package=None):

@@ -1,16 +1,20 @@
 """The fits of a search over candidates and folds, and what their stages say."""
 
 import time
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils.parallel import Parallel
 
 from .._simplex import stack_rows, take_columns
 from .._sklearn_compat import callback_task
 from ..canonical import canonical_proba
+from ..metrics import brier_loss, log_loss
 from ..staging import staging_of
+from ._brought import fresh
 
 
 class Fold(NamedTuple):
@@ -31,6 +35,15 @@ class Fold(NamedTuple):
             return self
         stage = min(stage, staging.n_stages(self.estimator))
         return self._replace(estimator=staging.truncated(thawed(self.estimator), stage))
+
+
+def in_turn(n_jobs, tasks):
+    """The results one after the other; all at once where joblib's backend cannot do that."""
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:  # multiprocessing: every candidate's models are held
+        parallel = Parallel(n_jobs=n_jobs)
+    return iter(parallel(tasks))
 
 
 def fit_fold(job, params, split, caller, task):
@@ -55,14 +68,14 @@ def fit_fold(job, params, split, caller, task):
 
 def _candidate(job, params, stages):
     """An unfitted estimator with these parameters, and its staging."""
-    estimator = clone(job.estimator).set_params(**clone(params, safe=False))
+    estimator = fresh(job.estimator, job.where).set_params(**clone(params, safe=False))
     staging = None if stages is None else staging_of(estimator)
     return (estimator if staging is None else staging.prepared(estimator)), staging
 
 
 def refit(job, params, staging, stage):
     everything = np.arange(len(job.codes))
-    estimator = clone(job.estimator).set_params(**clone(params, safe=False))
+    estimator = fresh(job.estimator, job.where).set_params(**clone(params, safe=False))
     if staging is None:
         return job.fit_estimator(everything, estimator)
     estimator = staging.limited(staging.prepared(estimator), stage)
@@ -75,33 +88,70 @@ def thawed(estimator):
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
+class Scores(NamedTuple):
+    """What is recalibrated, and the learner's own probabilities; often the same."""
+
+    given: Any
+    own: Any
+
+
 def pooled_stages(job, folds, staging, wanted):
-    """The scores of all folds' test rows, stage after stage; a shorter fit keeps its last ones."""
+    """The `Scores` of all folds' test rows, stage by stage; a shorter fit keeps its last ones."""
     if staging is None:
-        yield stack_rows([fold.scores(job) for fold in folds])
+        yield _stacked([_unstaged(job, fold) for fold in folds if len(fold.rows)])
         return
     streams = [
         _fold_stages(job, fold, staging, wanted) if len(fold.rows) else iter(()) for fold in folds
     ]
-    blocks = [np.empty((0, len(job.classes)))] * len(folds)
+    blocks = [None] * len(folds)
     for stage in range(1, max(wanted) + 1):
         blocks = [next(stream, block) for stream, block in zip(streams, blocks, strict=True)]
         if stage in wanted:
-            yield stack_rows([block for block in blocks if len(block)])
+            yield _stacked([block for block in blocks if block is not None])
+
+
+def own_risks(stream, risks, loss, codes, known):
+    """The scores to be recalibrated; the learner's own loss, where it differs, goes to `risks`."""
+    measure = log_loss if loss == "log" else brier_loss
+    for given, own in stream:
+        risks.append(np.nan if own is given else measure(codes, own, **known))
+        yield given
+
+
+def _stacked(blocks):
+    given = stack_rows([block.given for block in blocks])
+    same = all(block.own is block.given for block in blocks)
+    return Scores(given, given if same else stack_rows([block.own for block in blocks]))
+
+
+def _unstaged(job, fold):
+    given, model = fold.scores(job), fold.estimator
+    if not (hasattr(model, "decision_function") and hasattr(model, "predict_proba")):
+        return Scores(given, given)
+    own = job._replace(response_method="predict_proba")
+    return Scores(given, own.scores(model, fold.columns, fold.part))
 
 
 def _fold_stages(job, fold, staging, wanted):
     source = np.full(len(job.classes), -1)
     source[fold.columns] = np.arange(len(fold.columns))
-    for stage, (kind, scores) in enumerate(staging.staged_scores(fold.estimator, fold.part), 1):
+
+    def canonical(kind, scores):
+        proba = canonical_proba(scores, kind=kind, n_classes=len(fold.columns), where=job.where)
+        return proba if len(fold.columns) == len(source) else take_columns(proba, source)
+
+    scored = staging.staged_scores(fold.estimator, fold.part)
+    own = staging.staged_proba(fold.estimator, fold.part)
+    pairs = zip(scored, repeat(None) if own is None else own, strict=False)
+    for stage, ((kind, scores), proba) in enumerate(pairs, 1):
         last = stage == staging.n_stages(fold.estimator)
         if stage not in wanted and not last:
             yield None
             continue
         if len(fold.columns) == 1:
-            kind, scores = "proba", np.ones((len(fold.rows), 1))
-        own = canonical_proba(scores, kind=kind, n_classes=len(fold.columns), where=job.where)
-        yield own if len(fold.columns) == len(source) else take_columns(own, source)
+            kind, scores, proba = "proba", np.ones((len(fold.rows), 1)), None
+        given = canonical(kind, scores)
+        yield Scores(given, given if proba is None else canonical("proba", proba))
 
 
 def results_table(table):

@@ -6,7 +6,7 @@ name of a method is its file's name.
 
 from sklearn.base import clone as _clone
 
-from ..exceptions import expectation as _expectation
+from ..exceptions import refuse as _refuse
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
 from ._anybody import aligned_proba as aligned_proba
@@ -26,6 +26,7 @@ from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
 from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
+from ._names import suggestion as suggestion
 from ._near_isotonic import NearIsotonic as NearIsotonic
 from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest
@@ -76,37 +77,53 @@ def recalibrator_names():
     return sorted(_REGISTRY)
 
 
-def get_recalibrator(name):
-    """A new recalibrator with default parameters.
+def get_recalibrator(name, **options):
+    """A new recalibrator by its name.
 
     Parameters
     ----------
     name : str or recalibrator
         One of `recalibrator_names`; an instance is cloned.
+    **options
+        Arguments of its constructor; by default its defaults.
 
     Raises
     ------
     ValueError
-        The name is not registered.
+        The name is not registered. The message names the nearest one, or what another package's
+        name, such as scikit-learn's "sigmoid", is called here.
+    TypeError
+        The method has no such option.
 
     Examples
     --------
     >>> from sklearn_calib.recalibrators import get_recalibrator
     >>> get_recalibrator("beta")
     BetaCalibration()
+    >>> get_recalibrator("histogram_binning", n_bins=7)
+    HistogramBinning(n_bins=7)
     """
+    where = "get_recalibrator"
     if not isinstance(name, str):
-        return _clone(name)
+        return _clone(name).set_params(**options)
     if name not in _REGISTRY:
-        raise ValueError(
-            _expectation(
-                "get_recalibrator",
-                f"one of {', '.join(recalibrator_names())}",
-                repr(name),
-                "Check the spelling, or pass an instance",
-            )
+        _refuse(
+            where,
+            f"one of {', '.join(recalibrator_names())}",
+            repr(name),
+            suggestion(name, recalibrator_names()) or "Check the spelling, or pass an instance",
         )
-    return _REGISTRY[name]()
+    known = _REGISTRY[name]().get_params(deep=False)
+    for option in options:
+        if option not in known:
+            _refuse(
+                f"{where}({name!r})",
+                f"options among {', '.join(known)}" if known else "no options",
+                f"{option!r}",
+                suggestion(option, known) or "Check the spelling",
+                error=TypeError,
+            )
+    return _REGISTRY[name](**options)
 
 
 __all__ = [

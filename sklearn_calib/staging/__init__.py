@@ -12,15 +12,8 @@ from . import _lightgbm as _lightgbm
 from . import _partial_fit as _partial_fit
 from . import _xgboost as _xgboost
 from ._base import Staging as Staging
+from ._base import own_logits as own_logits
 from ._base import register_staging as register_staging
 from ._base import staging_of as staging_of
-from ._lightgbm import LOGIT_OBJECTIVES as LIGHTGBM_LOGIT_OBJECTIVES
-from ._xgboost import LOGIT_OBJECTIVES as XGBOOST_LOGIT_OBJECTIVES
 
-__all__ = [
-    "LIGHTGBM_LOGIT_OBJECTIVES",
-    "XGBOOST_LOGIT_OBJECTIVES",
-    "Staging",
-    "register_staging",
-    "staging_of",
-]
+__all__ = ["Staging", "own_logits", "register_staging", "staging_of"]

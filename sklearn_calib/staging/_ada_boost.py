@@ -15,6 +15,10 @@ class AdaBoostStaging(Staging):
         for scores in fitted.staged_decision_function(X):
             yield "logits", scores
 
+    def staged_proba(self, fitted, X):
+        # its probabilities divide the scores by the number of other classes
+        return fitted.staged_predict_proba(X) if len(fitted.classes_) > 2 else None
+
     def truncated(self, fitted, stage):
         return with_attributes(
             fitted,

@@ -76,7 +76,10 @@ class Staging:
         raise NotImplementedError
 
     def prepared(self, estimator):
-        """An unfitted estimator to be fitted once with all stages; a changed clone if need be."""
+        """An unfitted estimator to be fitted once with all stages; a changed clone if need be.
+
+        The place to refuse parameters that cannot be followed stage by stage.
+        """
         return estimator
 
     def fit(self, estimator, X, y, **params):
@@ -95,9 +98,57 @@ class Staging:
         ------
         kind : {"proba", "logits"}
         scores : array of shape (n_samples, n_classes) or (n_samples,)
-            What `canonical_proba` takes, equal to the scores of the truncated classifier.
+            What `canonical_proba` takes, equal to the scores of the truncated classifier: its
+            `logits`, else its ``decision_function``, else its ``predict_proba``.
         """
         raise NotImplementedError
+
+    def staged_proba(self, fitted, X):
+        """``predict_proba`` after each stage, where `staged_scores` do not say it.
+
+        For a ``decision_function`` whose softmax is not the learner's ``predict_proba``: the loss
+        before recalibration is taken from here.
+
+        Parameters
+        ----------
+        fitted : classifier
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : iterable of array of shape (n_samples, n_classes), or None
+            None, the default: they are the scores, or the softmax of these logits.
+        """
+        return None
+
+    def caveat(self, estimator):
+        """What to know before the stages are compared; None where there is nothing.
+
+        Parameters
+        ----------
+        estimator : classifier
+
+        Returns
+        -------
+        caveat : tuple of str (rule, got, cure), or None
+            `RefineThenCalibrateCV` gives it as a `CalibrationWarning`.
+        """
+        return None
+
+    def logits(self, fitted, X):
+        """Logits whose softmax is ``predict_proba``, where the learner rounds that; else None.
+
+        Parameters
+        ----------
+        fitted : classifier
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        logits : array of shape (n_samples, n_classes) or (n_samples,), or None
+            What `CalibratedModel` recalibrates with ``response_method="auto"``.
+        """
+        return None
 
     def truncated(self, fitted, stage):
         """A copy that predicts as the fitted classifier did after a stage; that one is left alone.
@@ -168,10 +219,46 @@ def staging_of(estimator):
     if isinstance(estimator, Pipeline):
         inner = staging_of(estimator.steps[-1][1])
         return None if inner is None else _PipelineStaging(inner)
-    for cls in type(estimator).__mro__:
+    staging = _adapter(type(estimator))
+    return staging if staging is not None and staging.applies(estimator) else None
+
+
+def own_logits(estimator, X):
+    """Logits of a fitted classifier by its adapter, `Staging.logits`; None where it has none.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Also a pipeline that ends in one, or a frozen one.
+    X : array-like of shape (n_samples, n_features)
+
+    Returns
+    -------
+    logits : array of shape (n_samples, n_classes) or (n_samples,), or None
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_calib.staging import own_logits
+    >>> own_logits(LogisticRegression().fit([[0], [1]], [0, 1]), [[0]]) is None
+    True
+    """
+    if isinstance(estimator, FrozenEstimator):
+        return own_logits(estimator.estimator, X)
+    steps, learner = None, estimator
+    if isinstance(estimator, Pipeline):
+        steps, learner = estimator[:-1], estimator[-1]
+    staging = _adapter(type(learner))
+    if staging is None or type(staging).logits is Staging.logits:  # no need to transform
+        return None
+    return staging.logits(learner, X if steps is None else steps.transform(X))
+
+
+def _adapter(learner_type):
+    for cls in learner_type.__mro__:
         staging = _ADAPTERS.get(cls) or _ADAPTERS.get(_public_name(cls))
         if staging is not None:
-            return staging if staging.applies(estimator) else None
+            return staging
     return None
 
 
@@ -212,6 +299,14 @@ class _PipelineStaging(Staging):
 
     def staged_scores(self, fitted, X):
         return self.inner.staged_scores(fitted[-1], fitted[:-1].transform(X))
+
+    def staged_proba(self, fitted, X):
+        if type(self.inner).staged_proba is Staging.staged_proba:  # no need to transform
+            return None
+        return self.inner.staged_proba(fitted[-1], fitted[:-1].transform(X))
+
+    def caveat(self, estimator):
+        return self.inner.caveat(estimator.steps[-1][1])
 
     def truncated(self, fitted, stage):
         return _with_last(copy.copy(fitted), self.inner.truncated(fitted[-1], stage))

@@ -2,6 +2,7 @@
 
 import copy
 
+from ..exceptions import refuse
 from ._base import Staging, register_staging
 
 
@@ -18,6 +19,7 @@ class CatBoostStaging(Staging):
         return next((params[name] for name in names if params.get(name)), 1000)
 
     def staged_scores(self, fitted, X):
+        self.logits(fitted, X)
         for proba in fitted.staged_predict_proba(X):
             yield "proba", proba
 
@@ -25,6 +27,18 @@ class CatBoostStaging(Staging):
         shorter = copy.deepcopy(fitted)
         shorter.shrink(ntree_end=int(stage))
         return shorter
+
+    def logits(self, fitted, X):
+        """None, as its probabilities are not rounded; those that do not sum to 1 are refused."""
+        loss = fitted.get_all_params()["loss_function"]
+        if loss == "MultiClassOneVsAll" and len(fitted.classes_) > 2:
+            refuse(
+                type(fitted).__name__,
+                "a loss_function whose probabilities sum to 1",
+                repr(loss),
+                "Use loss_function='MultiClass', or one classifier for each class, "
+                "sklearn.multiclass.OneVsRestClassifier(CatBoostClassifier())",
+            )
 
 
 register_staging("catboost.CatBoostClassifier", CatBoostStaging())

@@ -15,6 +15,10 @@ class GradientBoostingStaging(Staging):
         for scores in fitted.staged_decision_function(X):
             yield "logits", scores
 
+    def staged_proba(self, fitted, X):
+        # the decision function of the exponential loss is half the log-odds
+        return fitted.staged_predict_proba(X) if fitted.loss == "exponential" else None
+
     def truncated(self, fitted, stage):
         return with_attributes(
             fitted, estimators_=fitted.estimators_[:stage], n_estimators_=int(stage)

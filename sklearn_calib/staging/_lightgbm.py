@@ -2,13 +2,17 @@
 
 from sklearn.base import clone
 
+from ..exceptions import refuse
 from ._base import Staging, register_staging, with_attributes
+from ._xgboost import dart_caveat
 
-#: Objectives whose raw scores are the logits of the probabilities.
-LOGIT_OBJECTIVES = {"binary", "multiclass"}
+#: Objectives without logits whose predictions are probabilities that sum to 1 all the same.
+PROBABILITIES = {"cross_entropy", "multiclassova"}  # the second for two classes only
 
 
 class LightGBMStaging(Staging):
+    """What was trained is read off the booster: parameters have aliases."""
+
     unit = "boosting rounds"
 
     def n_stages(self, estimator):
@@ -16,18 +20,24 @@ class LightGBMStaging(Staging):
             return estimator.booster_.current_iteration()
         return estimator.n_estimators
 
+    def prepared(self, estimator):
+        if callable(estimator.objective):
+            _refuse_objective(estimator, "a function of your own")
+        return estimator
+
+    def caveat(self, estimator):
+        return dart_caveat("boosting_type='dart'", "gbdt") if _is_dart(estimator) else None
+
     def staged_scores(self, fitted, X):
-        logits = fitted.objective_ in LOGIT_OBJECTIVES
-        additive = logits and fitted.get_params()["boosting_type"] != "rf"
+        factor, averaged = _link(fitted)
         total = 0.0
         for stage in range(1, self.n_stages(fitted) + 1):
-            if additive:  # a stage costs one round of trees
-                one = {"start_iteration": stage - 1, "num_iteration": 1}
-                total = total + fitted.predict_proba(X, raw_score=True, **one)
-                yield "logits", total
-            else:
-                scores = fitted.predict_proba(X, raw_score=logits, num_iteration=stage)
-                yield ("logits" if logits else "proba"), scores
+            if factor is None:
+                yield "proba", fitted.predict_proba(X, num_iteration=stage)
+                continue
+            one = {"start_iteration": stage - 1, "num_iteration": 1}  # costs one round of trees
+            total = total + factor * fitted.predict_proba(X, raw_score=True, **one)
+            yield "logits", (total / stage if averaged else total)
 
     def truncated(self, fitted, stage):
         from lightgbm import Booster
@@ -38,7 +48,43 @@ class LightGBMStaging(Staging):
         )
 
     def limited(self, estimator, stage):
+        if _is_dart(estimator):  # the weights of its trees depend on later rounds
+            return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
+
+    def logits(self, fitted, X):
+        factor, averaged = _link(fitted)
+        if factor is None:
+            return None
+        rounds = (fitted.best_iteration_ or self.n_stages(fitted)) if averaged else 1
+        return factor / rounds * fitted.predict_proba(X, raw_score=True)
+
+
+def _link(fitted):
+    """(factor from raw scores to logits or None, whether rounds are averaged)."""
+    model = fitted.booster_.dump_model(num_iteration=1)
+    name, *options = model.get("objective", "custom").split()
+    options = dict(option.split(":") for option in options if ":" in option)
+    factor = {"binary": float(options.get("sigmoid", 1)), "multiclass": 1.0}.get(name)
+    one_vs_rest = name == "multiclassova" and fitted.n_classes_ > 2
+    if factor is None and (name not in PROBABILITIES or one_vs_rest):
+        _refuse_objective(fitted, "a function of your own" if name == "custom" else repr(name))
+    return factor, bool(model.get("average_output"))
+
+
+def _is_dart(estimator):
+    params = estimator.get_params()
+    return "dart" in (params.get(name) for name in ("boosting_type", "boosting", "boost"))
+
+
+def _refuse_objective(estimator, got):
+    refuse(
+        type(estimator).__name__,
+        "an objective whose predictions are probabilities that sum to 1",
+        got,
+        "Use objective='binary' or 'multiclass', or one classifier for each class, "
+        "sklearn.multiclass.OneVsRestClassifier(LGBMClassifier())",
+    )
 
 
 register_staging("lightgbm.LGBMClassifier", LightGBMStaging())

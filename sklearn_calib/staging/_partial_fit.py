@@ -66,6 +66,12 @@ class PartialFitStaging(Staging):
             else:
                 yield "proba", view.predict_proba(X)
 
+    def staged_proba(self, fitted, X):
+        if not (hasattr(fitted, "decision_function") and hasattr(fitted, "predict_proba")):
+            return None
+        stages = range(1, self.n_stages(fitted) + 1)
+        return (self.truncated(fitted, stage).predict_proba(X) for stage in stages)
+
     def truncated(self, fitted, stage):
         shorter = with_attributes(fitted, **fitted._staged_snapshots[stage - 1])
         del shorter._staged_snapshots  # the other epochs

@@ -2,13 +2,18 @@
 
 from sklearn.base import clone
 
+from ..exceptions import refuse
 from ._base import Staging, register_staging, with_attributes
 
 #: Objectives whose margins are the logits of the probabilities.
-LOGIT_OBJECTIVES = {"binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax"}
+LOGITS = {"binary:logistic", "multi:softprob", "multi:softmax"}
+#: Objectives whose predictions are probabilities all the same.
+PROBABILITIES = {"reg:logistic", "binary:hinge"}
 
 
 class XGBoostStaging(Staging):
+    """With an objective that is a function, XGBoost predicts as for binary:logistic."""
+
     unit = "boosting rounds"
 
     def applies(self, estimator):
@@ -19,10 +24,14 @@ class XGBoostStaging(Staging):
             return estimator.get_booster().num_boosted_rounds()
         return estimator.n_estimators or 100  # None: XGBoost's default
 
+    def caveat(self, estimator):
+        return dart_caveat("booster='dart'", "gbtree") if estimator.booster == "dart" else None
+
     def staged_scores(self, fitted, X):
         import xgboost
 
-        logits = fitted.objective in LOGIT_OBJECTIVES
+        _check_objective(fitted)
+        logits = fitted.objective in LOGITS
         data = xgboost.DMatrix(
             X,
             missing=fitted.missing,
@@ -42,8 +51,50 @@ class XGBoostStaging(Staging):
         )
 
     def limited(self, estimator, stage):
+        if estimator.booster == "dart":  # the weights of its trees depend on later rounds
+            return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
 
+    def logits(self, fitted, X):
+        # binary:logitraw is the logistic loss without the sigmoid: its margins are log-odds too
+        if fitted.objective in LOGITS | {"binary:logitraw"}:
+            return fitted.predict(X, output_margin=True)
+        return None
 
-for _name in ("XGBClassifier", "XGBRFClassifier"):
-    register_staging(f"xgboost.{_name}", XGBoostStaging())
+
+class XGBoostForestStaging(XGBoostStaging):
+    """All trees of a forest are one round: a fit has one stage."""
+
+    def truncated(self, fitted, stage):
+        return with_attributes(fitted)
+
+    def limited(self, estimator, stage):
+        return estimator
+
+
+def _check_objective(fitted):
+    objective = fitted.objective
+    if objective is None or callable(objective) or objective in LOGITS | PROBABILITIES:
+        return
+    refuse(
+        type(fitted).__name__,
+        "an objective whose predictions are probabilities after each round: "
+        + ", ".join(sorted(LOGITS | PROBABILITIES)),
+        repr(objective),
+        "Use objective='binary:logistic', or stages=None",
+    )
+
+
+def dart_caveat(got, other):
+    """What a stage of dart is: later rounds change the weights of earlier trees."""
+    return (
+        "trees that keep their weights in later rounds",
+        got,
+        "A stage is judged as the first trees with their final weights, which is not a training "
+        f"that ended there, and the refit trains all rounds and is cut; choose {other!r} to stop "
+        "a training early",
+    )
+
+
+register_staging("xgboost.XGBClassifier", XGBoostStaging())
+register_staging("xgboost.XGBRFClassifier", XGBoostForestStaging())

@@ -1,8 +1,9 @@
 """Checks of the contracts, for the tests of this package and of anybody's own methods.
 
-``check_recalibrator(MyRecalibrator())`` and ``check_metric(my_metric)`` raise AssertionError with
-the name of the broken rule. `recalibrator_checks` and `metric_checks` list the single checks, for
-use with ``pytest.mark.parametrize``.
+``check_recalibrator(MyRecalibrator())``, ``check_metric(my_metric)`` and
+``check_staging(MyLearner())`` raise AssertionError with the name of the broken rule.
+`recalibrator_checks`, `metric_checks` and `staging_checks` list the single checks, for use with
+``pytest.mark.parametrize``.
 """
 
 from ._common import make_scores as make_scores
@@ -10,11 +11,15 @@ from ._metrics import check_metric as check_metric
 from ._metrics import metric_checks as metric_checks
 from ._recalibrators import check_recalibrator as check_recalibrator
 from ._recalibrators import recalibrator_checks as recalibrator_checks
+from ._staging import check_staging as check_staging
+from ._staging import staging_checks as staging_checks
 
 __all__ = [
     "check_metric",
     "check_recalibrator",
+    "check_staging",
     "make_scores",
     "metric_checks",
     "recalibrator_checks",
+    "staging_checks",
 ]

@@ -1,6 +1,7 @@
 import pickle
 import warnings
 
+import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -30,7 +31,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_calib import RefineThenCalibrateCV, canonical_proba
+from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.decomposition import decompose_loss, refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import TemperatureScaling
@@ -428,3 +429,19 @@ def test_progress():
     model = RefineThenCalibrateCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}, cv=3)
     model.set_callbacks(Count()).fit(X, y)
     assert events.count("fit") >= 7
+
+
+@pytest.mark.parametrize("backend", ["multiprocessing", "loky", "threading"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_joblib_backends(backend, n_jobs):
+    """joblib's multiprocessing cannot hand results out one by one: a ValueError before."""
+    X, y = make_classification(200, random_state=0)
+    search = RefineThenCalibrateCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-2]}, cv=3)
+    expected = clone(search).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # joblib where shared memory is short
+        with joblib.parallel_config(backend):
+            fitted = search.set_params(n_jobs=n_jobs).fit(X, y)
+            CalibratedModel(GaussianNB(), n_jobs=n_jobs).fit(X, y)
+    assert fitted.best_params_ == expected.best_params_
+    np.testing.assert_array_equal(fitted.predict_proba(X), expected.predict_proba(X))

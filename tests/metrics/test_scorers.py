@@ -101,12 +101,16 @@ def test_equal_scorers(name):
 
 def test_options_and_requests_tell_scorers_apart():
     name = "neg_expected_calibration_error"
-    ten = get_scorer(name, n_bins=10, labels=np.array([0, 1]))
-    assert ten == get_scorer(name, labels=np.array([0, 1]), n_bins=10)
-    assert ten != get_scorer(name, n_bins=11, labels=np.array([0, 1]))
-    assert ten != get_scorer(name, n_bins=10, labels=np.array([0, 2]))
+    ten = get_scorer(name, n_bins=10, pos_label=0)
+    assert ten == get_scorer(name, pos_label=0, n_bins=10)
+    assert ten != get_scorer(name, n_bins=11, pos_label=0)
+    assert ten != get_scorer(name, n_bins=10, pos_label=1)
     assert ten != get_scorer(name, n_bins=10)
     assert pickle.loads(pickle.dumps(ten)) == ten
+    edges = [
+        type(ten)(ten._score_func, -1, {"edges": np.array(values)}) for values in ([0, 1], [0, 2])
+    ]
+    assert edges[0] != edges[1] and edges[0] == pickle.loads(pickle.dumps(edges[0]))
     with sklearn.config_context(enable_metadata_routing=True):
         weighted = get_scorer(name).set_score_request(sample_weight=True)
         assert weighted != get_scorer(name)

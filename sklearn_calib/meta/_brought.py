@@ -1,0 +1,127 @@
+"""Models as users bring them: fitted by another library, already fitted, or impossible to clone."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_outlier_detector
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ..exceptions import expectation, refuse
+from ._scores import is_boosted
+
+
+class ForeignModel(ClassifierMixin, BaseEstimator):
+    """A fitted model without ``classes_``, with the classes that the labels tell.
+
+    Parameters
+    ----------
+    model : object
+        With ``predict_proba``, a ``predict`` that returns probabilities, or callable.
+    classes : ndarray of shape (n_classes,)
+    where : str
+        Who is asking: the opening of error messages.
+    """
+
+    def __init__(self, model, classes, where):
+        self.model = model
+        self.classes = classes
+        self.where = where
+
+    @property
+    def classes_(self):
+        return self.classes
+
+    def fit(self, X, y=None):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def predict_proba(self, X):
+        names = ("predict_proba", "predict", "__call__")
+        name = next(name for name in names if hasattr(self.model, name))
+        proba = getattr(self.model, name)(X)
+        proba = proba.detach().cpu() if hasattr(proba, "detach") else proba  # a torch tensor
+        proba = np.asarray(proba)
+        columns = 2 if proba.ndim == 1 else max(2, proba.shape[-1])
+        if name == "predict" and proba.dtype.kind != "f":
+            refuse(
+                self.where,
+                "a model without classes_ whose predict returns probabilities",
+                f"{proba.dtype} values",
+                "Set model.classes_ if it has predict_proba, or pass a function: "
+                "FrozenEstimator(lambda X: probabilities of X)",
+            )
+        if columns != len(self.classes):
+            refuse(
+                self.where,
+                f"labels of {columns} classes, one for each column of a model without classes_",
+                f"{len(self.classes)} classes, {self.classes[:10].tolist()}",
+                "Set model.classes_ to all classes in the order of the columns",
+            )
+        return proba
+
+
+def frozen_with_classes(estimator, classes_of_labels, where):
+    """A FrozenEstimator that knows its classes; they come from the labels if need be."""
+    inner = estimator.estimator
+    of_scikit_learn = hasattr(inner, "__sklearn_tags__")
+    if of_scikit_learn:
+        check_is_fitted(estimator)
+    known = _knows_classes(inner)
+    names = ("predict_proba", "decision_function" if known else "predict")
+    if (of_scikit_learn and is_outlier_detector(inner)) or not (
+        any(hasattr(inner, name) for name in names) or (callable(inner) and not known)
+    ):
+        refuse(
+            where,
+            "a fitted classifier, a model whose predict returns probabilities, or a function of X",
+            repr(inner),
+            "For the scores of an outlier detector fit a recalibrator on them, for instance "
+            "PlattScaling().fit(canonical_proba(-model.score_samples(X), kind='logits'), y)",
+            error=TypeError,
+        )
+    return estimator if known else FrozenEstimator(ForeignModel(inner, classes_of_labels(), where))
+
+
+def fresh(estimator, where):
+    """An unfitted clone, or an error that says what to do without."""
+    try:
+        return clone(estimator)
+    except RuntimeError as error:
+        message = expectation(
+            where,
+            "an estimator that scikit-learn can clone",
+            f"{type(estimator).__name__}, whose constructor changes its parameters ({error})",
+            "Pass such parameters to fit, for CatBoost fit(X, y, cat_features=...), or fit it "
+            "yourself and pass FrozenEstimator(model) with rows of its own",
+        )
+        raise ValueError(message) from error
+
+
+def loses_fit(estimator, where):
+    """Whether the estimator is fitted, and a clone of it is not."""
+    return _knows_classes(estimator) and not _knows_classes(fresh(estimator, where))
+
+
+def _knows_classes(model):
+    classes = getattr(model, "classes_", None)
+    return classes is not None and len(classes) > 0
+
+
+def check_early_stopping(estimator, params, where):
+    """XGBoost and LightGBM stop early only if they are given rows to be judged on."""
+    learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if not is_boosted(learner) or isinstance(learner, FrozenEstimator):
+        return
+    settings = learner.get_params()
+    names = ("early_stopping_rounds", "early_stopping_round")
+    rounds = next((settings[name] for name in names if settings.get(name)), None)
+    if rounds and not any(name.endswith(("eval_set", "eval_X")) for name in params):
+        refuse(
+            where,
+            "an eval_set for the early stopping",
+            f"early_stopping_rounds={rounds} without one",
+            "Pass fit(X, y, eval_set=[(X_valid, y_valid)]) with rows of their own, or use "
+            "RefineThenCalibrateCV, which chooses the round by itself",
+        )

@@ -1,0 +1,39 @@
+"""Names of methods in other packages, and the nearest name to a misspelt one."""
+
+from difflib import get_close_matches
+
+#: Other name -> (name here, where it is called so).
+ELSEWHERE = {
+    "sigmoid": ("platt", "scikit-learn's method='sigmoid'"),
+    "logistic": ("platt", "logistic calibration of one score"),
+    "logistic_calibration": ("platt", "netcal's LogisticCalibration"),
+    "temperature_scaling": ("temperature", "temperature scaling"),
+    "ts": ("temperature", "temperature scaling"),
+    "ts_mix": ("temperature", "probmetrics' temperature scaling"),
+    "histogram": ("histogram_binning", "histogram binning"),
+    "binning": ("histogram_binning", "histogram binning"),
+    "isotonic_regression": ("isotonic", "netcal's IsotonicRegression"),
+    "beta_calibration": ("beta", "netcal's BetaCalibration"),
+    "near_isotonic_regression": ("near_isotonic", "netcal's NearIsotonicRegression"),
+    "ivap": ("venn_abers", "the inductive Venn-Abers predictor"),
+    "svs": ("structured_vector", "probmetrics' SVS"),
+    "sms": ("structured_matrix", "probmetrics' SMS"),
+    "rpr": ("restricted_polynomial", "restricted polynomial regression"),
+    "none": ("identity", "scores left as they are"),
+    "bins": ("n_bins", "netcal's bins="),
+}
+
+
+def suggestion(name, names, prefix=""):
+    """What to write for a name that is not among `names`; None where nothing is near."""
+    plain = _plain(str(name))
+    meant = {_plain(other): found for other, found in ELSEWHERE.items()}.get(plain)
+    if meant and meant[0] in names:
+        return f"Write {prefix}{meant[0]!r}, the same as {meant[1]}"
+    by_plain = {_plain(known): known for known in names}
+    near = get_close_matches(plain, by_plain, n=1)
+    return f"Write {prefix}{by_plain[near[0]]!r}, the nearest name" if near else None
+
+
+def _plain(name):
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")

@@ -1,0 +1,241 @@
+"""Checks of the adapters by which learners are seen stage by stage."""
+
+import pickle
+import warnings
+from functools import partial
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+
+from ..canonical import canonical_proba
+from ..staging import Staging, own_logits, staging_of
+from ._common import TOLERANCE, assert_same, run
+
+
+def check_staging(estimator, *, n_classes=(2, 3)):
+    """Run every check of the adapter of a learner, registered with `register_staging`.
+
+    The last stage must be the learner's own ``predict_proba``; a stage must be the model truncated
+    to it and, where two fits agree, the model fitted with so many rounds; a truncation must leave
+    the model alone; there must be as many stages as promised; tables, sparse features and
+    pipelines must work.
+
+    Parameters
+    ----------
+    estimator : classifier
+        An unfitted instance with few stages, three or more; it is cloned for each check.
+    n_classes : tuple of int, default=(2, 3)
+        Numbers of classes to try.
+
+    Raises
+    ------
+    AssertionError
+        Names the check that failed.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> from sklearn_calib.testing import check_staging
+    >>> check_staging(GradientBoostingClassifier(n_estimators=5, random_state=0))
+    """
+    run(staging_checks(estimator, n_classes=n_classes))
+
+
+def staging_checks(estimator, *, n_classes=(2, 3)):
+    """The checks as a list of (name, callable without arguments)."""
+    return [
+        (f"{check.__name__}[{k}]", partial(check, estimator, k))
+        for check in _STAGING_CHECKS
+        for k in n_classes
+    ]
+
+
+def _data(k):
+    return make_classification(240, n_features=8, n_informative=6, n_classes=k, random_state=0)
+
+
+def _adapter(estimator):
+    staging = staging_of(estimator)
+    assert staging is not None, (
+        f"{type(estimator).__name__} has no adapter; call register_staging(cls, adapter), and see "
+        "that its applies() is true for this instance"
+    )
+    return staging
+
+
+def _fitted(estimator, X, y):
+    staging = _adapter(estimator)
+    model = staging.prepared(clone(estimator))
+    staging.fit(model, X, y)
+    return staging, model
+
+
+def _staged(staging, model, X):
+    """Scores after each stage, and the learner's own probabilities."""
+    k = len(model.classes_)
+    scores = []
+    for kind, values in staging.staged_scores(model, X):
+        assert kind in ("proba", "logits"), f"kind {kind!r}, neither 'proba' nor 'logits'"
+        scores.append(canonical_proba(values, kind=kind, n_classes=k))
+    own = staging.staged_proba(model, X)
+    return scores, scores if own is None else [canonical_proba(p, n_classes=k) for p in own]
+
+
+def _own(model, X):
+    """What a model says by itself; None for one without probabilities."""
+    if not hasattr(model, "predict_proba"):
+        return None
+    return canonical_proba(model.predict_proba(X), n_classes=len(model.classes_))
+
+
+def _some_stages(n_stages):
+    return sorted({1, (n_stages + 1) // 2, n_stages})
+
+
+def check_unit_and_number(estimator, k):
+    X, y = _data(k)
+    assert isinstance(_adapter(estimator), Staging), "the adapter is not a Staging"
+    assert isinstance(_adapter(estimator).unit, str) and _adapter(estimator).unit, "no unit"
+    most = _adapter(estimator).n_stages(clone(estimator))
+    staging, model = _fitted(estimator, X, y)
+    n_stages = staging.n_stages(model)
+    for number in (most, n_stages):
+        assert isinstance(number, Integral), f"n_stages is {number!r}, no whole number"
+    assert 1 <= n_stages <= most, f"{n_stages} stages after fit, at most {most} were promised"
+    assert n_stages >= 3, f"{n_stages} stages are too few to check; pass a learner with more"
+    scores, own = _staged(staging, model, X)
+    assert len(scores) == n_stages, f"{len(scores)} arrays of scores for {n_stages} stages"
+    assert len(own) == n_stages, f"{len(own)} arrays of staged_proba for {n_stages} stages"
+    for values in (*scores, *own):
+        assert values.shape == (len(X), k), f"scores of shape {values.shape}"
+
+
+def check_last_stage_is_the_model(estimator, k):
+    X, y = _data(k)
+    staging, model = _fitted(estimator, X[:160], y[:160])
+    scores, own = _staged(staging, model, X)
+    if _own(model, X) is not None:
+        assert_same(own[-1], _own(model, X))
+    if hasattr(model, "decision_function") and own_logits(model, X) is None:
+        assert_same(scores[-1], canonical_proba(model.decision_function(X), kind="logits"))
+
+
+def check_stages_are_truncations(estimator, k):
+    X, y = _data(k)
+    staging, model = _fitted(estimator, X[:160], y[:160])
+    scores, own = _staged(staging, model, X)
+    for stage in _some_stages(len(scores)):
+        short = staging.truncated(model, stage)
+        again, _ = _staged_or_none(staging, short, X)
+        if again is not None:
+            assert len(again) == stage, f"truncated to {stage} stages, it has {len(again)}"
+        if _own(short, X) is not None:
+            assert_same(own[stage - 1], _own(short, X))
+        if hasattr(short, "decision_function") and own_logits(short, X) is None:
+            margin = canonical_proba(short.decision_function(X), kind="logits")
+            assert_same(scores[stage - 1], margin)
+
+
+def _staged_or_none(staging, short, X):
+    """Some truncated models (epochs) know their last stage only."""
+    return _staged(staging, short, X) if staging_of(short) is not None else (None, None)
+
+
+def check_stages_differ(estimator, k):
+    X, y = _data(k)
+    staging, model = _fitted(estimator, X[:160], y[:160])
+    scores, _ = _staged(staging, model, X)
+    assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
+
+
+def check_fit_with_so_many_stages(estimator, k):
+    X, y = _data(k)
+    (staging, model), (_, twin) = _fitted(estimator, X, y), _fitted(estimator, X, y)
+    ours, theirs = _staged(staging, model, X)[0], _staged(staging, twin, X)[0]
+    repeatable = np.abs(ours[-1] - theirs[-1]).max() <= TOLERANCE
+    stage = (len(ours) + 1) // 2
+    limited = clone(staging.limited(staging.prepared(clone(estimator)), stage))
+    staging.fit(limited, X, y)
+    reached = staging.n_stages(limited)
+    assert reached >= stage, f"limited to stage {stage}, the fit reached {reached}"
+    short = _staged(staging, limited, X)[0][stage - 1]
+    if repeatable:
+        assert_same(short, ours[stage - 1])
+
+
+def check_truncation_leaves_the_model_alone(estimator, k):
+    X, y = _data(k)
+    staging, model = _fitted(estimator, X, y)
+    before, params, attributes = model.predict(X), repr(model.get_params()), dict(vars(model))
+    scores, _ = _staged(staging, model, X)
+    for stage in reversed(_some_stages(len(scores))):
+        short = staging.truncated(model, stage)
+        assert short is not model, "truncated returned the model itself"
+        short.predict(X)
+    assert staging.n_stages(model) == len(scores), "truncation shortened the fitted model"
+    again, _ = _staged(staging, model, X)
+    assert_same(np.stack(again), np.stack(scores), 0)
+    assert np.array_equal(model.predict(X), before), "truncation changed the predictions"
+    assert repr(model.get_params()) == params, "truncation changed a parameter"
+    assert vars(model).keys() == attributes.keys(), "truncation added or removed an attribute"
+
+
+def check_preparation_leaves_the_estimator_alone(estimator, k):
+    mine = clone(estimator)
+    before, attributes = repr(mine.get_params()), set(vars(mine))
+    staging = _adapter(mine)
+    staging.limited(staging.prepared(mine), 2)
+    assert repr(mine.get_params()) == before, "prepared or limited changed a parameter"
+    assert set(vars(mine)) == attributes, "prepared or limited set an attribute"
+
+
+def check_truncated_models_travel(estimator, k):
+    X, y = _data(k)
+    staging, model = _fitted(estimator, X, y)
+    short = staging.truncated(model, 2)
+    assert np.array_equal(short.classes_, model.classes_), "the truncated model has other classes"
+    copy = pickle.loads(pickle.dumps(short))
+    assert np.array_equal(copy.predict(X), short.predict(X)), "the pickled model predicts otherwise"
+
+
+def check_rows_alone(estimator, k):
+    X, y = _data(k)
+    staging, model = _fitted(estimator, X, y)
+    scores, some = _staged(staging, model, X)[0], _staged(staging, model, X[:3])[0]
+    for whole, part in zip(scores, some, strict=True):
+        assert_same(whole[:3], part)
+
+
+def check_tables_and_pipelines(estimator, k):
+    X, y = _data(k)
+    shapes = [(estimator, X), (make_pipeline(FunctionTransformer(), estimator), X)]
+    if get_tags(estimator).input_tags.sparse:
+        shapes.append((estimator, sparse.csr_matrix(X)))
+    try:
+        import pandas as pd
+    except ImportError:
+        pass
+    else:
+        names = [f"c{i}" for i in range(X.shape[1])]
+        shapes.append((estimator, pd.DataFrame(X, columns=names, index=range(len(X), 0, -1))))
+    for learner, features in shapes:
+        staging, model = _fitted(learner, features, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # names of columns that got lost
+            scores, own = _staged(staging, model, features)
+        assert len(scores) == staging.n_stages(model)
+        if _own(model, features) is not None:
+            assert_same(own[-1], _own(model, features))
+
+
+_STAGING_CHECKS = [
+    value
+    for name, value in list(globals().items())
+    if name.startswith("check_") and name != "check_staging"
+]

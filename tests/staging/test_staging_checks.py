@@ -1,0 +1,227 @@
+"""The public checks pass for every adapter of the package, and catch planted mistakes by name."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import SGDClassifier
+from sklearn.neural_network import MLPClassifier
+
+from sklearn_calib.staging import Staging, register_staging
+from sklearn_calib.staging._gradient_boosting import GradientBoostingStaging
+from sklearn_calib.testing import check_staging, staging_checks
+
+STAGES = 5
+BOTH = (2, 3)
+
+
+def learners():
+    seed = {"random_state": 0}
+    yield GradientBoostingClassifier(n_estimators=STAGES, subsample=0.7, **seed), BOTH
+    yield GradientBoostingClassifier(n_estimators=STAGES, loss="exponential", **seed), (2,)
+    yield HistGradientBoostingClassifier(max_iter=STAGES, **seed), BOTH
+    yield AdaBoostClassifier(n_estimators=STAGES, **seed), BOTH
+    yield RandomForestClassifier(n_estimators=STAGES, **seed), BOTH
+    yield ExtraTreesClassifier(n_estimators=STAGES, **seed), BOTH
+    yield MLPClassifier((8,), max_iter=STAGES, **seed), BOTH
+    yield SGDClassifier(max_iter=STAGES, **seed), BOTH
+    yield SGDClassifier(loss="log_loss", max_iter=STAGES, **seed), BOTH
+    if find_spec("xgboost"):
+        from xgboost import XGBClassifier
+
+        yield XGBClassifier(n_estimators=STAGES, n_jobs=1), BOTH
+        yield XGBClassifier(n_estimators=STAGES, booster="dart", rate_drop=0.3, n_jobs=1), BOTH
+    if find_spec("lightgbm"):
+        from lightgbm import LGBMClassifier
+
+        options = {"n_estimators": STAGES, "n_jobs": 1, "verbose": -1, **seed}
+        yield LGBMClassifier(**options), BOTH
+        yield LGBMClassifier(boosting_type="dart", **options), BOTH
+        yield LGBMClassifier(boosting_type="rf", subsample=0.6, subsample_freq=1, **options), BOTH
+        yield LGBMClassifier(sigmoid=2.0, **options), BOTH
+    if find_spec("catboost"):
+        from catboost import CatBoostClassifier
+
+        options = {"verbose": 0, "thread_count": 1, "allow_writing_files": False}
+        yield CatBoostClassifier(iterations=STAGES, **options), BOTH
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=f"{type(learner).__name__}{number}-{name}")
+        for number, (learner, n_classes) in enumerate(learners())
+        for name, check in staging_checks(learner, n_classes=n_classes)
+    ],
+)
+def test_adapters_of_the_package(check):
+    check()
+
+
+class OneTooFew(GradientBoostingStaging):
+    def staged_scores(self, fitted, X):
+        yield from list(super().staged_scores(fitted, X))[:-1]
+
+
+class OneTooLate(GradientBoostingStaging):
+    """Stage s is what the model said after s - 1 rounds."""
+
+    def staged_scores(self, fitted, X):
+        scores = list(super().staged_scores(fitted, X))
+        yield from [scores[0], *scores[:-1]]
+
+
+class TruncatesOneTooMany(GradientBoostingStaging):
+    def truncated(self, fitted, stage):
+        return super().truncated(fitted, max(stage - 1, 1))
+
+
+class BothOff(GradientBoostingStaging):
+    """Stages and truncations agree with each other, and are both a round ahead."""
+
+    def staged_scores(self, fitted, X):
+        scores = list(super().staged_scores(fitted, X))
+        yield from [*scores[1:], scores[-1]]
+
+    def truncated(self, fitted, stage):
+        return super().truncated(fitted, min(stage + 1, self.n_stages(fitted)))
+
+    def n_stages(self, estimator):
+        return super().n_stages(estimator)
+
+
+class AlwaysTheEnd(GradientBoostingStaging):
+    def staged_scores(self, fitted, X):
+        for _ in range(self.n_stages(fitted)):
+            yield "logits", fitted.decision_function(X)
+
+
+class CutsInPlace(GradientBoostingStaging):
+    def truncated(self, fitted, stage):
+        fitted.estimators_ = fitted.estimators_[:stage]
+        fitted.n_estimators_ = stage
+        return fitted
+
+
+class CutsACopyInPlace(GradientBoostingStaging):
+    """Another object that shares, and changes, what the model knows."""
+
+    def truncated(self, fitted, stage):
+        short = super().truncated(fitted, stage)
+        fitted.n_estimators = stage
+        return short
+
+
+class WrongScale(GradientBoostingStaging):
+    """Half the logits."""
+
+    def staged_scores(self, fitted, X):
+        for kind, scores in super().staged_scores(fitted, X):
+            yield kind, scores / 2
+
+
+class WrongKind(GradientBoostingStaging):
+    def staged_scores(self, fitted, X):
+        for scores in fitted.staged_predict_proba(X):
+            yield "logits", scores
+
+
+class SetsInPlace(GradientBoostingStaging):
+    def prepared(self, estimator):
+        return estimator.set_params(n_iter_no_change=None, tol=0.5)
+
+
+class StopsEarly(GradientBoostingStaging):
+    def limited(self, estimator, stage):
+        return clone(estimator).set_params(n_estimators=stage - 1)
+
+
+class WrongNumber(GradientBoostingStaging):
+    def n_stages(self, estimator):
+        return super().n_stages(estimator) + hasattr(estimator, "estimators_")
+
+
+class NoUnit(GradientBoostingStaging):
+    unit = ""
+
+
+class CopiesRows(GradientBoostingStaging):
+    """A row's scores depend on the others."""
+
+    def staged_scores(self, fitted, X):
+        for kind, scores in super().staged_scores(fitted, X):
+            yield kind, scores - scores.mean(axis=0) * (len(X) < 100)
+
+
+class LosesNames(GradientBoostingStaging):
+    def staged_scores(self, fitted, X):
+        return super().staged_scores(fitted, np.asarray(X))
+
+
+class Unpicklable(GradientBoostingStaging):
+    def truncated(self, fitted, stage):
+        short = super().truncated(fitted, stage)
+        short.helper_ = lambda x: x
+        return short
+
+
+PLANTED = {
+    OneTooFew: "check_unit_and_number",
+    OneTooLate: "check_last_stage_is_the_model",
+    TruncatesOneTooMany: "check_stages_are_truncations",
+    BothOff: "check_fit_with_so_many_stages",
+    AlwaysTheEnd: "check_stages_differ",
+    CutsInPlace: "check_truncation_leaves_the_model_alone",
+    CutsACopyInPlace: "check_truncation_leaves_the_model_alone",
+    WrongScale: "check_last_stage_is_the_model",
+    WrongKind: "check_last_stage_is_the_model",
+    SetsInPlace: "check_preparation_leaves_the_estimator_alone",
+    StopsEarly: "check_fit_with_so_many_stages",
+    WrongNumber: "check_unit_and_number",
+    NoUnit: "check_unit_and_number",
+    CopiesRows: "check_rows_alone",
+    LosesNames: "check_tables_and_pipelines",
+    Unpicklable: "check_truncated_models_travel",
+}
+
+
+@pytest.mark.parametrize("adapter", PLANTED, ids=lambda a: a.__name__)
+def test_planted_mistakes_are_caught_by_name(adapter):
+    class Learner(GradientBoostingClassifier):
+        pass
+
+    Learner.__qualname__ = "Learner"
+    globals()["Learner"] = Learner
+    register_staging(Learner, GradientBoostingStaging())
+    check_staging(Learner(n_estimators=STAGES, random_state=0))  # the right one passes
+    register_staging(Learner, adapter())
+    failed = set()
+    for name, check in staging_checks(Learner(n_estimators=STAGES, random_state=0)):
+        try:
+            check()
+        except Exception:
+            failed.add(name.partition("[")[0])
+    assert PLANTED[adapter] in failed
+    with pytest.raises(AssertionError, match="check_"):
+        check_staging(Learner(n_estimators=STAGES, random_state=0))
+
+
+def test_a_missing_registration_is_said():
+    class Alone(RandomForestClassifier):
+        pass
+
+    class Never(Staging):
+        def applies(self, estimator):
+            return False
+
+    register_staging(Alone, Never())
+    with pytest.raises(AssertionError, match=r"Alone has no adapter; call register_staging"):
+        check_staging(Alone())
