@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels._logistic import separated, smoothed_targets
+from .._kernels._logistic import smoothed_targets
 from .._simplex import one_against_rest
 from .._sklearn_compat import check_feature_names
 from ..canonical import (
@@ -255,24 +255,33 @@ def normalised_rows(values, fallback):
     return values / total
 
 
-def likelihood_targets(method, score, codes, weight, *, increasing=False):
-    """The labels as targets of a logistic fit on `score`.
+def likelihood_targets(method, separates, codes, weight):
+    """The labels as targets of a logistic fit, where its maximum likelihood is finite.
 
-    Where one threshold separates the classes, or one is missing, the maximum likelihood is
-    infinite: then Platt's smoothed targets, with a warning. `increasing` says that the slope cannot
-    be negative, so that classes separated the wrong way round do no harm.
+    `separates` names what divides the classes or holds all rows of one, such as "a threshold"; it
+    is empty where nothing does. Then Platt's smoothed targets, with a warning.
     """
-    split = separated(score, codes)
-    if split == 0 or (increasing and split < 0):
+    if not separates:
         return codes.astype(float)
     warnings.warn(
-        f"{method}.fit: expected classes that overlap in the score, got classes that a threshold "
+        f"{method}.fit: expected classes that overlap in the score, got classes that {separates} "
         "separates (the slopes would be infinite). Platt's smoothed targets are used; pass more "
         "rows to do without.",
         CalibrationWarning,
         stacklevel=5,
     )
     return smoothed_targets(codes, weight)
+
+
+def check_converged(method, gap, loss):
+    """Warn where a fit ended further than 1e-9 nats from the optimum."""
+    if not gap <= 1e-9 * max(loss, 1.0):
+        warnings.warn(
+            f"{method}.fit: expected a loss within 1e-9 nats of the smallest one, got one that may "
+            f"be {gap:.1g} above it. Rescale scores or weights of extremely different sizes.",
+            CalibrationWarning,
+            stacklevel=5,
+        )
 
 
 def two_columns(second):
