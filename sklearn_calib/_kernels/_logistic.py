@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_DAMPING = 1e-12  # curvature a unit of residual: keeps a direction that only saturated rows see
+_DAMPING = 1e-12  # curvature per unit of residual: keeps a direction that only saturated rows see
 _BLOCK = 4096  # rows whose temporaries stay in the cache
 
 

@@ -6,6 +6,7 @@ A subclass states its `capabilities` and writes `_fit(proba, codes, weight)` and
 
 import warnings
 from abc import abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._logistic import smoothed_targets
-from .._simplex import one_against_rest
+from .._simplex import each_against_rest
 from .._sklearn_compat import check_feature_names
 from ..canonical import (
     canonical_labels,
@@ -106,9 +107,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ------
         ValueError, TypeError
             Anything `canonical_proba` refuses; labels that do not match the columns; weights that
-            are negative or all zero.
+            are negative or all zero. After any error or interruption the estimator is unfitted,
+            also where it was fitted before.
         """
         where = f"{type(self).__name__}.fit"
+        self._forget()
         self._validate_params()
         proba = canonical_proba(X, where=where)
         classes, codes = canonical_labels(y, classes=classes, where=where)
@@ -122,8 +125,6 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 "weights that differ",
                 "Leave sample_weight out, or choose a method that declares it",
             )
-        self.classes_ = classes
-        self._remember_input(X, proba, reset=True)
         kept = weight > 0
         if not kept.all():
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
@@ -140,7 +141,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 CalibrationWarning,
                 stacklevel=2,
             )
-        self._fit_lifted(proba, codes, weight)
+        with self._unfitted_on_failure():
+            self.classes_ = classes
+            self._remember_input(X, proba, reset=True)
+            self._fit_lifted(proba, codes, weight)
         return self
 
     def predict_proba(self, X):
@@ -184,6 +188,26 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # -- the machinery ------------------------------------------------------------------------
 
+    @contextmanager
+    def _unfitted_on_failure(self):
+        """Nothing half-fitted may look fitted, after an error or an interruption."""
+        try:
+            yield
+        except BaseException as error:
+            self._forget()
+            cause = error
+            while isinstance(cause, SystemError):  # what compiled code makes of an interruption
+                cause = cause.__cause__
+            if isinstance(cause, KeyboardInterrupt) and cause is not error:
+                raise KeyboardInterrupt from error
+            raise
+
+    def _forget(self):
+        parameters = self._get_param_names()
+        for name in [*vars(self)]:
+            if name.endswith("_") and not name.startswith("_") and name not in parameters:
+                delattr(self, name)
+
     def _check_fit_shapes(self, proba, classes, where):
         n_classes, columns = len(classes), proba.shape[1]
         if n_classes < 2:
@@ -216,18 +240,17 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             check_feature_names(self, X, reset=reset)
 
     def _fit_lifted(self, proba, codes, weight):
-        self.__dict__.pop("one_vs_rest_", None)
         if proba.shape[1] == 2 or self.capabilities.multiclass == "native":
             self._fit(proba, codes, weight)
             return
         self.one_vs_rest_, said = [], {}
-        for column, label in enumerate(self.classes_):
+        for column, (label, pair) in enumerate(
+            zip(self.classes_, each_against_rest(proba), strict=True)
+        ):
             part = clone(self)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                part._fit(
-                    one_against_rest(proba, column), (codes == column).astype(np.intp), weight
-                )
+                part._fit(pair, (codes == column).astype(np.intp), weight)
             for warning in caught:
                 said.setdefault((warning.category, str(warning.message)), []).append(str(label))
             self.one_vs_rest_.append(part)
@@ -240,7 +263,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if parts is None:
             return self._predict_proba(proba)
         columns = [
-            part._predict_proba(one_against_rest(proba, c))[:, 1] for c, part in enumerate(parts)
+            part._predict_proba(pair)[:, 1]
+            for part, pair in zip(parts, each_against_rest(proba), strict=True)
         ]
         return normalised_rows(np.column_stack(columns), proba)
 
