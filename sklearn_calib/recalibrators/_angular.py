@@ -85,7 +85,9 @@ class AngularCalibration(Recalibrator):
     array([0.17, 0.5 , 0.83])
     """
 
-    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True)
+    capabilities = Capabilities(
+        monotone=True, continuous=True, takes_logarithm=True, max_classes=200
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "cos_theta": [Interval(Real, -1, 1, closed="both"), None],
         "norm": [Interval(Real, 0, None, closed="neither"), None],

@@ -49,6 +49,8 @@ class Capabilities:
         Uses sample weights; where not, weights that differ are refused.
     cost : str
         Cost of a fit for n rows and k classes.
+    max_classes : int or None
+        More classes are refused, since a fit would take minutes even on 2000 rows.
     """
 
     multiclass: str = "one-vs-rest"
@@ -59,6 +61,7 @@ class Capabilities:
     nonparametric: bool = False
     sample_weight: bool = True
     cost: str = "O(n k)"
+    max_classes: int | None = None
 
 
 class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -107,8 +110,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ------
         ValueError, TypeError
             Anything `canonical_proba` refuses; labels that do not match the columns; weights that
-            are negative or all zero. After any error or interruption the estimator is unfitted,
-            also where it was fitted before.
+            are negative or all zero; more classes than ``capabilities.max_classes``. After any
+            error or interruption the estimator is unfitted, also where it was fitted before.
         """
         where = f"{type(self).__name__}.fit"
         self._forget()
@@ -223,6 +226,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 f"one class for each of the {columns} columns of scores",
                 f"{n_classes} classes, {classes[:10].tolist()}",
                 "If the rows miss a class, pass fit(..., classes=) with all of them",
+            )
+        most = self.capabilities.max_classes
+        if most is not None and n_classes > most:
+            refuse(
+                where,
+                f"at most {most} classes, with more this method takes minutes",
+                f"{n_classes}",
+                "Take 'structured_matrix', 'vector' or 'temperature'",
             )
 
     def _check_predict(self, X, method):

@@ -14,6 +14,7 @@ from sklearn_calib.recalibrators import (
     Recalibrator,
     TrendFilteringCalibration,
     VennAbers,
+    get_recalibrator,
 )
 
 
@@ -77,6 +78,15 @@ def test_a_second_fit_forgets_the_first():
     model = IsotonicCalibration().fit(rng.dirichlet(np.ones(3), 60), np.arange(60) % 3)
     model.fit(rng.random(60), np.arange(60) % 2)
     assert not hasattr(model, "one_vs_rest_") and model.predict_proba([0.3]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["matrix", "dirichlet", "one_vs_one", "restricted_polynomial"])
+def test_many_classes_are_refused_at_once(name):
+    """50 rows of 1000 classes ran for minutes."""
+    proba = np.full((50, 1000), 1e-3)
+    message = r"at most \d+ classes.*got 1000\. Take 'structured_matrix', 'vector' or 'temperature'"
+    with pytest.raises(ValueError, match=message):
+        get_recalibrator(name).fit(proba, np.arange(50), classes=np.arange(1000))
 
 
 CODE = """
