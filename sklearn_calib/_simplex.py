@@ -137,6 +137,28 @@ def one_against_rest(proba, column):
     return with_log(pair, np.column_stack([rest, log[:, column]]))
 
 
+def each_against_rest(proba):
+    """`one_against_rest` of every column in turn, in O(n k) together."""
+    plain = np.asarray(proba)
+    exact = isinstance(proba, SimplexArray) and proba._log is not None
+    others = _of_others(np.add, plain, 0.0)
+    log_others = _of_others(np.logaddexp, proba._log, -np.inf) if exact else None
+    for column in range(plain.shape[1]):
+        pair = np.column_stack([others[:, column], plain[:, column]])
+        if exact:
+            pair = with_log(pair, np.column_stack([log_others[:, column], proba._log[:, column]]))
+        yield pair
+
+
+def _of_others(operation, table, neutral):
+    """The operation over all columns but one, for each: of those before and of those after."""
+    joined = np.full_like(table, neutral)
+    joined[:, 1:] = operation.accumulate(table[:, :-1], axis=1)
+    after = operation.accumulate(table[:, :0:-1], axis=1)[:, ::-1]
+    joined[:, :-1] = operation(joined[:, :-1], after)
+    return joined
+
+
 def top_against_rest(proba, top):
     """The two-class problem "class top[i] or another" for each row i, of shape (n_samples, 2)."""
     columns = np.arange(proba.shape[1])

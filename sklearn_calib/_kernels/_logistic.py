@@ -1,56 +1,217 @@
-"""Small logistic regressions with soft targets and sign constraints, by projected Newton steps."""
+"""Small logistic regressions with soft targets and sign constraints, and when they have an end."""
+
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
-
-def logistic_loss(features, target, weight, coef):
-    """Mean cross-entropy of soft targets in nats, and probabilities: one exponential per row."""
-    z = features @ coef
-    small = np.exp(-np.abs(z))
-    loss = weight @ (np.maximum(z, 0) + np.log1p(small) - target * z)
-    return loss / weight.sum(), np.where(z >= 0, 1.0, small) / (1.0 + small)
+_DAMPING = 1e-12  # curvature per unit of residual: keeps a direction that only saturated rows see
+_BLOCK = 4096  # rows whose temporaries stay in the cache
 
 
-def fit_logistic(features, target, weight, start, lower, max_iter=200, tol=1e-12):
-    """Minimise the cross-entropy of expit(features @ coef) over coef >= lower.
+class LogisticFit(NamedTuple):
+    """The coefficients, the mean cross-entropy in nats, and half the last Newton decrement.
 
-    Convex, with a handful of columns. Bertsekas (1982), "Projected Newton methods for optimization
-    problems with simple constraints": coordinates that sit at their bound with the gradient
-    pointing outwards are fixed, a Newton step is taken in the others, and an Armijo search runs
-    along the projected arc. Returns (coef, gradient) at the solution.
+    The latter is the distance to the optimum, to second order, before the last step.
     """
-    total = weight.sum()
-    coef = np.maximum(np.asarray(start, dtype=float), lower)
-    loss, proba = logistic_loss(features, target, weight, coef)
+
+    coef: np.ndarray
+    loss: float
+    gap: float
+
+
+def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=200, tol=1e-12):
+    """Minimise the cross-entropy of expit(features @ coef), the columns `nonnegative` at coef >= 0.
+
+    Convex, with a handful of columns of any scale, which may be nearly collinear. Each step
+    minimises the second-order model under the constraints, whose faces are few enough to try them
+    all (a projected Newton step is no descent where columns are nearly collinear). Along the step
+    Armijo's rule shortens, and a slope that hardly flattens lengthens: a row of huge features
+    costs a few evaluations. Begins at `start` where that is better than 0.
+    """
+    columns = np.ascontiguousarray(np.asarray(features, dtype=float).T)
+    share = weight / weight.sum()
+
+    def at(coef):
+        return _Point(coef, *_evaluate(coef @ columns, target, share))
+
+    point, gap = at(np.zeros(len(columns)) if start is None else np.asarray(start, float)), np.inf
+    if not point.loss < np.log(2.0):
+        point = at(np.zeros(len(columns)))
+    model = _Model(columns)
     for _ in range(max_iter):
-        gradient = features.T @ (weight * (proba - target)) / total
-        free = ~((coef <= lower) & (gradient > 0))
-        curvature = weight * proba * (1 - proba) / total
-        part = features[:, free]
-        hessian = part.T @ (curvature[:, None] * part)
-        step = np.zeros_like(coef)
-        step[free] = -_solve(hessian, gradient[free])
-        last = -gradient @ step <= tol * max(loss, 1e-3)  # Newton decrement
-        length = 1.0
-        while length > 1e-12:
-            trial = np.maximum(coef + length * step, lower)
-            trial_loss, trial_proba = logistic_loss(features, target, weight, trial)
-            if trial_loss <= loss + 1e-4 * gradient @ (trial - coef):
-                break
-            length *= 0.5
-        else:
+        step, decrement = model.step(point, nonnegative)
+        gap, enough = decrement / 2, tol * max(point.loss, 1e-3)
+        last = decrement <= enough
+        if last:  # a decided row of huge features may hide what the others need
+            wider, drop = model.step(point.undecided(share), nonnegative)
+            if drop > enough:
+                step, decrement, last = wider, drop, False
+        reached = _line_search(at, point, step, step @ columns, -decrement, nonnegative)
+        if reached is None or not reached.loss < point.loss:
             break  # no progress is possible in floating point
-        coef, loss, proba = trial, trial_loss, trial_proba
+        point = reached
         if last:
             break
-    return coef, features.T @ (weight * (proba - target)) / total
+    return LogisticFit(point.coef, float(point.loss), float(gap))
 
 
-def _solve(hessian, gradient):
-    """Newton system; scaled to a unit diagonal, least-norm where it is singular."""
-    scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
-    scaled = hessian / np.outer(scale, scale)
-    return np.linalg.lstsq(scaled, gradient / scale, rcond=1e-13)[0] / scale
+class _Point(NamedTuple):
+    coef: np.ndarray
+    loss: float
+    residual: np.ndarray  # weighted
+    curvature: np.ndarray  # weighted
+
+    def undecided(self, share):
+        """The same without the rows whose probability is that of their label to 1e-9."""
+        rows = np.abs(self.residual) > 1e-9 * share
+        return self._replace(residual=self.residual * rows, curvature=self.curvature * rows)
+
+
+def _evaluate(z, target, share):
+    """Loss, weighted residuals and curvatures, exact at both ends: one exponential a row."""
+    if len(z) <= _BLOCK:
+        return _evaluate_block(z, target, share)
+    loss, residual, curvature = 0.0, np.empty_like(z), np.empty_like(z)
+    for begin in range(0, len(z), _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
+        part, residual[rows], curvature[rows] = _evaluate_block(z[rows], target[rows], share[rows])
+        loss += part
+    return loss, residual, curvature
+
+
+def _evaluate_block(z, target, share):
+    small = np.exp(-np.abs(z))
+    losses = np.maximum(z, 0)
+    losses -= target * z
+    losses += np.log1p(small)
+    inverse = 1 / (1 + small)
+    small *= inverse  # the smaller of the two probabilities
+    residual = (z >= 0) - target
+    residual -= np.copysign(small, z)
+    residual *= share
+    small *= inverse
+    small *= share
+    small += _DAMPING * np.abs(residual)
+    return share @ losses, residual, small
+
+
+class _Model:
+    """The second-order model, a distance in coordinates that stay near to orthogonal.
+
+    columns = triangle' basis. The basis is the columns themselves until the Gram matrix in the
+    current curvatures is ill-conditioned; then it is made orthogonal in these.
+    """
+
+    def __init__(self, columns):
+        self.columns = self.basis = columns
+        self.triangle = np.eye(len(columns))
+        self.weighted = np.empty_like(columns)
+
+    def step(self, point, nonnegative):
+        """From the point to the minimiser under the constraints, and its Newton decrement."""
+        top = point.curvature.max()
+        if not top > 0:
+            return np.zeros_like(point.coef), 0.0
+        curvature = point.curvature / top
+        gram = np.multiply(self.basis, curvature, out=self.weighted) @ self.basis.T
+        if not _well_conditioned(gram):
+            self.basis, self.triangle = _orthogonal(self.columns, curvature)
+            root, pull = self.triangle, self.basis @ point.residual
+        else:
+            lower = np.linalg.cholesky(gram)
+            root = lower.T @ self.triangle
+            pull = np.linalg.solve(lower, self.basis @ point.residual)
+        pull /= -top
+        step = _nearest(root, pull, point.coef, nonnegative)
+        return step, float(top * pull @ (root @ step))
+
+
+def _well_conditioned(gram):
+    scale = np.sqrt(gram.diagonal())
+    if not 1e-140 < scale.min() <= scale.max() < np.inf:
+        return False
+    return np.linalg.eigvalsh(gram / scale / scale[:, None])[0] > 1e-6
+
+
+def _nearest(root, pull, coef, nonnegative):
+    """The step of least |root step - pull| that keeps the constraints: the best of the faces."""
+    scale = np.sqrt((root**2).sum(axis=0))
+    scale[scale == 0] = 1.0
+    root, coef = root / scale, coef * scale
+    bounded = np.zeros(len(coef), dtype=bool)
+    bounded[list(nonnegative)] = True
+    best, least = np.zeros_like(coef), np.inf
+    for size in range(len(nonnegative) + 1):
+        for fixed in combinations(nonnegative, size):
+            free = np.ones(len(coef), dtype=bool)
+            free[list(fixed)] = False
+            step = np.where(free, 0.0, -coef)
+            rest = pull - root @ step
+            step[free] = np.linalg.lstsq(root[:, free], rest, rcond=None)[0]
+            left = rest - root[:, free] @ step[free]
+            distance = left @ left
+            if distance < least and (step + coef)[bounded].min(initial=0.0) >= 0:
+                best, least = step, distance
+        if size == 0 and least < np.inf:
+            break  # the minimiser without constraints keeps them
+    return best / scale
+
+
+def _orthogonal(columns, curvature):
+    """Basis B and triangle R: columns = R'B, with B diag(curvature) B' = 1 (0 where collinear)."""
+    count = len(columns)
+    basis, weighted = np.zeros_like(columns), np.zeros_like(columns)
+    triangle = np.zeros((count, count))
+    root = np.sqrt(curvature)
+    for j, column in enumerate(columns):
+        top = (root * np.abs(column)).max()
+        if not top > 1e-290:
+            continue
+        rest = column / top
+        size = np.sqrt(curvature @ rest**2)
+        for _ in range(2):  # twice is enough
+            for i in range(j):
+                part = weighted[i] @ rest
+                rest -= part * basis[i]
+                triangle[i, j] += part * top
+        left = np.sqrt(curvature @ rest**2)
+        if left > 1e-14 * size:
+            basis[j] = rest / left
+            weighted[j] = curvature * basis[j]
+            triangle[j, j] = left * top
+    return basis, triangle
+
+
+def _line_search(at, point, step, along, slope, nonnegative):
+    """A point of lower loss on the step or beyond that keeps the constraints, or None."""
+    if not slope < 0:
+        return None
+    falling = [point.coef[j] / -step[j] for j in nonnegative if step[j] < 0]
+    longest = max(min(falling, default=np.inf), 1.0)
+
+    def moved(length):
+        coef = point.coef + length * step
+        for j in nonnegative:
+            coef[j] = max(coef[j], 0.0)
+        return at(coef)
+
+    length = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = moved(length)
+        while not found.loss <= point.loss + 1e-4 * length * slope:
+            length *= 0.3
+            if length < 1e-100:
+                return None
+            found = moved(length)
+        growth = 4.0
+        while length < longest and found.residual @ along < 0.3 * slope:
+            length = min(growth * length, longest)
+            further = moved(length)
+            if not further.loss < found.loss:
+                break
+            found, growth = further, growth**2
+    return found
 
 
 def smoothed_targets(codes, weight):
@@ -63,15 +224,42 @@ def smoothed_targets(codes, weight):
     return np.where(codes == 1, (positive + 1) / (positive + 2), 1 / (negative + 2))
 
 
-def separated(score, codes):
-    """Whether one threshold on the score splits the classes: -1 reversed, 0 no, +1 yes.
+# -- where the maximum likelihood is infinite: some direction is wrong in no row and right in one --
 
-    A tie at the threshold counts as split (the maximum likelihood is then infinite as well). A
-    missing class counts as split.
+
+def threshold_separates(score, codes, *, increasing=False):
+    """For z = a score + c, with `increasing` a >= 0: one threshold splits the classes.
+
+    A tie at the threshold splits them as well; so does a missing class.
     """
     if np.all(codes == codes[0]):
-        return 1
+        return True
     negative, positive = score[codes == 0], score[codes == 1]
-    if negative.max() <= positive.min():
-        return 1
-    return -1 if positive.max() <= negative.min() else 0
+    if negative.max() == positive.min() == negative.min() == positive.max():
+        return False  # equal scores
+    rising = negative.max() <= positive.min()
+    return bool(rising or (not increasing and positive.max() <= negative.min()))
+
+
+def zero_separates(score, codes):
+    """For z = a f(score) + b g(score), a, b >= 0, f and g rising through f(0) = g(0) = 0."""
+    signed = np.where(codes == 1, score, -score)
+    return bool((signed >= 0).all() and (signed > 0).any())
+
+
+def interval_separates(score, codes):
+    """For z = a score^2 + b score + c: one class lies within an interval, the other outside.
+
+    Rows of both classes may share its two ends, where z = 0.
+    """
+    if np.all(codes == codes[0]):
+        return True
+    for inside in (0, 1):
+        within, others = score[codes == inside], score[codes != inside]
+        low, high = within.min(), within.max()
+        if not ((others > low) & (others < high)).any():
+            cells = [codes[score == end] for end in {low, high}]
+            rows = sum(map(len, cells))
+            mixed = all(np.any(cell != cell[0]) for cell in cells)
+            return not (mixed and rows == len(codes))
+    return False

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import stats
 
+from .._kernels._logistic import fit_logistic
 from ..exceptions import refuse
 from ..metrics import canonical_case
 
@@ -157,8 +158,8 @@ def cox_test(y_true, y_proba, *, labels=None, pos_label=None):
     Notes
     -----
     Finds predictions that are too high, too low, over- or underconfident; other shapes only by
-    chance. Where a threshold separates the classes the fitted likelihood is its supremum, 0.
-    Cost: O(n).
+    chance. Where a threshold separates the classes the fitted likelihood is its supremum (1, but
+    for ties at the threshold). Cost: O(n).
 
     References
     ----------
@@ -175,15 +176,9 @@ def cox_test(y_true, y_proba, *, labels=None, pos_label=None):
     p, hit, _ = _one_problem("cox_test", y_true, y_proba, None, labels, pos_label)
     tiny = np.finfo(np.float32).tiny
     z = np.log(np.maximum(p, tiny)) - np.log(np.maximum(1 - p, tiny))
-    sign = 2 * hit - 1
-
-    def loss(theta):
-        margin = sign * (theta[0] + theta[1] * z)
-        slope = -sign * special.expit(-margin)
-        return -special.log_expit(margin).sum(), np.array([slope.sum(), slope @ z])
-
-    fitted = optimize.minimize(loss, np.array([0.0, 1.0]), jac=True, method="BFGS")
-    statistic = float(max(2 * (loss(np.array([0.0, 1.0]))[0] - fitted.fun), 0.0))
+    fitted = fit_logistic(np.column_stack([z, np.ones_like(z)]), hit, np.ones_like(z), (), [1, 0])
+    raised = np.logaddexp(0.0, np.where(hit == 1, -z, z)).mean() - fitted.loss
+    statistic = float(max(2 * len(z) * raised, 0.0))
     return TestResult(statistic, float(stats.chi2.sf(statistic, 2)))
 
 

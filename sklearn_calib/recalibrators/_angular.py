@@ -1,18 +1,21 @@
 """Angular calibration."""
 
+from itertools import compress, product
 from numbers import Real
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._expected_link import LINKS, numerical
+from .._kernels._expected_link import CENTRE, LINKS, both_probabilities, log_likelihood
+from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex import log_odds
 from ..exceptions import refuse
-from ._base import Capabilities, Recalibrator, two_columns
+from ._base import Capabilities, Recalibrator
 
 _STEEPEST = 100.0  # links steeper than that are steps
-_TINY = 1e-300
+_NOISIEST = 30.0  # more noise changes no shape of the curve
 _FEW = 1000  # points that the start is chosen by
 
 
@@ -82,7 +85,9 @@ class AngularCalibration(Recalibrator):
     array([0.17, 0.5 , 0.83])
     """
 
-    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True)
+    capabilities = Capabilities(
+        monotone=True, continuous=True, takes_logarithm=True, max_classes=200
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "cos_theta": [Interval(Real, -1, 1, closed="both"), None],
         "norm": [Interval(Real, 0, None, closed="neither"), None],
@@ -119,11 +124,11 @@ class AngularCalibration(Recalibrator):
         if not self.norm_ > 0:
             self.norm_ = 1.0  # all scores are equal
         s = (u - self.center_) / self.norm_
-        expected = self._checked_link()
+        self._check_link()
         given = (self.cos_theta, self.link_slope, self.link_intercept)
-        found = _likeliest(expected, s, codes, share, *given)
-        self.cos_theta_, self.link_slope_, self.link_intercept_ = map(float, found)
-        self.theta_ = float(np.arccos(self.cos_theta_))
+        found = _either_way_round(self.link, s, codes, share, *given)
+        self.theta_, self.link_slope_, self.link_intercept_ = map(float, found)
+        self.cos_theta_ = float(np.cos(self.theta_) if self.cos_theta is None else self.cos_theta)
 
     @property
     def platt_equivalent_(self):
@@ -138,13 +143,10 @@ class AngularCalibration(Recalibrator):
     def _predict_proba(self, proba):
         s = (log_odds(proba) - self.center_) / self.norm_
         mu = self.link_slope_ * self.cos_theta_ * s + self.link_intercept_
-        value, _, _ = self._expected()(mu, self.link_slope_ * np.sin(self.theta_))
-        return two_columns(np.clip(value, 0, 1))
+        tau = self.link_slope_ * np.sin(self.theta_)
+        return np.column_stack(both_probabilities(self.link, mu, tau))
 
-    def _expected(self):
-        return numerical(self.link) if callable(self.link) else LINKS[self.link]
-
-    def _checked_link(self):
+    def _check_link(self):
         if callable(self.link):
             t = np.linspace(-30, 30, 601)
             value = np.asarray(self.link(t), dtype=float)
@@ -156,76 +158,93 @@ class AngularCalibration(Recalibrator):
                     f"shape {value.shape} and values from {low:.3g} to {high:.3g}",
                     "Pass the mean function, say scipy.special.expit for logits",
                 )
-        return self._expected()
 
 
-def _merged(s, yes, no):
-    """Many rows as a few hundred equally wide cells, good enough to start from."""
-    if len(s) <= _FEW:
-        return s, yes, no
-    low, high = s.min(), s.max()
-    cell = np.minimum((s - low) * (_FEW / max(high - low, _TINY)), _FEW - 1).astype(np.intp)
-    centres = low + (np.arange(_FEW) + 0.5) * (high - low) / _FEW
-    sums = [np.bincount(cell, weights, minlength=_FEW) for weights in (yes, no)]
-    return centres, *sums
+def _either_way_round(link, s, codes, share, cos_theta, slope, intercept):
+    """`_likeliest` with the classes in an order of its own: exchanged, they give the same curve."""
+    if callable(link) or codes[0] == 0:
+        return _likeliest(link, s, codes, share, cos_theta, slope, intercept)
+    twice = 2 * CENTRE[link]
+    other = None if intercept is None else twice - intercept
+    theta, slope, other = _likeliest(link, -s, 1 - codes, share, cos_theta, slope, other)
+    return theta, slope, twice - other
 
 
-def _likeliest(expected, s, codes, share, cos_theta, slope, intercept):
-    """Cosine, slope and intercept, the missing ones by maximum likelihood.
-
-    The variables are the angle, the slope and the intercept, started from the best point of a
-    coarse grid. Where cosine and slope are both free, those are the coefficient of s and the
-    deviation of the noise.
-    """
-    free = [value is None for value in (cos_theta, slope, intercept)]
-    if not any(free):
-        return cos_theta, slope, intercept
+def _likeliest(link, s, codes, share, cos_theta, slope, intercept):
+    """Angle, slope and intercept, the missing ones by maximum likelihood."""
     known = [None if cos_theta is None else np.arccos(cos_theta), slope, intercept]
-    both = free[0] and free[1]
+    if all(value is not None for value in known):
+        return known
+    if cos_theta is None and slope is None:
+        return _any_line(link, s, codes, share, intercept)
+    free = [value is None for value in known]
+    values = np.array(known, dtype=float)
 
-    def split(values):
-        """(mu's coefficient of s, tau, intercept) and the Jacobian of the first two."""
-        if both:
-            return values[0], values[1], values[2], np.eye(2)
+    def split(found):
+        """(mu's coefficient of s, tau, intercept) and the Jacobian."""
+        values[free] = found
         theta, a, b = values
         cos, sin = np.cos(theta), np.sin(theta)
-        return a * cos, a * sin, b, np.array([[-a * sin, cos], [a * cos, sin]])
+        jacobian = np.array([[-a * sin, cos, 0.0], [a * cos, sin, 0.0], [0.0, 0.0, 1.0]])
+        return (a * cos, a * sin, b), jacobian[:, free]
 
-    def loss(free_values, s, yes, no):
-        values = np.array(known, dtype=float)
-        values[free] = free_values
-        coefficient, tau, b, jacobian = split(values)
-        p, by_mu, by_tau = expected(coefficient * s + b, max(tau, 0.0))
-        hit, miss = np.maximum(p, _TINY), np.maximum(1 - p, _TINY)
-        factor = no / miss - yes / hit
-        by_mu = factor * by_mu
-        first = np.array([by_mu @ s, factor @ by_tau]) @ jacobian
-        value = -(yes @ np.log(hit) + no @ np.log(miss))
-        return value, np.array([*first, by_mu.sum()])[free]
+    starts = [0.2, 0.8, 1.3], [0.5, 1.5, 4.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
+    bounds = (0, np.pi / 2), (1e-6, _STEEPEST), (None, None)
+    args = split, compress(starts, free), compress(bounds, free)
+    values[free] = _minimum(link, s, codes, share, *args)
+    return values
 
-    starts = [
-        [0.3, 1.0, 3.0] if both else [0.2, 0.8, 1.3],
-        [0.1, 1.0, 3.0] if both else [0.5, 1.5, 4.0],
-        [-2.0, -0.7, 0.0, 0.7, 2.0],
-    ]
-    bounds = [(0, _STEEPEST), (0, 30.0)] if both else [(0, np.pi / 2), (1e-6, _STEEPEST)]
-    bounds = [
-        bound for bound, missing in zip([*bounds, (None, None)], free, strict=True) if missing
-    ]
-    grid = np.stack(
-        np.meshgrid(*[start for start, missing in zip(starts, free, strict=True) if missing])
-    ).reshape(sum(free), -1)
-    data = s, share * (codes == 1), share * (codes != 1)
-    few = _merged(*data)
-    best = min(grid.T, key=lambda point: loss(point, *few)[0])
+
+def _any_line(link, s, codes, share, intercept):
+    """Angle and slope both free: mu's coefficient of s and the noise's deviation are.
+
+    In units of the scores that decide a logistic fit (few huge scores make the others tiny).
+    """
+    centre, unit = 0.0, 1.0
+    if not threshold_separates(s, codes, increasing=True):
+        line = np.column_stack([s, np.ones_like(s)])
+        slope, constant = fit_logistic(line, codes.astype(float), share, (0,)).coef
+        z = slope * s + constant
+        curvature = share * expit(z) * expit(-z)
+        curvature /= curvature.sum()
+        centre = curvature @ s if intercept is None else 0.0
+        unit = np.sqrt(curvature @ (s - centre) ** 2) or 1.0
+    free = [True, True, intercept is None]
+
+    def split(found):
+        values = np.array([*found, intercept])[:3].astype(float)
+        return tuple(values), np.eye(3)[:, free]
+
+    starts = [0.3, 1.0, 3.0], [0.1, 1.0, 3.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
+    bounds = (0, _STEEPEST), (0, _NOISIEST), (None, None)
+    args = split, compress(starts, free), compress(bounds, free)
+    (coefficient, tau, b), _ = split(_minimum(link, (s - centre) / unit, codes, share, *args))
+    coefficient /= unit
+    a = max(np.hypot(coefficient, tau), 1e-12)
+    return np.arctan2(tau, coefficient), a, b - coefficient * centre
+
+
+def _minimum(link, s, codes, share, split, starts, bounds):
+    """The likeliest variables, from the best point of a coarse grid by L-BFGS-B."""
+
+    def loss(found, s, positive, share):
+        (coefficient, tau, b), jacobian = split(found)
+        log, by_mu, by_tau = log_likelihood(link, coefficient * s + b, max(tau, 0.0), positive)
+        by_mu = share * by_mu
+        return -(share @ log), -np.array([by_mu @ s, share @ by_tau, by_mu.sum()]) @ jacobian
+
+    few = _few_rows(s, codes, share)
+    best = min(product(*starts), key=lambda point: loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
-    found = minimize(
-        loss, best, data, method="L-BFGS-B", jac=True, bounds=bounds, options=options
+    data = s, codes == 1, share
+    return minimize(
+        loss, best, data, method="L-BFGS-B", jac=True, bounds=list(bounds), options=options
     ).x
-    values = np.array(known, dtype=float)
-    values[free] = found
-    coefficient, tau, b, _ = split(values)
-    if both:
-        a = max(np.hypot(coefficient, tau), 1e-12)
-        return min(coefficient / a, 1.0), a, b
-    return (cos_theta if cos_theta is not None else np.cos(values[0])), values[1], b
+
+
+def _few_rows(s, codes, share):
+    """Some rows evenly spaced among the sorted scores of each class, good enough to start from."""
+    if len(s) <= _FEW:
+        return s, codes == 1, share
+    order = np.lexsort((s, codes))[:: len(s) // _FEW]
+    return s[order], codes[order] == 1, share[order] / share[order].sum()

@@ -6,14 +6,15 @@ A subclass states its `capabilities` and writes `_fit(proba, codes, weight)` and
 
 import warnings
 from abc import abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels._logistic import separated, smoothed_targets
-from .._simplex import one_against_rest
+from .._kernels._logistic import smoothed_targets
+from .._simplex import each_against_rest
 from .._sklearn_compat import check_feature_names
 from ..canonical import (
     canonical_labels,
@@ -48,6 +49,8 @@ class Capabilities:
         Uses sample weights; where not, weights that differ are refused.
     cost : str
         Cost of a fit for n rows and k classes.
+    max_classes : int or None
+        More classes are refused, since a fit would take minutes even on 2000 rows.
     """
 
     multiclass: str = "one-vs-rest"
@@ -58,6 +61,7 @@ class Capabilities:
     nonparametric: bool = False
     sample_weight: bool = True
     cost: str = "O(n k)"
+    max_classes: int | None = None
 
 
 class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -106,9 +110,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ------
         ValueError, TypeError
             Anything `canonical_proba` refuses; labels that do not match the columns; weights that
-            are negative or all zero.
+            are negative or all zero; more classes than ``capabilities.max_classes``. After any
+            error or interruption the estimator is unfitted, also where it was fitted before.
         """
         where = f"{type(self).__name__}.fit"
+        self._forget()
         self._validate_params()
         proba = canonical_proba(X, where=where)
         classes, codes = canonical_labels(y, classes=classes, where=where)
@@ -122,8 +128,6 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 "weights that differ",
                 "Leave sample_weight out, or choose a method that declares it",
             )
-        self.classes_ = classes
-        self._remember_input(X, proba, reset=True)
         kept = weight > 0
         if not kept.all():
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
@@ -140,7 +144,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 CalibrationWarning,
                 stacklevel=2,
             )
-        self._fit_lifted(proba, codes, weight)
+        with self._unfitted_on_failure():
+            self.classes_ = classes
+            self._remember_input(X, proba, reset=True)
+            self._fit_lifted(proba, codes, weight)
         return self
 
     def predict_proba(self, X):
@@ -184,6 +191,26 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # -- the machinery ------------------------------------------------------------------------
 
+    @contextmanager
+    def _unfitted_on_failure(self):
+        """Nothing half-fitted may look fitted, after an error or an interruption."""
+        try:
+            yield
+        except BaseException as error:
+            self._forget()
+            cause = error
+            while isinstance(cause, SystemError):  # what compiled code makes of an interruption
+                cause = cause.__cause__
+            if isinstance(cause, KeyboardInterrupt) and cause is not error:
+                raise KeyboardInterrupt from error
+            raise
+
+    def _forget(self):
+        parameters = self._get_param_names()
+        for name in [*vars(self)]:
+            if name.endswith("_") and not name.startswith("_") and name not in parameters:
+                delattr(self, name)
+
     def _check_fit_shapes(self, proba, classes, where):
         n_classes, columns = len(classes), proba.shape[1]
         if n_classes < 2:
@@ -199,6 +226,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 f"one class for each of the {columns} columns of scores",
                 f"{n_classes} classes, {classes[:10].tolist()}",
                 "If the rows miss a class, pass fit(..., classes=) with all of them",
+            )
+        most = self.capabilities.max_classes
+        if most is not None and n_classes > most:
+            refuse(
+                where,
+                f"at most {most} classes, with more this method takes minutes",
+                f"{n_classes}",
+                "Take 'structured_matrix', 'vector' or 'temperature'",
             )
 
     def _check_predict(self, X, method):
@@ -216,18 +251,17 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             check_feature_names(self, X, reset=reset)
 
     def _fit_lifted(self, proba, codes, weight):
-        self.__dict__.pop("one_vs_rest_", None)
         if proba.shape[1] == 2 or self.capabilities.multiclass == "native":
             self._fit(proba, codes, weight)
             return
         self.one_vs_rest_, said = [], {}
-        for column, label in enumerate(self.classes_):
+        for column, (label, pair) in enumerate(
+            zip(self.classes_, each_against_rest(proba), strict=True)
+        ):
             part = clone(self)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                part._fit(
-                    one_against_rest(proba, column), (codes == column).astype(np.intp), weight
-                )
+                part._fit(pair, (codes == column).astype(np.intp), weight)
             for warning in caught:
                 said.setdefault((warning.category, str(warning.message)), []).append(str(label))
             self.one_vs_rest_.append(part)
@@ -240,7 +274,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if parts is None:
             return self._predict_proba(proba)
         columns = [
-            part._predict_proba(one_against_rest(proba, c))[:, 1] for c, part in enumerate(parts)
+            part._predict_proba(pair)[:, 1]
+            for part, pair in zip(parts, each_against_rest(proba), strict=True)
         ]
         return normalised_rows(np.column_stack(columns), proba)
 
@@ -255,24 +290,33 @@ def normalised_rows(values, fallback):
     return values / total
 
 
-def likelihood_targets(method, score, codes, weight, *, increasing=False):
-    """The labels as targets of a logistic fit on `score`.
+def likelihood_targets(method, separates, codes, weight):
+    """The labels as targets of a logistic fit, where its maximum likelihood is finite.
 
-    Where one threshold separates the classes, or one is missing, the maximum likelihood is
-    infinite: then Platt's smoothed targets, with a warning. `increasing` says that the slope cannot
-    be negative, so that classes separated the wrong way round do no harm.
+    `separates` names what divides the classes or holds all rows of one, such as "a threshold"; it
+    is empty where nothing does. Then Platt's smoothed targets, with a warning.
     """
-    split = separated(score, codes)
-    if split == 0 or (increasing and split < 0):
+    if not separates:
         return codes.astype(float)
     warnings.warn(
-        f"{method}.fit: expected classes that overlap in the score, got classes that a threshold "
+        f"{method}.fit: expected classes that overlap in the score, got classes that {separates} "
         "separates (the slopes would be infinite). Platt's smoothed targets are used; pass more "
         "rows to do without.",
         CalibrationWarning,
         stacklevel=5,
     )
     return smoothed_targets(codes, weight)
+
+
+def check_converged(method, gap, loss):
+    """Warn where a fit ended further than 1e-9 nats from the optimum."""
+    if not gap <= 1e-9 * max(loss, 1.0):
+        warnings.warn(
+            f"{method}.fit: expected a loss within 1e-9 nats of the smallest one, got one that may "
+            f"be {gap:.1g} above it. Rescale scores or weights of extremely different sizes.",
+            CalibrationWarning,
+            stacklevel=5,
+        )
 
 
 def two_columns(second):

@@ -4,9 +4,9 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
-from .._kernels._logistic import fit_logistic
+from .._kernels._logistic import fit_logistic, threshold_separates, zero_separates
 from .._simplex import log_proba
-from ._base import Capabilities, Recalibrator, likelihood_targets
+from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
 class BetaCalibration(Recalibrator):
@@ -66,32 +66,31 @@ class BetaCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         log = log_proba(proba)
-        score = log[:, 1] - log[:, 0]
-        target = likelihood_targets("BetaCalibration", score, codes, weight, increasing=True)
-        spread = max(-log.min(), 1.0)  # logits of any size: slopes in their units
-        log_p, log_q = log[:, 1], log[:, 0]
-        one = np.ones_like(log_p)
-        if self.parameters == "abm":
-            features = np.column_stack([log_p / spread, -log_q / spread, one])
-            start, lower = [spread, spread, 0.0], [0.0, 0.0, -np.inf]
-        elif self.parameters == "am":
-            features = np.column_stack([(log_p - log_q) / spread, one])
-            start, lower = [spread, 0.0], [0.0, -np.inf]
+        rising, falling = log[:, 1], -log[:, 0]  # both rise with the score
+        score = rising + falling
+        if self.parameters == "ab":
+            separates = "the threshold 1/2" if zero_separates(score, codes) else ""
+            centre = -np.log(2.0), np.log(2.0)
         else:
-            half = np.log(2.0)
-            features = np.column_stack([(log_p + half) / spread, -(log_q + half) / spread])
-            start, lower = [spread, spread], [0.0, 0.0]
-        coef, _ = fit_logistic(features, target, weight, start=start, lower=lower)
-        coef = coef.tolist()
-        if self.parameters == "abm":
-            a, b, c = coef[0] / spread, coef[1] / spread, coef[2]
-        elif self.parameters == "am":
-            a = b = coef[0] / spread
-            c = coef[1]
+            separated = threshold_separates(score, codes, increasing=True)
+            separates = "a threshold" if separated else ""
+            centre = rising.max(), falling.min()  # narrow ranges keep their digits
+        target = likelihood_targets("BetaCalibration", separates, codes, weight)
+        slopes = [rising - centre[0], falling - centre[1]]
+        if self.parameters == "am":
+            slopes = [slopes[0] + slopes[1]]
+        identity = [1.0] * len(slopes)
+        if self.parameters == "ab":
+            fit = fit_logistic(np.column_stack(slopes), target, weight, (0, 1), identity)
         else:
-            a, b = coef[0] / spread, coef[1] / spread
-            c = (a - b) * half
-        self.a_, self.b_, self.c_ = a, b, c
+            features = np.column_stack([*slopes, np.ones_like(score)])
+            nonnegative = tuple(range(len(slopes)))
+            fit = fit_logistic(features, target, weight, nonnegative, [*identity, sum(centre)])
+        check_converged("BetaCalibration", fit.gap, fit.loss)
+        coef = fit.coef.tolist()
+        intercept = 0.0 if self.parameters == "ab" else coef.pop()
+        self.a_, self.b_ = coef[0], coef[-1]
+        self.c_ = float(intercept - self.a_ * centre[0] - self.b_ * centre[1])
 
     def _predict_proba(self, proba):
         log = log_proba(proba)

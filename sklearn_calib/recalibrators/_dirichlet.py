@@ -58,7 +58,7 @@ class DirichletCalibration(Recalibrator):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
+        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)", max_classes=100
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "reg_lambda": [Interval(Real, 0, None, closed="left")],

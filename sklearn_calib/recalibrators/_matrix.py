@@ -53,7 +53,7 @@ class MatrixScaling(SoftmaxRegression):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
+        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)", max_classes=200
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "l2": [Interval(Real, 0, None, closed="left")]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._simplex import one_against_rest
+from .._simplex import each_against_rest, one_against_rest
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator, normalised_rows
 
@@ -52,23 +52,24 @@ class OneVsRest(Recalibrator):
         self.recalibrator = recalibrator
 
     def _fit(self, proba, codes, weight):
-        columns = [1] if proba.shape[1] == 2 else range(proba.shape[1])
+        pairs = enumerate(each_against_rest(proba))
         self.recalibrators_ = [
             fit_recalibrator(
                 resolve_recalibrator(self.recalibrator, "OneVsRest.fit"),
-                one_against_rest(proba, column),
+                pair,
                 (codes == column).astype(np.intp),
                 classes=[0, 1],
                 sample_weight=weight,
             )
-            for column in columns
+            for column, pair in pairs
+            if proba.shape[1] > 2 or column == 1
         ]
 
     def _predict_proba(self, proba):
         if len(self.recalibrators_) == 1:
             return aligned_proba(self.recalibrators_[0], one_against_rest(proba, 1), [0, 1])
         values = [
-            aligned_proba(part, one_against_rest(proba, column), [0, 1])[:, 1]
-            for column, part in enumerate(self.recalibrators_)
+            aligned_proba(part, pair, [0, 1])[:, 1]
+            for part, pair in zip(self.recalibrators_, each_against_rest(proba), strict=True)
         ]
         return normalised_rows(np.column_stack(values), proba)

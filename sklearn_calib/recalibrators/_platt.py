@@ -4,9 +4,9 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
-from .._kernels._logistic import fit_logistic, smoothed_targets
+from .._kernels._logistic import fit_logistic, smoothed_targets, threshold_separates
 from .._simplex import log_odds
-from ._base import Capabilities, Recalibrator, likelihood_targets
+from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
 class PlattScaling(Recalibrator):
@@ -74,11 +74,14 @@ class PlattScaling(Recalibrator):
         if self.smooth_targets:
             target = smoothed_targets(codes, weight)
         else:
-            target = likelihood_targets("PlattScaling", score, codes, weight)
-        spread = max(np.abs(score).max(), 1.0)  # logits of any size: the slope is in their units
-        features = np.column_stack([score / spread, np.ones_like(score)])
-        coef, _ = fit_logistic(features, target, weight, start=[0.0, 0.0], lower=[-np.inf] * 2)
-        self.slope_, self.intercept_ = float(coef[0] / spread), float(coef[1])
+            separates = "a threshold" if threshold_separates(score, codes) else ""
+            target = likelihood_targets("PlattScaling", separates, codes, weight)
+        centre = np.clip(0.0, score.min(), score.max())
+        features = np.column_stack([np.ones_like(score), score - centre])
+        fit = fit_logistic(features, target, weight)
+        check_converged("PlattScaling", fit.gap, fit.loss)
+        self.slope_ = float(fit.coef[1])
+        self.intercept_ = float(fit.coef[0] - fit.coef[1] * centre)
 
     def _predict_proba(self, proba):
         z = self.slope_ * self._score(proba) + self.intercept_

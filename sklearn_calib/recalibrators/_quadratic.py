@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._logistic import fit_logistic
+from .._kernels._logistic import fit_logistic, interval_separates
 from .._simplex import log_odds
-from ._base import Capabilities, Recalibrator, likelihood_targets
+from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
 class QuadraticScaling(Recalibrator):
@@ -52,16 +52,22 @@ class QuadraticScaling(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         score = log_odds(proba)
-        target = likelihood_targets("QuadraticScaling", score, codes, weight)
-        spread = max(np.abs(score).max(), 1.0)
-        unit = score / spread
-        features = np.column_stack([unit * unit, unit, np.ones_like(unit)])
-        coef, _ = fit_logistic(features, target, weight, [0.0] * 3, [-np.inf] * 3)
-        self._unit_coef, self._spread = coef, float(spread)
-        self.a_, self.b_ = float(coef[0] / spread**2), float(coef[1] / spread)
-        self.c_ = float(coef[2])
+        separates = "a threshold or an interval" if interval_separates(score, codes) else ""
+        target = likelihood_targets("QuadraticScaling", separates, codes, weight)
+        centre = np.clip(0.0, score.min(), score.max())
+        spread = max(np.abs(score - centre).max(), 1e-150)
+        unit = (score - centre) / spread
+        fit = fit_logistic(np.column_stack([np.ones_like(unit), unit, unit * unit]), target, weight)
+        check_converged("QuadraticScaling", fit.gap, fit.loss)
+        self._centred = fit.coef.tolist()
+        self._centre, self._spread = float(centre), float(spread)
+        constant, linear, square = self._centred
+        self.a_ = square / self._spread**2
+        self.b_ = linear / self._spread - 2 * self.a_ * self._centre
+        self.c_ = constant - (linear / self._spread - self.a_ * self._centre) * self._centre
 
     def _predict_proba(self, proba):
-        unit = log_odds(proba) / self._spread
-        z = (self._unit_coef[0] * unit + self._unit_coef[1]) * unit + self._unit_coef[2]
+        constant, linear, square = self._centred
+        unit = (log_odds(proba) - self._centre) / self._spread
+        z = (square * unit + linear) * unit + constant
         return np.column_stack([expit(-z), expit(z)])

@@ -95,7 +95,9 @@ class RestrictedPolynomialRegression(Recalibrator):
     True
     """
 
-    capabilities = Capabilities(monotone=True, continuous=True, flexible=True, cost="O(k n)")
+    capabilities = Capabilities(
+        monotone=True, continuous=True, flexible=True, cost="O(k n)", max_classes=200
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "degree": [Interval(Integral, 1, 60, closed="both"), StrOptions({"cv"}), "array-like"],
         "l1": [None, Interval(Real, 0, None, closed="neither"), "array-like"],

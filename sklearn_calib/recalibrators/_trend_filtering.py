@@ -91,7 +91,7 @@ class TrendFilteringCalibration(Recalibrator):
     """
 
     capabilities = Capabilities(
-        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)", max_classes=200
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "lam": [Interval(Real, 0, None, closed="left"), StrOptions({"aicc", "bic"})],

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._kernels._binning import distinct
-from .._simplex import one_against_rest, rank_score
+from .._simplex import each_against_rest, rank_score
 from ._base import Capabilities, Recalibrator, two_columns
 
 
@@ -68,8 +68,8 @@ class VennAbers(Recalibrator):
         proba = self._check_predict(X, "predict_interval")
         if not hasattr(self, "one_vs_rest_"):
             return self._interval(proba)
-        parts = enumerate(self.one_vs_rest_)
-        return np.stack([p._interval(one_against_rest(proba, c)) for c, p in parts], axis=1)
+        parts = zip(self.one_vs_rest_, each_against_rest(proba), strict=True)
+        return np.stack([part._interval(pair) for part, pair in parts], axis=1)
 
     def _fit(self, proba, codes, weight):
         from .._kernels._venn_abers import venn_abers_table

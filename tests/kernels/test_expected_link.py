@@ -4,10 +4,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.special import expit, ndtr
+from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 
 from sklearn_calib._kernels import _expected_link
-from sklearn_calib._kernels._expected_link import LINKS, clipped, logistic, numerical, probit
+from sklearn_calib._kernels._expected_link import (
+    LINKS,
+    both_probabilities,
+    clipped,
+    log_likelihood,
+    log_logistic,
+    log_probit,
+    logistic,
+    numerical,
+    probit,
+)
 
 LINK = {"logit": expit, "probit": ndtr, "clipped_relu": lambda t: np.clip(t, 0, 1)}
 
@@ -81,3 +91,39 @@ def test_any_link():
     assert_allclose(numerical(expit)(mu, 2.0)[0], logistic(mu, 2.0)[0], atol=1e-13)
     kinked = numerical(lambda t: np.clip(t, 0, 1))
     assert_allclose(kinked(mu, 2.0)[0], clipped(mu, 2.0)[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("mu", [-1.0, -5.0, -40.0, -90.0, -449.0, -451.0, -2000.0, -1e5, 20.0])
+@pytest.mark.parametrize("tau", [0.0, 0.5, 2.9, 4.0, 12.0, 30.0])
+def test_logarithms_of_the_lower_tail(mu, tau):
+    """Beside sums of logarithms over 60,000 nodes; a subtraction has a floor at 1e-16."""
+    z = np.linspace(-15, 45, 60_001)  # the mode of the integrand lies between 0 and tau
+    exact = logsumexp(log_expit(mu + tau * z) - z**2 / 2 + np.log(1e-3 / np.sqrt(2 * np.pi)))
+    assert_allclose(log_logistic(np.array([mu]), tau)[0], exact, rtol=1e-7, atol=2e-7)
+    exact = log_ndtr(mu / np.hypot(1, tau))
+    assert_allclose(log_probit(np.array([mu]), tau)[0], exact, rtol=1e-11)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "clipped_relu", expit], ids=str)
+@pytest.mark.parametrize("tau", [0.4, 2.0, 7.0])
+def test_log_likelihood_derivatives(link, tau):
+    mu = np.array([0.3, 0.8, -2.0, 4.0, -30.0 if link in ("logit", "probit") else -1.0])
+    for positive in (mu > -99, mu < -99):
+        _, by_mu, by_tau = log_likelihood(link, mu, tau, positive)
+        step = 1e-5
+        up, down = (log_likelihood(link, mu + d, tau, positive)[0] for d in (step, -step))
+        assert_allclose(by_mu, (up - down) / (2 * step), rtol=1e-6, atol=1e-7)
+        up, down = (log_likelihood(link, mu, tau + d, positive)[0] for d in (step, -step))
+        assert_allclose(by_tau, (up - down) / (2 * step), rtol=1e-6, atol=1e-7)
+
+
+def test_both_ends_keep_their_digits():
+    mu = np.array([-60.0, 60.0])
+    first, second = both_probabilities("logit", mu, 0.0)
+    assert_allclose(second, [np.exp(-60), 1.0], rtol=1e-12)
+    assert_allclose(first, [1.0, np.exp(-60)], rtol=1e-12)
+    for link in ("probit", "clipped_relu", expit):
+        first, second = both_probabilities(link, np.linspace(-3, 4, 29), 0.7)
+        assert_allclose(first + second, 1, atol=1e-15)
+        expected = LINKS.get(link, numerical(expit))
+        assert_allclose(second, expected(np.linspace(-3, 4, 29), 0.7)[0], atol=1e-14)

@@ -5,7 +5,8 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit, ndtr
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_high_dimensional
@@ -158,3 +159,92 @@ def test_make_high_dimensional():
     ):
         with pytest.raises(ValueError, match=message):
             make_high_dimensional(10, 40, **options)
+
+
+def smallest_probit_loss(u, y):
+    """Convex: of the slope >= 0 and the intercept, in units in which a simplex method works."""
+    sign = np.where(y == 1, 1, -1)
+    s = (u - np.median(u)) / np.mean(np.abs(np.clip(u, -20, 20)))
+
+    def loss(found):
+        return -log_ndtr(sign * (abs(found[0]) * s + found[1])).mean()
+
+    options = {"xatol": 1e-11, "fatol": 1e-14, "maxiter": 5000}
+    starts = ([slope, 0.0] for slope in (0.0, 0.05, 0.3, 1.0, 3.0))
+    return min(minimize(loss, x, method="Nelder-Mead", options=options).fun for x in starts)
+
+
+def own_loss(model, u, y):
+    q = model.fit(u, y).predict_proba(u)
+    return -np.log(q[np.arange(len(y)), y]).mean()
+
+
+@pytest.mark.parametrize("wrong", [1, 2, 4])
+def test_probit_with_exact_zeros_and_ones(wrong):
+    """A wrong row at 0 or 1: its probability is far below 1e-16. The fit was up to .03 too high."""
+    rng = np.random.default_rng(wrong)
+    y = (rng.random(4000) < 0.4).astype(int)
+    p = np.clip(np.round(y + rng.normal(size=4000) * 0.12 * (1 + rng.random(4000)), 2), 0, 1)
+    p[:wrong] = 1 - y[:wrong]
+    u = canonical_proba(p)
+    excess = own_loss(AngularCalibration(link="probit"), u, y)
+    floor = np.finfo(np.float32).tiny
+    excess -= smallest_probit_loss(np.log(np.maximum(p, floor) / np.maximum(1 - p, floor)), y)
+    assert abs(excess) < 1e-6
+
+
+@pytest.mark.parametrize("size", [50.0, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("link", ["probit", "logit"])
+def test_few_huge_scores(size, link):
+    """They own the standard deviation; the slope was stopped at 100 of it, .12 nats too high."""
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=1000)
+    y = (rng.random(1000) < expit(2 * u)).astype(int)
+    u[:3], y[:3] = size, 1
+    loss = own_loss(AngularCalibration(link=link), scores(u), y)
+    u[:3] = 20.0
+    assert loss == pytest.approx(own_loss(AngularCalibration(link=link), scores(u), y), abs=1e-6)
+    if link == "probit":
+        assert loss == pytest.approx(smallest_probit_loss(u, y), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_logit_is_the_likeliest(seed):
+    """Beside a simplex search with Gauss-Hermite nodes; saturated, narrow and rounded scores."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(*10 ** rng.uniform(-1, 0.7, 2), 150)
+    if seed % 3 == 1:
+        p = np.where(rng.random(150) < 0.3, rng.integers(0, 2, 150), p)
+    if seed % 3 == 2:
+        p = np.round(p, 1)
+    floor = np.finfo(np.float32).tiny
+    u = np.log(np.maximum(p, floor)) - np.log(np.maximum(1 - p, floor))
+    y = (rng.random(150) < expit(np.clip(u / u.std(), -2, 2) + 0.3)).astype(int)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(200)
+    logs = np.log(weights / weights.sum() + 1e-320)
+    s, sign = u / np.mean(np.abs(u)), np.where(y == 1, 1, -1)
+
+    def loss(found):
+        t = abs(found[0]) * s[:, None] + min(abs(found[1]), 3.0) * nodes + found[2]
+        return -logsumexp(log_expit(sign[:, None] * t) + logs, axis=1).mean()
+
+    options = {"xatol": 1e-9, "fatol": 1e-12, "maxiter": 3000}
+    best = min(
+        minimize(loss, x, method="Nelder-Mead", options=options).fun
+        for x in ([0.3, 0.5, 0.0], [1.0, 2.0, 0.0])
+    )
+    assert own_loss(AngularCalibration(), canonical_proba(p), y) < best + 1e-6
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "clipped_relu"])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 1e3, 1e6, 1e149])
+def test_classes_swap(link, scale):
+    rng = np.random.default_rng(7)
+    z = rng.normal(size=300) + 0.5
+    y = (rng.random(300) < expit(z - 0.7)).astype(int)
+    there, back = scores(scale * z), scores(-scale * z)
+    model = AngularCalibration(link=link)
+    there, back = (
+        model.fit(u, labels).predict_proba(u) for u, labels in ((there, y), (back, 1 - y))
+    )
+    assert_allclose(there, back[:, ::-1], atol=1e-9)
