@@ -57,7 +57,7 @@ class ELiTE(Recalibrator):
     """
 
     capabilities = Capabilities(
-        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+        continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"aicc", "bic"})],
