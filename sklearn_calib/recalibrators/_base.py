@@ -47,11 +47,11 @@ class Capabilities:
     sample_weight : bool
         Uses sample weights; where not, weights that differ are refused.
     weights : {"ratios", "rows", "counts"}
-        What else than the ratios of the sample weights matters. "ratios": nothing, any multiple of
-        the weights gives the same result. "rows": the number of rows, which is the sum of the
-        weights if all are whole numbers, and Kish's effective number (sum w)^2 / sum w^2 if not,
-        so that any multiple of such weights gives the same result. "counts": the sum of the
-        weights, whole numbers or not.
+        What matters of the sample weights, by default parameters. "ratios": nothing else, any
+        multiple of the weights gives the same result. "rows": also the number of rows. It is the
+        sum of the weights if all are whole numbers, and Kish's effective number (sum w)^2 /
+        sum w^2 if not, so that any multiple of such weights gives the same result. "counts": also
+        the sum of the weights, whole numbers or not.
     cost : str
         Cost of a fit for n rows and k classes.
     """

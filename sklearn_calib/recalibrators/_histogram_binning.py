@@ -79,7 +79,7 @@ class HistogramBinning(Recalibrator):
     (array([0.5]), array([0.5, 1. ]))
     """
 
-    capabilities = Capabilities(flexible=True, weights="rows", cost="O(k n log n)")
+    capabilities = Capabilities(flexible=True, cost="O(k n log n)")
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"bdeu"})],
         "strategy": [StrOptions({"quantile", "uniform"})],

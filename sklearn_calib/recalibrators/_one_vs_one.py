@@ -50,7 +50,11 @@ class OneVsOne(Recalibrator):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="k^2/2 fits"
+        multiclass="native",
+        continuous=True,
+        takes_logarithm=True,
+        weights="counts",
+        cost="k^2/2 fits",
     )
     _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
 

@@ -44,7 +44,7 @@ class OneVsRest(Recalibrator):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="k fits"
+        multiclass="native", continuous=True, takes_logarithm=True, weights="counts", cost="k fits"
     )
     _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
 

@@ -59,7 +59,9 @@ class PlattScaling(Recalibrator):
     (True, array(['yes'], dtype='<U3'))
     """
 
-    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True)
+    capabilities = Capabilities(
+        monotone=True, continuous=True, takes_logarithm=True, weights="counts"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "scale": [StrOptions({"logit", "proba"})],
         "smooth_targets": ["boolean"],

@@ -49,7 +49,11 @@ class TopLabel(Recalibrator):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="1 or k fits"
+        multiclass="native",
+        continuous=True,
+        takes_logarithm=True,
+        weights="counts",
+        cost="1 or k fits",
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "recalibrator": "no_validation",
