@@ -44,7 +44,8 @@ class PlattScaling(Recalibrator):
     Notes
     -----
     Newton's method; cost O(n) an iteration, about 6 iterations. The slope can be negative when
-    scores and labels are at odds: the map is monotone, in the fitted direction.
+    scores and labels are at odds: the map is monotone, in the fitted direction. The smoothed
+    targets take sample weights for numbers of rows, so their sum matters.
 
     References
     ----------
