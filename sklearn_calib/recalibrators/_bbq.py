@@ -45,7 +45,8 @@ class BBQ(Recalibrator):
     count rows; other weights add up to Kish's effective number of rows, (sum w)^2 / sum w^2, so
     that a common factor changes nothing. Models after the elbow of the sorted weights are left out.
     Bins are filled from below and the prior counts positives, as in the authors' program, so that
-    swapping the classes changes the result. Departure from the authors' program: equal scores
+    swapping the classes changes the result; scores within 1.5e-11 of each other next to 1 are ties.
+    Departure from the authors' program: equal scores
     share a bin, or the fit would depend on the order of the rows; few or constant scores are not an
     error. Cost: O(n log n) and N^(2/3) log n for the models.
 
