@@ -7,6 +7,9 @@ from scipy import special
 #: taken, whatever the input's dtype: the result must not depend on how a zero was stored.
 SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
+#: Where scores are only ordered, a zero comes before the smallest float64, 2^-1074.
+LOG_OF_ZERO = -1075 * np.log(2.0)
+
 
 class SimplexArray(np.ndarray):
     """A read-only array of probabilities that remembers exact logarithms.
@@ -106,13 +109,15 @@ def log_odds(proba):
     return log[:, 1] - log[:, 0]
 
 
-def without_rounding_noise(scores):
+def without_rounding_noise(scores, least_exponent=-2000):
     """Scores rounded to 36 significant bits (1.5e-11), for methods that pool equal scores.
 
     A model may give the same row another last digit alone than in a batch; such rows are ties.
+    Scores below 2^least_exponent are rounded as those above, to the same multiples.
     """
-    mantissa, exponent = np.frexp(scores)
-    return np.ldexp(np.round(np.ldexp(mantissa, 36)), exponent - 36)
+    _, exponent = np.frexp(scores)
+    last = np.maximum(exponent, least_exponent) - 36
+    return np.ldexp(np.round(np.ldexp(scores, -last)), last)
 
 
 def second_score(proba):
@@ -121,8 +126,17 @@ def second_score(proba):
 
 
 def rank_score(proba):
-    """Log-odds of the second of two classes, with rounding noise removed: what orders the rows."""
-    return without_rounding_noise(log_odds(proba))
+    """Log-odds of the second of two classes, with rounding noise removed: what orders the rows.
+
+    No probability is raised before the logarithm, so all float64 numbers keep their order; a zero
+    counts as half the smallest of them. Swapping the classes changes the sign.
+    """
+    if isinstance(proba, SimplexArray) and proba._log is not None:
+        log = proba._log
+    else:
+        with np.errstate(divide="ignore"):
+            log = np.maximum(np.log(np.asarray(proba)), LOG_OF_ZERO)
+    return without_rounding_noise(log[:, 1] - log[:, 0], least_exponent=0)
 
 
 def one_against_rest(proba, column):

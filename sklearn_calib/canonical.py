@@ -456,3 +456,25 @@ def canonical_weight(sample_weight, n_samples, *, where="canonical_weight"):
             "Pass sample_weight=None for equal weights",
         )
     return weight
+
+
+def rows_per_weight(weight):
+    """The number of rows that a weight of 1 stands for, for criteria that ask how many there are.
+
+    Whole numbers, up to 2^53, are counts, so 1: a weight of 2 is a row given twice. Of other
+    weights only the ratios matter: they add up to Kish's effective number of rows, (sum w)^2 /
+    sum w^2. No rule could do both for all weights: one that ignores a common factor takes n ones
+    and n twos for the same, which are n rows and 2 n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.canonical import rows_per_weight
+    >>> rows_per_weight(np.array([1.0, 3.0])), rows_per_weight(np.array([0.5, 0.5]))
+    (1.0, 2.0)
+    """
+    largest = weight.max()
+    if largest <= 2.0**53 and (weight == np.floor(weight)).all():
+        return 1.0
+    share = weight / largest
+    return float(share.sum() / (share @ share) / largest)

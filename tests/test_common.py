@@ -33,6 +33,7 @@ from sklearn_calib.recalibrators import (
 from sklearn_calib.testing import (
     check_metric,
     check_recalibrator,
+    make_scores,
     metric_checks,
     recalibrator_checks,
 )
@@ -69,6 +70,7 @@ VARIANTS = [
 EXEMPT = {
     ("HistogramBinning(strategy='uniform')", "check_class_permutation"): "bins close on the right",
     ("BBQ()", "check_class_permutation"): "bins are filled from below, its prior counts positives",
+    ("TemperatureScaling(laplace=True)", "check_weight_scale"): "one row is added to the weights",
 }
 STEP = IsotonicCalibration(prediction="step")
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
@@ -126,6 +128,25 @@ def test_constructors(instance):
     assert type(instance).__doc__ and "Examples" in type(instance).__doc__
     for attribute in vars(instance):
         assert not attribute.endswith("_")
+
+
+@pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
+def test_weights_are_what_they_say(instance):
+    """Whole numbers are counts: 50 times as many rows matter to those that say so, and only them.
+
+    Of other weights a common factor matters to those that say that weights are counts.
+    """
+    proba, y = make_scores(3, 300)
+    found = []
+    for weight in (np.ones(300), np.full(300, 50.0), np.full(300, 50.5)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            fitted = clone(instance).fit(proba, y, sample_weight=weight)
+        found.append(fitted.predict_proba(proba))
+    plain, many, fractions = found
+    declared = instance.capabilities.weights
+    assert (np.abs(many - plain).max() > 1e-6) == (declared != "ratios")
+    assert (np.abs(fractions - plain).max() > 1e-6) == (declared == "counts")
 
 
 def test_registry_names():

@@ -44,12 +44,13 @@ def bin_of_rows(scores, weight, n_bins, strategy):
     return bin_of_distinct(values, mass, n_bins, strategy)[row_value]
 
 
-def equal_mass_edges(scores, weight, n_bins):
-    """Right-closed inner edges that reproduce the bins of equal mass; empty bins have none."""
-    values, row_value = distinct(scores)
-    bins = bin_of_distinct(values, np.bincount(row_value, weights=weight), n_bins, "quantile")
-    change = np.flatnonzero(np.diff(bins))
-    return 0.5 * (values[change] + values[change + 1])
+def rows_for_bins(total, n_values):
+    """What numbers of bins are derived from: the number of rows, as far as it can matter.
+
+    Bins cannot be finer than the distinct values: many rows, or heavy weights, on few values ask
+    for no more bins than 8000 rows would, or than rows as many as the values.
+    """
+    return min(float(total), float(max(n_values, 8000)))
 
 
 def bin_sums(bins, n_bins, *columns):

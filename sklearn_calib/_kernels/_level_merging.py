@@ -3,6 +3,10 @@
 Algorithm 2 of "Sample-efficient multiclass calibration under probability-weighted l_p error",
 corrected: one estimate of a group's mass, the sum of those of its labels (two may contradict each
 other so that the loop never ends); integer keys; masses compared before the merge.
+
+Equal errors are the rule and not the exception (the two classes of a cell, cells of equal counts),
+and rounding must not choose among them: values closer than 1e-12 are equal, and of equals the
+lowest cell and the lowest class come first.
 """
 
 from typing import NamedTuple
@@ -10,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ._level_sets import levels, projected
+
+SLACK = 1e-12  # masses and errors closer than that are equal
 
 
 class Cells(NamedTuple):
@@ -103,16 +109,16 @@ def calibrate_cells(cells, rule, estimates=None):
         error = np.abs(mass * prediction[g] - labels[g])
         if rule.z > 0:
             spread = np.maximum(prediction[g] * (1 - prediction[g]), 0) * max(mass, 0) / rule.size
-            error = np.where(error > rule.z * np.sqrt(spread), error, 0)
-        where[g] = error.argmax()
+            error = np.where(error > rule.z * np.sqrt(spread) + SLACK, error, 0)
+        where[g] = _first_of_largest(error)
         worst[g] = 0 if settled[g] else error[where[g]]
 
     for g in range(b):
         judge(g)
     n_iter = n_merges = 0
     while b and n_iter < rule.max_iter:
-        g = int(worst.argmax())
-        if not worst[g] > rule.tolerance:
+        g = _first_of_largest(worst)
+        if not worst[g] > rule.tolerance + SLACK:
             break
         n_iter += 1
         prediction[g] = _corrected(prediction[g], first[g], labels[g], where[g], rule)
@@ -123,7 +129,7 @@ def calibrate_cells(cells, rule, estimates=None):
         if other is not None:  # at most one, and the result keeps its key
             n_merges += 1
             masses = labels[g].sum(), labels[other].sum()
-            winner = prediction[other if masses[0] <= masses[1] else g].copy()
+            winner = prediction[other if masses[0] <= masses[1] + SLACK else g].copy()
             share = masses[0] / max(sum(masses), np.finfo(float).tiny)
             prior = share * first[g] + (1 - share) * first[other]
             g, gone = min(g, other), max(g, other)
@@ -134,9 +140,12 @@ def calibrate_cells(cells, rule, estimates=None):
         keys[g], owner[key] = key, g
         judge(g)
     largest = float(worst[alive].max()) if b else 0.0
-    return Outcome(
-        group, prediction, labels, touched, n_iter, n_merges, not largest > rule.tolerance, largest
-    )
+    converged = not largest > rule.tolerance + SLACK
+    return Outcome(group, prediction, labels, touched, n_iter, n_merges, converged, largest)
+
+
+def _first_of_largest(values):
+    return int((values >= values.max() - SLACK).argmax())
 
 
 def _corrected(prediction, first, labels, j, rule):

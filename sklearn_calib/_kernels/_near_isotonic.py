@@ -14,6 +14,8 @@ import numpy as np
 
 from ._compile import kernel, part
 
+from ._range_sums import RangeSums
+
 
 @part
 def _meeting(sums, mass, flag, before, between, after, now):
@@ -111,17 +113,19 @@ class Path:
     def __init__(self, y, w):
         self.y, self.n = y, len(y)
         self.merges = merge_penalties(y, w)
-        self.mass = np.append(0.0, np.cumsum(w))
-        self.sums = np.append(0.0, np.cumsum(w * y))
+        self._sums = RangeSums(w * (1 - y), w * y)
 
     def groups(self, penalty):
         """Where the groups start, and their values; cost: one comparison per row and group."""
         alive = np.flatnonzero(self.merges > penalty)
         starts = np.append(0, alive + 1)
-        ends = np.append(alive + 1, self.n)
         flags = np.concatenate([[0.0], self.y[alive] > self.y[alive + 1], [0.0]])
-        sums = self.sums[ends] - self.sums[starts] + penalty * (flags[:-1] - flags[1:])
-        return starts, sums / (self.mass[ends] - self.mass[starts])
+        zeros, ones = self.sums(starts)
+        return starts, (ones + penalty * (flags[:-1] - flags[1:])) / (zeros + ones)
+
+    def sums(self, starts):
+        """Of w (1 - y) and of w y over the groups that start there."""
+        return self._sums.of_runs(starts)
 
     def solution(self, penalty):
         """The value of every row."""

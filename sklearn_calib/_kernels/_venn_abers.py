@@ -64,7 +64,7 @@ def _tangent(left, n_left, right, n_right, W, Y, label, guess):
         pb = right[new_b]
         new_a = _best_left(left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label)
         pa = left[new_a]
-        slope = (Y[pb] + label - Y[pa]) / (W[pb] + 1.0 - W[pa])
+        slope = (Y[pb] - Y[pa] + label) / (W[pb] - W[pa] + 1.0)  # never 0 / 0, however heavy
         if new_a == a or new_b == b:
             break
         a, b = new_a, new_b

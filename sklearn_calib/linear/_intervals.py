@@ -2,8 +2,9 @@
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import norm
 
-from .._kernels._information import logistic_half_width
+from .._kernels._information import logistic_covariance, standard_error
 from .._sklearn_compat import logistic_penalties as penalties
 from ..canonical import canonical_weight
 from ..exceptions import refuse
@@ -74,7 +75,8 @@ def logistic_intervals(model, X_train, X, *, sample_weight=None, level=0.95):
     ridge = np.zeros(train.shape[1])
     if penalties(model)["l1"] == 0:
         ridge[: coef.shape[1]] = penalties(model)["l2"]
-    half = logistic_half_width(train, weight, z, ridge, rows, level)
+    error = standard_error(rows, logistic_covariance(train, weight, z, ridge))
+    half = norm.ppf((1 + level) / 2) * error
     z = model.decision_function(X)
     return expit(np.column_stack([z - half, z + half]))
 

@@ -47,6 +47,12 @@ class Capabilities:
         The fitted state grows with the calibration set.
     sample_weight : bool
         Uses sample weights; where not, weights that differ are refused.
+    weights : {"ratios", "rows", "counts"}
+        What matters of the sample weights, by default parameters. "ratios": nothing else, any
+        multiple of the weights gives the same result. "rows": also the number of rows. It is the
+        sum of the weights if all are whole numbers, and Kish's effective number (sum w)^2 /
+        sum w^2 if not, so that any multiple of such weights gives the same result. "counts": also
+        the sum of the weights, whole numbers or not.
     cost : str
         Cost of a fit for n rows and k classes.
     max_classes : int or None
@@ -60,6 +66,7 @@ class Capabilities:
     takes_logarithm: bool = False
     nonparametric: bool = False
     sample_weight: bool = True
+    weights: str = "ratios"
     cost: str = "O(n k)"
     max_classes: int | None = None
 

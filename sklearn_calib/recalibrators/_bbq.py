@@ -3,9 +3,10 @@
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from .._kernels._binning import log_evidence
+from .._kernels._binning import log_evidence, pool, rows_for_bins
+from .._simplex import second_score
+from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import pooled
 
 _MIN_DROP = 0.001
 
@@ -38,10 +39,16 @@ class BBQ(Recalibrator):
 
     Notes
     -----
-    From n^(1/3) / 10 to 10 n^(1/3) bins of equal numbers of rows, at most n / 5. Models after the
-    elbow of the sorted weights are left out. Departure from the authors' program: equal scores
+    From N^(1/3) / 10 to 10 N^(1/3) bins of equal numbers of rows, at most N / 5. N is the number of
+    rows, but not more than 8000 or, if that is more, the number of distinct scores: heavy weights
+    cannot ask for more bins than there are scores to fill them. Weights that are whole numbers
+    count rows; other weights add up to Kish's effective number of rows, (sum w)^2 / sum w^2, so
+    that a common factor changes nothing. Models after the elbow of the sorted weights are left out.
+    Bins are filled from below and the prior counts positives, as in the authors' program, so that
+    swapping the classes changes the result; scores within 1.5e-11 of each other next to 1 are ties.
+    Departure from the authors' program: equal scores
     share a bin, or the fit would depend on the order of the rows; few or constant scores are not an
-    error. Cost: O(n log n) and n^(2/3) for the models.
+    error. Cost: O(n log n) and N^(2/3) log n for the models.
 
     References
     ----------
@@ -58,7 +65,9 @@ class BBQ(Recalibrator):
     True
     """
 
-    capabilities = Capabilities(flexible=True, nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(
+        flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "score": [StrOptions({"bdeu2", "bdeu"})],
     }
@@ -67,11 +76,11 @@ class BBQ(Recalibrator):
         self.score = score
 
     def _fit(self, proba, codes, weight):
-        data = _Sorted(*pooled(proba, codes, weight))
-        total = data.mass[-1]
-        root = np.cbrt(total)
+        data = _Sorted(proba, codes, weight)
+        rows = rows_for_bins(data.rows, len(data.knots))
+        root = np.cbrt(rows)
         least = max(1, int(root / 10))
-        most = max(least, min(int(np.ceil(total / 5)), int(np.ceil(10 * root))))
+        most = max(least, min(int(np.ceil(rows / 5)), int(np.ceil(10 * root))))
         models = [data.binned(n_bins, self.score) for n_bins in range(least, most + 1)]
         evidence = np.array([model[0] for model in models])
         weights = np.exp(evidence - evidence.max())
@@ -87,30 +96,34 @@ class BBQ(Recalibrator):
 
 
 class _Sorted:
-    """Prefix sums over the distinct scores."""
+    """Distinct scores as they are, for cuts between them, and sums over ranges of them."""
 
-    def __init__(self, knots, mass, share):
-        self.knots = knots
-        self.mass = np.append(0.0, np.cumsum(mass))
-        self.ones = np.append(0.0, np.cumsum(mass * share))
-        self.scores_of_ones = np.append(0.0, np.cumsum(mass * share * knots))
+    def __init__(self, proba, codes, weight):
+        from .._kernels._range_sums import RangeSums
+
+        knots, row_knot, mass, share = pool(second_score(proba), codes, weight)
+        self.knots = np.zeros(len(knots))
+        np.maximum.at(self.knots, row_knot, np.asarray(proba)[:, 1])
+        mass = mass * rows_per_weight(weight)
+        ones = mass * share
+        self._sums = RangeSums(mass * (1 - share), ones, ones * self.knots)
+        self._before = np.append(0.0, np.cumsum(mass))
+        self.rows = self._before[-1]
 
     def binned(self, n_bins, prior):
         """Log evidence, inner edges and values of a model."""
-        total = self.mass[-1]
-        size = np.floor(total / n_bins) if total >= n_bins else total / n_bins
-        starts = np.searchsorted(self.mass[:-1], np.arange(n_bins) * size - 1e-9 * size)
+        size = np.floor(self.rows / n_bins) if self.rows >= n_bins else self.rows / n_bins
+        starts = np.searchsorted(self._before[:-1], np.arange(n_bins) * size - 1e-9 * size)
         starts = np.unique(starts[starts < len(self.knots)])
         cuts = (self.knots[starts[1:] - 1] + self.knots[starts[1:]]) / 2
-        ends = np.append(starts[1:], len(self.knots))
-        n, ones = self.mass[ends] - self.mass[starts], self.ones[ends] - self.ones[starts]
+        zeros, ones, scores = self._sums.of_runs(starts)
+        n = zeros + ones
         middle = (np.append(0.0, cuts) + np.append(cuts, 1.0)) / 2
         if prior == "bdeu2":
             count, mean = 2.0, np.clip(middle, 0.005, 0.995)
         else:
             count, mean = 2.0 / len(n), np.full(len(n), 0.5)
         evidence = log_evidence(n, ones, count, mean)
-        scores = self.scores_of_ones[ends] - self.scores_of_ones[starts]
         values = (ones + (scores + middle) / (ones + 1)) / (n + 1)
         return evidence, cuts, np.clip(values, 0.0, 1.0)
 

@@ -57,7 +57,12 @@ class ELiTE(Recalibrator):
     """
 
     capabilities = Capabilities(
-        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)", max_classes=200
+        continuous=True,
+        flexible=True,
+        nonparametric=True,
+        weights="rows",
+        cost="O(k n log n)",
+        max_classes=200,
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"aicc", "bic"})],

@@ -1,12 +1,15 @@
 """Ensemble of nearly-isotonic regressions."""
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
+from .._kernels._log_odds import interpolated
+from .._simplex import rank_score
+from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 from ._near_isotonic import (
     bic_price,
-    interpolated,
     loss_of_groups,
     model_weights,
     pooled,
@@ -34,8 +37,10 @@ class ENIR(Recalibrator):
         The penalties of the models.
     weights_ : ndarray of shape (n_models,)
         Their weights, with sum 1.
+    log_odds_ : ndarray of shape (n_scores,)
+        Log-odds of the distinct calibration scores, increasing.
     knots_ : ndarray of shape (n_scores,)
-        The distinct calibration scores, increasing.
+        Their probabilities; equal where float64 cannot tell them from 0 or 1.
     values_ : ndarray of shape (n_scores,)
         The average there.
     one_vs_rest_ : list of ENIR
@@ -46,11 +51,14 @@ class ENIR(Recalibrator):
     Notes
     -----
     At most 100 of the path's breakpoints are models. Those with an infinite likelihood loss, and
-    the one without penalty, are left out; where only isotonic regression remains it is the fit.
-    Each group's value is moved towards its mean score, with the weight of at most one row.
+    the one without penalty, are left out; where only isotonic regression remains, or nothing, it is
+    the fit. Each group's value is moved towards its mean score, with the weight of at most one row.
     Departures from the authors' R program: equal scores are pooled whatever the order of the rows,
-    nearly equal breakpoints (rounding) count once, and separable data are not an error. Predictions
-    between scores are interpolated linearly, constant outside. Cost: O(n log n + 100 n).
+    nearly equal breakpoints (rounding) count once, and separable data are not an error. Weights
+    that are whole numbers count rows; other weights add up to Kish's effective number of rows,
+    (sum w)^2 / sum w^2, so that a common factor changes nothing. Scores are ordered by their
+    log-odds, and swapping the classes swaps the result. Predictions between scores are interpolated
+    linearly in the probability, constant outside. Cost: O(n log n + 100 n).
 
     References
     ----------
@@ -68,7 +76,7 @@ class ENIR(Recalibrator):
     """
 
     capabilities = Capabilities(
-        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+        continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"bic", "aic"})],
@@ -79,28 +87,34 @@ class ENIR(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         from .._kernels._near_isotonic import Path, breakpoints
+        from .._kernels._range_sums import RangeSums
 
-        knots, mass, share = pooled(proba, codes, weight)
-        path = Path(share, mass)
-        scores_sum = np.append(0.0, np.cumsum(mass * knots))
+        rows = rows_per_weight(weight)
+        self.log_odds_, mass, share = pooled(proba, codes, weight)
+        mass = mass * rows
+        path, scores = Path(share, mass), RangeSums(mass * self.knots_)
         lams = thinned(np.append(0.0, breakpoints(path.merges)), _MAX_PENALTIES)
-        price = 2.0 if self.criterion == "aic" else bic_price(path.mass[-1])
+        price = 2.0 if self.criterion == "aic" else bic_price(mass.sum())
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:
             starts, value = run_starts(path, lam, 6)
             loss, total, ones = loss_of_groups(starts, value, path)
-            score = np.diff(scores_sum[np.append(starts, path.n)])
-            if np.isfinite(loss):
-                g = 1 - np.abs(ones - score) / total
-                shrunk = (value * total + score / total * g) / (total + g)
-                models.append((lam, loss + price * len(starts), starts, shrunk))
-        criterion = np.array([model[1] for model in models])
-        self.lams_ = np.array([model[0] for model in models])
-        self.weights_ = model_weights(criterion)
+            [score] = scores.of_runs(starts)
+            g = 1 - np.abs(ones - score) / total
+            shrunk = (value * total + score / total * g) / (total + g)
+            models.append((lam, loss + price * len(starts), starts, shrunk))
+        possible = [model for model in models if np.isfinite(model[1])] or models[-1:]
+        self.lams_ = np.array([model[0] for model in possible]) / rows
+        criterion = np.array([model[1] for model in possible])
+        self.weights_ = model_weights(np.where(np.isfinite(criterion), criterion, 0.0))
         steps = np.zeros(path.n)
-        for weight_of_model, (*_, starts, value) in zip(self.weights_, models, strict=True):
+        for weight_of_model, (*_, starts, value) in zip(self.weights_, possible, strict=True):
             steps[starts] += weight_of_model * np.diff(value, prepend=0.0)
-        self.knots_, self.values_ = knots, np.clip(np.cumsum(steps), 0.0, 1.0)
+        self.values_ = np.clip(np.cumsum(steps), 0.0, 1.0)
+
+    @property
+    def knots_(self):
+        return expit(self.log_odds_)
 
     def _predict_proba(self, proba):
-        return two_columns(interpolated(np.asarray(proba)[:, 1], self.knots_, self.values_))
+        return two_columns(interpolated(rank_score(proba), self.log_odds_, self.values_))

@@ -3,10 +3,20 @@
 from numbers import Integral
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._binning import bin_sums, equal_mass_edges, log_evidence, pool
-from .._simplex import second_score
+from .._kernels._binning import (
+    bin_of_distinct,
+    bin_sums,
+    distinct,
+    log_evidence,
+    pool,
+    rows_for_bins,
+)
+from .._kernels._log_odds import middle
+from .._simplex import rank_score
+from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 
 
@@ -21,10 +31,12 @@ class HistogramBinning(Recalibrator):
     Parameters
     ----------
     n_bins : int or "bdeu", default=10
-        Number of bins; "bdeu" takes the one up to 10 n^(1/3) whose bins have the largest marginal
-        likelihood with the BDeu prior of two pseudo-counts in all.
+        Number of bins; "bdeu" takes the one up to 10 N^(1/3) whose bins have the largest marginal
+        likelihood with the BDeu prior of two pseudo-counts in all. N is the number of rows, but not
+        more than 8000 or, if that is more, the number of distinct scores.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal mass, or of equal width.
+        Bins of equal mass, or of equal width: those of `reliability_curve` and
+        `expected_calibration_error`.
 
     Attributes
     ----------
@@ -43,7 +55,14 @@ class HistogramBinning(Recalibrator):
 
     Notes
     -----
-    Equal scores always share a bin, so heavy ties can leave fewer bins than asked for. Cost:
+    Equal scores always share a bin, so heavy ties can leave fewer bins than asked for. Bins of
+    equal mass are found in the log-odds, which tell scores next to 0 and 1 apart. Swapping the
+    classes swaps the result, with two exceptions that come from bins that are closed on the right:
+    a score exactly on an edge of equal widths, and a score whose weight has its middle exactly on
+    an edge of equal masses (one of 5 rows in 2 bins), which belongs to the upper bin.
+
+    For "bdeu" weights that are whole numbers count rows; other weights add up to Kish's effective
+    number of rows, (sum w)^2 / sum w^2, so that a common factor changes nothing. Cost:
     O(n log n) at fit, O(log B) a prediction for B bins.
 
     References
@@ -71,38 +90,55 @@ class HistogramBinning(Recalibrator):
         self.strategy = strategy
 
     def _fit(self, proba, codes, weight):
-        score = second_score(proba)
+        score = self._score(proba)
         self.n_bins_ = self.n_bins
         if self.n_bins == "bdeu":
             self.n_bins_ = _best_number(score, codes, weight, self.strategy)
         if self.strategy == "uniform":
-            self.bin_edges_ = np.arange(1, self.n_bins_) / self.n_bins_
+            self._cuts = self.bin_edges_ = np.arange(1, self.n_bins_) / self.n_bins_
         else:
-            self.bin_edges_ = equal_mass_edges(score, weight, self.n_bins_)
+            self._cuts = _equal_mass_cuts(score, weight, self.n_bins_)
+            self.bin_edges_ = expit(self._cuts)
         # equal mass: bins that ties left empty vanish; equal width: they stay, with their middle
-        number = np.searchsorted(self.bin_edges_, score, side="left")
-        total, hits = bin_sums(number, len(self.bin_edges_) + 1, weight, weight * codes)
-        middle = np.convolve(np.r_[0.0, self.bin_edges_, 1.0], [0.5, 0.5], mode="valid")
-        self.bin_values_ = np.divide(hits, total, out=middle, where=total > 0)
+        number = np.searchsorted(self._cuts, score, side="left")
+        total, hits = bin_sums(number, len(self._cuts) + 1, weight, weight * codes)
+        centre = np.convolve(np.r_[0.0, self.bin_edges_, 1.0], [0.5, 0.5], mode="valid")
+        self.bin_values_ = np.divide(hits, total, out=centre, where=total > 0)
         self.bin_weights_ = total
 
     def _predict_proba(self, proba):
-        number = np.searchsorted(self.bin_edges_, second_score(proba), side="left")
+        number = np.searchsorted(self._cuts, self._score(proba), side="left")
         return two_columns(self.bin_values_[number])
+
+    def _score(self, proba):
+        """What is cut: equal widths want the probability as it is, equal masses its order."""
+        return np.asarray(proba)[:, 1] if self.strategy == "uniform" else rank_score(proba)
+
+
+def _equal_mass_cuts(score, weight, n_bins):
+    """Right-closed cuts between bins of equal mass; bins that ties leave empty have none."""
+    values, row_value = distinct(score)
+    bins = bin_of_distinct(values, np.bincount(row_value, weights=weight), n_bins, "quantile")
+    left = np.flatnonzero(np.diff(bins))
+    return np.minimum(
+        middle(values[left], values[left + 1]), np.nextafter(values[left + 1], -np.inf)
+    )
 
 
 def _best_number(score, codes, weight, strategy):
-    """The number of bins with the largest evidence, by prefix sums over the distinct scores."""
+    """The number of bins with the largest evidence, by partial sums over the distinct scores."""
+    from .._kernels._range_sums import RangeSums
+
     knots, _, mass, share = pool(score, codes, weight)
-    total = np.append(0.0, np.cumsum(mass))
-    ones = np.append(0.0, np.cumsum(mass * share))
-    place = knots if strategy == "uniform" else (total[1:] - 0.5 * mass) / total[-1]
+    mass = mass * rows_per_weight(weight)
+    sums = RangeSums(mass * (1 - share), mass * share)
+    cumulated = np.cumsum(mass)
+    place = knots if strategy == "uniform" else (cumulated - 0.5 * mass) / cumulated[-1]
+    rows = rows_for_bins(cumulated[-1], len(knots))
     evidence = []
-    for n_bins in range(1, 1 + min(int(np.ceil(total[-1])), int(np.ceil(10 * np.cbrt(total[-1]))))):
+    for n_bins in range(1, 1 + min(int(np.ceil(rows)), int(np.ceil(10 * np.cbrt(rows))))):
         inner = np.arange(1, n_bins) / n_bins
-        ends = np.searchsorted(place, inner, side="right" if strategy == "uniform" else "left")
-        cuts = np.concatenate([[0], ends, [len(knots)]])
-        filled = np.diff(total[cuts])
-        prior = 2.0 / n_bins
-        evidence.append(log_evidence(filled, np.diff(ones[cuts]), prior, 0.5))
+        cuts = np.searchsorted(place, inner, side="right" if strategy == "uniform" else "left")
+        zeros, ones = sums.between(np.append(0, cuts), np.append(cuts, len(knots)))
+        evidence.append(log_evidence(zeros + ones, ones, 2.0 / n_bins, 0.5))
     return 1 + int(np.argmax(evidence))

@@ -6,6 +6,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._binning import distinct
+from .._kernels._log_odds import interpolated
 from .._simplex import rank_score
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -41,8 +42,9 @@ class IsotonicCalibration(Recalibrator):
     Notes
     -----
     Scores are ordered by their log-odds, which orders like the probability and separates scores
-    next to 0 and 1 that come from logits. Scores equal to 11 digits are ties, and pooled first.
-    Outside the range of the calibration scores the map is constant. Cost: O(n log n).
+    next to 0 and 1: all logits, and all float64 numbers. Scores equal to 11 digits are ties, and
+    pooled first. Swapping the classes swaps the result. Outside the range of the calibration scores
+    the map is constant. Cost: O(n log n).
 
     References
     ----------
@@ -88,19 +90,18 @@ class IsotonicCalibration(Recalibrator):
         if self.prediction == "step" and not self.centred:
             last = np.searchsorted(self.knots_, score, side="right") - 1
             return two_columns(self.values_[np.maximum(last, 0)])
-        return two_columns(_interpolate(score, self.knots_, self.values_))
+        return two_columns(interpolated(score, self.knots_, self.values_))
 
 
 def _centred(knots, values, mass):
     """One knot a block, at its mean probability; blocks of value 0 and 1 keep their ends."""
     block = np.r_[0, np.cumsum(np.diff(values) > 0)]
     value = values[np.r_[0, np.flatnonzero(np.diff(block)) + 1]]
-    total = np.bincount(block, weights=mass)
     low = np.minimum.reduceat(knots, np.r_[0, np.flatnonzero(np.diff(block)) + 1])
     high = np.maximum.reduceat(knots, np.r_[0, np.flatnonzero(np.diff(block)) + 1])
-    mean = np.bincount(block, weights=mass * expit(knots)) / total
+    ones, zeros = (np.bincount(block, weights=mass * expit(side * knots)) for side in (1, -1))
     with np.errstate(divide="ignore"):
-        centre = np.clip(np.log(mean) - np.log1p(-mean), low, high)
+        centre = np.clip(np.log(ones) - np.log(zeros), low, high)
     # a block at the limits cannot shrink: outside it there would be values below 0 or above 1
     flat = (value <= 0) | (value >= 1)
     knots = np.concatenate([np.where(flat, low, centre), high[flat]])
@@ -109,19 +110,3 @@ def _centred(knots, values, mass):
     knots, values = knots[order], values[order]
     first = np.r_[True, np.diff(knots) > 0]
     return knots[first], values[first]
-
-
-def _interpolate(score, knots, values):
-    """Linear in the probability, or in the log-odds where two knots are the same probability."""
-    right = np.clip(np.searchsorted(knots, score, side="right"), 1, max(len(knots) - 1, 1))
-    right = np.minimum(right, len(knots) - 1)
-    left = np.maximum(right - 1, 0)
-    score = np.clip(score, knots[0], knots[-1])
-    position = expit(score) - expit(knots[left])
-    width = expit(knots[right]) - expit(knots[left])
-    saturated = width <= 0
-    position = np.where(saturated, score - knots[left], position)
-    width = np.where(saturated, knots[right] - knots[left], width)
-    share = np.clip(np.divide(position, width, out=np.zeros_like(width), where=width > 0), 0, 1)
-    low, high = values[left], values[right]
-    return np.minimum(low + share * (high - low), high)

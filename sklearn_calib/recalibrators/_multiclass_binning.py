@@ -147,7 +147,11 @@ class MulticlassBinning(Recalibrator):
     """
 
     capabilities = Capabilities(
-        multiclass="native", flexible=True, nonparametric=True, cost="O(n k + n log n)"
+        multiclass="native",
+        flexible=True,
+        nonparametric=True,
+        weights="counts",
+        cost="O(n k + n log n)",
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "p": [Interval(Real, 1, np.inf, closed="right")],

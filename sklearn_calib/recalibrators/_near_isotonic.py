@@ -3,11 +3,13 @@
 from numbers import Real
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import expit, xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import log_evidence, pool
-from .._simplex import second_score
+from .._kernels._log_odds import interpolated
+from .._simplex import rank_score
+from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 
 _MAX_PENALTIES = 100  # penalties of the path that are compared
@@ -24,15 +26,18 @@ class NearIsotonic(Recalibrator):
     ----------
     lam : float or {"bic", "bdeu"}, default="bic"
         The penalty, at least 0, of sum w (y - b)^2 / 2 + lam sum max(b_i - b_(i+1), 0); it grows
-        with the number of rows. Otherwise one of up to 100 on the path: "bic" takes the smallest
-        -2 log-likelihood + groups (log n + log 2 pi), "bdeu" the groups with the largest marginal
-        likelihood under the BDeu prior of two pseudo-counts.
+        with the number of rows, and with the weights w. Otherwise one of up to 100 on the path:
+        "bic" takes the smallest -2 log-likelihood + groups (log n + log 2 pi), "bdeu" the groups
+        with the largest marginal likelihood under the BDeu prior of two pseudo-counts; n and the
+        likelihood are those of the number of rows, see the notes.
 
     Attributes
     ----------
     lam_ : float
+    log_odds_ : ndarray of shape (n_scores,)
+        Log-odds of the distinct calibration scores, increasing.
     knots_ : ndarray of shape (n_scores,)
-        The distinct calibration scores, increasing.
+        Their probabilities; equal where float64 cannot tell them from 0 or 1.
     values_ : ndarray of shape (n_scores,)
         The fit there.
     breakpoints_ : ndarray of shape (n_breakpoints,)
@@ -48,9 +53,11 @@ class NearIsotonic(Recalibrator):
     fit would depend on the order of the rows; breakpoints equal to 12 digits are one. "bdeu" is the
     published choice, but the groups are made from the labels, which its evidence does not know:
     runs of equal labels pass for certain bins, and on scores without ties it keeps the labels
-    themselves. Predictions
-    between scores are interpolated linearly and constant outside, as in the R package neariso.
-    Cost: O(n log n).
+    themselves. Weights that are whole numbers count rows; other weights add up to Kish's effective
+    number of rows, (sum w)^2 / sum w^2, so that a criterion ignores a common factor. Scores are
+    ordered by their log-odds, so that those next to 0 and 1 are told apart, and swapping the
+    classes swaps the result. Predictions between scores are interpolated linearly in the
+    probability and constant outside, as in the R package neariso. Cost: O(n log n).
 
     References
     ----------
@@ -66,7 +73,7 @@ class NearIsotonic(Recalibrator):
     """
 
     capabilities = Capabilities(
-        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+        continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "lam": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "bdeu"})],
@@ -78,36 +85,33 @@ class NearIsotonic(Recalibrator):
     def _fit(self, proba, codes, weight):
         from .._kernels._near_isotonic import Path, breakpoints
 
-        knots, mass, share = pooled(proba, codes, weight)
-        path = Path(share, mass)
-        self.breakpoints_ = breakpoints(path.merges)
-        self.lam_ = self.lam
+        rows = rows_per_weight(weight)
+        self.log_odds_, mass, share = pooled(proba, codes, weight)
+        path = Path(share, mass * rows)
+        found = breakpoints(path.merges)
         if isinstance(self.lam, str):
-            tried = thinned(np.append(0.0, self.breakpoints_), _MAX_PENALTIES)
+            tried = thinned(np.append(0.0, found), _MAX_PENALTIES)
             cost = {"bic": _bic, "bdeu": _bdeu}[self.lam]
-            costs = [cost(path, lam) for lam in tried]
-            self.lam_ = float(tried[int(np.argmin(costs))])
-        self.knots_ = knots
-        self.values_ = np.clip(path.solution(self.lam_), 0.0, 1.0)
+            costs = np.array([cost(path, lam) for lam in tried])
+            # where every fit is impossible for some row, the isotonic one
+            best = tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
+        else:
+            best = self.lam * rows
+        self.breakpoints_, self.lam_ = found / rows, float(best) / rows
+        self.values_ = np.clip(path.solution(best), 0.0, 1.0)
+
+    @property
+    def knots_(self):
+        return expit(self.log_odds_)
 
     def _predict_proba(self, proba):
-        return two_columns(interpolated(np.asarray(proba)[:, 1], self.knots_, self.values_))
+        return two_columns(interpolated(rank_score(proba), self.log_odds_, self.values_))
 
 
 def pooled(proba, codes, weight):
-    """Distinct probabilities of the second class, their weights and their frequencies."""
-    knots, _, mass, share = pool(second_score(proba), codes, weight)
+    """Log-odds of the distinct scores, increasing, their weights and their frequencies."""
+    knots, _, mass, share = pool(rank_score(proba), codes, weight)
     return knots, mass, share
-
-
-def interpolated(score, knots, values):
-    """Linear between the knots, constant outside; also where knots differ by 1e-323."""
-    if len(knots) == 1:
-        return np.full(len(score), values[0])
-    left = np.clip(np.searchsorted(knots, score, side="right") - 1, 0, len(knots) - 2)
-    low, high = knots[left], knots[left + 1]
-    share = np.clip((score - low) / (high - low), 0.0, 1.0)
-    return values[left] + share * (values[left + 1] - values[left])
 
 
 def thinned(values, most):
@@ -131,14 +135,13 @@ def run_starts(path, lam, digits):
 
 
 def loss_of_groups(starts, value, path):
-    """-2 log-likelihood of values on groups, and the groups' weights and positives."""
-    ends = np.append(starts[1:], path.n)
-    total, ones = path.mass[ends] - path.mass[starts], path.sums[ends] - path.sums[starts]
-    return -2 * (xlogy(ones, value) + xlogy(total - ones, 1 - value)).sum(), total, ones
+    """-2 log-likelihood of values on groups, and the groups' rows and positives."""
+    zeros, ones = path.sums(starts)
+    return -2 * (xlogy(ones, value) + xlogy(zeros, 1 - value)).sum(), zeros + ones, ones
 
 
 def bic_price(total):
-    """What the authors' programs ask for a degree of freedom, given the weight of all rows."""
+    """What the authors' programs ask for a degree of freedom, given the number of rows."""
     return np.log(total) + np.log(2 * np.pi)
 
 
@@ -150,8 +153,8 @@ def model_weights(criterion):
 
 def _bic(path, lam):
     starts, value = run_starts(path, lam, 6)
-    loss, _, _ = loss_of_groups(starts, value, path)
-    return loss + bic_price(path.mass[-1]) * len(starts)
+    loss, total, _ = loss_of_groups(starts, value, path)
+    return loss + bic_price(total.sum()) * len(starts)
 
 
 def _bdeu(path, lam):

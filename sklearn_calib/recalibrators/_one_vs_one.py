@@ -34,6 +34,8 @@ class OneVsOne(Recalibrator):
     The coupled vector p minimises the sum over pairs of (r_ji p_i - r_ij p_j)^2, where r_ij is the
     recalibrated probability of i given i or j: a linear system for each row. Cost: the fits, and
     O(n_classes^3) a prediction.
+    Sample weights mean to the fits what they mean to the method: with the default, their sum
+    matters.
 
     References
     ----------
@@ -53,6 +55,7 @@ class OneVsOne(Recalibrator):
         multiclass="native",
         continuous=True,
         takes_logarithm=True,
+        weights="counts",
         cost="k^2/2 fits",
         max_classes=200,
     )

@@ -28,6 +28,8 @@ class OneVsRest(Recalibrator):
     -----
     A row for which every method returns 0 keeps its uncalibrated probabilities. Cost: n_classes
     fits of the method. For two classes this is the method itself.
+    Sample weights mean to the fits what they mean to the method: with the default, their sum
+    matters.
 
     References
     ----------
@@ -44,7 +46,7 @@ class OneVsRest(Recalibrator):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="k fits"
+        multiclass="native", continuous=True, takes_logarithm=True, weights="counts", cost="k fits"
     )
     _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
 

@@ -44,7 +44,8 @@ class PlattScaling(Recalibrator):
     Notes
     -----
     Newton's method; cost O(n) an iteration, about 6 iterations. The slope can be negative when
-    scores and labels are at odds: the map is monotone, in the fitted direction.
+    scores and labels are at odds: the map is monotone, in the fitted direction. The smoothed
+    targets take sample weights for numbers of rows, so their sum matters.
 
     References
     ----------
@@ -59,7 +60,9 @@ class PlattScaling(Recalibrator):
     (True, array(['yes'], dtype='<U3'))
     """
 
-    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True)
+    capabilities = Capabilities(
+        monotone=True, continuous=True, takes_logarithm=True, weights="counts"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "scale": [StrOptions({"logit", "proba"})],
         "smooth_targets": ["boolean"],

@@ -7,7 +7,7 @@ from numpy.polynomial import chebyshev
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
-from .._simplex import rank_score, second_score
+from .._simplex import log_odds, second_score, without_rounding_noise
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -164,7 +164,9 @@ class RestrictedPolynomialRegression(Recalibrator):
         return two_columns(np.clip(chebyshev.chebval(x, self.coef_), 0.0, 1.0))
 
     def _score(self, proba):
-        return rank_score(proba) if self.scale == "logit" else second_score(proba)
+        if self.scale == "logit":
+            return without_rounding_noise(log_odds(proba), least_exponent=0)
+        return second_score(proba)
 
     def _to_unit(self, score):
         low, high = self.domain_

@@ -51,7 +51,11 @@ class StructuredVectorScaling(SoftmaxRegression):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
+        multiclass="native",
+        continuous=True,
+        takes_logarithm=True,
+        weights="counts",
+        cost="O(n k^2)",
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "strength": [Interval(Real, 0, None, closed="left")]

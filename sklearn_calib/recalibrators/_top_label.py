@@ -32,6 +32,8 @@ class TopLabel(Recalibrator):
     Where the recalibrated confidence falls below another class's share, the predicted class
     changes. For two classes the positive class is the second one, and this is the method itself.
     Cost: the fits.
+    Sample weights mean to the fits what they mean to the method: with the default, their sum
+    matters.
 
     References
     ----------
@@ -49,7 +51,11 @@ class TopLabel(Recalibrator):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="1 or k fits"
+        multiclass="native",
+        continuous=True,
+        takes_logarithm=True,
+        weights="counts",
+        cost="1 or k fits",
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "recalibrator": "no_validation",

@@ -8,6 +8,7 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._simplex import second_score
+from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 from ._near_isotonic import bic_price
 
@@ -44,8 +45,8 @@ class TrendFilteringCalibration(Recalibrator):
     ----------
     lam : float or {"aicc", "bic"}, default="aicc"
         The penalty, at least 0, of sum w (y - b)^2 / 2 + lam sum of the absolute changes of slope;
-        it grows with the number of rows. A criterion chooses among 50, from the one of a straight
-        line down to 1e-4 of it.
+        it grows with the number of rows, and with the weights w. A criterion chooses among 50, from
+        the one of a straight line down to 1e-4 of it.
 
     Attributes
     ----------
@@ -69,7 +70,9 @@ class TrendFilteringCalibration(Recalibrator):
     rows come; the criteria count rows instead of points; a probability counts as no nearer to 0 or
     1 than 1 / (rows + 2) in the likelihood, where the program leaves out the rows that a fit calls
     impossible; the corrected AIC of a fit with as many degrees of freedom as rows is infinite.
-    Beyond the calibration scores the outer lines go on. Cost: O(n log n) and some 20 passes over
+    Weights that are whole numbers count rows; other weights add up to Kish's effective number of
+    rows, (sum w)^2 / sum w^2, so that a criterion ignores a common factor. Beyond the calibration
+    scores the outer lines go on. Cost: O(n log n) and some 20 passes over
     the distinct scores a penalty.
 
     References
@@ -91,7 +94,12 @@ class TrendFilteringCalibration(Recalibrator):
     """
 
     capabilities = Capabilities(
-        continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)", max_classes=200
+        continuous=True,
+        flexible=True,
+        nonparametric=True,
+        weights="rows",
+        cost="O(k n log n)",
+        max_classes=200,
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "lam": [Interval(Real, 0, None, closed="left"), StrOptions({"aicc", "bic"})],
@@ -121,6 +129,7 @@ def lines(proba, codes, weight, criterion, lam=None):
     mass = np.bincount(point, weights=weight)
     x = np.bincount(point, weights=weight * score) / mass
     y = np.bincount(point, weights=weight * codes) / mass
+    rows = mass * rows_per_weight(weight)
     top = largest_penalty(x, y, mass)
     if lam is None:
         lams = top * np.geomspace(1, 1e-4, _N_PENALTIES) if top > 0 else [0.0]
@@ -130,14 +139,14 @@ def lines(proba, codes, weight, criterion, lam=None):
         fit = trend_filter(x, y, mass, one)
         kept = np.unique(np.concatenate([[0], fit.knots, [len(x) - 1]]))
         df = min(len(fit.knots) + 2, len(x))
-        price = _criterion(np.clip(fit.values, 0.0, 1.0), y, mass, df, criterion)
+        price = _criterion(np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion)
         yield Line(x[kept], fit.values[kept], float(one), df, price)
 
 
-def _criterion(p, y, mass, df, criterion):
-    total = mass.sum()
+def _criterion(p, y, rows, df, criterion):
+    total = rows.sum()
     p = np.clip(p, 1 / (total + 2), 1 - 1 / (total + 2))
-    loss = -2 * (mass @ (xlogy(y, p) + xlogy(1 - y, 1 - p)))
+    loss = -2 * (rows @ (xlogy(y, p) + xlogy(1 - y, 1 - p)))
     if criterion == "bic":
         return loss + df * bic_price(total)
     spare = total - df - 1

@@ -49,7 +49,7 @@ class VennAbers(Recalibrator):
     """
 
     capabilities = Capabilities(
-        monotone=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+        monotone=True, flexible=True, nonparametric=True, weights="counts", cost="O(k n log n)"
     )
 
     def predict_interval(self, X):

@@ -75,6 +75,23 @@ def check_weights_are_repetition(recalibrator, k):
     assert_same(weighted.predict_proba(proba), repeated.predict_proba(proba))
 
 
+def check_weight_scale(recalibrator, k):
+    """A common factor of weights that are not whole numbers changes nothing, unless declared."""
+    capabilities = recalibrator.capabilities
+    if not capabilities.sample_weight or capabilities.weights == "counts":
+        return
+    proba, y = make_scores(k)
+    fit = partial(_fit, recalibrator, proba, y)
+    weight = np.random.default_rng(8).exponential(size=len(y)) + 1e-3
+    expected = fit(sample_weight=weight).predict_proba(proba)
+    for factor in (0.3, 1e-3, 700.0):
+        assert_same(fit(sample_weight=factor * weight).predict_proba(proba), expected)
+    equal = fit(sample_weight=np.full(len(y), 0.7)).predict_proba(proba)
+    assert_same(equal, fit().predict_proba(proba))
+    if capabilities.weights == "ratios":
+        assert_same(fit(sample_weight=np.full(len(y), 3)).predict_proba(proba), equal)
+
+
 def check_order_invariance(recalibrator, k):
     proba, y = make_scores(k)
     proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (1 - proba.round(1).sum(1, keepdims=True))

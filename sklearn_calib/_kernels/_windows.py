@@ -1,0 +1,77 @@
+"""The share of ones in a window of probabilities, exact next to 0 and next to 1."""
+
+import numpy as np
+from scipy.special import expit
+
+from ._log_odds import gap, middle
+from ._range_sums import RangeSums
+
+_EQUAL = 1e-10  # distances that agree to 10 digits are equal
+
+
+class Cells:
+    """Distinct probabilities, given by increasing log-odds, with the weights of labels 0 and 1.
+
+    With a part of the weight, above 0, also the smallest windows that hold so much.
+    """
+
+    def __init__(self, log_odds, weights, part=None):
+        self.log_odds, self._sums = log_odds, RangeSums(*weights.T)
+        self._low, self._high = expit(log_odds), expit(-log_odds)[::-1]  # p and 1 - p, increasing
+        if part is not None:
+            self._windows = self._smallest(weights.sum(axis=1), part)
+
+    def share_of_nearest(self, score):
+        """In the smallest symmetric window around each score with that part of the weight."""
+        score, row = np.unique(score, return_inverse=True)  # sorted queries are found faster
+        first, last, center = self._windows
+        right = np.searchsorted(center, score)
+        radius = np.full(len(score), np.inf)
+        for i in (np.minimum(right, len(center) - 1), np.maximum(right - 1, 0)):
+            below = gap(np.minimum(first[i], score), score)
+            above = gap(score, np.maximum(last[i], score))
+            radius = np.minimum(radius, np.maximum(below, above))
+        p, rest = expit(score), expit(-score)
+        radius = radius + _EQUAL * (np.minimum(p, rest) + radius) + 1e-300
+        start = self._count_below(p - radius, rest + radius)
+        end = len(self.log_odds) - self._count_above(p + radius, rest - radius)
+        return self._share(score, start, end)[row]
+
+    def share(self, score, low, high):
+        """From log-odds `low` to `high`, or at the nearest probability where none is inside."""
+        start = np.searchsorted(self.log_odds, low, side="left")
+        return self._share(score, start, np.searchsorted(self.log_odds, high, side="right"))
+
+    def _share(self, score, start, end):
+        empty = end <= start
+        if empty.any():
+            score, last = score[empty], len(self.log_odds) - 1
+            right = np.minimum(np.searchsorted(self.log_odds, score), last)
+            left = np.maximum(right - 1, 0)
+            before, after = (self.log_odds[i] for i in (left, right))
+            below, above = (
+                gap(np.minimum(before, score), score),
+                gap(score, np.maximum(after, score)),
+            )
+            start[empty] = np.where(below <= above * (1 + _EQUAL), left, right)
+            end[empty] = np.where(above <= below * (1 + _EQUAL), right, left) + 1
+        zeros, ones = self._sums.between(start, end)
+        return ones / (zeros + ones)
+
+    def _smallest(self, mass, part):
+        """For each first score of a window its last one, and the middles of these windows."""
+        before = np.append(0.0, np.cumsum(mass))
+        wanted = min(part * before[-1], before[-1]) * (1 - 1e-12)
+        last = np.searchsorted(before, before[:-1] + wanted, side="left") - 1
+        first = np.flatnonzero(last < len(mass))
+        ends = self.log_odds[first], self.log_odds[last[first]]
+        return *ends, middle(*ends)
+
+    def _count_below(self, p, rest):
+        """How many cells are below p; the smaller of p and 1 - p decides, which has all digits."""
+        by_rest = len(self._high) - np.searchsorted(self._high, rest, side="right")
+        return np.where(p <= 0.5, np.searchsorted(self._low, p, side="left"), by_rest)
+
+    def _count_above(self, p, rest):
+        by_p = len(self._low) - np.searchsorted(self._low, p, side="right")
+        return np.where(p <= 0.5, by_p, np.searchsorted(self._high, rest, side="left"))
