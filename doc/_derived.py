@@ -5,6 +5,9 @@ import inspect
 import re
 from pathlib import Path
 
+import _layers
+import _messages
+
 import sklearn_calib
 from sklearn_calib import (
     canonical,
@@ -42,9 +45,12 @@ API = [
 def write(folder):
     """Write everything below doc/api and the tables of the user guide."""
     folder = Path(folder)
-    _put(folder / "api" / "index.rst", _api())
+    for name, text in _api_pages().items():
+        _put(folder / "api" / f"{name}.rst", text)
     _put(folder / "user_guide" / "generated" / "recalibrators.inc", _recalibrator_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
+    _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
+    _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
     _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
     for table in sorted((folder.parent / "benchmarks").rglob("*.csv")):
         name = f"{table.parent.name}_{table.stem}.inc"
@@ -61,13 +67,24 @@ def first_line(thing):
     return inspect.getdoc(thing).splitlines()[0]
 
 
-def _api():
-    lines = ["API reference", "=============", ""]
+def _api_pages():
+    """One page per group of names, so that the sidebar shows groups; and their index."""
+    pages = {}
+    index = ["API reference", "=============", "", ".. toctree::", "   :maxdepth: 1", ""]
     for title, module, names in API:
-        lines += [title, "-" * len(title), "", f".. currentmodule:: {module.__name__}", ""]
+        name = re.sub("[^a-z]+", "_", title.lower())
+        index.append(f"   {name}")
+        lines = [title, "=" * len(title), "", f".. currentmodule:: {module.__name__}", ""]
         lines += [".. autosummary::", "   :toctree: generated", ""]
-        lines += [f"   {name}" for name in sorted(names, key=str.lower)] + [""]
-    return "\n".join(lines)
+        lines += [f"   {entry}" for entry in sorted(names, key=str.lower)]
+        pages[name] = "\n".join([*lines, ""])
+    index += ["", "All names", "---------", ""]
+    for title, module, names in API:
+        links = [
+            f":any:`{entry} <{module.__name__}.{entry}>`" for entry in sorted(names, key=str.lower)
+        ]
+        index += [f"**{title}** (``{module.__name__}``): {', '.join(links)}", ""]
+    return {"index": "\n".join(index), **pages}
 
 
 def _table(header, rows, widths="auto"):
@@ -93,16 +110,36 @@ def _result_table(path):
     return _table(names, rows, widths=" ".join(map(str, widths))) + machine
 
 
+def _error_tables():
+    """Every error of the package, by the module that raises it."""
+    errors = [found for found in _messages.messages() if found.kind == "error"]
+    lines = []
+    for module in dict.fromkeys(found.module for found in errors):
+        rows = [
+            (_literal(found.rule), _literal(found.cure))
+            for found in errors
+            if found.module == module
+        ]
+        title = f"``sklearn_calib.{module}``"
+        lines += [title, "~" * len(title), "", _table(("expected ...", "what to do"), rows)]
+    return "\n".join(lines)
+
+
+def _literal(text):
+    return re.sub(r"([\\`*|])", r"\\\1", " ".join(text.split()))
+
+
 def _recalibrator_table():
-    yes = {True: "yes", False: ""}
     rows = [
         (
             f':class:`~sklearn_calib.recalibrators.{cls.__name__}` ``"{name}"``',
             first_line(cls),
             cls.capabilities.multiclass,
-            yes[cls.capabilities.flexible],
-            yes[cls.capabilities.monotone],
-            yes[cls.capabilities.continuous],
+            ", ".join(
+                name
+                for name in ("flexible", "monotone", "continuous")
+                if getattr(cls.capabilities, name)
+            ),
             cls.capabilities.cost,
         )
         for name, cls in recalibrators.all_recalibrators().items()
@@ -110,13 +147,11 @@ def _recalibrator_table():
     header = (
         "class and name",
         "what it does",
-        "more classes",
-        "flexible",
-        "monotone",
-        "continuous",
+        "several classes",
+        "the map is",
         "cost",
     )
-    return _table(header, rows, widths="28 34 10 8 9 10 10")
+    return _table(header, rows, widths="26 38 12 14 10")
 
 
 def _home(function):
