@@ -21,6 +21,8 @@ def messages(root=ROOT):
     found = []
     for path in sorted(root.rglob("*.py")):
         module = path.relative_to(root).with_suffix("").parts[0]
+        if module == "exceptions":  # where the functions themselves are
+            continue
         tree = ast.parse(path.read_text())
         texts = _assigned(tree)
         for node in ast.walk(tree):

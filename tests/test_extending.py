@@ -20,6 +20,10 @@ CHECKS = {
         "tests/test_common.py tests/test_documentation.py tests/test_architecture.py",
         "Shrinkage or shrinkage or each_file or stay_small",
     ),
+    "add_a_measure": (
+        "tests/test_common.py tests/test_documentation.py tests/test_architecture.py",
+        "mean_bias or _bias or each_file or stay_small",
+    ),
     "add_a_staging_adapter": (
         "tests/staging/test_staging.py tests/test_architecture.py",
         "BaggingClassifier or bagging or stay_small",
@@ -77,9 +81,9 @@ def test_page_works_as_told(page, copy):
         if caption.startswith("sklearn_calib/"):
             path.write_text(code)
             written.append(path)
-        elif caption.startswith("replaces the last import in "):
-            *_, last = re.findall(r"(?m)^from .* import .*$", path.read_text().split("\nclass")[0])
-            path.write_text(path.read_text().replace(last, code.strip()))
+        elif caption.startswith("replaces the imports of sklearn_calib in "):
+            absolute = re.compile(r"(?m)(^from sklearn_calib.*\n)+")
+            path.write_text(absolute.sub(code, path.read_text(), count=1))
         elif below := re.match(r"add below (.*) in ", caption):
             add_lines(path, code, below[1])
         else:

@@ -1,4 +1,4 @@
-"""Checks of the contracts, for the tests of this package and of anybody's own methods.
+"""Checks of the contracts, for the tests of this package and of methods of your own.
 
 ``check_recalibrator(MyRecalibrator())`` and ``check_metric(my_metric)`` raise AssertionError with
 the name of the broken rule. `recalibrator_checks` and `metric_checks` list the single checks, for
