@@ -126,7 +126,7 @@ def _error_tables():
 
 
 def _literal(text):
-    return re.sub(r"([\\`*|])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*|_])", r"\\\1", " ".join(text.split()))
 
 
 def _recalibrator_table():

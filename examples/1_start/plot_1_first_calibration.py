@@ -30,8 +30,8 @@ calibrated = CalibratedModel(FrozenEstimator(naive), "temperature").fit(X_calib,
 print(f"temperature: {calibrated.recalibrator_.temperature_:.2f}")
 
 # %%
-# On the test rows the calibrated confidence is much nearer to the diagonal, but not on it: one number
-# cannot repair everything.
+# On the test rows the calibrated confidence is much nearer to the diagonal, but not on it: one
+# number cannot repair everything.
 
 ReliabilityDisplay.from_estimator(
     {"naive Bayes": naive, "after temperature scaling": calibrated}, X_test, y_test, n_bins=10
@@ -49,8 +49,8 @@ calibration_report(
 )
 
 # %%
-# :func:`~sklearn_calib.inference.calibration_test` gives the probability that calibrated predictions
-# would look as bad by chance.
+# :func:`~sklearn_calib.inference.calibration_test` gives the probability that calibrated
+# predictions would look as bad by chance.
 
 for name in ("temperature", "beta", "structured_matrix"):
     model = CalibratedModel(FrozenEstimator(naive), name).fit(X_calib, y_calib)
