@@ -1,7 +1,9 @@
 """Pages and tables that follow from the registries, the docstrings and the fragments."""
 
 import csv
+import importlib
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -9,37 +11,42 @@ import _layers
 import _messages
 
 import sklearn_calib
-from sklearn_calib import (
-    canonical,
-    datasets,
-    decomposition,
-    displays,
-    exceptions,
-    inference,
-    meta,
-    metrics,
-    recalibrators,
-    report,
-    staging,
-    testing,
-)
+from sklearn_calib import metrics, recalibrators
 
-# page title, module, names; the names come from the modules
-API = [
-    ("Scores and labels", sklearn_calib, ["canonical_proba", "canonical_labels", "log_proba"]),
-    ("Calibrated models", meta, meta.__all__),
-    ("Recalibrators", recalibrators, recalibrators.__all__),
-    ("Measures and scorers", metrics, metrics.__all__),
-    ("Tests and intervals", inference, inference.__all__),
-    ("Decomposition and refinement", decomposition, decomposition.__all__),
-    ("Learners seen stage by stage", staging, staging.__all__),
-    ("Displays", displays, displays.__all__),
-    ("Data and theory", datasets, datasets.__all__),
-    ("Reports", report, ["calibration_report", "CalibrationReport", "ReportRow"]),
-    ("Testing your own methods", testing, testing.__all__),
-    ("Warnings", exceptions, ["CalibrationWarning"]),
-    ("Arrays of probabilities", canonical, ["SimplexArray"]),
-]
+# The order and the titles of the groups; a public module that is not named here follows them.
+TITLES = {
+    "meta": "Calibrated models",
+    "recalibrators": "Recalibrators",
+    "metrics": "Measures and scorers",
+    "inference": "Tests and intervals",
+    "decomposition": "Decomposition and refinement",
+    "staging": "Learners seen stage by stage",
+    "linear": "Linear classifiers",
+    "displays": "Displays",
+    "report": "Reports",
+    "datasets": "Data whose truth is known",
+    "theory": "Theory",
+    "testing": "Testing your own methods",
+    "exceptions": "Warnings",
+    "canonical": "Arrays of probabilities",
+}
+# where a module's __all__ does not say it
+NAMES = {
+    "report": ["calibration_report", "CalibrationReport", "ReportRow"],
+    "exceptions": ["CalibrationWarning"],
+    "canonical": ["SimplexArray"],
+}
+
+
+def groups():
+    """(title, module, names) of each page of the API reference."""
+    yield "Scores and labels", "sklearn_calib", ["canonical_labels", "canonical_proba", "log_proba"]
+    found = [entry.name for entry in pkgutil.iter_modules(sklearn_calib.__path__)]
+    public = [name for name in found if not name.startswith("_")]
+    for name in [*(n for n in TITLES if n in public), *(n for n in public if n not in TITLES)]:
+        module = importlib.import_module(f"sklearn_calib.{name}")
+        names = [n for n in NAMES.get(name) or module.__all__ if callable(getattr(module, n))]
+        yield TITLES.get(name, name.capitalize()), module.__name__, sorted(names, key=str.lower)
 
 
 def write(folder):
@@ -71,19 +78,17 @@ def _api_pages():
     """One page per group of names, so that the sidebar shows groups; and their index."""
     pages = {}
     index = ["API reference", "=============", "", ".. toctree::", "   :maxdepth: 1", ""]
-    for title, module, names in API:
+    for title, module, names in groups():
         name = re.sub("[^a-z]+", "_", title.lower())
         index.append(f"   {name}")
-        lines = [title, "=" * len(title), "", f".. currentmodule:: {module.__name__}", ""]
+        lines = [title, "=" * len(title), "", f".. currentmodule:: {module}", ""]
         lines += [".. autosummary::", "   :toctree: generated", ""]
-        lines += [f"   {entry}" for entry in sorted(names, key=str.lower)]
+        lines += [f"   {entry}" for entry in names]
         pages[name] = "\n".join([*lines, ""])
     index += ["", "All names", "---------", ""]
-    for title, module, names in API:
-        links = [
-            f":any:`{entry} <{module.__name__}.{entry}>`" for entry in sorted(names, key=str.lower)
-        ]
-        index += [f"**{title}** (``{module.__name__}``): {', '.join(links)}", ""]
+    for title, module, names in groups():
+        links = [f":any:`{entry} <{module}.{entry}>`" for entry in names]
+        index += [f"**{title}** (``{module}``): {', '.join(links)}", ""]
     return {"index": "\n".join(index), **pages}
 
 

@@ -7,7 +7,14 @@ import sklearn_calib
 
 ROOT = Path(sklearn_calib.__file__).parent
 SMALL = {"__init__", "__main__", "_version"}
-GROUND = {"_simplex", "_sklearn_compat", "canonical", "exceptions"}  # used by everybody: no arrows
+GROUND = {
+    "_random",
+    "_renamed",
+    "_simplex",
+    "_sklearn_compat",
+    "canonical",
+    "exceptions",
+}  # no arrows
 
 
 def imports(root=ROOT):
