@@ -52,8 +52,13 @@ def groups():
 def write(folder):
     """Write everything below doc/api and the tables of the user guide."""
     folder = Path(folder)
-    for name, text in _api_pages().items():
+    pages = _api_pages()
+    for name, text in pages.items():
         _put(folder / "api" / f"{name}.rst", text)
+    kept = {*pages, *(f"{module}.{name}" for _, module, names in groups() for name in names)}
+    for page in (folder / "api").rglob("*.rst"):
+        if page.stem not in kept:  # of an earlier build
+            page.unlink()
     _put(folder / "user_guide" / "generated" / "recalibrators.inc", _recalibrator_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
