@@ -39,6 +39,8 @@ def _message(call, module, texts):
     if name == "refuse" or name == "caution":
         values = dict(zip(("where", "rule", "got", "cure"), call.args, strict=False))
         values.update({keyword.arg: keyword.value for keyword in call.keywords})
+        if any(isinstance(argument, ast.Starred) for argument in call.args):
+            return None  # the words are where the tuple is made
         kind = "error" if name == "refuse" else "warning"
         return Message(kind, module, _text(values["rule"], texts), _text(values["cure"], texts))
     if name == "warn" and "CalibrationWarning" in names and call.args:
