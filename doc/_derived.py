@@ -1,50 +1,68 @@
 """Pages and tables that follow from the registries, the docstrings and the fragments."""
 
 import csv
+import importlib
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 
-import sklearn_calib
-from sklearn_calib import (
-    canonical,
-    datasets,
-    decomposition,
-    displays,
-    exceptions,
-    inference,
-    meta,
-    metrics,
-    recalibrators,
-    report,
-    staging,
-    testing,
-)
+import _layers
+import _messages
 
-# page title, module, names; the names come from the modules
-API = [
-    ("Scores and labels", sklearn_calib, ["canonical_proba", "canonical_labels", "log_proba"]),
-    ("Calibrated models", meta, meta.__all__),
-    ("Recalibrators", recalibrators, recalibrators.__all__),
-    ("Measures and scorers", metrics, metrics.__all__),
-    ("Tests and intervals", inference, inference.__all__),
-    ("Decomposition and refinement", decomposition, decomposition.__all__),
-    ("Learners seen stage by stage", staging, staging.__all__),
-    ("Displays", displays, displays.__all__),
-    ("Data and theory", datasets, datasets.__all__),
-    ("Reports", report, ["calibration_report", "CalibrationReport", "ReportRow"]),
-    ("Testing your own methods", testing, testing.__all__),
-    ("Warnings", exceptions, ["CalibrationWarning"]),
-    ("Arrays of probabilities", canonical, ["SimplexArray"]),
-]
+import sklearn_calib
+from sklearn_calib import metrics, recalibrators
+
+# The order and the titles of the groups; a public module that is not named here follows them.
+TITLES = {
+    "meta": "Calibrated models",
+    "recalibrators": "Recalibrators",
+    "metrics": "Measures and scorers",
+    "inference": "Tests and intervals",
+    "decomposition": "Decomposition and refinement",
+    "staging": "Learners seen stage by stage",
+    "linear": "Linear classifiers",
+    "displays": "Displays",
+    "report": "Reports",
+    "datasets": "Data whose truth is known",
+    "theory": "Theory",
+    "testing": "Testing your own methods",
+    "exceptions": "Warnings",
+    "canonical": "Arrays of probabilities",
+}
+# where a module's __all__ does not say it
+NAMES = {
+    "report": ["calibration_report", "CalibrationReport", "ReportRow"],
+    "exceptions": ["CalibrationWarning"],
+    "canonical": ["SimplexArray"],
+}
+
+
+def groups():
+    """(title, module, names) of each page of the API reference."""
+    yield "Scores and labels", "sklearn_calib", ["canonical_labels", "canonical_proba", "log_proba"]
+    found = [entry.name for entry in pkgutil.iter_modules(sklearn_calib.__path__)]
+    public = [name for name in found if not name.startswith("_")]
+    for name in [*(n for n in TITLES if n in public), *(n for n in public if n not in TITLES)]:
+        module = importlib.import_module(f"sklearn_calib.{name}")
+        names = [n for n in NAMES.get(name) or module.__all__ if callable(getattr(module, n))]
+        yield TITLES.get(name, name.capitalize()), module.__name__, sorted(names, key=str.lower)
 
 
 def write(folder):
     """Write everything below doc/api and the tables of the user guide."""
     folder = Path(folder)
-    _put(folder / "api" / "index.rst", _api())
+    pages = _api_pages()
+    for name, text in pages.items():
+        _put(folder / "api" / f"{name}.rst", text)
+    kept = {*pages, *(f"{module}.{name}" for _, module, names in groups() for name in names)}
+    for page in (folder / "api").rglob("*.rst"):
+        if page.stem not in kept:  # of an earlier build
+            page.unlink()
     _put(folder / "user_guide" / "generated" / "recalibrators.inc", _recalibrator_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
+    _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
+    _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
     _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
     for table in sorted((folder.parent / "benchmarks").rglob("*.csv")):
         name = f"{table.parent.name}_{table.stem}.inc"
@@ -61,13 +79,22 @@ def first_line(thing):
     return inspect.getdoc(thing).splitlines()[0]
 
 
-def _api():
-    lines = ["API reference", "=============", ""]
-    for title, module, names in API:
-        lines += [title, "-" * len(title), "", f".. currentmodule:: {module.__name__}", ""]
+def _api_pages():
+    """One page per group of names, so that the sidebar shows groups; and their index."""
+    pages = {}
+    index = ["API reference", "=============", "", ".. toctree::", "   :maxdepth: 1", ""]
+    for title, module, names in groups():
+        name = re.sub("[^a-z]+", "_", title.lower())
+        index.append(f"   {name}")
+        lines = [title, "=" * len(title), "", f".. currentmodule:: {module}", ""]
         lines += [".. autosummary::", "   :toctree: generated", ""]
-        lines += [f"   {name}" for name in sorted(names, key=str.lower)] + [""]
-    return "\n".join(lines)
+        lines += [f"   {entry}" for entry in names]
+        pages[name] = "\n".join([*lines, ""])
+    index += ["", "All names", "---------", ""]
+    for title, module, names in groups():
+        links = [f":any:`{entry} <{module}.{entry}>`" for entry in names]
+        index += [f"**{title}** (``{module}``): {', '.join(links)}", ""]
+    return {"index": "\n".join(index), **pages}
 
 
 def _table(header, rows, widths="auto"):
@@ -93,16 +120,36 @@ def _result_table(path):
     return _table(names, rows, widths=" ".join(map(str, widths))) + machine
 
 
+def _error_tables():
+    """Every error of the package, by the module that raises it."""
+    errors = [found for found in _messages.messages() if found.kind == "error"]
+    lines = []
+    for module in dict.fromkeys(found.module for found in errors):
+        rows = [
+            (_literal(found.rule), _literal(found.cure))
+            for found in errors
+            if found.module == module
+        ]
+        title = f"``sklearn_calib.{module}``"
+        lines += [title, "~" * len(title), "", _table(("expected ...", "what to do"), rows)]
+    return "\n".join(lines)
+
+
+def _literal(text):
+    return re.sub(r"([\\`*|_])", r"\\\1", " ".join(text.split()))
+
+
 def _recalibrator_table():
-    yes = {True: "yes", False: ""}
     rows = [
         (
             f':class:`~sklearn_calib.recalibrators.{cls.__name__}` ``"{name}"``',
             first_line(cls),
             cls.capabilities.multiclass,
-            yes[cls.capabilities.flexible],
-            yes[cls.capabilities.monotone],
-            yes[cls.capabilities.continuous],
+            ", ".join(
+                name
+                for name in ("flexible", "monotone", "continuous")
+                if getattr(cls.capabilities, name)
+            ),
             cls.capabilities.cost,
         )
         for name, cls in recalibrators.all_recalibrators().items()
@@ -110,13 +157,11 @@ def _recalibrator_table():
     header = (
         "class and name",
         "what it does",
-        "more classes",
-        "flexible",
-        "monotone",
-        "continuous",
+        "several classes",
+        "the map is",
         "cost",
     )
-    return _table(header, rows, widths="28 34 10 8 9 10 10")
+    return _table(header, rows, widths="26 38 12 14 10")
 
 
 def _home(function):

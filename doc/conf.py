@@ -1,5 +1,6 @@
 """Sphinx configuration. Everything that lists methods is derived from the registries."""
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import _bibliography  # noqa: E402
 import _derived  # noqa: E402
 from sphinx_gallery.sorting import FileNameSortKey  # noqa: E402
 
@@ -25,6 +27,8 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
+    "matplotlib.sphinxext.plot_directive",
 ]
 exclude_patterns = ["_build", "whats_new/*/*"]
 default_role = "any"
@@ -43,7 +47,10 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": [], "whats_new": []}
-html_static_path = ["static"]
+# Formulas need no network: one file of MathJax, taken from a Python package, draws them as SVG.
+MATHJAX = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
+html_static_path = ["static", str(MATHJAX / "static" / "mathjax" / "tex-svg.js")]
+mathjax_path = "tex-svg.js"
 html_css_files = ["wide.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -61,6 +68,16 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
+bibtex_bibfiles = ["references.bib"]
+bibtex_reference_style = "author_year"
+bibtex_default_style = "plain"
+plot_include_source = False
+plot_html_show_source_link = False
+plot_html_show_formats = False
+plot_formats = [("png", 110)]
+plot_rcparams = {"font.size": 9, "figure.constrained_layout.use": True}
+plot_apply_rcparams = True
+
 _derived.write(HERE)
 
 
@@ -75,3 +92,4 @@ def _only_ours(app, what, name, thing, skip, options):
 
 def setup(app):
     app.connect("autodoc-skip-member", _only_ours)
+    app.connect("autodoc-process-docstring", _bibliography.link_sources, priority=400)

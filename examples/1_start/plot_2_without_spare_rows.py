@@ -3,8 +3,7 @@ Calibrate without spare rows
 ============================
 
 A :class:`~sklearn_calib.CalibratedModel` cross-fits: each fold's model is calibrated on rows that
-it has not seen, so no row is
-set aside.
+it has not seen, so that no rows have to be set aside.
 """
 
 import pandas as pd

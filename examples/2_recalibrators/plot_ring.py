@@ -2,9 +2,9 @@
 A support vector machine's scores: recalibrators beside each other
 ==================================================================
 
-Two hundred points on a ring, a support vector machine, and the largest sample one could wish for
-to see what the recalibrated probabilities are worth (the first experiment of Wang, Li and Dang,
-2019). The machine and the recalibrators are fitted on the same rows, as there.
+A support vector machine is trained on two hundred points on a ring, and its scores are recalibrated
+on the same points, as in the first experiment of Wang, Li and Dang (2019). A hundred thousand new
+points show what the recalibrated probabilities are worth.
 """
 
 import numpy as np
@@ -30,8 +30,8 @@ X_test, y_test = draw(100_000)
 machine = SVC(gamma=0.5).fit(X, y)
 
 # %%
-# A support vector machine has margins, no probabilities. They are taken as log-odds; how wrong
-# that is, the recalibrators find out.
+# A support vector machine has margins, no probabilities. They are taken as log-odds; the
+# recalibrators learn what is wrong with that.
 
 scores = canonical_proba(machine.decision_function(X), kind="logits")
 test_scores = canonical_proba(machine.decision_function(X_test), kind="logits")

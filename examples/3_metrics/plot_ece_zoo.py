@@ -3,8 +3,7 @@ One name, four numbers
 ======================
 
 "The" expected calibration error depends on the bins, on what is compared in each bin, and on how
-the bins are averaged. All
-versions are options of one function here.
+the bins are averaged. Here all versions are options of one function.
 """
 
 import matplotlib.pyplot as plt

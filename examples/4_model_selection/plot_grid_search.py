@@ -38,7 +38,7 @@ search = GridSearchCV(
 pd.DataFrame(search.cv_results_)[["param_recalibrator", "mean_test_score", "rank_test_score"]]
 
 # %%
-# The winner, class by class, on rows that nobody has seen.
+# The winner, class by class, on rows that the search has not seen.
 
 ReliabilityDisplay.from_estimator(
     search.best_estimator_, X[1000:], y[1000:], multiclass="classwise", strategy="isotonic"

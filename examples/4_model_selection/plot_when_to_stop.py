@@ -21,7 +21,7 @@ learner = HistGradientBoostingClassifier(max_iter=80, learning_rate=0.3, random_
 model = RefineThenCalibrateCV(learner, cv=3).fit(X, y)
 
 # %%
-# One fit a fold gives every stage.
+# One fit per fold gives every stage.
 
 RefinementCurveDisplay.from_estimator(model)
 

@@ -11,10 +11,10 @@ from ..recalibrators import resolve_recalibrator
 
 
 class CalibratingFunctionDisplay:
-    """The map from score to calibrated probability of several methods, a panel each.
+    """The map from score to calibrated probability of several methods, one panel each.
 
     Grey dots are the reliability curve of the scores themselves: the observed frequency in bins of
-    equal mass, which a good map passes through without following its noise.
+    equal mass. A good map passes through them without following their noise.
 
     Parameters
     ----------

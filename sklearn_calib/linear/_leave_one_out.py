@@ -8,10 +8,11 @@ from ._fit import leave_one_out, read_linear, settled
 def approximate_leave_one_out(model, X, y, sample_weight=None):
     """Scores of every training row by the model that was fitted without it, without refitting.
 
-    They are what a recalibrator needs and cross-validation provides at the cost of many fits:
-    honest scores, here of the very model that will be used. One factorisation of its Hessian gives
-    all: u_i = f_i - psi_i h_i / (1 - D_i h_i), with the score f_i, minus the derivative psi_i and
-    the curvature D_i of the row's loss, and the leverage h_i of the row.
+    A recalibrator needs scores of rows that the model has not seen. Cross-validation provides them
+    at the cost of many fits, and for other models; here they are those of the model itself. One
+    factorisation of its Hessian gives all: u_i = f_i - psi_i h_i / (1 - D_i h_i), with the score
+    f_i, minus the derivative psi_i and the curvature D_i of the row's loss, and the leverage h_i of
+    the row.
 
     Parameters
     ----------

@@ -30,10 +30,11 @@ _FEW_ROWS, _FEW_ERRORS = 1000, 10
 class RefineThenCalibrateCV(CalibratedClassifier):
     """Tuning and early stopping by refinement, then calibration, in one classifier.
 
-    Every candidate is fitted once a fold, and judged after each stage of its training (boosting
+    Every candidate is fitted once per fold, and judged after each stage of its training (boosting
     round, tree, epoch) by the loss that remains after recalibration. The best candidate at its best
-    stage is kept and recalibrated on the same out-of-fold scores. Judged by the plain log loss, a
-    learner stops too early: overconfidence is counted against it that a temperature removes.
+    stage is kept and recalibrated on the same out-of-fold scores. The plain log loss
+    would stop a learner too early, for it also counts the overconfidence, which a temperature
+    removes afterwards.
 
     Parameters
     ----------

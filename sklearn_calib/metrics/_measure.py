@@ -1,4 +1,4 @@
-"""The contract of a measure: a function of validated predictions, made callable on anybody's."""
+"""The contract of a measure: a function of validated predictions, made callable on any input."""
 
 import re
 from dataclasses import dataclass

@@ -22,10 +22,9 @@ _EPS = float(np.finfo(np.float64).eps)
 class AdaptiveCalibration(Recalibrator):
     """The share of positives among the calibration rows around each score (ACP).
 
-    Around means either the nearest rows, or the rows inside the score's own confidence interval:
-    where the classifier is sure few rows count, where it is not many do. The map is piecewise
-    constant and may fall. More than two classes are handled one-vs-rest and the rows divided by
-    their sums.
+    These are either the nearest rows, or the rows inside the score's own confidence interval: few
+    rows where the classifier is sure, many where it is not. The map is piecewise constant and may
+    fall. More than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ from ._base import Capabilities, Recalibrator
 class DirichletCalibration(Recalibrator):
     """Softmax regression on log-probabilities, with off-diagonal and intercept regularisation.
 
-    The multiclass form of beta calibration: what is right if the scores of each class follow a
-    Dirichlet distribution.
+    The multiclass form of beta calibration. It is the right form if the scores of each class follow
+    a Dirichlet distribution.
 
     Parameters
     ----------

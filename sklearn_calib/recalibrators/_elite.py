@@ -12,7 +12,7 @@ _MIN_WEIGHT = 1e-10
 
 
 class ELiTE(Recalibrator):
-    """Average of piecewise linear fits of 50 smoothnesses, weighted by an information criterion.
+    """Average of 50 piecewise linear fits, rough to smooth, weighted by an information criterion.
 
     The fits are those of `TrendFilteringCalibration`; the average is nearly smooth and may fall.
     More than two classes are handled one-vs-rest and the rows divided by their sums.

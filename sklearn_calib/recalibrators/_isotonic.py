@@ -15,7 +15,7 @@ class IsotonicCalibration(Recalibrator):
     """The best non-decreasing map from scores to probabilities.
 
     Makes no assumption beyond monotonicity, and minimises every proper loss on the calibration set
-    at once. Wants about a thousand rows or more. It can return exactly 0 and 1. More than two
+    at once. Needs about a thousand rows or more. It can return exactly 0 and 1. More than two
     classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters

@@ -18,9 +18,9 @@ _MAX_PENALTIES = 100  # penalties of the path that are compared
 class NearIsotonic(Recalibrator):
     """Isotonic regression that may fall again, at a price.
 
-    A decrease between neighbouring scores is not forbidden but penalised: between the frequencies
-    of the calibration set itself (no penalty) and isotonic calibration (a large one). More than two
-    classes are handled one-vs-rest and the rows divided by their sums.
+    A decrease between neighbouring scores is not forbidden but penalised. Without penalty the map
+    is the frequencies of the calibration set itself; with a large one it is isotonic calibration.
+    More than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------

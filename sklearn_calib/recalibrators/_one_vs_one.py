@@ -13,7 +13,7 @@ from ._base import Capabilities, Recalibrator
 class OneVsOne(Recalibrator):
     """One two-class recalibrator for each pair of classes, joined by pairwise coupling.
 
-    Keeps what a pair of easily confused classes says about each other, at the price of
+    It can correct each pair of classes that are confused with each other, at the price of
     n_classes (n_classes - 1) / 2 fits.
 
     Parameters

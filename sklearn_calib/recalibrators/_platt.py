@@ -12,7 +12,7 @@ from ._base import Capabilities, Recalibrator, check_converged, likelihood_targe
 class PlattScaling(Recalibrator):
     """Logistic regression on the score: P = sigmoid(slope * score + intercept).
 
-    Corrects both over- or underconfidence and a shifted base rate with two parameters. More than
+    Its two parameters correct over- or underconfidence and a shifted base rate. More than
     two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters

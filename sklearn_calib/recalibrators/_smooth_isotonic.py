@@ -13,7 +13,7 @@ _SAME_VALUE = 1e-12
 
 
 class SmoothIsotonic(Recalibrator):
-    """Isotonic calibration made smooth: a monotone cubic through one point a block.
+    """Isotonic calibration made smooth: a monotone cubic through one point per block.
 
     Each block of equal values of the isotonic fit becomes one knot, at the mean of its scores, and
     the knots are joined by a monotone cubic interpolation (PCHIP), which is continuously

@@ -10,7 +10,7 @@ from ._softmax_family import SoftmaxRegression
 
 
 class StructuredMatrixScaling(SoftmaxRegression):
-    """Matrix scaling with penalties by structure, strongest off the diagonal, fading as rows grow.
+    """Matrix scaling with penalties, strongest off the diagonal, weaker the more rows there are.
 
     Between temperature scaling (few rows) and matrix scaling (many).
 

@@ -10,7 +10,7 @@ from ._softmax_family import SoftmaxRegression
 
 
 class StructuredVectorScaling(SoftmaxRegression):
-    """Vector scaling with penalties that fade as rows grow: temperature scaling for small samples.
+    """Vector scaling with penalties, weaker the more rows there are; temperature scaling for few.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from ._softmax_family import SoftmaxRegression
 class VectorScaling(SoftmaxRegression):
     """A factor and an intercept for each class on the log-probabilities.
 
-    2 k parameters; corrects class-wise shifts that a temperature cannot. Wants some dozens of rows
+    2 k parameters; corrects class-wise shifts that a temperature cannot. Needs some dozens of rows
     per class.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Checks of the contracts, for the tests of this package and of anybody's own methods.
+"""Checks of the contracts, for the tests of this package and of methods of your own.
 
 ``check_recalibrator(MyRecalibrator())``, ``check_metric(my_metric)`` and
 ``check_staging(MyLearner())`` raise AssertionError with the name of the broken rule.

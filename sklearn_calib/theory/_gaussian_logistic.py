@@ -14,7 +14,7 @@ _MEMORY = 5  # of Anderson's acceleration
 
 
 class LogisticLimit(NamedTuple):
-    """What ridge logistic regression tends to: arrays with one entry a regularisation strength."""
+    """What ridge logistic regression tends to: arrays, one entry per regularisation strength."""
 
     risk: np.ndarray
     calibration: np.ndarray

@@ -1,0 +1,175 @@
+"""The pages of the documentation and the source agree: warnings, sources, names, imports, words."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import test_architecture
+
+import sklearn_calib
+from sklearn_calib import decomposition, displays, inference, metrics, recalibrators
+
+ROOT = Path(__file__).parent.parent
+DOC = ROOT / "doc"
+if not DOC.exists():
+    pytest.skip("not a checkout", allow_module_level=True)
+sys.path.insert(0, str(DOC))
+import _bibliography  # noqa: E402
+import _layers  # noqa: E402
+import _messages  # noqa: E402
+
+GUIDE = DOC / "user_guide"
+SOURCES = sorted(Path(sklearn_calib.__file__).parent.rglob("*.py"))
+PAGES = sorted([*DOC.glob("*.rst"), *GUIDE.glob("*.rst"), *(DOC / "extending").glob("*.rst")])
+PAGES = [page for page in PAGES if page.name != "whats_new.rst"]
+
+
+def titles(page):
+    return re.findall(r"(?m)^(\S.*)\n(?:=+|-+|~+)$", page.read_text())
+
+
+@pytest.mark.parametrize(
+    "rule", sorted({m.rule for m in _messages.messages() if m.kind == "warning"})
+)
+def test_each_calibration_warning_has_an_entry(rule):
+    assert rule in titles(GUIDE / "troubleshooting.rst"), "write what causes it and what to do"
+
+
+def test_messages_are_found(tmp_path):
+    (tmp_path / "module.py").write_text(
+        "import warnings\n"
+        "def f(k, n):\n"
+        "    rule = f'at most {k} rows'\n"
+        "    refuse('f', rule, n, 'Pass ' 'fewer', error=TypeError)\n"
+        "    caution('f', 'a rise' if k else 'a fall', n, cure=f'Wait {n} days')\n"
+        "    warnings.warn(expectation('f', 'light', n, 'Look'), CalibrationWarning)\n"
+        "    warnings.warn('f: expected rain, got ' 'sun. Go out.', CalibrationWarning)\n"
+        "    warnings.warn('not ours', UserWarning)\n"
+    )
+    assert [tuple(m) for m in _messages.messages(tmp_path)] == [
+        ("error", "module", "at most … rows", "Pass fewer"),
+        ("warning", "module", "a rise / a fall", "Wait … days"),
+        ("warning", "module", "light", "Look"),
+        ("warning", "module", "rain", "Go out"),
+    ]
+
+
+def test_bibliography():
+    known = _bibliography.entries()
+    keys = {entry.key for entry in known}
+    assert len(keys) == len(known), "two entries with one key"
+    used = set()
+    for path in SOURCES:
+        text = path.read_text()
+        for match, after in _bibliography.sources(text):
+            entry = _bibliography.entry_of(match, after, known)
+            assert entry, f"{path.name}: {match[0]} is not in references.bib"
+            used.add(entry.key)
+    for page in [*PAGES, *GUIDE.glob("*.inc"), *DOC.glob("whats_new/*/*.rst")]:
+        for names in re.findall(r":cite:\w+:`([^`]+)`", page.read_text()):
+            for key in names.split(","):
+                assert key.strip() in keys, f"{page.name}: {key} is not in references.bib"
+                used.add(key.strip())
+    assert keys == used, f"not cited: {sorted(keys - used)}"
+
+
+def test_sources_of_one_year_are_told_apart():
+    known = _bibliography.entries()
+    text = 'Berta, Holzmueller, Jordan, Bach (2025), "Structured matrix"; Li and Sur (2025).'
+    found = [_bibliography.entry_of(*pair, known).key for pair in _bibliography.sources(text)]
+    assert found == ["berta2025structured", "li2025optimal"]
+    lines = [text]
+    _bibliography.link_sources(None, "class", "name", None, None, lines)
+    assert lines[0].count(":cite:yearpar:`") == 2
+    assert "Bach :cite:yearpar:`berta2025structured`, " in lines[0]
+
+
+def ours():
+    """Calls on our side of the tables of "Coming from ..."."""
+    text = (GUIDE / "coming_from.rst").read_text()
+    for cell in re.findall(r"(?ms)^     - (.*?)(?=^   \* -|^\S|\Z)", text):
+        yield from re.findall(r"\b([A-Za-z_]+)\(((?:[^()`]|\([^()]*\))*)\)", cell)
+
+
+@pytest.mark.parametrize(("name", "arguments"), sorted(set(ours())))
+def test_names_in_coming_from(name, arguments):
+    if name in ("FrozenEstimator", "make_pipeline", "class"):
+        return
+    homes = (sklearn_calib, recalibrators, metrics, displays, inference, decomposition)
+    thing = next((getattr(home, name) for home in homes if hasattr(home, name)), None)
+    thing = thing or getattr(recalibrators.VennAbers, name, None)
+    assert thing is not None, f"{name} does not exist"
+    accepted = set(inspect.signature(thing).parameters)
+    outer = re.sub(r"\([^()]*\)", "", arguments)
+    for keyword in re.findall(r"(\w+)=", outer):
+        assert keyword in accepted, f"{name} has no {keyword}"
+    if name == "get_recalibrator":
+        recalibrators.get_recalibrator(arguments.strip("'\""))
+
+
+def test_counterexample_of_the_multiclass_page(capsys):
+    text = (GUIDE / "multiclass_calibration.rst").read_text()
+    (block,) = [b for b in code(text) if "classwise" in b and "np.repeat" in b]
+    exec(block, names := {})
+    value = {
+        m: metrics.calibration_error(names["y"], names["p"], multiclass=m)
+        for m in ("classwise", "confidence", "top_label")
+    }
+    np.testing.assert_allclose(value["classwise"], 0, atol=1e-12)
+    np.testing.assert_allclose(value["confidence"], 0.05, atol=1e-12)
+    assert "# 0.0\n" in block and "# 0.05:" in block
+
+
+def code(text):
+    blocks = re.findall(r"code-block:: python\n\n((?:(?:   .*)?\n)+)", text)
+    return [re.sub(r"(?m)^   ", "", block) for block in blocks]
+
+
+@pytest.mark.parametrize("page", ["install.rst", "user_guide/troubleshooting.rst"])
+def test_code_of_the_pages_runs(page):
+    names = {}
+    for block in code((DOC / page).read_text()):
+        if "filterwarnings" not in block:
+            exec(block, names)
+    if "p" in names:  # anomalies get the larger probability
+        assert names["p"][names["y"] == 1].mean() > 0.5 > names["p"][names["y"] == 0].mean()
+
+
+def test_drawing_of_the_layers():
+    graph = _layers.imports()
+    floor = test_architecture.FLOOR
+    for part, others in graph.items():
+        wrong = sorted(other for other in others if floor[other] >= floor[part])
+        assert not wrong, f"{part} imports {wrong}"
+    assert "_kernels" in graph["metrics"] and "metrics" in graph["decomposition"]
+    floors = _layers.levels(graph)
+    height = {part: number for number, floor in enumerate(floors) for part in floor}
+    assert all(height[o] < height[part] for part, others in graph.items() for o in others)
+    assert all(f">{part}</text>" in _layers.drawing() for part in set(graph) - _layers.GROUND)
+    with pytest.raises(ValueError, match="circle"):
+        _layers.levels({"a": {"b"}, "b": {"a"}})
+
+
+PER = r"(column|row|rows|entry|array|scores?|fit|fitted once|panel|file|line|copy|bytes|curve)"
+OF = r"(class|row|stage|fold|bin|panel|method|model|measure|feature|recalibrator|cell)"
+UNCLEAR = re.compile(rf"\b{PER}\s+a\s+{OF}\b|\bthe door\b|\bdoor (refuses|accepts)|[Aa]nybody's")
+
+
+def test_plain_words():
+    for path in [*SOURCES, *PAGES, *(ROOT / "examples").rglob("*.py"), ROOT / "README.md"]:
+        found = UNCLEAR.search(path.read_text())
+        assert not found, f"{path.name}: {found[0]!r}: write 'one column per class'"
+
+
+def test_links_of_the_readme_read_on_a_code_host():
+    """They exist, and no table of a linked page is missing before the documentation is built."""
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text())
+    assert len(links) > 10
+    for link in links:
+        path = ROOT / link
+        assert path.exists(), f"{link} does not exist"
+        if path.suffix == ".rst":
+            assert ".. include::" not in path.read_text(), f"{link} has a table that is built"

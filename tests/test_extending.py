@@ -1,0 +1,113 @@
+"""The pages "Add a ..." are followed to the letter, in a copy of the package."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import sklearn_calib
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "doc" / "extending"
+# the page, and what must pass in the copy besides the code of the page
+CHECKS = {
+    "add_a_recalibrator": (
+        "tests/test_common.py tests/test_documentation.py tests/test_architecture.py",
+        "Shrinkage or shrinkage or each_file or stay_small",
+    ),
+    "add_a_measure": (
+        "tests/test_common.py tests/test_documentation.py tests/test_architecture.py",
+        "mean_bias or _bias or each_file or stay_small",
+    ),
+    "add_a_staging_adapter": (
+        "tests/staging/test_staging.py tests/test_architecture.py",
+        "BaggingClassifier or bagging or stay_small",
+    ),
+    "add_a_display": (
+        "tests/test_documentation.py tests/test_architecture.py",
+        "DistributionDisplay or _distribution or stay_small",
+    ),
+}
+BLOCK = re.compile(r"\.\. code-block:: python\n((?:   :.*\n)*)\n((?:(?:   .*)?\n)+)")
+
+
+def blocks(page):
+    """(caption or None, code) of the Python blocks of a page, in order."""
+    for options, code in BLOCK.findall((PAGES / f"{page}.rst").read_text()):
+        caption = re.search(r":caption: (.*)", options)
+        yield caption[1] if caption else None, textwrap.dedent(code).strip("\n") + "\n"
+
+
+def run(command, folder):
+    env = {**os.environ, "PYTHONPATH": str(folder), "MPLBACKEND": "Agg"}
+    env.pop("PYTEST_ADDOPTS", None)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture
+def copy(tmp_path):
+    if not PAGES.exists():
+        pytest.skip("not a checkout")
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(sklearn_calib.__file__).parent, tmp_path / "sklearn_calib", ignore=ignore)
+    shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=ignore)
+    shutil.copytree(PAGES, tmp_path / "doc" / "extending", ignore=ignore)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copy(ROOT / "setup.cfg", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", sorted(CHECKS))
+def test_page_works_as_told(page, copy):
+    program, written = "", []
+    for caption, code in blocks(page):
+        if caption is None or caption.startswith("sklearn_calib/"):
+            program += code + "\n"  # the page read as one script, in a file of the user's own
+    (copy / "own.py").write_text(program)
+    if page != "add_a_recalibrator":  # whose checks run again below
+        run([sys.executable, "own.py"], copy)
+
+    for caption, code in blocks(page):
+        if caption is None:
+            continue
+        path = copy / caption.split()[-1]
+        if caption.startswith("sklearn_calib/"):
+            path.write_text(code)
+            written.append(path)
+        elif caption.startswith("replaces the imports of sklearn_calib in "):
+            absolute = re.compile(r"(?m)(^from sklearn_calib.*\n)+")
+            path.write_text(absolute.sub(code, path.read_text(), count=1))
+        elif below := re.match(r"add below (.*) in ", caption):
+            add_lines(path, code, below[1])
+        else:
+            assert caption.startswith("add to ")
+            add_lines(path, code, "from .")
+            add_to_all(path, code)
+    files, names = CHECKS[page]
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:xdist", "--doctest-modules"]
+    out = run([*command, *files.split(), *map(str, written), "-k", names], copy)
+    assert int(re.search(r"(\d+) passed", out)[1]) >= 3
+
+
+def add_lines(path, code, start):
+    """Put the code behind the last statement that begins with `start`."""
+    lines = path.read_text().splitlines()
+    at = max(i for i, line in enumerate(lines) if line.startswith(start)) + 1
+    at = next(i for i in range(at, len(lines)) if not lines[i].startswith((" ", ")")))
+    path.write_text("\n".join([*lines[:at], code.strip(), *lines[at:], ""]))
+
+
+def add_to_all(path, code):
+    """The list of public names, where a sub-package writes it out."""
+    text, name = path.read_text(), code.split()[-1]
+    if page_names := re.search(r"__all__ = \[\n((?:    \"\w+\",\n)+)\]", text):
+        names = sorted([*re.findall(r'"(\w+)"', page_names[1]), name])
+        listed = "".join(f'    "{entry}",\n' for entry in names)
+        path.write_text(text.replace(page_names[1], listed))
