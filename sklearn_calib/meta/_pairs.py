@@ -22,6 +22,7 @@ from .._sklearn_compat import (
 from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import expectation, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._concerns import warn_of_harm
 from ._scores import aligned_scores, is_boosted
 
 GIVES_SCORES = [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])]
@@ -104,6 +105,19 @@ class Job(NamedTuple):
                 "a fold without any row of a class that its model has seen",
                 "Use fewer folds, or stratified ones",
             )
+        fitted = self._fitted_recalibrator(scores, rows)
+        warn_of_harm(
+            self.where,
+            lambda part: self._fitted_recalibrator(scores[part], rows[part]),
+            fitted,
+            scores,
+            self.codes[rows],
+            self.weight[rows],
+            self.classes,
+        )
+        return fitted
+
+    def _fitted_recalibrator(self, scores, rows):
         params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
         return fit_recalibrator(
             clone(self.recalibrator),
