@@ -28,8 +28,8 @@ class CalibratedModel(CalibratedClassifier):
         rows given to fit are then calibration rows.
     recalibrator : str or recalibrator, default="default"
         "default" is `DefaultCalibration`: Platt scaling for two classes, structured matrix scaling
-        for more. A registered name (see `recalibrator_names`), an instance, a pipeline of recalibrators, or
-        any scikit-learn classifier, whose features are then the probabilities.
+        for more. A registered name (see `recalibrator_names`), an instance, a pipeline of
+        recalibrators, or any scikit-learn classifier, whose features are then the probabilities.
     cv : int, cross-validation generator, iterable or "alo", default=None
         The folds; 5 stratified ones by default. Not used for a FrozenEstimator unless
         ``ensemble=True``. "alo": for a linear classifier (see `approximate_leave_one_out`) one fit
@@ -73,7 +73,8 @@ class CalibratedModel(CalibratedClassifier):
         class is more than 3 standard errors from the class's frequency (with K classes, the same
         false alarm rate over all), judged on at most 20,000 rows; or, with 500 to 4000 calibration
         rows, the log loss of the rows of each half, recalibrated by a fit on the other half, is
-        above the uncalibrated one by more than 3 standard errors and 5 %. UserWarning: sample weights that the estimator cannot use.
+        above the uncalibrated one by more than 3 standard errors and 5 %. Of an ensemble, the
+        first member is judged. UserWarning: sample weights that the estimator cannot use.
 
     Notes
     -----
@@ -200,8 +201,8 @@ class CalibratedModel(CalibratedClassifier):
         with callback_fit(self, n_tasks, job.X, job.codes) as context:
             tasks = callback_tasks(context, n_tasks, "fold")
             done = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_fold)(job, train, test, ensemble, task, self)
-                for (train, test), task in zip(folds, tasks, strict=False)
+                delayed(_fit_fold)(job, train, test, ensemble, task, self, watch=number == 0)
+                for number, ((train, test), task) in enumerate(zip(folds, tasks, strict=False))
             )
             if ensemble:
                 return done
@@ -212,7 +213,7 @@ class CalibratedModel(CalibratedClassifier):
                 return [CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)]
 
 
-def _fit_fold(job, train, test, ensemble, task, caller):
+def _fit_fold(job, train, test, ensemble, task, caller, watch):
     """A fitted pair, or the out-of-fold scores and their rows."""
     estimator = clone(job.estimator)
     with callback_task(task, caller, estimator, job.X, job.codes):
@@ -221,7 +222,8 @@ def _fit_fold(job, train, test, ensemble, task, caller):
         scores = job.scores(estimator, columns, part)
         if not ensemble:
             return scores, rows
-        return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)
+        recalibrator = job.fit_recalibrator(scores, rows, watch=watch)
+        return CalibratedPair(estimator, recalibrator, columns)
 
 
 def _calibrate_frozen(job):

@@ -12,7 +12,9 @@ _RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
 _LOSS_ROWS = 4_000  # with more rows an overfitted map is not to be expected, and refits cost
 _FEW_ROWS = 500  # with fewer, 3 standard errors of skewed differences are no evidence
 _ERRORS = 3.0  # standard errors
-_MATERIAL = 1.05  # a map that has learned nothing costs its parameters / (2 n) nats: not worth a word
+_MATERIAL = (
+    1.05  # a map that has learned nothing costs its parameters / (2 n) nats: not worth a word
+)
 
 
 def warn_of_harm(where, refit, recalibrator, scores, codes, weight, classes):
@@ -35,9 +37,7 @@ def warn_of_harm(where, refit, recalibrator, scores, codes, weight, classes):
             stacklevel=5,
         )
         return
-    found = _worse_than_before(
-        lambda rows: refit(positive[rows]), scores, codes, weight, classes
-    )
+    found = _worse_than_before(lambda rows: refit(positive[rows]), scores, codes, weight, classes)
     if found:
         after, before = found
         caution(
@@ -68,7 +68,7 @@ def _lost_base_rate(recalibrator, scores, codes, weight, classes):
     gap = weight @ (proba - hit)
     spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
     errors = np.abs(gap) / spread
-    worst = int(errors.argmax())
+    worst = len(classes) - 1 - int(errors[::-1].argmax())  # of two, the second
     if errors[worst] <= norm.isf(norm.sf(_ERRORS) / (len(classes) - 1)):
         return None
     total = weight.sum()

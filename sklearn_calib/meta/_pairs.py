@@ -96,8 +96,8 @@ class Job(NamedTuple):
             estimator, columns, len(self.classes), X, self.response_method, self.where
         )
 
-    def fit_recalibrator(self, scores, rows):
-        """A recalibrator fitted on scores of these rows."""
+    def fit_recalibrator(self, scores, rows, *, watch=True):
+        """A recalibrator fitted on scores of these rows; `watch` warns where it harms."""
         if not len(scores):
             refuse(
                 self.where,
@@ -106,15 +106,16 @@ class Job(NamedTuple):
                 "Use fewer folds, or stratified ones",
             )
         fitted = self._fitted_recalibrator(scores, rows)
-        warn_of_harm(
-            self.where,
-            lambda part: self._fitted_recalibrator(scores[part], rows[part]),
-            fitted,
-            scores,
-            self.codes[rows],
-            self.weight[rows],
-            self.classes,
-        )
+        if watch:
+            warn_of_harm(
+                self.where,
+                lambda part: self._fitted_recalibrator(scores[part], rows[part]),
+                fitted,
+                scores,
+                self.codes[rows],
+                self.weight[rows],
+                self.classes,
+            )
         return fitted
 
     def _fitted_recalibrator(self, scores, rows):
