@@ -40,6 +40,8 @@ class PlattScaling(Recalibrator):
         One-vs-rest fits keep theirs in ``one_vs_rest_[c]``.
     one_vs_rest_ : list of PlattScaling
         More than two classes only.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
