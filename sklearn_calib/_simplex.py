@@ -10,6 +10,8 @@ SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 #: Where scores are only ordered, a zero comes before the smallest float64, 2^-1074.
 LOG_OF_ZERO = -1075 * np.log(2.0)
 
+LARGEST_FLOOR = 0.01  # a model whose smallest probability is large may still say smaller ones
+
 
 class SimplexArray(np.ndarray):
     """A read-only array of probabilities that remembers exact logarithms.
@@ -83,6 +85,29 @@ def log_proba(proba):
     if isinstance(proba, SimplexArray) and proba._log is not None:
         return proba._log
     return np.log(np.maximum(np.asarray(proba), SMALLEST_PROBABILITY))
+
+
+def learned_floor(proba):
+    """What an exact zero counts as: half the smallest positive probability of these rows."""
+    plain = np.asarray(proba)
+    smallest = plain.min(initial=1.0, where=plain > 0)
+    return float(np.clip(smallest / 2, SMALLEST_PROBABILITY, LARGEST_FLOOR))
+
+
+def raised(proba, floor):
+    """Probabilities below the floor raised to it, and their rows divided by the sum.
+
+    Arrays that carry exact logarithms, and rows without such a probability, stay as they are.
+    """
+    if isinstance(proba, SimplexArray) and proba._log is not None:
+        return proba
+    low = (proba < floor).any(axis=1)
+    if not low.any():
+        return proba
+    out = np.array(proba)
+    rows = np.maximum(out[low], floor)
+    out[low] = rows / rows.sum(axis=1, keepdims=True)
+    return out
 
 
 def log_odds(proba):

@@ -13,7 +13,6 @@ Tibshirani 2011, found the path; that it needs no updates is used here).
 import numpy as np
 
 from ._compile import kernel, part
-
 from ._range_sums import RangeSums
 
 

@@ -25,6 +25,7 @@ from ..exceptions import caution, expectation, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._arguments import refuse_prefit
 from ._brought import check_early_stopping, fresh, frozen_with_classes, loses_fit
+from ._concerns import warn_of_harm
 from ._scores import aligned_scores, is_boosted
 
 GIVES_SCORES = [
@@ -103,8 +104,8 @@ class Job(NamedTuple):
             estimator, columns, len(self.classes), X, self.response_method, self.where
         )
 
-    def fit_recalibrator(self, scores, rows):
-        """A recalibrator fitted on scores of these rows."""
+    def fit_recalibrator(self, scores, rows, *, watch=True):
+        """A recalibrator fitted on scores of these rows; `watch` warns where it harms."""
         if not len(scores):
             refuse(
                 self.where,
@@ -112,6 +113,20 @@ class Job(NamedTuple):
                 "a fold without any row of a class that its model has seen",
                 "Use fewer folds, or stratified ones",
             )
+        fitted = self._fitted_recalibrator(scores, rows)
+        if watch:
+            warn_of_harm(
+                self.where,
+                lambda part: self._fitted_recalibrator(scores[part], rows[part]),
+                fitted,
+                scores,
+                self.codes[rows],
+                self.weight[rows],
+                self.classes,
+            )
+        return fitted
+
+    def _fitted_recalibrator(self, scores, rows):
         params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
         return fit_recalibrator(
             clone(self.recalibrator),

@@ -50,7 +50,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     stages : "auto", None or sequence of int, default="auto"
         "auto": every stage of learners that have them (see `staging_of`). None: the end of the
         training only. A sequence: these stages, counted from 1.
-    recalibrator : str or recalibrator, default="temperature"
+    recalibrator : str or recalibrator, default="default"
         What calibrates the chosen model, as in `CalibratedModel`.
     refinement : "ts" or str or recalibrator, default="ts"
         What defines the loss that remains. "ts", temperature scaling with smoothed labels, fitted
@@ -112,6 +112,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     -----
     CalibrationWarning
         Fewer than 1000 validation rows or 10 validation errors: the choice is then mostly chance.
+        Or the recalibration harms, by the rules of `CalibratedModel`.
     FitFailedWarning
         A fit failed.
 
@@ -177,7 +178,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         *,
         n_iter=None,
         stages="auto",
-        recalibrator="temperature",
+        recalibrator="default",
         refinement="ts",
         loss="log",
         selection="minimum",

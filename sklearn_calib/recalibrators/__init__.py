@@ -16,6 +16,7 @@ from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
+from ._default import DefaultCalibration as DefaultCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
 from ._elite import ELiTE as ELiTE
 from ._enir import ENIR as ENIR

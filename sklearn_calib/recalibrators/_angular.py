@@ -54,6 +54,8 @@ class AngularCalibration(Recalibrator):
         "probit", within 0.02 for "logit", not defined for other links.
     one_vs_rest_ : list of AngularCalibration
         More than two classes only.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 

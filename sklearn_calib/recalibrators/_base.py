@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._logistic import smoothed_targets
-from .._simplex import each_against_rest
+from .._simplex import each_against_rest, learned_floor, raised
 from .._sklearn_compat import check_feature_names
 from ..canonical import (
     canonical_labels,
@@ -42,7 +42,7 @@ class Capabilities:
         Comes close to a map of any shape (any monotone one, if monotone) as the calibration set
         grows.
     takes_logarithm : bool
-        Works on log-probabilities, so exact zeros count as 1.18e-38.
+        Works on log-probabilities, so probabilities are raised to ``floor_``, learned at fit.
     nonparametric : bool
         The fitted state grows with the calibration set.
     sample_weight : bool
@@ -76,6 +76,16 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     Warning: derive from it only to write a new recalibrator (see "Add a recalibrator" in the
     documentation); do not override the public methods.
+
+    Attributes
+    ----------
+    floor_ : float
+        Methods that take logarithms only: half the smallest positive probability of the calibration
+        rows, between 1.18e-38 and 0.01. Smaller probabilities, and exact zeros, count as this
+        number, at fit and at prediction, and the row is divided by its sum. A forest that says 0
+        means "none of my trees", not "impossible". Logits have exact logarithms: they are never
+        raised. To count zeros as 1.18e-38, pass
+        ``canonical_proba(log_proba(p), kind="logits")`` for probabilities ``p`` of several columns.
     """
 
     capabilities = Capabilities()
@@ -154,6 +164,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         with self._unfitted_on_failure():
             self.classes_ = classes
             self._remember_input(X, proba, reset=True)
+            if self.capabilities.takes_logarithm:
+                self.floor_ = learned_floor(proba)
+                proba = raised(proba, self.floor_)
             self._fit_lifted(proba, codes, weight)
         return self
 
@@ -248,7 +261,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         where = f"{type(self).__name__}.{method}"
         proba = canonical_proba(X, n_classes=len(self.classes_), where=where)
         self._remember_input(X, proba, reset=False)
-        return proba
+        return raised(proba, self.floor_) if self.capabilities.takes_logarithm else proba
 
     def _remember_input(self, X, proba, *, reset):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)

@@ -28,6 +28,8 @@ class BetaCalibration(Recalibrator):
         Slopes (at least 0) and intercept. One-vs-rest fits keep theirs in ``one_vs_rest_[c]``.
     one_vs_rest_ : list of BetaCalibration
         More than two classes only.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -41,7 +43,7 @@ class BetaCalibration(Recalibrator):
     -----
     The maximum likelihood under a, b >= 0, which keeps the map increasing, found with Newton steps.
     Where a slope would turn negative this is the optimum with that slope 0, as in the reference.
-    Cost: O(n) an iteration, about 10 iterations. Exact zeros count as 1.18e-38.
+    Cost: O(n) an iteration, about 10 iterations. Exact zeros count as ``floor_``.
 
     References
     ----------

@@ -33,6 +33,8 @@ class DirichletCalibration(Recalibrator):
     objective_, gradient_norm_, newton_decrement_ : float
         The penalised loss, in nats, and the certificate of its optimality.
     n_iter_ : int
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -40,7 +42,7 @@ class DirichletCalibration(Recalibrator):
     -----
     Minimises the mean log loss + reg_lambda / (k (k - 1)) sum_{i != j} coef_ij^2 + reg_mu / k sum
     intercept^2 (ODIR). The diagonal is free but for 1e-8 (coef_ii - 1)^2, which keeps it finite on
-    separable data. It works on probabilities, also of logits: below 1.18e-38 they count as that.
+    separable data. It works on probabilities, also of logits, which count as at least 1.18e-38.
     Newton's method with conjugate gradients; cost O(n k^2) a product.
 
     References

@@ -19,6 +19,8 @@ class EnsembleTemperatureScaling(Recalibrator):
         Of the temperature-scaled, the given and the uniform probabilities; at least 0, sum 1.
     loss_ : float
         Mean log loss on the calibration set, in nats.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 

@@ -26,6 +26,8 @@ class OneVsOne(Recalibrator):
     recalibrators_ : dict of (int, int) to recalibrator
         The method fitted on the rows of each pair (i, j), i < j, of positions in ``classes_``;
         pairs that the calibration set does not hold keep their ratio of probabilities.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 

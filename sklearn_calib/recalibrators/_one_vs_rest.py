@@ -21,6 +21,8 @@ class OneVsRest(Recalibrator):
     Attributes
     ----------
     recalibrators_ : list of length n_classes
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 

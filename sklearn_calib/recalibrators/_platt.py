@@ -1,12 +1,16 @@
 """Platt scaling."""
 
+from numbers import Real
+
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._logistic import fit_logistic, smoothed_targets, threshold_separates
 from .._simplex import log_odds
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
+
+_RIGHT = np.array([[0.75, 0.25], [0.25, 0.75]])  # the invented rows
 
 
 class PlattScaling(Recalibrator):
@@ -25,6 +29,10 @@ class PlattScaling(Recalibrator):
     smooth_targets : bool, default=True
         Replace the labels by (N+ + 1)/(N+ + 2) and 1/(N- + 2), as Platt does. It keeps the slope
         finite when one threshold separates the classes.
+    prior_weight : float, default=0.0
+        Weight, at least 0, of each of two invented rows whose probabilities, 1/4 and 3/4, are
+        right. They draw the map towards changing nothing, as far as few calibration rows leave
+        it open, and keep the slope finite: above 0 the labels are not smoothed.
 
     Attributes
     ----------
@@ -32,14 +40,16 @@ class PlattScaling(Recalibrator):
         One-vs-rest fits keep theirs in ``one_vs_rest_[c]``.
     one_vs_rest_ : list of PlattScaling
         More than two classes only.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Warns
     -----
     CalibrationWarning
-        With ``smooth_targets=False``, when a threshold separates the classes or one is missing,
-        the maximum likelihood is infinite; Platt's targets are used instead.
+        With ``smooth_targets=False`` and no `prior_weight`, when a threshold separates the classes
+        or one is missing, the maximum likelihood is infinite; Platt's targets are used instead.
 
     Notes
     -----
@@ -66,15 +76,21 @@ class PlattScaling(Recalibrator):
     _parameter_constraints: dict = {  # noqa: RUF012
         "scale": [StrOptions({"logit", "proba"})],
         "smooth_targets": ["boolean"],
+        "prior_weight": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, scale="logit", smooth_targets=True):
+    def __init__(self, scale="logit", smooth_targets=True, prior_weight=0.0):
         self.scale = scale
         self.smooth_targets = smooth_targets
+        self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
         score = self._score(proba)
-        if self.smooth_targets:
+        if self.prior_weight > 0:
+            score = np.append(score, self._score(_RIGHT))
+            target = np.append(codes.astype(float), _RIGHT[:, 1])
+            weight = np.append(weight, np.full(len(_RIGHT), self.prior_weight))
+        elif self.smooth_targets:
             target = smoothed_targets(codes, weight)
         else:
             separates = "a threshold" if threshold_separates(score, codes) else ""

@@ -21,6 +21,8 @@ class QuadraticScaling(Recalibrator):
         One-vs-rest fits keep theirs in ``one_vs_rest_[c]``.
     one_vs_rest_ : list of QuadraticScaling
         More than two classes only.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 

@@ -41,6 +41,8 @@ class TemperatureScaling(Recalibrator):
         Sum of the calibration weights.
     n_iter_ : int
         Passes over the data.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -56,7 +58,7 @@ class TemperatureScaling(Recalibrator):
     -----
     Minimises the log loss, which is convex in the inverse temperature, by Halley's method with
     exact treatment of the two infinite cases. Cost: O(n k) per pass, 2 to 6 passes. From
-    probabilities, exact zeros count as 1.18e-38; from logits nothing is lost.
+    probabilities, exact zeros count as ``floor_``; from logits nothing is lost.
 
     References
     ----------

@@ -24,6 +24,8 @@ class TopLabel(Recalibrator):
     ----------
     recalibrators_ : dict of int to recalibrator
         By position of the predicted class in ``classes_``; key -1 for all of them.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 

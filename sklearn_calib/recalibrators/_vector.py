@@ -32,6 +32,8 @@ class VectorScaling(SoftmaxRegression):
     objective_, gradient_norm_, newton_decrement_ : float
         The penalised loss, in nats, and the certificate of its optimality.
     n_iter_ : int
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 

@@ -80,7 +80,9 @@ def test_against_a_loop_by_hand(data, weighted):
             smooth = refinement_error(y[rows], pooled, label_smoothing=True, **options)
             loss = (parts_of_loss.risk, parts_of_loss.refinement, smooth)
             table.append((rate, stage + 1, *loss))
-    model = RefineThenCalibrateCV(learner, {"learning_rate": grid}, cv=cv)
+    model = RefineThenCalibrateCV(
+        learner, {"learning_rate": grid}, recalibrator="temperature", cv=cv
+    )
     model.fit(X, y, sample_weight=weight)
     results = model.cv_results_
     assert results["param_learning_rate"].tolist() == [row[0] for row in table]
@@ -128,7 +130,8 @@ def test_ensemble_of_truncated_fold_models(data):
 def test_hold_out_keeps_the_model_of_the_split(data):
     X, y = data
     cv = StratifiedShuffleSplit(1, test_size=0.3, random_state=0)
-    model = RefineThenCalibrateCV(boosting(), cv=cv, refit=False).fit(X, y)
+    options = {"recalibrator": "temperature", "cv": cv, "refit": False}
+    model = RefineThenCalibrateCV(boosting(), **options).fit(X, y)
     ((train, test),) = cv.split(X, y)
     by_hand = boosting(n_estimators=model.best_stage_).fit(X[train], y[train])
     np.testing.assert_array_equal(

@@ -1,0 +1,109 @@
+"""Signs that a recalibration harms: it lost the base rate, or it predicts worse than before."""
+
+import warnings
+
+import numpy as np
+from scipy.stats import norm
+
+from ..exceptions import caution
+from ..recalibrators import aligned_proba
+
+_RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
+_LOSS_ROWS = 4_000  # with more rows an overfitted map is not to be expected, and refits cost
+_FEW_ROWS = 500  # with fewer, 3 standard errors of skewed differences are no evidence
+_ERRORS = 3.0  # standard errors
+_MATERIAL = (
+    1.05  # a map that has learned nothing costs its parameters / (2 n) nats: not worth a word
+)
+
+
+def warn_of_harm(where, refit, recalibrator, scores, codes, weight, classes):
+    """Warn where a fitted recalibrator harms; silent unless the rows are evidence.
+
+    `refit(rows)` fits another copy on some of the rows.
+    """
+    positive = np.flatnonzero(weight > 0)
+    scores, codes, weight = scores[positive], codes[positive], weight[positive]
+    found = _lost_base_rate(recalibrator, scores, codes, weight, classes)
+    if found:
+        label, mean, rate, errors = found
+        caution(
+            where,
+            f"calibrated probabilities whose mean is the class's frequency within {_ERRORS:g} "
+            "standard errors",
+            f"mean {mean:.3g} for class {label!r} of frequency {rate:.3g}, {errors:.1f} standard "
+            f"errors off with {_name(recalibrator)}",
+            "Take a method that can move the base rate: recalibrator='default'",
+            stacklevel=5,
+        )
+        return
+    found = _worse_than_before(lambda rows: refit(positive[rows]), scores, codes, weight, classes)
+    if found:
+        after, before = found
+        caution(
+            where,
+            "a recalibrated log loss, on rows left out of the fit, that is not above the "
+            "uncalibrated one",
+            f"{after:.4g} after and {before:.4g} before with {_name(recalibrator)}",
+            "Take a method with fewer parameters, such as recalibrator='temperature', or more "
+            "calibration rows; or leave the model as it is",
+            stacklevel=5,
+        )
+
+
+def _name(recalibrator):
+    return type(recalibrator).__name__
+
+
+def _lost_base_rate(recalibrator, scores, codes, weight, classes):
+    """The class whose mean probability is farthest from its frequency, if by more than noise.
+
+    In the sum over the rows, whose variance is that of labels drawn from the probabilities and of
+    one row more, so that a handful of rows proves nothing. The bound grows with the classes.
+    """
+    kept = _every(len(codes), _RATE_ROWS)
+    proba = aligned_proba(recalibrator, scores[kept], classes)
+    codes, weight = codes[kept], weight[kept]
+    hit = codes[:, None] == np.arange(len(classes))
+    gap = weight @ (proba - hit)
+    spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
+    errors = np.abs(gap) / spread
+    worst = len(classes) - 1 - int(errors[::-1].argmax())  # of two, the second
+    if errors[worst] <= norm.isf(norm.sf(_ERRORS) / (len(classes) - 1)):
+        return None
+    total = weight.sum()
+    mean, rate = weight @ proba[:, worst] / total, weight @ hit[:, worst] / total
+    return classes[worst : worst + 1].tolist()[0], mean, rate, errors[worst]
+
+
+def _worse_than_before(refit, scores, codes, weight, classes):
+    """Log losses after and before, each half judged by a fit on the other, if they rise."""
+    n = len(codes)
+    if not _FEW_ROWS <= n <= _LOSS_ROWS:
+        return None
+    second = np.empty(n, dtype=bool)  # halves with the same number of rows of each class
+    second[np.argsort(codes, kind="stable")] = np.arange(n) % 2 == 1
+    if min(len(np.unique(codes[second])), len(np.unique(codes[~second]))) < len(classes):
+        return None
+    after = np.empty(n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for half in (second, ~second):
+            part = refit(np.flatnonzero(~half))
+            after[half] = _losses(aligned_proba(part, scores[half], classes), codes[half])
+    before = _losses(np.asarray(scores), codes)
+    share = weight / weight.sum()
+    rise = share @ (after - before)
+    error = np.sqrt(share**2 @ (after - before - rise) ** 2)
+    clear, large = rise > _ERRORS * error, share @ after > _MATERIAL * (share @ before)
+    return (share @ after, share @ before) if clear and large else None
+
+
+def _losses(proba, codes):
+    true = proba[np.arange(len(codes)), codes]
+    return -np.log(np.maximum(true, np.finfo(np.float64).eps))
+
+
+def _every(n, largest):
+    """Positions of at most so many rows, evenly spread."""
+    return np.arange(n) if n <= largest else np.linspace(0, n - 1, largest).astype(np.intp)

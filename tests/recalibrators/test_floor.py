@@ -1,0 +1,135 @@
+"""The floor that methods on log-probabilities learn at fit."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_calib import canonical_proba, log_proba
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.recalibrators import (
+    DefaultCalibration,
+    IsotonicCalibration,
+    PlattScaling,
+    TemperatureScaling,
+    all_recalibrators,
+)
+
+LOGARITHMIC = [cls() for cls in all_recalibrators().values() if cls.capabilities.takes_logarithm]
+
+
+def votes(k, n=300, trees=20, seed=0):
+    """Shares of votes, with exact zeros, and labels that follow flatter probabilities."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(k, 0.5), size=n)
+    shares = np.array([rng.multinomial(trees, row) for row in p]) / trees
+    p = 0.8 * p + 0.2 / k
+    return shares, (rng.random((n, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(0, k - 1)
+
+
+def fitted(method, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return clone(method).fit(*args, **kwargs)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("method", LOGARITHMIC, ids=repr)
+def test_contract(method, k):
+    """Zeros count as the floor; weights repeat and scale; types; pickle; rows stand alone."""
+    proba, y = votes(k)
+    model = fitted(method, proba, y)
+    smallest = proba[proba > 0].min()
+    assert model.floor_ == pytest.approx(min(smallest / 2, 0.01))
+    raised = np.maximum(proba, model.floor_)
+    raised = canonical_proba(np.log(raised), kind="logits")
+    np.testing.assert_allclose(model.predict_proba(proba), model.predict_proba(raised), atol=1e-12)
+    out = model.predict_proba(np.vstack([proba, np.eye(k)]))
+    assert np.abs(out.sum(axis=1) - 1).max() <= 1e-12 and (out > 0).all()
+    np.testing.assert_allclose(out[7:8], model.predict_proba(proba[7:8]), atol=1e-14)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.floor_ == model.floor_
+    weight = np.random.default_rng(1).integers(0, 3, len(y))
+    weighted = fitted(method, proba, y, sample_weight=weight)
+    repeated = fitted(method, np.repeat(proba, weight, axis=0), np.repeat(y, weight))
+    assert weighted.floor_ == repeated.floor_
+    assert fitted(method, proba, y, sample_weight=np.full(len(y), 1e-3)).floor_ == model.floor_
+    tolerance = 1e-8 * max(1.0, np.abs(out).max())
+    np.testing.assert_allclose(
+        weighted.predict_proba(proba), repeated.predict_proba(proba), atol=tolerance
+    )
+    assert fitted(method, proba.astype(np.float32), y).floor_ == pytest.approx(model.floor_)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("method", LOGARITHMIC, ids=repr)
+def test_positive_probabilities_and_logits_are_left_alone(method, k):
+    """Tiny but real probabilities, such as a network's, are not raised at fit."""
+    logits = 12 * np.random.default_rng(0).normal(size=(300, k))
+    y = logits.argmax(axis=1)
+    y[::7] = (y[::7] + 1) % k
+    proba = np.exp(logits - logits.max(axis=1, keepdims=True))
+    proba /= proba.sum(axis=1, keepdims=True)
+    assert proba.min() < 1e-12
+    by_proba = fitted(method, proba, y).predict_proba(proba)
+    exact = canonical_proba(np.log(proba), kind="logits")
+    by_logits = fitted(method, exact, y).predict_proba(exact)
+    np.testing.assert_allclose(by_proba, by_logits, atol=1e-5)
+
+
+def test_logits_below_the_floor_keep_their_digits():
+    z = canonical_proba([[0.0, 2.0], [0.0, -300.0], [0.0, 1.0], [0.0, -500.0]], kind="logits")
+    platt = PlattScaling().fit(z, [1, 0, 0, 1])
+    assert platt.predict_proba(z)[1, 1] != platt.predict_proba(z)[3, 1]
+
+
+def test_smaller_probabilities_at_prediction():
+    """What the calibration rows never showed counts as the floor, so the map stays monotone."""
+    proba, y = votes(2)
+    platt = PlattScaling().fit(proba, y)
+    query = [0.0, 1e-30, platt.floor_, 0.02, 0.5, 1 - 1e-9, 1.0]
+    out = platt.predict_proba(query)[:, 1]
+    assert out[0] == out[1] and np.diff(out).min() >= 0
+    assert out[-1] == pytest.approx(out[-2], abs=1e-8)
+
+
+def test_range_of_the_floor():
+    """A tree grown to the end says 0 and 1 only; naive Bayes says 5e-324."""
+    y = np.arange(40) % 2
+    hard = np.where(np.arange(40) % 5 == 0, 1 - y, y).astype(float)
+    tree = TemperatureScaling().fit(hard, y)
+    assert tree.floor_ == 0.01
+    assert tree.predict_proba([1.0])[0, 1] == pytest.approx(0.8, abs=1e-6)
+    tiny = np.r_[hard, 5e-324]
+    assert TemperatureScaling().fit(tiny, np.r_[y, 0]).floor_ == np.finfo(np.float32).tiny
+
+
+def test_as_before_on_request():
+    """Zeros as 1.18e-38: their logarithms, passed as logits."""
+    proba, y = votes(3)
+    exact = canonical_proba(log_proba(canonical_proba(proba)), kind="logits")
+    before = TemperatureScaling().fit(exact, y)
+    after = TemperatureScaling().fit(proba, y)
+    assert before.temperature_ > 3 * after.temperature_
+
+
+def test_methods_that_order_have_none():
+    proba, y = votes(2)
+    assert not hasattr(IsotonicCalibration().fit(proba, y), "floor_")
+    assert DefaultCalibration().fit(proba, y).floor_ > 0
+
+
+@pytest.mark.parametrize("scale", ["logit", "proba"])
+def test_prior_rows_draw_towards_no_change(scale):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.8, 20)
+    y = (rng.random(20) < 0.3).astype(int)
+    shift = [
+        np.abs(PlattScaling(scale, prior_weight=w).fit(p, y).predict_proba(p)[:, 1] - p).mean()
+        for w in (1e-9, 1.0, 100.0, 1e6)
+    ]
+    assert shift == sorted(shift, reverse=True) and shift[0] > 0.1 and shift[-1] < 0.02
+    separable = PlattScaling(prior_weight=1.0).fit([0.2, 0.3, 0.6, 0.7], [0, 0, 1, 1])
+    assert 1 < separable.slope_ < 10
