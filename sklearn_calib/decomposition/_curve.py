@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_loss_of_rows, log_proba
 from ..canonical import canonical_proba, canonical_weight, check_same_length
