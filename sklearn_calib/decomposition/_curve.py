@@ -8,8 +8,7 @@ from .._kernels._temperature import fit_temperature
 from .._simplex import log_loss_of_rows, log_proba
 from ..canonical import canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
-from ..metrics import canonical_case
-from ..metrics import brier_of_rows
+from ..metrics import brier_of_rows, canonical_case
 from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrated
 
 RULES = ("minimum", "one_standard_error")
