@@ -12,6 +12,10 @@ LOG_OF_ZERO = -1075 * np.log(2.0)
 
 LARGEST_FLOOR = 0.01  # a model whose smallest probability is large may still say smaller ones
 
+#: The largest log loss of a row, 36.04 nats: wherever a log loss is *evaluated*, a true class of
+#: probability below the float64 machine epsilon, 2.2e-16, counts as that, as in scikit-learn.
+LARGEST_LOG_LOSS = -float(np.log(np.finfo(np.float64).eps))
+
 
 class SimplexArray(np.ndarray):
     """A read-only array of probabilities that remembers exact logarithms.
@@ -108,6 +112,29 @@ def raised(proba, floor):
     rows = np.maximum(out[low], floor)
     out[low] = rows / rows.sum(axis=1, keepdims=True)
     return out
+
+
+def log_loss_of_rows(proba, codes):
+    """The log loss of each row, -log(max(p of the true class, 2.2e-16)), in nats.
+
+    The one definition for every log loss that the package reports. Fits have floors of their own.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_samples, n_classes)
+        What `canonical_proba` returned.
+    codes : ndarray of shape (n_samples,)
+        Positions of the true classes.
+
+    Returns
+    -------
+    losses : ndarray of shape (n_samples,)
+        From 0 to 36.04.
+    """
+    rows = np.arange(len(codes))
+    if isinstance(proba, SimplexArray) and proba._log is not None:
+        return np.minimum(-proba._log[rows, codes], LARGEST_LOG_LOSS)
+    return -np.log(np.maximum(np.asarray(proba)[rows, codes], np.finfo(np.float64).eps))
 
 
 def log_odds(proba):
