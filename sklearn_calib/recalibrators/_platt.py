@@ -39,7 +39,8 @@ class PlattScaling(Recalibrator):
     -----
     CalibrationWarning
         With ``smooth_targets=False``, when a threshold separates the classes or one is missing,
-        the maximum likelihood is infinite; Platt's targets are used instead.
+        the maximum likelihood is infinite; Platt's targets are used instead. Or the fit could not
+        reach the optimum within 1e-9 nats.
 
     Notes
     -----
