@@ -36,8 +36,9 @@ class BetaCalibration(Recalibrator):
     Warns
     -----
     CalibrationWarning
-        A threshold separates the classes or one is missing: the maximum likelihood is infinite,
-        and Platt's smoothed targets are used instead of the labels.
+        A threshold separates the classes or one is missing (for "ab": the threshold 1/2): the
+        maximum likelihood is infinite, and Platt's smoothed targets are used instead of the labels.
+        Or the fit could not reach the optimum within 1e-9 nats.
 
     Notes
     -----

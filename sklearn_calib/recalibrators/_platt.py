@@ -50,6 +50,7 @@ class PlattScaling(Recalibrator):
     CalibrationWarning
         With ``smooth_targets=False`` and no `prior_weight`, when a threshold separates the classes
         or one is missing, the maximum likelihood is infinite; Platt's targets are used instead.
+        Or the fit could not reach the optimum within 1e-9 nats.
 
     Notes
     -----

@@ -29,8 +29,10 @@ class QuadraticScaling(Recalibrator):
     Warns
     -----
     CalibrationWarning
-        A threshold separates the classes or one is missing: the maximum likelihood is infinite,
-        and Platt's smoothed targets are used instead of the labels.
+        One class lies within an interval of scores and the other outside, a threshold separates
+        the classes, or one is missing: the maximum likelihood is infinite, and Platt's smoothed
+        targets are used instead of the labels. Or the fit could not reach the optimum within 1e-9
+        nats.
 
     Notes
     -----
