@@ -113,6 +113,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     CalibrationWarning
         Fewer than 1000 validation rows or 10 validation errors: the choice is then mostly chance.
         Or the recalibration harms, by the rules of `CalibratedModel`.
+        A learner whose later rounds change earlier ones (dart): what a stage is then. A fitted
+        estimator without a FrozenEstimator, which is fitted again.
     FitFailedWarning
         A fit failed.
 
