@@ -87,6 +87,12 @@ def test_sources_of_one_year_are_told_apart():
     assert "Bach :cite:yearpar:`berta2025structured`, " in lines[0]
 
 
+def test_citation_has_the_version():
+    text = (ROOT / "CITATION.cff").read_text() + (DOC / "cite.rst").read_text()
+    stated = re.findall(r"(?m)^\s*version(?::| = )\s*\{?([\d.]+)", text)
+    assert stated == [sklearn_calib.__version__] * 2
+
+
 def ours():
     """Calls on our side of the tables of "Coming from ..."."""
     text = (GUIDE / "coming_from.rst").read_text()
