@@ -7,6 +7,10 @@ from scipy import special
 #: taken, whatever the input's dtype: the result must not depend on how a zero was stored.
 SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
+#: The largest log loss of a row, 36.04 nats: wherever a log loss is *evaluated*, a true class of
+#: probability below the float64 machine epsilon, 2.2e-16, counts as that, as in scikit-learn.
+LARGEST_LOG_LOSS = -float(np.log(np.finfo(np.float64).eps))
+
 
 class SimplexArray(np.ndarray):
     """A read-only array of probabilities that remembers exact logarithms.
@@ -80,6 +84,29 @@ def log_proba(proba):
     if isinstance(proba, SimplexArray) and proba._log is not None:
         return proba._log
     return np.log(np.maximum(np.asarray(proba), SMALLEST_PROBABILITY))
+
+
+def log_loss_of_rows(proba, codes):
+    """The log loss of each row, -log(max(p of the true class, 2.2e-16)), in nats.
+
+    The one definition for every log loss that the package reports. Fits have floors of their own.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_samples, n_classes)
+        What `canonical_proba` returned.
+    codes : ndarray of shape (n_samples,)
+        Positions of the true classes.
+
+    Returns
+    -------
+    losses : ndarray of shape (n_samples,)
+        From 0 to 36.04.
+    """
+    rows = np.arange(len(codes))
+    if isinstance(proba, SimplexArray) and proba._log is not None:
+        return np.minimum(-proba._log[rows, codes], LARGEST_LOG_LOSS)
+    return -np.log(np.maximum(np.asarray(proba)[rows, codes], np.finfo(np.float64).eps))
 
 
 def log_odds(proba):

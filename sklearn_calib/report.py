@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ._random import generator
+from ._simplex import LARGEST_LOG_LOSS, log_loss_of_rows
 from .decomposition import decompose_case
 from .exceptions import refuse
 from .inference import bootstrap_distribution, null_distribution
@@ -51,6 +52,9 @@ class CalibrationReport:
     accuracy : dict of str to float
     decomposition : dict of str to LossDecomposition
         Of the log loss, by temperature scaling.
+    floored : dict of str to tuple of int
+        How many rows give their true class a probability below 2.2e-16, which the log loss counts
+        as 2.2e-16 (36.04 nats), and how many of these give it exactly 0.
     """
 
     rows: list
@@ -59,6 +63,7 @@ class CalibrationReport:
     level: float
     accuracy: dict
     decomposition: dict
+    floored: dict
     _data: dict = field(repr=False, default_factory=dict)
 
     def to_frame(self):
@@ -81,13 +86,23 @@ class CalibrationReport:
         return "\n".join(lines + self.decomposition_lines())
 
     def decomposition_lines(self):
-        """The decomposition of the log loss in words, one line per model."""
-        return [
+        """The decomposition of the log loss in words, one line per model.
+
+        One more for each model that calls a true class impossible (see `floored`).
+        """
+        parts = [
             f"{name}: log loss {d.risk:.4f} = calibration {d.calibration:.4f} "
             f"(+- {d.standard_errors['calibration']:.4f}) + refinement {d.refinement:.4f}; "
             f"class frequencies alone {d.uncertainty:.4f}"
             for name, d in self.decomposition.items()
         ]
+        floors = [
+            f"{name}: the true class has a probability below 2.2e-16 in {low} rows (exactly 0 in "
+            f"{zero}); the log loss counts each as 2.2e-16, 36.04 nats"
+            for name, (low, zero) in self.floored.items()
+            if low
+        ]
+        return parts + floors
 
     def _repr_html_(self):
         header = ("model", "measure", "value", f"{self.level:.0%} interval", "if calibrated, below")
@@ -218,6 +233,10 @@ def calibration_report(
     "if calibrated" there, which is exact: labels drawn from the predictions. Cost: each measure's
     own, times 2 n_resamples + 1.
 
+    Every log loss of the report, in the table and in the decomposition, counts a row as
+    -log(max(p, 2.2e-16)) with p the probability of its true class, as `log_loss` does; where this
+    floor is reached, the report says in how many rows, and how many of them are exactly 0.
+
     Examples
     --------
     >>> from sklearn_calib.report import calibration_report
@@ -248,9 +267,12 @@ def calibration_report(
         return [function.of_case(case) for function in functions]
 
     seeds = generator(random_state).integers(0, 2**63, size=2)  # the same draws for each model
-    rows, accuracy = [], {}
+    rows, accuracy, floored = [], {}, {}
     for number, (key, case) in enumerate(cases.items()):
         accuracy[key] = case.mean(np.asarray(case.proba).argmax(axis=1) == case.codes)
+        true = np.asarray(case.proba)[np.arange(n), case.codes]
+        low = log_loss_of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
+        floored[key] = int(low.sum()), int((true == 0).sum())
         resampled, null = (
             distribution(
                 case,
@@ -267,7 +289,8 @@ def calibration_report(
     data = {"y": first.classes[first.codes], "weight": first.weight}
     data["proba"] = {key: case.proba for key, case in cases.items()}
     parts = {key: decompose_case(case) for key, case in cases.items()}
-    return CalibrationReport(rows, n, first.classes.tolist(), level, accuracy, parts, data)
+    classes = first.classes.tolist()
+    return CalibrationReport(rows, n, classes, level, accuracy, parts, floored, data)
 
 
 def _affordable(n):
@@ -359,7 +382,8 @@ that column is the one to read.</p>
 <ul>{parts}</ul>
 <p class="note">Calibration is what a temperature removes from the log loss (with its standard
 error), refinement what remains; a model is worth having as far as its refinement lies below the log
-loss of the class frequencies.</p>
+loss of the class frequencies. Every log loss on this page counts a row as &minus;log(max(p,
+2.2e&minus;16)), with p the probability of its true class.</p>
 <h2>Reliability</h2>
 <div class="pictures">
 {pictures}</div>

@@ -96,3 +96,22 @@ def test_refused(options, message):
     proba, y = make_scores(2)
     with pytest.raises(ValueError, match=message):
         calibration_report(y, proba, **options)
+
+
+def test_one_log_loss_in_a_report(tmp_path):
+    """Table and decomposition print the same number, also where a true class has probability 0."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.2, 0.2, 500).round(2)
+    y = (rng.random(500) < 0.1 + 0.8 * p).astype(int)
+    report = calibration_report(y, {"forest": p, "calm": 0.1 + 0.8 * p}, n_resamples=0)
+    table = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
+    for name, value in table.items():
+        assert report.decomposition[name].risk == pytest.approx(value, rel=1e-14)
+        assert f"log loss {value:.4f}" in str(report)
+    zeros = int((np.where(y == 1, p, 1 - p) == 0).sum())
+    assert zeros > 5 and report.floored == {"forest": (zeros, zeros), "calm": (0, 0)}
+    said = f"forest: the true class has a probability below 2.2e-16 in {zeros} rows (exactly 0 in "
+    assert said in str(report) and "calm: the true" not in str(report)
+    with open(report.to_html(tmp_path / "report.html")) as file:
+        page = file.read()
+    assert said in page and "2.2e&minus;16" in page

@@ -11,16 +11,20 @@ import os
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
+
+from .._simplex import LARGEST_LOG_LOSS
 
 BETA_MIN, BETA_MAX = np.exp(-16.0), np.exp(16.0)  # the box of Berta et al. (2025), for unit logits
 _BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
 _SUBSAMPLED_ENTRIES = 40_000  # from here on a subsample gives the start: half the full passes
 _COMPILED_ENTRIES = 100_000  # from here on loading the compiler pays
+_SHORT_STEP = 2e-3  # relative; up to it one Halley step is exact to 1e-8 of the loss
 
 
 class TemperatureFit(NamedTuple):
     beta: float
-    loss: float  # mean log loss at beta, in nats
+    loss: float  # mean log loss at beta, in nats; no row counts more than LARGEST_LOG_LOSS
     status: str  # "inside", "uninformative" (beta at its minimum) or "separable" (at its maximum)
     n_passes: int
 
@@ -41,7 +45,8 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None,
     many fits of this size there will be at least: for many, compiled code is loaded sooner.
 
     `label_smoothing` eps replaces a label by (1 - eps) one-hot + eps / k: L(beta) - beta eps M. The
-    optimum is then finite also where every label is an arg max.
+    optimum is then finite also where every label is an arg max. The loss is then the objective, of
+    which nothing is cut off.
     """
     z = np.ascontiguousarray(z)
     if z.dtype not in (np.float32, np.float64):  # the compiled pass reads float32 as it is
@@ -60,7 +65,24 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None,
         rough = _solve(sums, *problem, label_smoothing, beta, box, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
     fit = _solve(sums, z, codes, weight, label_smoothing, beta, box, tol)
+    if label_smoothing == 0 and fit.beta * spread / unit > _unreachable(z):
+        excess = _excess(z, codes, weight, fit.beta) / weight.sum()
+        fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
     return fit._replace(beta=fit.beta / unit)
+
+
+def _unreachable(z):
+    """A row whose scaled logits differ by less cannot lose LARGEST_LOG_LOSS."""
+    return LARGEST_LOG_LOSS - np.log(z.shape[1])
+
+
+def _excess(z, codes, weight, beta):
+    """The weighted sum of what rows lose beyond LARGEST_LOG_LOSS."""
+    gap = beta * (z.max(axis=1).astype(np.float64) - z[np.arange(len(z)), codes])
+    rows = np.flatnonzero(gap > _unreachable(z))
+    part = z[rows].astype(np.float64)
+    loss = logsumexp(beta * (part - part.max(axis=1, keepdims=True)), axis=1) + gap[rows]
+    return float(weight[rows] @ np.maximum(loss - LARGEST_LOG_LOSS, 0.0)) if len(rows) else 0.0
 
 
 def _solve(sums, z, codes, weight, label_smoothing, beta, box, tol, max_iter=100):
@@ -138,27 +160,35 @@ def _sums_numpy(z, codes, weight, beta):
 
 
 def cross_validated_temperature(z, codes, weight, fold, start=None):
-    """Mean held-out log loss of temperature scaling over folds, in one pass more than one fit.
+    """Mean held-out log loss of temperature scaling over folds, or None if some fit is not inside.
 
-    The sums of every fold are taken at the optimum of all rows. The optimum without a fold is a
-    Halley step away, and the fold's loss there is its Taylor polynomial; for five folds the error
-    is 4e-7 at n = 500 and 4e-9 at n = 2000. None where some optimum is not inside.
+    The sums of every fold are taken at the optimum of all rows, in one pass; the optimum without a
+    fold is a Halley step away. Where all steps are short, below _SHORT_STEP of beta, the error of the
+    step is of the order of its third power, and the fold's loss is read off its Taylor polynomial;
+    else the fit without the fold is run, from there. Equal to separate fits within 1e-8 either way.
     """
     fit = fit_temperature(z, codes, weight, start=start, tol=1e-4)
     if fit.status != "inside":
         return None
     sums = _choose_pass(z.size)
-    parts = []
-    for number in range(fold.max() + 1):
-        rows = fold == number
-        parts.append(np.asarray(sums(z[rows], codes[rows], weight[rows], fit.beta)))
+    tests = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
+    parts = [np.asarray(sums(z[t], codes[t], weight[t], fit.beta)) for t in tests]
     total, loss = np.sum(parts, axis=0), 0.0
-    for part in parts:
+    for test, part in zip(tests, parts, strict=True):
         _, first, second, third, at_infinity, at_zero = total - part
         if at_zero >= 0 or at_infinity <= 0:
             return None
         step = _halley_step(first, second, third)
-        if not abs(step) < 0.2 * fit.beta:
-            return None  # too far for a polynomial
-        loss += part[0] + step * (part[1] + step * (part[2] / 2 + step * part[3] / 6))
+        if abs(step) < _SHORT_STEP * fit.beta:
+            loss += part[0] + step * (part[1] + step * (part[2] / 2 + step * part[3] / 6))
+            beta = fit.beta + step
+        else:
+            train = np.flatnonzero(fold != fold[test[0]])
+            near = fit.beta + step if abs(step) < 0.5 * fit.beta else fit.beta
+            other = fit_temperature(z[train], codes[train], weight[train], start=near, tol=1e-4)
+            if other.status != "inside":
+                return None
+            beta = other.beta
+            loss += sums(z[test], codes[test], weight[test], beta)[0]
+        loss -= _excess(z[test], codes[test], weight[test], beta)
     return float(loss / weight.sum())

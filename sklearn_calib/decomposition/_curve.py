@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_softmax
 
 from .._kernels._temperature import fit_temperature
-from .._simplex import log_proba
+from .._simplex import log_loss_of_rows, log_proba
 from ..canonical import canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
 from ..metrics import brier_of_rows, canonical_case
@@ -178,8 +177,8 @@ def _temperature_stage(case, loss, start, rows):
     inside = smooth.beta if smooth.status == "inside" else None
     plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_FITS)
     if loss == "log":
-        some, true = log_softmax(smooth.beta * z[rows], axis=1), codes[rows]
-        return smooth.loss, plain.loss, -some[np.arange(len(true)), true], inside
+        some = canonical_proba(smooth.beta * z[rows], kind="logits")
+        return smooth.loss, plain.loss, log_loss_of_rows(some, codes[rows]), inside
     losses = [
         brier_of_rows(canonical_proba(fit.beta * z, kind="logits"), codes)
         for fit in (smooth, plain)

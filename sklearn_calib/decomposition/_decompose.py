@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
-from .._simplex import log_proba
+from .._simplex import log_loss_of_rows, log_proba
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, refuse
 from ..metrics import brier_of_rows, canonical_case
@@ -20,7 +20,6 @@ from ..recalibrators import (
 )
 
 LOSSES = ("log", "brier")
-_ONE_PASS_ROWS = 2000  # from which the one-pass cross-validation is exact to some 1e-9
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,8 @@ def decompose_loss(
     y_true : array-like of shape (n_samples,)
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
     loss : {"log", "brier"}, default="log"
-        Log loss in nats (probabilities below 1.18e-38 count as that), or the Brier loss as in
-        `brier_loss` (for two classes the mean of (p - y)^2).
+        Log loss in nats as in `log_loss` (a true class of probability below 2.2e-16 counts as
+        that), or the Brier loss as in `brier_loss` (for two classes the mean of (p - y)^2).
     recalibrator : str or recalibrator, default="temperature"
         Whose best fit defines what can be removed. With "isotonic" and two classes this is the
         CORP decomposition: calibration is MCB, sharpness DSC, uncertainty UNC.
@@ -175,8 +174,9 @@ def refinement_error(
         As in `decompose_loss`.
     recalibrator : str or recalibrator, default="temperature"
     cv : int, splitter or iterable, default=None
-        As in `decompose_loss`. From 2000 rows on, temperature scaling with the log loss needs one
-        pass more for any number of folds.
+        As in `decompose_loss`. For temperature scaling and the log loss the folds share one fit of
+        all rows: one pass more for any number of folds where they are large (some 100,000 rows),
+        else about one pass of each.
     label_smoothing : bool, default=False
         The form for selection: labels (1 - eps) one-hot + eps / k with eps = 1 / (n + 1). Without
         it all models with perfect accuracy tie at 0. Temperature scaling and log loss only.
@@ -200,6 +200,13 @@ def refinement_error(
     Notes
     -----
     Cost: O(n k) per pass for temperature scaling, 2 to 6 passes.
+
+    Where every label has the largest score, temperature scaling reaches a loss of 0 in sample, and
+    that is the value. With `cv` it is the loss of what `TemperatureScaling` predicts for rows that
+    it has not seen, and that smooths the labels of such training rows so as not to predict 0: the
+    value is then above 0 (.01 to .03 for a few hundred rows), and not comparable with the one in
+    sample. A score of exactly 0 enters the fits as 1.18e-38; the losses count the recalibrated
+    probabilities as `log_loss` does, in sample and with folds.
 
     References
     ----------
@@ -251,7 +258,7 @@ def _in_sample(where, loss, recalibrator, cv, label_smoothing):
 
 def _refinement(case, loss, recalibrator, cv, start=None):
     plain, where = _is_plain_temperature(recalibrator), case.where
-    if plain and loss == "log" and len(case.codes) >= _ONE_PASS_ROWS:
+    if plain and loss == "log":
         problem, fold = (log_proba(case.proba), case.codes, case.weight), _fold_of_row(case, cv)
         value = None if fold is None else cross_validated_temperature(*problem, fold, start)
         if value is not None:
@@ -322,7 +329,7 @@ def _losses(proba, codes, loss):
     """The loss of each row."""
     if loss == "brier":
         return brier_of_rows(proba, codes)
-    return -log_proba(proba)[np.arange(len(codes)), codes]
+    return log_loss_of_rows(proba, codes)
 
 
 def _recalibrated(case, recalibrator, cv, where):

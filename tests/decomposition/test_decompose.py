@@ -9,12 +9,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._temperature import cross_validated_temperature, fit_temperature
+from sklearn_calib._kernels._temperature import fit_temperature
 from sklearn_calib.decomposition import (
     as_lightgbm_metric,
     as_xgboost_metric,
     decompose_loss,
     proper_calibration_error,
+    refinement_curve,
     refinement_error,
     ts_refinement_log_loss,
 )
@@ -129,18 +130,94 @@ def test_standard_errors_cover():
     assert 176 <= hits <= 200
 
 
-@pytest.mark.parametrize(("n", "tolerance"), [(500, 4e-6), (2000, 1e-7)])
-def test_one_pass_cross_validation(n, tolerance):
-    proba, y = make_scores(4, n)
-    z, w = np.log(proba), np.ones(n)
-    fold = np.arange(n) % 5
-    exact = 0.0
-    for number in range(5):
-        train, test = fold != number, fold == number
-        beta = fit_temperature(z[train], y[train], w[train], tol=1e-6).beta
-        q = canonical_proba(beta * z[test], kind="logits")
-        exact -= np.log(q[np.arange(test.sum()), y[test]]).sum() / n
-    assert cross_validated_temperature(z, y, w, fold) == pytest.approx(exact, abs=tolerance)
+def _normal_logits(n, k=4, weighted=False):
+    rng = np.random.default_rng(1)
+    z = 2 * rng.normal(size=(n, k))
+    y = (0.5 * z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    return canonical_proba(z, kind="logits"), y, rng.exponential(size=n) ** (5 * weighted)
+
+
+def _heavy_tails(n, weighted=False):
+    rng = np.random.default_rng(1)
+    z = 2 * rng.standard_t(2, size=(n, 4))
+    y = (0.5 * z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    return canonical_proba(z, kind="logits"), y, rng.exponential(size=n) ** (5 * weighted)
+
+
+def _few_errors(errors):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(6000, 3)) * 3
+    y = z.argmax(axis=1)
+    y[:errors] = (y[:errors] + 1) % 3
+    return canonical_proba(z, kind="logits"), y, np.ones(6000)
+
+
+def _exact_zeros(n):
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.1, 0.1, size=n).round(2)
+    return canonical_proba(p), (rng.random(n) < 0.02 + 0.96 * p).astype(int), np.ones(n)
+
+
+CROSS_VALIDATED = {
+    "200 rows": lambda: _normal_logits(200),
+    "2000 rows": lambda: _normal_logits(2000),
+    "200,000 rows": lambda: _normal_logits(200_000, 2),  # a step is short enough
+    "unequal weights": lambda: _normal_logits(2000, weighted=True),
+    "heavy tails": lambda: _heavy_tails(2000),
+    "heavy tails, unequal weights": lambda: _heavy_tails(2000, weighted=True),
+    "1 error": lambda: _few_errors(1),
+    "2 errors": lambda: _few_errors(2),
+    "5 errors": lambda: _few_errors(5),
+    "20 errors": lambda: _few_errors(20),
+    "exact zeros, 1500": lambda: _exact_zeros(1500),
+    "exact zeros, 4000": lambda: _exact_zeros(4000),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
+@pytest.mark.parametrize("name", CROSS_VALIDATED)
+def test_cross_validated_refinement_is_that_of_five_fits(name):
+    proba, y, weight = CROSS_VALIDATED[name]()
+    k = proba.shape[1]
+    recalibrated = np.empty(proba.shape)
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
+        fitted = TemperatureScaling().fit(proba[train], y[train], weight[train], classes=range(k))
+        recalibrated[test] = fitted.predict_proba(proba[test])
+    expected = log_loss(y, recalibrated, sample_weight=weight)
+    options = {"cv": 5, "sample_weight": weight}
+    assert refinement_error(y, proba, **options) == pytest.approx(expected, abs=1e-8)
+    assert decompose_loss(y, proba, **options).refinement == pytest.approx(expected, abs=1e-8)
+
+
+def test_one_definition_with_exact_zeros():
+    """The value in sample is the log loss of the recalibrated probabilities; so is loss_."""
+    proba, y, weight = _exact_zeros(1500)
+    assert (np.asarray(proba)[np.arange(1500), y] == 0).sum() > 5
+    fitted = TemperatureScaling().fit(proba, y)
+    after = log_loss(y, fitted.predict_proba(proba))
+    assert refinement_error(y, proba) == pytest.approx(after, abs=1e-9)
+    assert decompose_loss(y, proba).refinement == pytest.approx(after, abs=1e-9)
+    assert fitted.loss_ == pytest.approx(after, abs=1e-9)
+    sharp = np.repeat([0.0, 1.0], [3000, 3000])  # one error among certain scores: it is cut off
+    y = sharp.astype(int)
+    y[0] = 1
+    after = log_loss(y, TemperatureScaling().fit(sharp, y).predict_proba(sharp))
+    assert refinement_error(y, sharp) == pytest.approx(after, abs=1e-9)
+
+
+def test_no_row_costs_more_than_the_floor():
+    """Hand computation: 20,000 rows right by 1, one wrong by 10."""
+    z = np.repeat([[0.0, 1.0], [0.0, 10.0]], [20_000, 1], axis=0)
+    y = np.repeat([1, 0], [20_000, 1])
+    fit = fit_temperature(z, y, np.ones(20_001))
+    lost = np.logaddexp(0, -fit.beta * np.r_[np.ones(20_000), -10.0])
+    assert lost[-1] > 70
+    lost[-1] = -np.log(np.finfo(float).eps)
+    assert fit.loss == pytest.approx(lost.mean(), abs=1e-9)
+    proba = canonical_proba(z, kind="logits")
+    assert refinement_error(y, z, kind="logits") == fit.loss
+    assert decompose_loss(y, proba).refinement == pytest.approx(fit.loss, abs=1e-9)
+    assert refinement_curve(y, [z], kind="logits").refinement[0] == pytest.approx(fit.loss)
 
 
 def test_label_smoothed_selection():

@@ -4,6 +4,7 @@ import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sklearn_calib import canonical_proba
 from sklearn_calib.metrics import all_metrics, brier_loss, log_loss
 from sklearn_calib.testing import make_scores
 
@@ -44,3 +45,16 @@ def test_propriety(loss, counts, other):
 
 def test_impossible_event_that_happened():
     assert log_loss([0, 1], [1.0, 1.0]) == pytest.approx(36.04 / 2, abs=0.01)
+
+
+def test_the_floor_is_scikit_learns():
+    """Equal at and below the floor in float64; float32 input is raised to float64 first."""
+    p = np.array([0.0, 1e-300, 1e-38, 1e-17, 2.2e-16, 2.3e-16, 1e-10, 0.5, 1 - 1e-16, 1.0])
+    for y in (np.zeros(10, dtype=int), np.ones(10, dtype=int)):
+        theirs = sklearn.metrics.log_loss(y, p, labels=[0, 1])
+        assert log_loss(y, p, labels=[0, 1]) == pytest.approx(theirs, rel=1e-13)
+        logits = canonical_proba([-800.0, 800.0, 3.0], kind="logits")
+        theirs = sklearn.metrics.log_loss(y[:3], np.asarray(logits), labels=[0, 1])
+        assert log_loss(y[:3], logits, labels=[0, 1]) == pytest.approx(theirs, rel=1e-13)
+    short = np.array([[1, 0], [1, 0]], dtype=np.float32)
+    assert log_loss([0, 1], short) == log_loss([0, 1], short.astype(float))
