@@ -78,7 +78,8 @@ def _unreachable(z):
 
 def _excess(z, codes, weight, beta):
     """The weighted sum of what rows lose beyond LARGEST_LOG_LOSS."""
-    gap = beta * (z.max(axis=1).astype(np.float64) - z[np.arange(len(z)), codes])
+    top = np.ascontiguousarray(z.T).max(axis=0)  # faster than along the rows
+    gap = beta * (top.astype(np.float64) - z[np.arange(len(z)), codes])
     rows = np.flatnonzero(gap > _unreachable(z))
     part = z[rows].astype(np.float64)
     loss = logsumexp(beta * (part - part.max(axis=1, keepdims=True)), axis=1) + gap[rows]

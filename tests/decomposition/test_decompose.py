@@ -191,7 +191,7 @@ def test_cross_validated_refinement_is_that_of_five_fits(name):
 
 def test_one_definition_with_exact_zeros():
     """The value in sample is the log loss of the recalibrated probabilities; so is loss_."""
-    proba, y, weight = _exact_zeros(1500)
+    proba, y, _ = _exact_zeros(1500)
     assert (np.asarray(proba)[np.arange(1500), y] == 0).sum() > 5
     fitted = TemperatureScaling().fit(proba, y)
     after = log_loss(y, fitted.predict_proba(proba))
