@@ -90,12 +90,14 @@ class CalibrationReport:
 
         One more for each model that calls a true class impossible (see `floored`).
         """
-        parts = [
-            f"{name}: log loss {d.risk:.4f} = calibration {d.calibration:.4f} "
-            f"(+- {d.standard_errors['calibration']:.4f}) + refinement {d.refinement:.4f}; "
-            f"class frequencies alone {d.uncertainty:.4f}"
-            for name, d in self.decomposition.items()
-        ]
+        parts = []
+        for name, d in self.decomposition.items():
+            ends = d.interval("calibration", self.level)
+            within = f" ({self.level:.0%}: {ends[0]:.4f} to {ends[1]:.4f})" if ends else ""
+            parts.append(
+                f"{name}: log loss {d.risk:.4f} = calibration {d.calibration:.4f}{within} "
+                f"+ refinement {d.refinement:.4f}; class frequencies alone {d.uncertainty:.4f}"
+            )
         floors = [
             f"{name}: the true class has a probability below 2.2e-16 in {low} rows (exactly 0 in "
             f"{zero}); the log loss counts each as 2.2e-16, 36.04 nats"
@@ -380,10 +382,10 @@ that column is the one to read.</p>
 <dl class="note">{measures}</dl>
 <h2>What recalibration can remove</h2>
 <ul>{parts}</ul>
-<p class="note">Calibration is what a temperature removes from the log loss (with its standard
-error), refinement what remains; a model is worth having as far as its refinement lies below the log
-loss of the class frequencies. Every log loss on this page counts a row as &minus;log(max(p,
-2.2e&minus;16)), with p the probability of its true class.</p>
+<p class="note">Calibration is what a temperature removes from the log loss (with its {level}
+interval, where one is known), refinement what remains; a model is worth having as far as its
+refinement lies below the log loss of the class frequencies. Every log loss on this page counts a
+row as &minus;log(max(p, 2.2e&minus;16)), with p the probability of its true class.</p>
 <h2>Reliability</h2>
 <div class="pictures">
 {pictures}</div>

@@ -23,7 +23,9 @@ def test_values_are_the_measures(k):
         assert row.low <= row.high
     parts = report.decomposition["model"]
     assert parts.risk == pytest.approx(log_loss(labels, proba, sample_weight=weight))
-    assert f"calibration {parts.calibration:.4f}" in str(report)
+    low, high = parts.interval("calibration", 0.9)
+    said = f"calibration {parts.calibration:.4f} (90%: {low:.4f} to {high:.4f})"
+    assert said in str(report)
     assert report.accuracy["model"] == pytest.approx(
         np.average(proba.argmax(axis=1) == y, weights=weight)
     )

@@ -1,7 +1,7 @@
 """Proper losses split into what recalibration can remove and what it cannot."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -18,8 +18,10 @@ from ..recalibrators import (
     fit_recalibrator,
     resolve_recalibrator,
 )
+from ._intervals import mean_law, temperature_laws, uncertainty_law
 
 LOSSES = ("log", "brier")
+TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,12 @@ class LossDecomposition:
         What the scores are worth: uncertainty - refinement.
     uncertainty : float
         Mean loss of the class frequencies as prediction.
-    standard_errors : dict of str to float
-        Of each of the five, by the delta method.
+    standard_errors : dict of str to float or None
+        Of risk, refinement and sharpness; the value give or take 1.96 of it is a 95 % interval.
+        None where that is not so. It never is for calibration and uncertainty, whose errors are far
+        from normal on calibrated rows and for equally frequent classes: `interval` knows their
+        laws. And none is given for calibration, refinement and sharpness by another recalibrator
+        than temperature scaling: see `decompose_loss`.
     loss : {"log", "brier"}
     """
 
@@ -52,6 +58,66 @@ class LossDecomposition:
     uncertainty: float
     standard_errors: dict
     loss: str
+    _laws: dict = field(repr=False, default_factory=dict)
+
+    def interval(self, term, level=0.95):
+        """A confidence interval for the value of a term in the population.
+
+        Parameters
+        ----------
+        term : {"risk", "calibration", "refinement", "sharpness", "uncertainty"}
+        level : float in (0, 1), default=0.95
+
+        Returns
+        -------
+        low, high : float
+            Or None where no interval is known that holds what it promises: calibration, refinement
+            and sharpness by another recalibrator than temperature scaling, or where the best
+            temperature is infinite or 0.
+
+        Raises
+        ------
+        ValueError
+            An unknown term, or a level outside (0, 1).
+
+        Notes
+        -----
+        The population values are: risk, the expected loss of the predictions; refinement, that of
+        the predictions after the temperature with the smallest expected log loss; uncertainty, that
+        of the true class frequencies; calibration and sharpness, their differences. With `cv` the
+        estimates differ from those in sample by about 1 / n, the population values do not, and
+        neither do the intervals.
+
+        The bias of the terms in sample is taken off, so an interval need not be centred on its
+        term. Risk: the normal law with Hall's correction for skewness. Refinement and sharpness:
+        the normal law of the influences of the rows, which for the Brier loss include that of the
+        fitted temperature. Calibration and uncertainty: those values q for which the estimate is
+        within 1.96 standard deviations, whose square is a + b q; a is the variance of second order
+        that is left on calibrated rows, or for equally frequent classes, where b q is 0.
+
+        Measured coverage of the 95 % intervals: 93 to 97 % for two and four classes, 200 to 20,000
+        rows, calibrated and overconfident, both losses (``benchmarks/decomposition_coverage``).
+
+        References
+        ----------
+        Hall (1992), "On the removal of skewness by transformation", section 2.
+
+        Examples
+        --------
+        >>> from sklearn_calib.decomposition import decompose_loss
+        >>> from sklearn_calib.testing import make_scores
+        >>> proba, y = make_scores(3, 1000)
+        >>> low, high = decompose_loss(y, proba).interval("calibration")
+        >>> low > 0  # overconfident
+        True
+        """
+        where = "LossDecomposition.interval"
+        if term not in TERMS:
+            refuse(where, f"term among {', '.join(TERMS)}", repr(term), "Check the spelling")
+        if not 0 < level < 1:
+            refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+        law = self._laws.get(term)
+        return None if law is None else law.interval(level)
 
 
 def decompose_loss(
@@ -101,9 +167,16 @@ def decompose_loss(
     contains the class frequencies; temperature scaling contains only the uniform prediction, so
     with unequal classes a useless score has negative sharpness. Nothing is clipped.
 
-    Standard errors. Each part is a mean of one number per row, to first order also where the
-    recalibrator was fitted on the rows (its optimality makes that effect vanish); for the
-    uncertainty the delta method is applied to the class frequencies. Cost: the fits.
+    Intervals. ``decomposition.interval("calibration")`` is a confidence interval of a term; its
+    docstring says what each term estimates, and how. Risk and uncertainty have one always, the
+    other terms for temperature scaling only. The calibration term of isotonic calibration is
+    positive on calibrated rows too, by an amount that shrinks like n^(-2/3) and depends on the
+    whole law of the scores; with folds its refinement is too high in the same way. No standard
+    error makes up for that: measured with the error of the row means, 95 % intervals held the
+    calibration term in 0 to 72 % of the draws. Of other methods no interval was tested, so none is
+    given; resample the rows where one is needed.
+
+    Cost: the fits, and for temperature scaling with `cv` one more, of all rows.
 
     References
     ----------
@@ -119,7 +192,7 @@ def decompose_loss(
     >>> parts = decompose_loss(y, proba)
     >>> abs(parts.risk - parts.calibration - parts.refinement) < 1e-12
     True
-    >>> parts.calibration > 5 * parts.standard_errors["calibration"]  # overconfident
+    >>> parts.interval("calibration")[0] > 0  # overconfident
     True
     """
     case = canonical_case("decompose_loss", y_true, y_proba, sample_weight, labels)
@@ -131,7 +204,10 @@ def decompose_case(case, loss="log", recalibrator="temperature", cv=None):
     _check_loss(loss, case.where)
     w = case.weight / case.weight.sum()
     risk = _losses(case.proba, case.codes, loss)
-    refined = _losses(_recalibrated(case, recalibrator, cv, case.where), case.codes, loss)
+    fit = None
+    if _is_plain_temperature(recalibrator):
+        fit = fit_temperature(log_proba(case.proba), case.codes, case.weight)
+    refined = _losses(_recalibrated(case, recalibrator, cv, case.where, fit), case.codes, loss)
     frequencies = np.bincount(case.codes, weights=w, minlength=len(case.classes))
     blind = _losses(np.tile(frequencies, (len(w), 1)), case.codes, loss)
     rows = {
@@ -142,8 +218,11 @@ def decompose_case(case, loss="log", recalibrator="temperature", cv=None):
         "uncertainty": blind,
     }
     values = {name: float(w @ x) for name, x in rows.items()}
-    errors = {name: float(np.sqrt((w**2) @ (x - values[name]) ** 2)) for name, x in rows.items()}
-    return LossDecomposition(**values, standard_errors=errors, loss=loss)
+    laws = {"risk": mean_law(risk, w), "uncertainty": uncertainty_law(blind, frequencies, w, loss)}
+    if fit is not None and fit.status == "inside":
+        laws |= temperature_laws(case, fit.beta, w, loss, risk, blind, laws["uncertainty"])
+    errors = {name: laws[name].standard_error if name in laws else None for name in TERMS}
+    return LossDecomposition(**values, standard_errors=errors, loss=loss, _laws=laws)
 
 
 def refinement_error(
@@ -332,14 +411,14 @@ def _losses(proba, codes, loss):
     return log_loss_of_rows(proba, codes)
 
 
-def _recalibrated(case, recalibrator, cv, where):
-    """Recalibrated probabilities, in sample or out of fold."""
+def _recalibrated(case, recalibrator, cv, where, fit=None):
+    """Recalibrated probabilities, in sample or out of fold; `fit`: the temperature of all rows."""
     proba, codes, weight, classes = case.proba, case.codes, case.weight, case.classes
     numbers = np.arange(len(classes))
     if _is_plain_temperature(recalibrator) and cv is None:
         # the exact limit also where every label is an arg max, without the fallback of the class
-        beta = fit_temperature(log_proba(proba), codes, weight).beta
-        return canonical_proba(beta * log_proba(proba), kind="logits")
+        fit = fit or fit_temperature(log_proba(proba), codes, weight)
+        return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 
     def fitted(rows):
         method = resolve_recalibrator(recalibrator, where)

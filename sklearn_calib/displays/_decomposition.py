@@ -8,6 +8,9 @@ from ..decomposition import decompose_loss
 class DecompositionDisplay:
     """Stacked bars of a mean loss: refinement, which remains, and calibration on top.
 
+    Whiskers are 95 % intervals of the two, as `LossDecomposition.interval` gives them; where it
+    gives none there is no whisker.
+
     Make one with `from_predictions`; draw it again with `plot`.
 
     Parameters
@@ -81,23 +84,26 @@ class DecompositionDisplay:
         parts = list(self.parts.values())
         refinement = np.array([part.refinement for part in parts])
         calibration = np.array([part.calibration for part in parts])
-        error = {
-            name: 2 * np.array([part.standard_errors[name] for part in parts])
-            for name in ("refinement", "calibration")
-        }
         ax.barh(place, refinement, 0.6, color="C1", alpha=0.75, label="refinement")
         ax.barh(
             place, calibration, 0.6, left=refinement, color="C0", alpha=0.75, label="calibration"
         )
-        style = {"fmt": "none", "ecolor": "0.2", "elinewidth": 1, "capsize": 3}
-        ax.errorbar(refinement, place + 0.12, xerr=error["refinement"], **style)
-        ax.errorbar(refinement + calibration, place - 0.12, xerr=error["calibration"], **style)
+        _whiskers(ax, [part.interval("refinement") for part in parts], place + 0.12, 0.0)
+        _whiskers(ax, [part.interval("calibration") for part in parts], place - 0.12, refinement)
         uncertainty = parts[0].uncertainty
         ax.axvline(uncertainty, color="0.35", ls="--", lw=1, label="class frequencies alone")
         unit = {"log": "log loss [nats]", "brier": "Brier loss"}[parts[0].loss]
-        ax.set(yticks=place, xlabel=f"{unit}; whiskers: 2 standard errors")
+        known = any(part.interval("refinement") for part in parts)
+        ax.set(yticks=place, xlabel=f"{unit}; whiskers: 95 % intervals" if known else unit)
         ax.set_yticklabels(list(self.parts))
         ax.invert_yaxis()
         ax.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _whiskers(ax, intervals, place, left):
+    """A line with caps for each interval, moved right by `left`; nothing where it is None."""
+    for ends, y, x in zip(intervals, place, np.broadcast_to(left, place.shape), strict=True):
+        if ends is not None:
+            ax.plot(x + np.array(ends), [y, y], color="0.2", lw=1, marker="|", ms=7)

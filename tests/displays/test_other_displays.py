@@ -66,7 +66,14 @@ def test_decomposition_bars():
     parts = [decompose_loss(y, p) for p in models.values()]
     expected = [part.refinement for part in parts] + [part.calibration for part in parts]
     np.testing.assert_allclose(widths, expected)
+    ends = [line.get_xdata() for line in display.ax_.lines if line.get_marker() == "|"]
+    wanted = [part.interval("refinement") for part in parts]
+    wanted += [part.refinement + np.array(part.interval("calibration")) for part in parts]
+    np.testing.assert_allclose(ends, wanted)
     assert DecompositionDisplay.from_predictions(y, proba, loss="brier").ax_.get_xlabel()[0] == "B"
+    bare = DecompositionDisplay.from_predictions(y, proba, recalibrator="isotonic").ax_
+    assert bare.get_xlabel() == "log loss [nats]"  # no interval is known: no whisker, and no word
+    assert not [line for line in bare.lines if line.get_marker() == "|"]
 
 
 def test_heat_map_of_a_search(search):

@@ -1,0 +1,170 @@
+"""How far the terms of a decomposition may be from their values in the population.
+
+A term is, to first order, a mean of one number for each row, its influence; the variance of that
+mean is the sum of the squared influences, with squared weights. Two things go beyond it.
+
+Bias. The refinement in sample is too low, because the temperature was fitted on the same rows: by
+1 / (2 n) for the log loss.
+
+Degenerate points. On calibrated rows the calibration term is a product of two small numbers: the
+temperature's distance from 1, and the mean slope of the loss on the way there. For equally frequent
+classes the uncertainty has no slope. All influences vanish there, and the second order is all there
+is: its variance is that of a product of two normal variables, or of a sum of k - 1 squares. Near
+calibrated rows the labels are draws from the probabilities, so both orders can be had from these.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._simplex import log_loss_of_rows, log_proba
+from ..canonical import canonical_proba
+from ..metrics import brier_of_rows
+
+#: Variance of first order, in units of that of second order, from which the normal law is used: the
+#: calibration term of the log loss is then 4 standard errors of the temperature away from 0.
+_REGULAR = 32.0
+
+
+@dataclass(frozen=True)
+class Law:
+    """What is known about the error of an estimated term.
+
+    Near its degenerate point, a distance q from it, the variance is `curved` + `slope` q; far from
+    it, `variance`.
+    """
+
+    estimate: float
+    variance: float  # of first order
+    skewness: float = 0.0
+    bias: float = 0.0
+    curved: float = 0.0  # variance at the degenerate point, of second order
+    slope: float = 0.0
+    origin: float = 0.0  # the degenerate point
+    lowest: float = -np.inf  # the term's bounds in the population
+    highest: float = np.inf
+
+    @property
+    def standard_error(self):
+        """None for a term that has a degenerate point."""
+        return None if self.curved else float(np.sqrt(self.variance))
+
+    def interval(self, level):
+        """All values whose own variance allows the estimate, its bias taken off."""
+        z, center = ndtri((1 + level) / 2), self.estimate - self.bias
+        if not self.curved:
+            error = np.sqrt(self.variance)
+            low, high = (center - error * _hall(x, self.skewness) for x in (z, -z))
+        else:
+            x, distance = center - self.origin, abs(self.estimate - self.origin)
+            slope = min(self.slope, self.variance / distance) if distance > 0 else self.slope
+            constant = max(self.curved, self.variance - slope * distance - 3 * self.curved)
+            low = self.origin - _farthest(-x, z**2, constant, slope)
+            high = self.origin + _farthest(x, z**2, constant, slope)
+        return tuple(float(np.clip(end, self.lowest, self.highest)) for end in (low, high))
+
+
+def _hall(x, g):
+    """The inverse of Hall's transformation of a Student ratio of skewness `g`; x where g is 0."""
+    return x if abs(g) < 1e-8 else 3 / g * (np.cbrt(1 + g * (x - g / 6)) - 1)
+
+
+def _farthest(x, z2, curved, slope):
+    """The largest q around x with (x - q)^2 <= z2 (curved + slope |q|)."""
+    side = 1 if x >= 0 or x**2 <= z2 * curved else -1  # of 0 that q is on
+    half = x + side * z2 * slope / 2
+    return half + np.sqrt(half**2 - x**2 + z2 * curved)
+
+
+def mean_law(rows, w):
+    """Law of a weighted mean; `w` sums to 1."""
+    return Law(float(w @ rows), *_moments(rows, w))
+
+
+def uncertainty_law(rows, frequencies, w, loss):
+    """Law of the loss of the class frequencies; degenerate where they are equal."""
+    k, size = len(frequencies), float(w @ w)  # size: one over the number of rows
+    if loss == "log":
+        top, factor = np.log(k), 0.5
+    else:  # of two classes one of two equal squares is counted
+        factor = 0.5 / k if k == 2 else 1.0 / k
+        top = factor * (k - 1)
+    return Law(
+        float(w @ rows),
+        *_moments(rows, w),
+        bias=-factor * (k - 1) * size,
+        curved=2 * factor**2 * (k - 1) * size**2,
+        slope=4 * factor * size,
+        origin=float(top),
+        lowest=0.0,
+        highest=float(top),
+    )
+
+
+def temperature_laws(case, beta, w, loss, risk, blind, uncertainty):
+    """Laws of calibration, refinement and sharpness for temperature scaling.
+
+    `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the rows as they
+    are and with the class frequencies, `uncertainty` the law of the latter.
+    """
+    fitted, score, slope, information, cross, spread = _derivatives(case, beta, loss)
+    total, bend = w @ information, w @ cross
+    refined = fitted - (w @ slope) * score / total
+    # second order, for labels drawn from the recalibrated probabilities: u is the error of beta, v
+    # that of the loss's mean slope between 1 and beta
+    uu, vv = w**2 @ information / total**2, w**2 @ spread
+    uv = w**2 @ cross / total
+    bias = uv - bend / 2 * uu
+    curved = uu * (vv - bend * uv + bend**2 / 4 * uu) + bias**2
+    return {
+        "calibration": Law(
+            float(w @ (risk - fitted)),
+            *_moments(risk - refined, w),
+            bias=float(bias),
+            curved=float(curved),
+            slope=float(2 * vv / bend),
+            lowest=0.0 if loss == "log" else -np.inf,
+        ),
+        "refinement": Law(
+            float(w @ fitted), _moments(refined, w)[0], bias=-float(bias), lowest=0.0
+        ),
+        "sharpness": Law(
+            float(w @ (blind - fitted)),
+            _moments(blind - refined, w)[0],
+            bias=float(uncertainty.bias + bias),
+        ),
+    }
+
+
+def _derivatives(case, beta, loss):
+    """What the laws need of each row at `beta`.
+
+    Its loss, the slope of its log loss and of its loss in beta; and for a label drawn from the
+    recalibrated row the variance of the former slope, the covariance of both (which is the second
+    derivative of the expected loss), and the variance of the latter.
+    """
+    codes, rows = case.codes, np.arange(len(case.codes))
+    log = log_proba(case.proba)
+    proba = canonical_proba(beta * log, kind="logits")
+    p = np.asarray(proba)
+    d = log - np.einsum("ij,ij->i", p, log)[:, None]
+    moved = p * d  # the derivative of p
+    information, score = np.einsum("ij,ij->i", moved, d), -d[rows, codes]
+    if loss == "log":
+        losses = log_loss_of_rows(proba, codes)
+        return losses, score, score, information, information, information
+    factor = 1.0 if p.shape[1] == 2 else 2.0  # of two classes one of two equal squares is counted
+    mean = np.einsum("ij,ij->i", p, moved)
+    slope = factor * (mean - moved[rows, codes])
+    cross = factor * np.einsum("ij,ij->i", moved, moved)
+    spread = factor**2 * (np.einsum("ij,ij,ij->i", p, moved, moved) - mean**2)
+    return brier_of_rows(proba, codes), score, slope, information, cross, spread
+
+
+def _moments(rows, w):
+    """Variance and skewness of a weighted mean of independent rows."""
+    part, left = w * (rows - w @ rows), 1.0 - float(w @ w)
+    total = float(part @ part)
+    skewness = float(part**2 @ part) / total**1.5 if total > 0 else 0.0
+    return (total / left if left > 0 else np.inf), skewness

@@ -1,0 +1,129 @@
+"""A small version of ``benchmarks/decomposition_coverage``: how often intervals hold the truth."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from sklearn_calib import canonical_proba
+from sklearn_calib.decomposition import decompose_loss
+from sklearn_calib.decomposition._intervals import Law
+from sklearn_calib.testing import make_scores
+
+TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
+
+
+def truth_of(k, factor, loss, n=400_000):
+    z = 1.5 * np.random.default_rng(99).normal(size=(n, k))
+    q = softmax(z, axis=1)
+    if loss == "log":
+        risk = -(q * log_softmax(factor * z, axis=1)).sum(axis=1).mean()
+        refinement, uncertainty = -(q * np.log(q)).sum(axis=1).mean(), np.log(k)
+    else:
+        half, p = 0.5 if k == 2 else 1.0, softmax(factor * z, axis=1)
+        risk = half * ((p**2).sum(axis=1) - 2 * (p * q).sum(axis=1) + 1).mean()
+        refinement, uncertainty = half * (1 - (q**2).sum(axis=1)).mean(), half * (1 - 1 / k)
+    values = risk, risk - refinement, refinement, uncertainty - refinement, uncertainty
+    return dict(zip(TERMS, values, strict=True))
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("factor", [1.0, 1.3, 2.5])
+def test_coverage(k, loss, factor):
+    """Between 92.5 and 97.5 %: 2.6 standard deviations of 500 draws around 95."""
+    truth, inside, by_error = truth_of(k, factor, loss), dict.fromkeys(TERMS, 0), {}
+    for seed in range(500):
+        rng = np.random.default_rng([seed, k])
+        z = 1.5 * rng.normal(size=(300, k))
+        y = (rng.random((300, 1)) > softmax(z, axis=1).cumsum(axis=1)[:, :-1]).sum(axis=1)
+        p = canonical_proba(factor * z, kind="logits")
+        parts = decompose_loss(y, p, loss=loss, labels=range(k))
+        for term, value in truth.items():
+            low, high = parts.interval(term)
+            inside[term] += low - 1e-12 <= value <= high + 1e-12
+            error = parts.standard_errors[term]
+            if error is not None:
+                by_error.setdefault(term, []).append(
+                    abs(getattr(parts, term) - value) <= 1.96 * error
+                )
+    for term, hits in inside.items():
+        assert 0.925 <= hits / 500 <= 0.975, (term, hits)
+    assert set(by_error) == {"risk", "refinement", "sharpness"}
+    for term, hits in by_error.items():
+        assert len(hits) == 500 and 0.925 <= np.mean(hits) <= 0.975, (term, np.mean(hits))
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+def test_standard_errors_with_folds_and_weights(loss):
+    """Out of fold, with weights that have nothing to do with the labels."""
+    truth, hits = truth_of(2, 2.5, loss), {"risk": 0, "refinement": 0, "sharpness": 0}
+    for seed in range(150):
+        rng = np.random.default_rng([seed, 2])
+        z = 1.5 * rng.normal(size=(400, 2))
+        y = (rng.random(400) > softmax(z, axis=1)[:, 0]).astype(int)
+        options = {"loss": loss, "cv": 5, "sample_weight": rng.uniform(0.2, 2, 400)}
+        parts = decompose_loss(y, canonical_proba(2.5 * z, kind="logits"), **options)
+        for term in hits:
+            error = parts.standard_errors[term]
+            hits[term] += abs(getattr(parts, term) - truth[term]) <= 1.96 * error
+    assert all(134 <= count <= 149 for count in hits.values()), hits
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.parametrize("recalibrator", ["isotonic", "platt"])
+def test_no_interval_that_would_not_hold(recalibrator, cv):
+    proba, y = make_scores(2, 300)
+    parts = decompose_loss(y, proba, recalibrator=recalibrator, cv=cv)
+    for term in ("calibration", "refinement", "sharpness"):
+        assert parts.standard_errors[term] is None and parts.interval(term) is None
+    plain = decompose_loss(y, proba)
+    for term in ("risk", "uncertainty"):
+        assert parts.interval(term) == plain.interval(term)
+
+
+def test_no_interval_where_the_temperature_is_not_inside():
+    y = np.array([0, 1] * 20)
+    parts = decompose_loss(y, np.where(y == 1, 0.8, 0.3))
+    assert parts.refinement == pytest.approx(0, abs=1e-9)
+    assert parts.interval("calibration") is None and parts.standard_errors["refinement"] is None
+    assert parts.interval("risk") is not None
+
+
+def test_folds_and_doubled_weights():
+    """The interval is that of the population's value: the same with folds, wider with few rows."""
+    proba, y = make_scores(3, 600)
+    parts, folds = decompose_loss(y, proba), decompose_loss(y, proba, cv=5)
+    doubled = decompose_loss(y, proba, sample_weight=np.full(600, 2.0))
+    for term in TERMS:
+        assert folds.interval(term) == parts.interval(term)
+        assert doubled.interval(term) == pytest.approx(parts.interval(term), rel=1e-6)
+        narrow, wide = parts.interval(term, 0.5), parts.interval(term, 0.99)
+        assert wide[0] <= narrow[0] <= narrow[1] <= wide[1] and wide != narrow
+
+
+def test_ends_of_an_interval_by_search():
+    """The closed form holds the values that the rule allows, on both sides of the origin."""
+    for estimate in (-0.004, -0.0005, 0.0003, 0.002, 0.02):
+        law = Law(estimate, variance=1e-5, bias=2e-4, curved=1e-6, slope=2e-3)
+        low, high = law.interval(0.95)
+        slope = min(2e-3, 1e-5 / abs(estimate))
+        constant = max(1e-6, 1e-5 - slope * abs(estimate) - 3e-6)
+        q = np.linspace(-0.1, 0.1, 200_001)
+        allowed = (estimate - 2e-4 - q) ** 2 <= 1.959964**2 * (constant + slope * np.abs(q))
+        at = np.argmin(np.abs(q - estimate + 2e-4))
+        while allowed[at]:
+            at += 1
+        assert high == pytest.approx(q[at], abs=2e-6)
+        at = np.argmin(np.abs(q - estimate + 2e-4))
+        while allowed[at]:
+            at -= 1
+        assert low == pytest.approx(q[at], abs=2e-6)
+
+
+def test_refused():
+    proba, y = make_scores(2)
+    parts = decompose_loss(y, proba)
+    with pytest.raises(ValueError, match=r"expected term among risk, calibration, .*got 'resolut"):
+        parts.interval("resolution")
+    with pytest.raises(ValueError, match="expected a level between 0 and 1, got 95"):
+        parts.interval("risk", 95)
