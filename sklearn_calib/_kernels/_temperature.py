@@ -164,9 +164,9 @@ def cross_validated_temperature(z, codes, weight, fold, start=None):
     """Mean held-out log loss of temperature scaling over folds, or None if some fit is not inside.
 
     The sums of every fold are taken at the optimum of all rows, in one pass; the optimum without a
-    fold is a Halley step away. Where all steps are short, below _SHORT_STEP of beta, the error of the
-    step is of the order of its third power, and the fold's loss is read off its Taylor polynomial;
-    else the fit without the fold is run, from there. Equal to separate fits within 1e-8 either way.
+    fold is a Halley step away. Where that step is short, below _SHORT_STEP of beta, its error is of
+    the order of its third power, and the fold's loss is read off its Taylor polynomial; else the
+    fit without the fold is run, from there. Equal to separate fits within 1e-8 either way.
     """
     fit = fit_temperature(z, codes, weight, start=start, tol=1e-4)
     if fit.status != "inside":
