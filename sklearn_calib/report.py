@@ -104,8 +104,8 @@ class CalibrationReport:
                 f"+ refinement {d.refinement:.4f}; class frequencies alone {d.uncertainty:.4f}"
             )
         floors = [
-            f"{plain(name)}: the true class has a probability below 2.2e-16 in {low} rows (exactly 0 in "
-            f"{zero}); the log loss counts each as 2.2e-16, 36.04 nats"
+            f"{plain(name)}: the true class has a probability below 2.2e-16 in {low} rows "
+            f"(exactly 0 in {zero}); the log loss counts each as 2.2e-16, 36.04 nats"
             for name, (low, zero) in self.floored.items()
             if low
         ]

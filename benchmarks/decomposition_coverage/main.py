@@ -108,7 +108,7 @@ def main():
         for n, draws in DRAWS.items()
         for setting in SETTINGS
         for case in FACTORS
-        if n < 20_000 or case != "slightly overconfident"
+        if n < 20_000 or (case != "slightly overconfident" and "unequal" not in setting)
     ]
     rows = runner.rounds(HERE / "rounds.partial.jsonl", jobs, one)
     runner.write(HERE / "results.csv", rows, list(rows[0]))

@@ -199,6 +199,21 @@ def test_intervals_of_a_calibration_error_cover():
     assert boot == 0
 
 
+@pytest.mark.parametrize("measure", ["smooth_calibration_error", "expected_calibration_error"])
+def test_intervals_hold_a_moderate_error(measure):
+    """A small version of ``benchmarks/interval_coverage``, where the estimate is often far below.
+
+    The true error is 2.7 standard errors of its estimate.
+    """
+    inside = 0
+    for seed in range(80):
+        data = make_uniform_shift(500, 0.05, random_state=seed)
+        options = {"n_resamples": 99, "random_state": seed}
+        found = confidence_interval(measure, data.y, data.proba, **options)
+        inside += found.low <= 0.05 <= found.high
+    assert 73 <= inside <= 79
+
+
 def test_intervals_of_a_proper_loss():
     y, p = draw(0, 1000)
     found = confidence_interval("log_loss", y, p, random_state=0)
