@@ -9,7 +9,7 @@ from .._simplex import log_loss_of_rows, log_proba
 from ..canonical import canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
 from ..metrics import brier_of_rows, canonical_case
-from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrated
+from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrated, raised_case
 
 RULES = ("minimum", "one_standard_error")
 _ERROR_ROWS = 20_000  # rows that the standard errors are estimated from
@@ -172,7 +172,7 @@ def refinement_curve(
 
 def _temperature_stage(case, loss, start, rows):
     """Criterion, refinement, losses of some rows at the criterion's fit, where to start next."""
-    z, codes, weight = log_proba(case.proba), case.codes, case.weight
+    z, codes, weight = log_proba(raised_case(case).proba), case.codes, case.weight
     smooth = fit_temperature(z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_FITS)
     inside = smooth.beta if smooth.status == "inside" else None
     plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_FITS)

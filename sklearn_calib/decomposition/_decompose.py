@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
-from .._simplex import log_loss_of_rows, log_proba
+from .._simplex import learned_floor, log_loss_of_rows, log_proba, raised
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, refuse
 from ..metrics import brier_of_rows, canonical_case
@@ -206,6 +206,7 @@ def decompose_case(case, loss="log", recalibrator="temperature", cv=None):
     risk = _losses(case.proba, case.codes, loss)
     fit = None
     if _is_plain_temperature(recalibrator):
+        case = raised_case(case)
         fit = fit_temperature(log_proba(case.proba), case.codes, case.weight)
     refined = _losses(_recalibrated(case, recalibrator, cv, case.where, fit), case.codes, loss)
     frequencies = np.bincount(case.codes, weights=w, minlength=len(case.classes))
@@ -308,7 +309,7 @@ def refinement_error(
         validate = canonical_logits  # differences are all that is needed: no softmax
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, validate=validate)
     if in_sample:
-        z = case.proba if kind == "logits" else log_proba(case.proba)
+        z = case.proba if kind == "logits" else log_proba(raised_case(case).proba)
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(z, case.codes, case.weight, smoothing, start).loss
     return _refinement(case, loss, recalibrator, cv, start)
@@ -318,7 +319,8 @@ def refinement_of_case(case, *, loss="log", recalibrator="temperature", cv=None,
     """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
     if _in_sample(case.where, loss, recalibrator, cv, smooth):
         smoothing = 1.0 / (case.weight.sum() + 1.0) if smooth else 0.0
-        return fit_temperature(log_proba(case.proba), case.codes, case.weight, smoothing).loss
+        z = log_proba(raised_case(case).proba)
+        return fit_temperature(z, case.codes, case.weight, smoothing).loss
     return _refinement(case, loss, recalibrator, cv)
 
 
@@ -337,6 +339,8 @@ def _in_sample(where, loss, recalibrator, cv, label_smoothing):
 
 def _refinement(case, loss, recalibrator, cv, start=None):
     plain, where = _is_plain_temperature(recalibrator), case.where
+    if plain:
+        case = raised_case(case)
     if plain and loss == "log":
         problem, fold = (log_proba(case.proba), case.codes, case.weight), _fold_of_row(case, cv)
         value = None if fold is None else cross_validated_temperature(*problem, fold, start)
@@ -404,6 +408,17 @@ def _is_plain_temperature(recalibrator):
     )
 
 
+def raised_case(case):
+    """The case whose exact zeros count as `TemperatureScaling` fitted to all its rows counts them.
+
+    One floor for all folds: half the smallest positive probability of all rows.
+    """
+    proba = raised(case.proba, learned_floor(case.proba))
+    if proba is case.proba:
+        return case
+    return case.with_proba(canonical_proba(np.log(proba), kind="logits"))
+
+
 def _losses(proba, codes, loss):
     """The loss of each row."""
     if loss == "brier":
@@ -413,6 +428,8 @@ def _losses(proba, codes, loss):
 
 def _recalibrated(case, recalibrator, cv, where, fit=None):
     """Recalibrated probabilities, in sample or out of fold; `fit`: the temperature of all rows."""
+    if _is_plain_temperature(recalibrator):
+        case = raised_case(case)
     proba, codes, weight, classes = case.proba, case.codes, case.weight, case.classes
     numbers = np.arange(len(classes))
     if _is_plain_temperature(recalibrator) and cv is None:

@@ -19,7 +19,8 @@ from sklearn_calib.decomposition import (
     refinement_error,
     ts_refinement_log_loss,
 )
-from sklearn_calib.metrics import brier_loss, get_scorer, log_loss, scorer_names
+from sklearn_calib.decomposition._decompose import raised_case
+from sklearn_calib.metrics import brier_loss, canonical_case, get_scorer, log_loss, scorer_names
 from sklearn_calib.recalibrators import BetaCalibration, TemperatureScaling
 from sklearn_calib.testing import make_scores
 
@@ -165,10 +166,11 @@ CROSS_VALIDATED = {
 def test_cross_validated_refinement_is_that_of_five_fits(name):
     proba, y, weight = CROSS_VALIDATED[name]()
     k = proba.shape[1]
+    scores = raised_case(canonical_case("test", y, proba)).proba  # one floor for all folds
     recalibrated = np.empty(proba.shape)
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
-        fitted = TemperatureScaling().fit(proba[train], y[train], weight[train], classes=range(k))
-        recalibrated[test] = fitted.predict_proba(proba[test])
+        fitted = TemperatureScaling().fit(scores[train], y[train], weight[train], classes=range(k))
+        recalibrated[test] = fitted.predict_proba(scores[test])
     expected = log_loss(y, recalibrated, sample_weight=weight)
     options = {"cv": 5, "sample_weight": weight}
     assert refinement_error(y, proba, **options) == pytest.approx(expected, abs=1e-8)
