@@ -159,7 +159,7 @@ def test_drawing_of_the_layers():
         _layers.levels({"a": {"b"}, "b": {"a"}})
 
 
-PER = r"(column|row|rows|entry|array|scores?|fit|fitted once|panel|file|line|copy|bytes|curve)"
+PER = r"(column|row|rows|entry|array|fitted once|panel|file|line|copy|bytes|curve)"
 OF = r"(class|row|stage|fold|bin|panel|method|model|measure|feature|recalibrator|cell)"
 UNCLEAR = re.compile(rf"\b{PER}\s+a\s+{OF}\b|\bthe door\b|\bdoor (refuses|accepts)|[Aa]nybody's")
 

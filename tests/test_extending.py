@@ -64,6 +64,7 @@ def copy(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(CHECKS))
 def test_page_works_as_told(page, copy):
     program, written = "", []
@@ -91,7 +92,7 @@ def test_page_works_as_told(page, copy):
             add_lines(path, code, "from .")
             add_to_all(path, code)
     files, names = CHECKS[page]
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:xdist", "--doctest-modules"]
+    command = [sys.executable, "-m", "pytest", "-v", "-n", "0", "--doctest-modules"]
     out = run([*command, *files.split(), *map(str, written), "-k", names], copy)
     assert int(re.search(r"(\d+) passed", out)[1]) >= 3
 
