@@ -34,6 +34,7 @@ API = [
     ("Data and theory", datasets, datasets.__all__),
     ("Reports", report, ["calibration_report", "CalibrationReport", "ReportRow"]),
     ("Testing your own methods", testing, testing.__all__),
+    ("Compilation ahead of the first use", sklearn_calib, ["compile_kernels"]),
     ("Warnings", exceptions, ["CalibrationWarning"]),
     ("Arrays of probabilities", canonical, ["SimplexArray"]),
 ]
