@@ -31,7 +31,8 @@ def peers():
 def main():
     folders = {path.parent.name for path in HERE.glob("*/main.py")}
     papers = {f"{path.parent.name}/{path.stem}": path for path in HERE.glob("papers/*/*.py")}
-    name = sys.argv[1] if len(sys.argv) == 2 else ""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    sys.argv[:2] = sys.argv[1:2]  # the rest is for the benchmark
     if name == "peers":
         peers()
     elif name in folders:

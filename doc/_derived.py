@@ -41,6 +41,7 @@ NAMES = {
 def groups():
     """(title, module, names) of each page of the API reference."""
     yield "Scores and labels", "sklearn_calib", ["canonical_labels", "canonical_proba", "log_proba"]
+    yield "Compilation ahead of the first use", "sklearn_calib", ["compile_kernels"]
     found = [entry.name for entry in pkgutil.iter_modules(sklearn_calib.__path__)]
     public = [name for name in found if not name.startswith("_")]
     for name in [*(n for n in TITLES if n in public), *(n for n in public if n not in TITLES)]:
