@@ -23,8 +23,8 @@ def warn_of_harm(where, refit, recalibrator, scores, codes, weight, classes):
     `refit(rows)` fits another copy on some of the rows.
     """
     positive = np.flatnonzero(weight > 0)
-    scores, codes, weight = scores[positive], codes[positive], weight[positive]
-    found = _lost_base_rate(recalibrator, scores, codes, weight, classes)
+    some = positive[_every(len(positive), _RATE_ROWS)]
+    found = _lost_base_rate(recalibrator, scores[some], codes[some], weight[some], classes)
     if found:
         label, mean, rate, errors = found
         caution(
@@ -33,11 +33,19 @@ def warn_of_harm(where, refit, recalibrator, scores, codes, weight, classes):
             "standard errors",
             f"mean {mean:.3g} for class {label!r} of frequency {rate:.3g}, {errors:.1f} standard "
             f"errors off with {_name(recalibrator)}",
-            "Take a method that can move the base rate: recalibrator='default'",
+            "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'",
             stacklevel=5,
         )
         return
-    found = _worse_than_before(lambda rows: refit(positive[rows]), scores, codes, weight, classes)
+    if not _FEW_ROWS <= len(positive) <= _LOSS_ROWS:
+        return
+    found = _worse_than_before(
+        lambda rows: refit(positive[rows]),
+        scores[positive],
+        codes[positive],
+        weight[positive],
+        classes,
+    )
     if found:
         after, before = found
         caution(
@@ -61,9 +69,7 @@ def _lost_base_rate(recalibrator, scores, codes, weight, classes):
     In the sum over the rows, whose variance is that of labels drawn from the probabilities and of
     one row more, so that a handful of rows proves nothing. The bound grows with the classes.
     """
-    kept = _every(len(codes), _RATE_ROWS)
-    proba = aligned_proba(recalibrator, scores[kept], classes)
-    codes, weight = codes[kept], weight[kept]
+    proba = aligned_proba(recalibrator, scores, classes)
     hit = codes[:, None] == np.arange(len(classes))
     gap = weight @ (proba - hit)
     spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
@@ -79,8 +85,6 @@ def _lost_base_rate(recalibrator, scores, codes, weight, classes):
 def _worse_than_before(refit, scores, codes, weight, classes):
     """Log losses after and before, each half judged by a fit on the other, if they rise."""
     n = len(codes)
-    if not _FEW_ROWS <= n <= _LOSS_ROWS:
-        return None
     second = np.empty(n, dtype=bool)  # halves with the same number of rows of each class
     second[np.argsort(codes, kind="stable")] = np.arange(n) % 2 == 1
     if min(len(np.unique(codes[second])), len(np.unique(codes[~second]))) < len(classes):

@@ -39,8 +39,9 @@ class DefaultCalibration(Recalibrator):
     -----
     Chosen by its log loss beside that of scikit-learn's ``CalibratedClassifierCV`` on real tables,
     see the folder ``benchmarks/defaults``. A neural network with many classes and few calibration
-    rows may do as well with `TemperatureScaling`. Cost: O(n) for two classes, O(n k^2) a product
-    for more.
+    rows may do as well with `TemperatureScaling`. Sample weights count rows: multiplied by a
+    constant above 1 they let the fit depart further from no change. Cost: O(n) for two classes,
+    O(n k^2) a product for more.
 
     References
     ----------

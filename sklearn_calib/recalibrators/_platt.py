@@ -30,9 +30,10 @@ class PlattScaling(Recalibrator):
         Replace the labels by (N+ + 1)/(N+ + 2) and 1/(N- + 2), as Platt does. It keeps the slope
         finite when one threshold separates the classes.
     prior_weight : float, default=0.0
-        Weight, at least 0, of each of two invented rows whose probabilities, 1/4 and 3/4, are
-        right. They draw the map towards changing nothing, as far as few calibration rows leave
-        it open, and keep the slope finite: above 0 the labels are not smoothed.
+        Weight, at least 0 and on the scale of the sample weights, of each of two invented rows
+        whose probabilities, 1/4 and 3/4, are right. They draw the map towards changing nothing, as
+        far as few calibration rows leave it open, and keep the slope finite: above 0 the labels
+        are not smoothed.
 
     Attributes
     ----------
