@@ -54,6 +54,11 @@ def assert_own(model, X, atol):
     np.testing.assert_allclose(proba[2], short.predict_proba(X), atol=atol)
 
 
+def _named(options):
+    """The same in every process, as parallel tests want it."""
+    return ", ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in options.items())
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -68,7 +73,7 @@ def assert_own(model, X, atol):
         {"multi_strategy": "multi_output_tree", "tree_method": "hist"},
         {"num_parallel_tree": 3, "subsample": 0.7},
     ],
-    ids=str,
+    ids=_named,
 )
 def test_xgboost(data, options):
     xgboost = pytest.importorskip("xgboost")
