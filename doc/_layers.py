@@ -7,14 +7,6 @@ import sklearn_calib
 
 ROOT = Path(sklearn_calib.__file__).parent
 SMALL = {"__init__", "__main__", "_version"}
-GROUND = {
-    "_random",
-    "_renamed",
-    "_simplex",
-    "_sklearn_compat",
-    "canonical",
-    "exceptions",
-}  # no arrows
 
 
 def imports(root=ROOT):
@@ -35,6 +27,15 @@ def imports(root=ROOT):
     return {part: {other for other in others if other in found} for part, others in found.items()}
 
 
+def ground(graph):
+    """Small modules that all may use: drawn as one, without arrows."""
+    found = {"canonical", "exceptions"}
+    helpers = sorted(part for part in graph if part.startswith("_") and part != "_kernels")
+    for _ in helpers:
+        found |= {part for part in helpers if graph[part] <= found}
+    return found
+
+
 def levels(graph):
     """The parts from the ground up: each stands above all that it imports."""
     level = {}
@@ -49,7 +50,9 @@ def levels(graph):
 
 def drawing():
     """An SVG of the parts, the ground floor at the bottom; arrows leave out what follows."""
-    graph = {part: others - GROUND for part, others in imports().items() if part not in GROUND}
+    graph = imports()
+    small = ground(graph)
+    graph = {part: others - small for part, others in graph.items() if part not in small}
     floors = levels(graph)
     width, step = 900, 84
     top = step * len(floors)
@@ -82,7 +85,7 @@ def drawing():
     lines.append(
         f'<rect x="10" y="{top + 6}" width="{width - 20}" height="32" rx="6" fill="#f3f0e8" '
         f'stroke="#8a7a4a"/><text x="{width / 2}" y="{top + 27}">used by all: '
-        f"{', '.join(sorted(GROUND))}</text>"
+        f"{', '.join(sorted(small))}</text>"
     )
     return "\n".join([*lines, "</svg>", ""])
 
