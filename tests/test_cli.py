@@ -32,6 +32,7 @@ def run(*arguments):
     return main(["audit", *arguments])
 
 
+@pytest.mark.slow  # the README asks for it by name, and .ci/run does
 def test_demo(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--data", "breast_cancer"]) == 0

@@ -82,7 +82,8 @@ def _cases():
             reason = EXEMPT.get((repr(instance), name.partition("[")[0]))
             if reason or (instance is STEP and name.startswith(STEP_EXEMPT)):
                 continue
-            yield pytest.param(check, id=f"{instance!r}-{name}")
+            marks = pytest.mark.slow if instance in VARIANTS else ()
+            yield pytest.param(check, id=f"{instance!r}-{name}", marks=marks)
 
 
 @pytest.mark.parametrize("check", list(_cases()))

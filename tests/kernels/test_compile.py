@@ -57,7 +57,8 @@ def test_nothing_is_left_to_compile(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("before", "lines"), [("", 1), ("os.environ['SKLEARN_CALIB_QUIET']='1'", 0)]
+    ("before", "lines"),
+    [("", 1), pytest.param("os.environ['SKLEARN_CALIB_QUIET']='1'", 0, marks=pytest.mark.slow)],
 )
 def test_a_line_on_the_terminal_while_the_compiler_runs(tmp_path, before, lines):
     pty = pytest.importorskip("pty")
@@ -81,6 +82,7 @@ interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
     assert text.count(b"sklearn_calib: compiling") == lines
 
 
+@pytest.mark.slow
 def test_silent_where_nobody_waits_at_a_terminal(tmp_path):
     code = """
 from sklearn_calib._kernels import _compile
