@@ -7,10 +7,10 @@ import warnings
 
 import sklearn_calib
 from sklearn_calib._cli import main
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import all_metrics
 from sklearn_calib.recalibrators import all_recalibrators
-from sklearn_calib.testing import make_scores
 
 extras = ("matplotlib", "pandas", "pyarrow", "rich", "pytest")
 present = [name for name in extras if importlib.util.find_spec(name)]
@@ -19,7 +19,7 @@ assert not present, f"not a bare environment: {present}"
 warnings.simplefilter("error")
 warnings.simplefilter("ignore", CalibrationWarning)
 for n_classes in (2, 3):
-    proba, y = make_scores(n_classes, 300)
+    proba, y = make_overconfident(n_classes, 300)
     for name, recalibrator in all_recalibrators().items():
         found = recalibrator().fit(proba, y).predict_proba(proba)
         assert abs(found.sum(axis=1) - 1).max() < 1e-9, name

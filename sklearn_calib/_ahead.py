@@ -23,13 +23,13 @@ def compile_kernels():
     from .exceptions import CalibrationWarning
     from .metrics import all_metrics, calibration_witness, lp_calibration_test
     from .recalibrators import TemperatureScaling, all_recalibrators
-    from .testing import make_scores
+    from .testing import make_overconfident
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         for dtype in ("float64", "float32"):
             for n_classes in (2, 4):
-                proba, y = make_scores(n_classes, 300)
+                proba, y = make_overconfident(n_classes, 300)
                 proba = proba.astype(dtype)
                 for recalibrator in all_recalibrators().values():
                     recalibrator().fit(proba, y).predict_proba(proba)
@@ -37,5 +37,5 @@ def compile_kernels():
                     measure(y, proba)
                 lp_calibration_test(y, proba, n_resamples=9)
             for n_classes, n_rows in ((2, 50_000), (4, 25_000), (40, 2500)):  # each has its pass
-                proba, y = make_scores(n_classes, n_rows)
+                proba, y = make_overconfident(n_classes, n_rows)
                 TemperatureScaling().fit(proba.astype(dtype), y)

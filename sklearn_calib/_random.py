@@ -23,6 +23,15 @@ def generator(random_state):
     return np.random.default_rng(random_state)
 
 
+def legacy_generator(random_state):
+    """A RandomState from the same, for scikit-learn and for draws that were published with one."""
+    if isinstance(random_state, np.random.RandomState):
+        return random_state
+    if isinstance(random_state, np.random.Generator):
+        random_state = int(random_state.integers(2**32))
+    return np.random.RandomState(random_state)
+
+
 def spawned(random_state, n):
     """`n` independent Generators that depend on `random_state` alone."""
     seeds = generator(random_state).integers(0, 2**63, size=(n, 2))

@@ -6,7 +6,8 @@ from importlib import import_module
 from inspect import Parameter, signature
 
 
-def _warn(old, new, stacklevel):
+def warn_renamed(old, new, stacklevel=2):
+    """Say that a name has changed; `stacklevel` counts from the caller."""
     message = f"{old} is called {new} now; the old name goes with the next release."
     warnings.warn(message, FutureWarning, stacklevel=stacklevel + 1)
 
@@ -27,7 +28,7 @@ def renamed_names(package, names):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, new = names[name].rpartition(":")
         module = f"sklearn_calib.{module}" if module else package
-        _warn(f"{package}.{name}", f"{module}.{new}", stacklevel=2)
+        warn_renamed(f"{package}.{name}", f"{module}.{new}", stacklevel=2)
         return getattr(import_module(module), new)
 
     return find
@@ -79,7 +80,7 @@ def renamed_arguments(**names):
                 args, kwargs = args[:n_positional], {**given, **kwargs}
             for old, new in names.items():
                 if old in kwargs:
-                    _warn(f"{title}({old}=)", f"{new}=", stacklevel=2)
+                    warn_renamed(f"{title}({old}=)", f"{new}=", stacklevel=2)
                     kwargs[new] = kwargs.pop(old)
             return function(*args, **kwargs)
 
@@ -87,3 +88,25 @@ def renamed_arguments(**names):
         return wrapper
 
     return decorate
+
+
+class renamed_attribute:
+    """A fitted attribute under its old name.
+
+    Parameters
+    ----------
+    new : str
+    """
+
+    def __init__(self, new):
+        self.new = new
+
+    def __set_name__(self, owner, name):
+        self.old = f"{owner.__name__}.{name}"
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        value = getattr(instance, self.new)
+        warn_renamed(self.old, self.new, stacklevel=2)
+        return value

@@ -255,8 +255,8 @@ def calibration_report(
     Examples
     --------
     >>> from sklearn_calib.report import calibration_report
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> report = calibration_report(y, proba, n_resamples=20)
     >>> report.rows[0].measure
     'brier_loss'

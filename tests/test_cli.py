@@ -13,8 +13,8 @@ import pytest
 from sklearn_calib._cli import main
 from sklearn_calib._files import write_whole
 from sklearn_calib._show import plain
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.recalibrators import Identity
-from sklearn_calib.testing import make_scores
 
 pd = pytest.importorskip("pandas")
 
@@ -22,7 +22,7 @@ pd = pytest.importorskip("pandas")
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    proba, y = make_scores(2, 300)
+    proba, y = make_overconfident(2, 300)
     frame = pd.DataFrame({"p": proba[:, 1], "label": np.array(["no", "yes"])[y], "w": 1.0})
     frame.to_csv("t.csv", index=False)
     return frame
@@ -67,7 +67,7 @@ def test_audit_positive_class(table, capsys):
 
 def test_audit_many_classes(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    proba, y = make_scores(3, 300)
+    proba, y = make_overconfident(3, 300)
     frame = pd.DataFrame(proba, columns=["a", "b", "c"]).assign(y=y + 1)
     frame[frame.y < 3].to_csv("t.csv", index=False)
     assert run("t.csv", "--label", "y", "--prob", "a,b,c") == 2
@@ -139,7 +139,7 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setattr("sklearn_calib.report._affordable", lambda n: 2)
     monkeypatch.setattr("sklearn_calib._cli._ADVICE", ("identity",))
     monkeypatch.chdir(tmp_path)
-    proba, y = make_scores(2, 60)
+    proba, y = make_overconfident(2, 60)
     return pd.DataFrame({"p": proba[:, 1].round(6), "label": np.array(["no", "yes"])[y], "w": 1.0})
 
 
@@ -339,7 +339,7 @@ def test_names_are_shown_as_they_are(quick, capsys, tmp_path, name):
 
 
 def test_names_of_several_columns(quick, capsys):
-    proba, y = make_scores(3, 60)
+    proba, y = make_overconfident(3, 60)
     names = ["a,b", "c", "d"]
     frame = pd.DataFrame(proba, columns=names).assign(y=np.array(["u,v", "w", "x"])[y])
     frame.to_csv("t.csv", index=False)
@@ -354,7 +354,7 @@ def test_names_of_several_columns(quick, capsys):
 
 
 def test_tolerance(quick, capsys, tmp_path):
-    proba, y = make_scores(3, 60)
+    proba, y = make_overconfident(3, 60)
     pd.DataFrame(proba.round(2), columns=list("abc")).assign(y=y).to_csv("t.csv", index=False)
     arguments = ["t.csv", "--label", "y", "--prob", "a,b,c"]
     assert run(*arguments) == 2

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer, scorer_names
@@ -33,7 +34,6 @@ from sklearn_calib.recalibrators import (
 from sklearn_calib.testing import (
     check_metric,
     check_recalibrator,
-    make_scores,
     metric_checks,
     recalibrator_checks,
 )
@@ -137,7 +137,7 @@ def test_weights_are_what_they_say(instance):
 
     Of other weights a common factor matters to those that say that weights are counts.
     """
-    proba, y = make_scores(3, 300)
+    proba, y = make_overconfident(3, 300)
     found = []
     for weight in (np.ones(300), np.full(300, 50.0), np.full(300, 50.5)):
         with warnings.catch_warnings():

@@ -23,8 +23,8 @@ for name in ("matplotlib", "pandas", "mpl_toolkits"):
     sys.modules[name] = None  # importing it raises ModuleNotFoundError
 from sklearn_calib import displays, metrics
 from sklearn_calib.report import calibration_report
-from sklearn_calib.testing import make_scores
-p, y = make_scores(2, 100)
+from sklearn_calib.datasets import make_overconfident
+p, y = make_overconfident(2, 100)
 report = calibration_report(y, p, n_resamples=2, measures=["brier_loss"])
 for code in sys.argv[1:]:
     try:

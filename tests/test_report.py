@@ -3,14 +3,14 @@ import re
 import numpy as np
 import pytest
 
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import all_metrics, log_loss
 from sklearn_calib.report import calibration_report
-from sklearn_calib.testing import make_scores
 
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_values_are_the_measures(k):
-    proba, y = make_scores(k, 400)
+    proba, y = make_overconfident(k, 400)
     weight = np.random.default_rng(0).random(400)
     labels = np.array(["a", "b", "c", "d"])[y]
     report = calibration_report(labels, proba, sample_weight=weight, n_resamples=30)
@@ -32,7 +32,7 @@ def test_values_are_the_measures(k):
 
 
 def test_overconfidence_is_seen_and_calibration_is_not():
-    proba, y = make_scores(2, 2000)
+    proba, y = make_overconfident(2, 2000)
     report = calibration_report(y, proba, measures=["expected_calibration_error"], n_resamples=50)
     assert report.rows[0].value > report.rows[0].if_calibrated
     rng = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def test_overconfidence_is_seen_and_calibration_is_not():
 
 
 def test_interval_of_a_mean_is_the_textbook_one():
-    proba, y = make_scores(2, 1000)
+    proba, y = make_overconfident(2, 1000)
     (row,) = calibration_report(y, proba, measures=["brier_loss"], n_resamples=400).rows
     losses = (proba[:, 1] - y) ** 2
     expected = 2 * 1.645 * losses.std() / np.sqrt(1000)
@@ -56,7 +56,7 @@ def test_interval_of_a_mean_is_the_textbook_one():
 
 
 def test_several_models_progress_and_forms(tmp_path):
-    proba, y = make_scores(3, 300)
+    proba, y = make_overconfident(3, 300)
     seen = []
     report = calibration_report(
         y,
@@ -79,7 +79,7 @@ def test_several_models_progress_and_forms(tmp_path):
 
 
 def test_auto_resamples_shrink_with_the_data():
-    proba, y = make_scores(2, 200_000)
+    proba, y = make_overconfident(2, 200_000)
     seen = []
     calibration_report(
         y, proba, measures=["brier_loss"], progress=lambda done, total: seen.append(total)
@@ -95,7 +95,7 @@ def test_auto_resamples_shrink_with_the_data():
     ],
 )
 def test_refused(options, message):
-    proba, y = make_scores(2)
+    proba, y = make_overconfident(2)
     with pytest.raises(ValueError, match=message):
         calibration_report(y, proba, **options)
 

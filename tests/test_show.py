@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_calib._show import in_legend, in_page, in_picture, plain, quoted
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
     DecompositionDisplay,
@@ -14,7 +15,6 @@ from sklearn_calib.displays import (
     ReliabilityDisplay,
 )
 from sklearn_calib.report import calibration_report
-from sklearn_calib.testing import make_scores
 
 NAMES = ["$a_{$", "$x$", "\\$", "a$b", "tab\t", "\x1b[1m", "[/b]", "<i>", '"', "_hidden", "{0}"]
 
@@ -36,7 +36,7 @@ def test_in_page():
 @pytest.mark.parametrize("name", NAMES)
 def test_pictures_show_names_as_they_are(name):
     plt = pytest.importorskip("matplotlib.pyplot")
-    proba, y = make_scores(2, 60)
+    proba, y = make_overconfident(2, 60)
     displays = [
         ReliabilityDisplay.from_predictions(y, {name: proba, "other": proba}),
         DecompositionDisplay.from_predictions(y, {name: proba}),
@@ -57,7 +57,7 @@ def test_pictures_show_names_as_they_are(name):
 
 def test_labels_are_shown_as_they_are():
     plt = pytest.importorskip("matplotlib.pyplot")
-    proba, y = make_scores(3, 90)
+    proba, y = make_overconfident(3, 90)
     labels = np.array(["$a", "b$", "<c>\n"])
     display = ReliabilityDisplay.from_predictions(labels[y], proba, multiclass="classwise")
     display.figure_.canvas.draw()
@@ -69,7 +69,7 @@ def test_labels_are_shown_as_they_are():
 
 @pytest.mark.parametrize("name", [*NAMES, 7, ("a", 1), None])
 def test_reports_show_names_as_they_are(name):
-    proba, y = make_scores(2, 60)
+    proba, y = make_overconfident(2, 60)
     report = calibration_report(
         y, {name: proba}, measures=["brier_loss"], n_resamples=2, labels=[0, 1]
     )

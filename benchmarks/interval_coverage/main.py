@@ -59,7 +59,7 @@ def coverage(family, size, n, draws):
             rng = np.random.default_rng([n, number])
             p, true = draw(family, size, n, rng)
             y = (rng.random(n) < true).astype(int)
-            found.append(confidence_interval(measure, y, p, n_resamples=99, random_state=number))
+            found.append(confidence_interval(y, p, measure, n_resamples=99, random_state=number))
         low, high = np.array([(one.low, one.high) for one in found]).T
         row = {"family": family, "size": size, "n": n, "measure": measure, "draws": draws}
         row["truth"] = f"{truth:.4f}"

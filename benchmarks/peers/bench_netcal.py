@@ -6,14 +6,14 @@ from netcal.metrics import ECE
 from netcal.scaling import TemperatureScaling as TheirTemperature
 from runner import Case
 
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import expected_calibration_error, log_loss
 from sklearn_calib.recalibrators import HistogramBinning, TemperatureScaling
-from sklearn_calib.testing import make_scores
 
 
 def cases():
-    proba, y = make_scores(10, 100_000)
-    two, y2 = make_scores(2, 1_000_000)
+    proba, y = make_overconfident(10, 100_000)
+    two, y2 = make_overconfident(2, 1_000_000)
     p = two[:, 1]
 
     def gap(mine, other):
@@ -34,7 +34,7 @@ def cases():
         ),
         Case(
             "histogram binning, 10 equal-width bins, n = 1e6",
-            lambda: HistogramBinning(10, "uniform").fit(p, y2).predict_proba(p)[:, 1],
+            lambda: HistogramBinning(10, strategy="uniform").fit(p, y2).predict_proba(p)[:, 1],
             lambda: TheirBinning(10).fit(p, y2).transform(p),
             tolerance=1e-9,
         ),

@@ -8,8 +8,8 @@ from torchmetrics.functional.classification import (
     multiclass_calibration_error,
 )
 
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import brier_loss, expected_calibration_error
-from sklearn_calib.testing import make_scores
 
 
 def squared_error(p, y):
@@ -21,9 +21,9 @@ def squared_error(p, y):
 
 def cases():
     torch.set_num_threads(1)
-    two, y2 = make_scores(2, 1_000_000)
+    two, y2 = make_overconfident(2, 1_000_000)
     p = np.ascontiguousarray(two[:, 1])
-    proba, y = make_scores(10, 100_000)
+    proba, y = make_overconfident(10, 100_000)
     tensors = torch.from_numpy(p), torch.from_numpy(y2)
     many = torch.from_numpy(proba), torch.from_numpy(y)
     return [

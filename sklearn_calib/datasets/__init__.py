@@ -6,12 +6,14 @@ from ._high_dimensional import make_high_dimensional as make_high_dimensional
 from ._miscalibrated import ScoredData as ScoredData
 from ._miscalibrated import make_sign_perturbed as make_sign_perturbed
 from ._miscalibrated import make_uniform_shift as make_uniform_shift
+from ._overconfident import make_overconfident as make_overconfident
 from ._two_gaussians import make_two_gaussians as make_two_gaussians
 
 __all__ = [
     "LinearTruth",
     "ScoredData",
     "make_high_dimensional",
+    "make_overconfident",
     "make_sign_perturbed",
     "make_two_gaussians",
     "make_uniform_shift",

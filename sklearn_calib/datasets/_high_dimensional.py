@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.signal import lfilter
 from scipy.special import expit, ndtr
-from sklearn.utils import check_random_state
 
+from .._random import legacy_generator
 from ..exceptions import refuse
 
 
@@ -48,9 +48,9 @@ class LinearTruth:
         """True probabilities of the second class, of shape (n_samples,)."""
         return self.link(self.slope * (X @ self.coef) + self.intercept)
 
-    def draw(self, n_samples, random_state=None):
+    def draw(self, n_samples, random_state=0):
         """More rows and labels: X of shape (n_samples, n_features), y of 0 and 1."""
-        rng = check_random_state(random_state)
+        rng = legacy_generator(random_state)
         shape = (n_samples, len(self.coef))
         X = _correlated(_entries(self.design, self.degrees_of_freedom, shape, rng), self._root)
         return X, (rng.uniform(size=n_samples) < self.proba(X)).astype(int)
@@ -77,7 +77,7 @@ def make_high_dimensional(
     link_slope=3.0,
     link_intercept=1.0,
     degrees_of_freedom=6,
-    random_state=None,
+    random_state=0,
 ):
     """Rows and labels of a linear model with about as many features as rows, and the truth.
 
@@ -97,7 +97,7 @@ def make_high_dimensional(
         P(y = 1 | x) = link(link_slope * w*'x + link_intercept) with w*'x of variance 1.
     degrees_of_freedom : float, default=6
         Above 2, of "elliptical".
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=0
 
     Returns
     -------
@@ -134,7 +134,7 @@ def make_high_dimensional(
             f"{link_slope}, {correlation} and {degrees_of_freedom}",
             "Change the one that is out of range",
         )
-    rng = check_random_state(random_state)
+    rng = legacy_generator(random_state)
     matrix, root = _law(covariance, correlation, n_features, where)
     w = rng.standard_normal(n_features)
     w /= np.sqrt(w @ matrix @ w)

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from .._random import legacy_generator
+from .._renamed import renamed_arguments
 from ..exceptions import refuse
 
 
@@ -17,27 +18,28 @@ class ScoredData(NamedTuple):
     distance: float  # lower distance to calibration of the population; NaN where it is not known
 
 
-def make_uniform_shift(n_samples=1000, eps=0.01, *, random_state=None):
-    """Predictions that are too low by `eps` everywhere.
+@renamed_arguments(eps="epsilon")
+def make_uniform_shift(n_samples=1000, epsilon=0.01, *, random_state=0):
+    """Predictions that are too low by `epsilon` everywhere.
 
     Parameters
     ----------
     n_samples : int, default=1000
-    eps : float, default=0.01
+    epsilon : float, default=0.01
         From 0 to 1.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=0
 
     Returns
     -------
     data : ScoredData
-        Named tuple (y, proba, true_proba, distance): predictions uniform on [0, 1 - eps], labels 1
-        with probability proba + eps; the distance to calibration is eps, the smooth calibration
-        error too.
+        Named tuple (y, proba, true_proba, distance): predictions uniform on [0, 1 - epsilon],
+        labels 1 with probability proba + epsilon; the distance to calibration is epsilon, the
+        smooth calibration error too.
 
     Raises
     ------
     ValueError
-        An eps out of range.
+        An epsilon out of range.
 
     References
     ----------
@@ -47,18 +49,20 @@ def make_uniform_shift(n_samples=1000, eps=0.01, *, random_state=None):
     --------
     >>> from sklearn_calib.datasets import make_uniform_shift
     >>> from sklearn_calib.metrics import lower_distance_to_calibration
-    >>> data = make_uniform_shift(50_000, eps=0.1, random_state=0)
+    >>> data = make_uniform_shift(50_000, epsilon=0.1, random_state=0)
     >>> abs(lower_distance_to_calibration(data.y, data.proba) - data.distance) < 0.01
     True
     """
-    _check(0 <= eps <= 1, "make_uniform_shift", "0 <= eps <= 1", eps)
-    rng = check_random_state(random_state)
-    proba = rng.uniform(0, 1 - eps, n_samples)
-    truth = proba + eps
-    return ScoredData((rng.uniform(size=n_samples) < truth).astype(int), proba, truth, float(eps))
+    _check(0 <= epsilon <= 1, "make_uniform_shift", "0 <= epsilon <= 1", epsilon)
+    rng = legacy_generator(random_state)
+    proba = rng.uniform(0, 1 - epsilon, n_samples)
+    truth = proba + epsilon
+    return ScoredData(
+        (rng.uniform(size=n_samples) < truth).astype(int), proba, truth, float(epsilon)
+    )
 
 
-def make_sign_perturbed(n_samples=1000, n_values=20, strength=0.1, *, random_state=None):
+def make_sign_perturbed(n_samples=1000, n_values=20, strength=0.1, *, random_state=0):
     """Predictions of a few values, each too low or too high by the same amount, at random.
 
     The hard case for tests that look at each value by itself: the errors of neighbours cancel, so
@@ -71,7 +75,7 @@ def make_sign_perturbed(n_samples=1000, n_values=20, strength=0.1, *, random_sta
         Equally spaced predictions in [1/3, 2/3], equally frequent.
     strength : float, default=0.1
         The error at each value, from 0 to 1/3; 0 gives calibrated predictions.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=0
         For the signs and the draws.
 
     Returns
@@ -102,7 +106,7 @@ def make_sign_perturbed(n_samples=1000, n_values=20, strength=0.1, *, random_sta
     where = "make_sign_perturbed"
     _check(0 <= strength <= 1 / 3, where, "0 <= strength <= 1/3", strength)
     _check(n_values >= 1, where, "n_values >= 1", n_values)
-    rng = check_random_state(random_state)
+    rng = legacy_generator(random_state)
     values = (1 + (np.arange(n_values) + 0.5) / n_values) / 3
     truth = values + strength * rng.choice([-1.0, 1.0], n_values)
     which = rng.randint(0, n_values, n_samples)

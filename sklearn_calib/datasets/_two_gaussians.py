@@ -2,12 +2,12 @@
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils import check_random_state
 
+from .._random import legacy_generator
 from ..exceptions import refuse
 
 
-def make_two_gaussians(n_samples=1000, mean=None, covariance=None, *, random_state=None):
+def make_two_gaussians(n_samples=1000, mean=None, covariance=None, *, random_state=0):
     """Draw from two balanced Gaussian classes; the true probabilities are returned, too.
 
     The label y is 0 or 1 with probability 1/2 and x given y is normal with mean -m or +m.
@@ -19,7 +19,7 @@ def make_two_gaussians(n_samples=1000, mean=None, covariance=None, *, random_sta
         The mean m of class 1. Default: 20 features, 15.9 % of errors at best.
     covariance : array-like of shape (n_features,) or (n_features, n_features), default=None
         Of both classes; one-dimensional for a diagonal matrix. The identity by default.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=0
 
     Returns
     -------
@@ -46,7 +46,7 @@ def make_two_gaussians(n_samples=1000, mean=None, covariance=None, *, random_sta
     True
     """
     where = "make_two_gaussians"
-    rng = check_random_state(random_state)
+    rng = legacy_generator(random_state)
     mean = np.full(20, 20**-0.5) if mean is None else np.asarray(mean, dtype=float)
     if covariance is None:
         covariance = np.ones(len(mean))

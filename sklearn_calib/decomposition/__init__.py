@@ -1,5 +1,6 @@
 """Proper-loss decompositions and refinement: measures that need a recalibrated score."""
 
+from .._renamed import renamed_names as _renamed_names
 from ..metrics import register as _register
 from ._adapters import as_lightgbm_metric as as_lightgbm_metric
 from ._adapters import as_xgboost_metric as as_xgboost_metric
@@ -12,8 +13,8 @@ from ._decompose import proper_calibration_error as proper_calibration_error
 from ._decompose import refinement_error as refinement_error
 from ._measures import isotonic_refinement_brier as isotonic_refinement_brier
 from ._measures import isotonic_refinement_log_loss as isotonic_refinement_log_loss
-from ._measures import ts_refinement_brier as ts_refinement_brier
-from ._measures import ts_refinement_log_loss as ts_refinement_log_loss
+from ._measures import temperature_refinement_brier as temperature_refinement_brier
+from ._measures import temperature_refinement_log_loss as temperature_refinement_log_loss
 
 _REGISTERED = _register(globals().values())
 
@@ -28,3 +29,11 @@ __all__ = [
     "refinement_error",
     *_REGISTERED,
 ]
+
+__getattr__ = _renamed_names(
+    __name__,
+    {
+        "ts_refinement_brier": "temperature_refinement_brier",
+        "ts_refinement_log_loss": "temperature_refinement_log_loss",
+    },
+)

@@ -5,12 +5,12 @@ import numpy as np
 from ..metrics import get_scorer
 
 
-def as_xgboost_metric(measure="ts_refinement_log_loss", **options):
+def as_xgboost_metric(measure="temperature_refinement_log_loss", **options):
     """A measure as ``eval_metric=`` of ``xgboost.XGBClassifier``, for early stopping.
 
     Parameters
     ----------
-    measure : str, default="ts_refinement_log_loss"
+    measure : str, default="temperature_refinement_log_loss"
         A name from `all_metrics`; a loss or error, since XGBoost minimises.
     **options
         Options of the measure, such as ``label_smoothing=True``.
@@ -24,7 +24,7 @@ def as_xgboost_metric(measure="ts_refinement_log_loss", **options):
     >>> from sklearn_calib.decomposition import as_xgboost_metric
     >>> metric = as_xgboost_metric(label_smoothing=True)
     >>> metric.__name__
-    'ts_refinement_log_loss'
+    'temperature_refinement_log_loss'
     """
     evaluate = _evaluation(measure, options)
 
@@ -35,7 +35,7 @@ def as_xgboost_metric(measure="ts_refinement_log_loss", **options):
     return eval_metric
 
 
-def as_lightgbm_metric(measure="ts_refinement_log_loss", **options):
+def as_lightgbm_metric(measure="temperature_refinement_log_loss", **options):
     """A measure as ``eval_metric=`` of ``lightgbm.LGBMClassifier.fit``, for early stopping.
 
     Turn LightGBM's own metric off with ``metric="None"`` in the constructor, or early stopping
@@ -43,7 +43,7 @@ def as_lightgbm_metric(measure="ts_refinement_log_loss", **options):
 
     Parameters
     ----------
-    measure : str, default="ts_refinement_log_loss"
+    measure : str, default="temperature_refinement_log_loss"
         A name from `all_metrics`.
     **options
         Options of the measure, such as ``label_smoothing=True``.
@@ -56,7 +56,7 @@ def as_lightgbm_metric(measure="ts_refinement_log_loss", **options):
     --------
     >>> from sklearn_calib.decomposition import as_lightgbm_metric
     >>> as_lightgbm_metric()([0, 1, 1, 0], [0.2, 0.6, 0.4, 0.7])[0]
-    'ts_refinement_log_loss'
+    'temperature_refinement_log_loss'
     """
     evaluate = _evaluation(measure, options)
 

@@ -105,8 +105,8 @@ class LossDecomposition:
         Examples
         --------
         >>> from sklearn_calib.decomposition import decompose_loss
-        >>> from sklearn_calib.testing import make_scores
-        >>> proba, y = make_scores(3, 1000)
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> proba, y = make_overconfident(3, 1000)
         >>> low, high = decompose_loss(y, proba).interval("calibration")
         >>> low > 0  # overconfident
         True
@@ -187,8 +187,8 @@ def decompose_loss(
     Examples
     --------
     >>> from sklearn_calib.decomposition import decompose_loss
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 1000)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 1000)
     >>> parts = decompose_loss(y, proba)
     >>> abs(parts.risk - parts.calibration - parts.refinement) < 1e-12
     True
@@ -296,8 +296,8 @@ def refinement_error(
     --------
     >>> from sklearn_calib.decomposition import refinement_error
     >>> from sklearn_calib.metrics import log_loss
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 1000)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 1000)
     >>> refinement_error(y, proba) < log_loss(y, proba)
     True
     """
@@ -381,8 +381,8 @@ def proper_calibration_error(
     Examples
     --------
     >>> from sklearn_calib.decomposition import proper_calibration_error
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 1000)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 1000)
     >>> proper_calibration_error(y, proba) > 0.05
     True
     """

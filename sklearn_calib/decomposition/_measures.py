@@ -5,7 +5,7 @@ from ._decompose import refinement_of_case
 
 
 @metric(in_report=False)
-def ts_refinement_log_loss(case, *, cv=None, label_smoothing=False):
+def temperature_refinement_log_loss(case, *, cv=None, label_smoothing=False):
     """The log loss after temperature scaling of the predictions.
 
     Parameters
@@ -25,15 +25,15 @@ def ts_refinement_log_loss(case, *, cv=None, label_smoothing=False):
 
     Examples
     --------
-    >>> from sklearn_calib.decomposition import ts_refinement_log_loss
-    >>> round(ts_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
+    >>> from sklearn_calib.decomposition import temperature_refinement_log_loss
+    >>> round(temperature_refinement_log_loss([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.591
     """
     return refinement_of_case(case, cv=cv, smooth=label_smoothing)
 
 
 @metric(range=(0.0, 2.0), in_report=False)
-def ts_refinement_brier(case, *, cv=None):
+def temperature_refinement_brier(case, *, cv=None):
     """The Brier loss after temperature scaling (by log loss) of the predictions.
 
     Parameters
@@ -52,8 +52,8 @@ def ts_refinement_brier(case, *, cv=None):
 
     Examples
     --------
-    >>> from sklearn_calib.decomposition import ts_refinement_brier
-    >>> round(ts_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
+    >>> from sklearn_calib.decomposition import temperature_refinement_brier
+    >>> round(temperature_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.211
     """
     return refinement_of_case(case, loss="brier", cv=cv)

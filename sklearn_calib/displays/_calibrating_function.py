@@ -38,8 +38,8 @@ class CalibratingFunctionDisplay:
     >>> import matplotlib
     >>> matplotlib.use("Agg")
     >>> from sklearn_calib.displays import CalibratingFunctionDisplay
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> display = CalibratingFunctionDisplay.from_predictions(y, proba, ["platt", "isotonic"])
     >>> [ax.get_title() for ax in display.axes_]
     ['platt', 'isotonic']

@@ -30,8 +30,8 @@ class DecompositionDisplay:
     >>> import matplotlib
     >>> matplotlib.use("Agg")
     >>> from sklearn_calib.displays import DecompositionDisplay
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 500)
     >>> models = {"raw": proba, "dull": 0.5 * proba + 1 / 6}
     >>> display = DecompositionDisplay.from_predictions(y, models)
     >>> [text.get_text() for text in display.ax_.get_yticklabels()]

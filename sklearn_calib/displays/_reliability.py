@@ -36,8 +36,8 @@ class ReliabilityDisplay:
     >>> import matplotlib
     >>> matplotlib.use("Agg")
     >>> from sklearn_calib.displays import ReliabilityDisplay
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> display = ReliabilityDisplay.from_predictions(y, proba, name="overconfident")
     >>> display.axes_[0].get_ylabel()
     'observed frequency'

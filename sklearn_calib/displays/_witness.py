@@ -29,8 +29,8 @@ class WitnessDisplay:
     >>> import matplotlib
     >>> matplotlib.use("Agg")
     >>> from sklearn_calib.displays import WitnessDisplay
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> display = WitnessDisplay.from_predictions(y, proba)
     >>> display.axes_[1].get_ylabel()
     'witness'
@@ -106,7 +106,7 @@ class NullDistributionDisplay:
 
     Parameters
     ----------
-    result : CalibrationTestResult
+    result : MonteCarloResult
         From `calibration_test`.
 
     Attributes
@@ -120,8 +120,8 @@ class NullDistributionDisplay:
     >>> matplotlib.use("Agg")
     >>> from sklearn_calib.displays import NullDistributionDisplay
     >>> from sklearn_calib.inference import calibration_test
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 200)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 200)
     >>> result = calibration_test(y, proba, n_resamples=99, random_state=0)
     >>> NullDistributionDisplay(result).plot().ax_.get_ylabel()
     'replicates'

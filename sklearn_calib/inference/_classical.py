@@ -10,7 +10,7 @@ from ..exceptions import refuse
 from ..metrics import canonical_case
 
 
-class TestResult(NamedTuple):
+class SignificanceResult(NamedTuple):
     """The statistic of a test and its p-value."""
 
     __test__ = False  # not for pytest
@@ -33,7 +33,7 @@ def spiegelhalter_test(y_true, y_proba, *, sample_weight=None, labels=None, pos_
 
     Returns
     -------
-    result : TestResult
+    result : SignificanceResult
         (z, p-value). z > 0: the loss is larger than it should be.
 
     Notes
@@ -50,8 +50,8 @@ def spiegelhalter_test(y_true, y_proba, *, sample_weight=None, labels=None, pos_
     Examples
     --------
     >>> from sklearn_calib.inference import spiegelhalter_test
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> spiegelhalter_test(y, proba).pvalue < 0.001
     True
     """
@@ -59,12 +59,12 @@ def spiegelhalter_test(y_true, y_proba, *, sample_weight=None, labels=None, pos_
         "spiegelhalter_test", y_true, y_proba, sample_weight, labels, pos_label
     )
     if ((hit != p) & ((p == 0) | (p == 1))).any():
-        return TestResult(np.inf, 0.0)
+        return SignificanceResult(np.inf, 0.0)
     variance = (w**2) @ ((1 - 2 * p) ** 2 * p * (1 - p))
     if variance <= 0:
-        return TestResult(0.0, 1.0)
+        return SignificanceResult(0.0, 1.0)
     z = float(w @ ((hit - p) * (1 - 2 * p)) / np.sqrt(variance))
-    return TestResult(z, float(2 * stats.norm.sf(abs(z))))
+    return SignificanceResult(z, float(2 * stats.norm.sf(abs(z))))
 
 
 def hosmer_lemeshow_test(
@@ -88,7 +88,7 @@ def hosmer_lemeshow_test(
 
     Returns
     -------
-    result : TestResult
+    result : SignificanceResult
         (chi-square, p-value).
 
     Raises
@@ -111,8 +111,8 @@ def hosmer_lemeshow_test(
     Examples
     --------
     >>> from sklearn_calib.inference import hosmer_lemeshow_test
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> hosmer_lemeshow_test(y, proba).pvalue < 0.001
     True
     """
@@ -132,11 +132,13 @@ def hosmer_lemeshow_test(
     gap = (events - expected) ** 2
     certain = (rows > 0) & (variance <= 0)
     if (gap[certain] > 0).any():
-        return TestResult(np.inf, 0.0)
+        return SignificanceResult(np.inf, 0.0)
     used = variance > 0
     statistic = float((gap[used] / variance[used]).sum())
     freedom = int(used.sum()) - lost
-    return TestResult(statistic, float(stats.chi2.sf(statistic, freedom)) if freedom > 0 else 1.0)
+    return SignificanceResult(
+        statistic, float(stats.chi2.sf(statistic, freedom)) if freedom > 0 else 1.0
+    )
 
 
 def cox_test(y_true, y_proba, *, labels=None, pos_label=None):
@@ -152,7 +154,7 @@ def cox_test(y_true, y_proba, *, labels=None, pos_label=None):
 
     Returns
     -------
-    result : TestResult
+    result : SignificanceResult
         (twice the difference of the log-likelihoods, p-value of chi-square with 2 degrees).
 
     Notes
@@ -168,8 +170,8 @@ def cox_test(y_true, y_proba, *, labels=None, pos_label=None):
     Examples
     --------
     >>> from sklearn_calib.inference import cox_test
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> cox_test(y, proba).pvalue < 0.001
     True
     """
@@ -179,7 +181,7 @@ def cox_test(y_true, y_proba, *, labels=None, pos_label=None):
     fitted = fit_logistic(np.column_stack([z, np.ones_like(z)]), hit, np.ones_like(z), (), [1, 0])
     raised = np.logaddexp(0.0, np.where(hit == 1, -z, z)).mean() - fitted.loss
     statistic = float(max(2 * len(z) * raised, 0.0))
-    return TestResult(statistic, float(stats.chi2.sf(statistic, 2)))
+    return SignificanceResult(statistic, float(stats.chi2.sf(statistic, 2)))
 
 
 def cumulative_test(
@@ -201,7 +203,7 @@ def cumulative_test(
 
     Returns
     -------
-    result : TestResult
+    result : SignificanceResult
         (statistic, p-value).
 
     Raises
@@ -225,8 +227,8 @@ def cumulative_test(
     Examples
     --------
     >>> from sklearn_calib.inference import cumulative_test
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> cumulative_test(y, proba).pvalue < 0.01
     True
     """
@@ -242,9 +244,9 @@ def cumulative_test(
     high, low = max(path.max(), 0.0), min(path.min(), 0.0)
     size = high - low if statistic == "kuiper" else max(high, -low)
     if scale <= 0:
-        return TestResult(np.inf, 0.0) if size > 0 else TestResult(0.0, 1.0)
+        return SignificanceResult(np.inf, 0.0) if size > 0 else SignificanceResult(0.0, 1.0)
     value = float(size / scale)
-    return TestResult(value, laws[statistic](value))
+    return SignificanceResult(value, laws[statistic](value))
 
 
 def range_survival(x):

@@ -6,6 +6,7 @@ from functools import cache, partial
 
 import numpy as np
 
+from .._renamed import warn_renamed
 from ..exceptions import CalibrationWarning, refuse
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
@@ -36,9 +37,9 @@ class ConfidenceInterval:
 
 
 def confidence_interval(
-    measure,
     y_true,
     y_proba,
+    measure="smooth_calibration_error",
     *,
     method="auto",
     level=0.95,
@@ -54,10 +55,10 @@ def confidence_interval(
 
     Parameters
     ----------
-    measure : str
-        A name from `all_metrics`.
     y_true : array-like of shape (n_samples,)
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    measure : str, default="smooth_calibration_error"
+        A name from `all_metrics`.
     method : {"auto", "bootstrap", "inversion"}, default="auto"
         "auto": the bootstrap for proper losses, test inversion for all others.
     level : float, default=0.95
@@ -120,12 +121,15 @@ def confidence_interval(
     >>> p = rng.random(500)
     >>> y = rng.random(500) < p
     >>> interval = confidence_interval(
-    ...     "smooth_calibration_error", y, p, n_resamples=99, random_state=0
+    ...     y, p, "smooth_calibration_error", n_resamples=99, random_state=0
     ... )
     >>> interval.low, interval.estimate > 0.005
     (0.0, True)
     """
     where = "confidence_interval"
+    if isinstance(y_true, str):  # the order before y_true came first everywhere
+        warn_renamed("confidence_interval(measure, y_true, y_proba)", "(y_true, y_proba, measure)")
+        y_true, y_proba, measure = y_proba, measure, y_true
     function = all_metrics().get(measure)
     if function is None:
         refuse(where, f"a measure among {', '.join(all_metrics())}", repr(measure), "See the list")

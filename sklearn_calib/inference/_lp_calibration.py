@@ -4,17 +4,19 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._kernels._level_sets import cell_tolerance, levels_for
+from .._renamed import renamed_arguments
 from ..exceptions import refuse
 from ..metrics import lp_calibration_error
 
 
+@renamed_arguments(confidence="level")
 def lp_calibration_bound(
     y_true,
     y_proba,
     *,
     p=2.0,
     n_levels=20,
-    confidence=0.95,
+    level=0.95,
     sample_weight=None,
     labels=None,
 ):
@@ -30,7 +32,7 @@ def lp_calibration_bound(
         At least 2.
     n_levels : int, default=20
         As in `lp_calibration_error`.
-    confidence : float, default=0.95
+    level : float, default=0.95
         Between 0 and 1.
     sample_weight : array-like of shape (n_samples,), default=None
         Of independent rows; the effective number of rows is (sum w)^2 / sum w^2.
@@ -40,13 +42,13 @@ def lp_calibration_bound(
     Returns
     -------
     bound : float
-        The plug-in error plus (sqrt(2) + 2 sqrt(log(1 / (1 - confidence)))) / sqrt(n): the error of
-        the population is below with that confidence, whatever the classes, cells and predictions.
+        The plug-in error plus (sqrt(2) + 2 sqrt(log(1 / (1 - level)))) / sqrt(n): the error of
+        the population is below with that probability, whatever the classes, cells and predictions.
 
     Raises
     ------
     ValueError
-        p below 2; a confidence out of range; input that the measure refuses.
+        p below 2; a level out of range; input that the measure refuses.
 
     Notes
     -----
@@ -70,7 +72,7 @@ def lp_calibration_bound(
     where = "lp_calibration_bound"
     if not p >= 2:
         refuse(where, "p >= 2", repr(p), "For smaller p use lp_calibration_test")
-    _probability(where, "confidence", confidence)
+    _probability(where, "level", level)
     value = lp_calibration_error(
         y_true, y_proba, p=p, n_levels=n_levels, sample_weight=sample_weight, labels=labels
     )
@@ -78,11 +80,11 @@ def lp_calibration_bound(
     if sample_weight is not None:
         weight = np.asarray(sample_weight, dtype=float)
         size = weight.sum() ** 2 / np.sum(weight**2)
-    radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - confidence))
+    radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))
     return float(value + radius / np.sqrt(size))
 
 
-def required_samples(p, epsilon, delta=0.05, n_classes=10, *, n_bins=None, method="plugin"):
+def binning_sample_size(p, epsilon, delta=0.05, n_classes=10, *, n_bins=None, method="plugin"):
     """Rows that suffice to bring the l_p calibration error below `epsilon` by `MulticlassBinning`.
 
     Parameters
@@ -123,13 +125,13 @@ def required_samples(p, epsilon, delta=0.05, n_classes=10, *, n_bins=None, metho
 
     Examples
     --------
-    >>> from sklearn_calib.inference import required_samples
-    >>> required_samples(float("inf"), 0.1, n_bins=10)
+    >>> from sklearn_calib.inference import binning_sample_size
+    >>> binning_sample_size(float("inf"), 0.1, n_bins=10)
     16760
-    >>> required_samples(float("inf"), 0.1, method="paper") > 10**10
+    >>> binning_sample_size(float("inf"), 0.1, method="paper") > 10**10
     True
     """
-    where = "required_samples"
+    where = "binning_sample_size"
     if isinstance(p, bool | str) or not p > 1:
         refuse(where, "p above 1", repr(p), "At 1 no polynomial number of rows suffices")
     _probability(where, "epsilon", epsilon)

@@ -10,7 +10,7 @@ from ._resampling import null_distribution
 
 
 @dataclass(frozen=True)
-class CalibrationTestResult:
+class MonteCarloResult:
     """What a Monte Carlo test found.
 
     Attributes
@@ -73,7 +73,7 @@ def calibration_test(
 
     Returns
     -------
-    result : CalibrationTestResult
+    result : MonteCarloResult
 
     Raises
     ------
@@ -97,8 +97,8 @@ def calibration_test(
     Examples
     --------
     >>> from sklearn_calib.inference import calibration_test
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> calibration_test(y, proba, random_state=0).pvalue  # overconfident
     0.001
     """
@@ -113,7 +113,7 @@ def calibration_test(
     )
     # rounding must not make an equal replicate smaller
     extreme = np.count_nonzero(null >= observed - 1e-12 * max(1.0, abs(observed)))
-    return CalibrationTestResult(
+    return MonteCarloResult(
         statistic=float(observed),
         pvalue=float((1 + extreme) / (1 + n_resamples)),
         null_distribution=null,

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._random import generator
+from .._renamed import renamed_arguments
 from ..exceptions import refuse
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
@@ -20,7 +21,7 @@ class TesterVerdict:
     Attributes
     ----------
     calibrated : bool
-        False: the predictions are at least `eps` from calibrated.
+        False: the predictions are at least `epsilon` from calibrated.
     statistics : ndarray of shape (n_parts,)
         One for each part of the rows; the majority decides.
     threshold : float
@@ -37,15 +38,15 @@ class TesterVerdict:
 
 
 class CalibrationTester(BaseEstimator):
-    """Decide whether predictions are calibrated or at least `eps` away from it.
+    """Decide whether predictions are calibrated or at least `epsilon` away from it.
 
     Parameters
     ----------
-    eps : float
+    epsilon : float
         The distance to calibration that has to be detected, in (0, 1].
     tolerance : float, default=0.0
-        The distance that is still accepted, below `eps`; below eps / 4 for "smooth". Between the
-        two either answer is right.
+        The distance that is still accepted, below `epsilon`; below epsilon / 4 for "smooth".
+        Between the two either answer is right.
     method : {"smooth", "distance"}, default="smooth"
         The statistic: the smooth calibration error, or the lower distance to calibration.
     n_parts : int, default=1
@@ -62,18 +63,19 @@ class CalibrationTester(BaseEstimator):
     Examples
     --------
     >>> from sklearn_calib.inference import CalibrationTester
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 2000)
-    >>> CalibrationTester(eps=0.3).test(y, proba).calibrated  # not that far
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 2000)
+    >>> CalibrationTester(epsilon=0.3).test(y, proba).calibrated  # not that far
     True
-    >>> CalibrationTester(eps=0.1).test(y, proba).calibrated
+    >>> CalibrationTester(epsilon=0.1).test(y, proba).calibrated
     False
     """
 
+    @renamed_arguments(eps="epsilon")
     def __init__(
-        self, eps, *, tolerance=0.0, method="smooth", n_parts=1, delta=1 / 3, random_state=0
+        self, epsilon, *, tolerance=0.0, method="smooth", n_parts=1, delta=1 / 3, random_state=0
     ):
-        self.eps = eps
+        self.epsilon = epsilon
         self.tolerance = tolerance
         self.method = method
         self.n_parts = n_parts
@@ -102,7 +104,7 @@ class CalibrationTester(BaseEstimator):
             weights; see `canonical_proba`.
         """
         where = "CalibrationTester.test"
-        margin = _margin(self.tolerance, self.eps, self.method, where)
+        margin = _margin(self.tolerance, self.epsilon, self.method, where)
         required = _rows(margin, self.delta, where)
         if self.n_parts < 1 or self.n_parts % 2 == 0:
             refuse(where, "an odd n_parts >= 1", repr(self.n_parts), "Take the next odd number")
@@ -115,9 +117,9 @@ class CalibrationTester(BaseEstimator):
             order = generator(self.random_state).permutation(n)
         known = {}
         if self.method == "smooth":
-            measure, threshold = smooth_calibration_error, self.tolerance + self.eps / 4
+            measure, threshold = smooth_calibration_error, self.tolerance + self.epsilon / 4
         else:
-            measure, threshold = lower_distance_to_calibration, (self.tolerance + self.eps) / 2
+            measure, threshold = lower_distance_to_calibration, (self.tolerance + self.epsilon) / 2
             known["resolution"] = min(1e-3, margin / 4)
         parts = np.array_split(order, self.n_parts)
         statistics = np.array([measure.of_case(case.take(part), **known) for part in parts])
@@ -130,15 +132,17 @@ class CalibrationTester(BaseEstimator):
         )
 
 
-def required_sample_size(eps1, eps2, delta=1 / 3, *, method="smooth"):
+@renamed_arguments(eps1="tolerance", eps2="epsilon")
+def tester_sample_size(tolerance, epsilon, delta=1 / 3, *, method="smooth"):
     """How many rows make a tester's verdict right with probability 1 - delta.
 
     Parameters
     ----------
-    eps1 : float
+    tolerance : float
         The distance to calibration that is accepted; 0 for plain testing.
-    eps2 : float
-        The distance that has to be detected: above `eps1`, and above 4 `eps1` for "smooth".
+    epsilon : float
+        The distance that has to be detected: above `tolerance`, and above 4 `tolerance` for
+        "smooth".
     delta : float, default=1/3
     method : {"smooth", "distance"}, default="smooth"
 
@@ -154,8 +158,9 @@ def required_sample_size(eps1, eps2, delta=1 / 3, *, method="smooth"):
     Notes
     -----
     With g the distance from the threshold, n = ((2 + sqrt(2 log(1/delta))) / g)^2; g is
-    (eps2 - 4 eps1) / 4 for "smooth" and (eps2 - eps1) / 2 for "distance". The constant is ours and
-    sufficient for any distribution; the rate is that of Theorems 3 and 4. Integration by parts
+    (epsilon - 4 tolerance) / 4 for "smooth" and (epsilon - tolerance) / 2 for "distance". The
+    constant is ours and sufficient for any distribution; the rate is that of Theorems 3 and 4.
+    Integration by parts
     bounds the error of either statistic by the absolute difference of distribution functions, at 1
     and integrated, with a mean of at most 2 / sqrt(n) in all; bounded differences give the rest. On
     calibrated data the errors are some 5 times smaller than the bound.
@@ -166,25 +171,37 @@ def required_sample_size(eps1, eps2, delta=1 / 3, *, method="smooth"):
 
     Examples
     --------
-    >>> from sklearn_calib.inference import required_sample_size
-    >>> required_sample_size(0.0, 0.1)
+    >>> from sklearn_calib.inference import tester_sample_size
+    >>> tester_sample_size(0.0, 0.1)
     19403
-    >>> required_sample_size(0.05, 0.1, method="distance")
+    >>> tester_sample_size(0.05, 0.1, method="distance")
     19403
     """
-    where = "required_sample_size"
-    return _rows(_margin(eps1, eps2, method, where), delta, where)
+    where = "tester_sample_size"
+    return _rows(_margin(tolerance, epsilon, method, where), delta, where)
 
 
-def _margin(eps1, eps2, method, where):
+tester_sample_size.__test__ = False  # not for pytest, which takes its name for a test
+
+
+def _margin(tolerance, epsilon, method, where):
     """How far both kinds of predictions are from the threshold."""
     if method not in _METHODS:
         refuse(where, f"method among {', '.join(_METHODS)}", repr(method), "Check the spelling")
-    least = 4 * eps1 if method == "smooth" else eps1
-    if not (eps1 >= 0 and least < eps2 <= 1):
-        rule = "0 <= 4 eps1 < eps2 <= 1" if method == "smooth" else "0 <= eps1 < eps2 <= 1"
-        refuse(where, rule, f"eps1={eps1}, eps2={eps2}", "Use method='distance' or another eps")
-    return (eps2 - 4 * eps1) / 4 if method == "smooth" else (eps2 - eps1) / 2
+    least = 4 * tolerance if method == "smooth" else tolerance
+    if not (tolerance >= 0 and least < epsilon <= 1):
+        rule = (
+            "0 <= 4 tolerance < epsilon <= 1"
+            if method == "smooth"
+            else "0 <= tolerance < epsilon <= 1"
+        )
+        refuse(
+            where,
+            rule,
+            f"tolerance={tolerance}, epsilon={epsilon}",
+            "Use method='distance' or another epsilon",
+        )
+    return (epsilon - 4 * tolerance) / 4 if method == "smooth" else (epsilon - tolerance) / 2
 
 
 def _rows(margin, delta, where):

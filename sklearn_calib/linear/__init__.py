@@ -1,6 +1,6 @@
 """Linear classifiers: their leverages, leave-one-out scores, angle to the truth and intervals."""
 
-from ._angle import Angle as Angle
+from ._angle import AngleEstimate as AngleEstimate
 from ._angle import angular_recalibrator as angular_recalibrator
 from ._angle import checked_fits as checked_fits
 from ._angle import estimate_angle as estimate_angle
@@ -14,7 +14,7 @@ from ._leave_one_out import approximate_leave_one_out as approximate_leave_one_o
 from ._leave_one_out import leave_one_out_scores as leave_one_out_scores
 
 __all__ = [
-    "Angle",
+    "AngleEstimate",
     "approximate_leave_one_out",
     "estimate_angle",
     "logistic_intervals",

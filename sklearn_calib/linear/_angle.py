@@ -18,7 +18,7 @@ MIN_ROWS_PER_FEATURE = 1.1  # from which least squares gives the angle without a
 
 
 @dataclass(frozen=True)
-class Angle:
+class AngleEstimate:
     """What `estimate_angle` finds.
 
     Parameters
@@ -89,7 +89,7 @@ def estimate_angle(
 
     Returns
     -------
-    angle : Angle
+    angle : AngleEstimate
 
     Raises
     ------
@@ -208,7 +208,7 @@ def find_angle(fit, covariance, where):
         "moved": fit.moved,
     }
     method = "likelihood" if cos is None else method
-    return Angle(cos, norm, float(middle), method, loo, diagnostics)
+    return AngleEstimate(cos, norm, float(middle), method, loo, diagnostics)
 
 
 def _estimated(seen, fit, covariance, where):

@@ -7,6 +7,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, Real, StrOptions
 
 from .._kernels._expected_link import LINKS
+from .._random import legacy_generator
 from ..exceptions import caution, refuse
 from ..linear import (
     angular_recalibrator,
@@ -45,7 +46,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         neither a quarter of the rows held out nor 5 folds tell much either.
     assume_centered : bool, default=False
         Required for an estimator without intercept: the features have mean zero.
-    random_state : int, RandomState or None, default=None
+    random_state : int, Generator, RandomState or None, default=0
         For the split of the last two.
 
     Attributes
@@ -58,9 +59,9 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     platt_equivalent_ : tuple of float
         See `AngularCalibration`.
     method_ : str
-        How the angle was found, see `Angle`.
+        How the angle was found, see `AngleEstimate`.
     diagnostics_ : dict
-        See `Angle`.
+        See `AngleEstimate`.
     estimator_, recalibrator_
         The fitted linear classifier and its `AngularCalibration`.
     calibrated_pairs_ : list of CalibratedPair
@@ -113,7 +114,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         "covariance": ["array-like", HasMethods(["fit"]), StrOptions({"auto", "identity"})],
         "sign": [StrOptions({"positive", "holdout", "cv"})],
         "assume_centered": ["boolean"],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
     }
     recalibrator = "angular"
     cv = None
@@ -128,7 +129,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         covariance="auto",
         sign="positive",
         assume_centered=False,
-        random_state=None,
+        random_state=0,
     ):
         self.estimator = estimator
         self.link = link
@@ -209,9 +210,11 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         if self.sign == "positive":
             return False
         split = (
-            StratifiedShuffleSplit(1, test_size=0.25, random_state=self.random_state)
+            StratifiedShuffleSplit(
+                1, test_size=0.25, random_state=legacy_generator(self.random_state)
+            )
             if self.sign == "holdout"
-            else StratifiedKFold(5, shuffle=True, random_state=self.random_state)
+            else StratifiedKFold(5, shuffle=True, random_state=legacy_generator(self.random_state))
         )
         total = 0.0
         for train, test in split.split(np.zeros(len(job.codes)), job.codes):

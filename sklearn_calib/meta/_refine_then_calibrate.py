@@ -15,6 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
+from .._random import legacy_generator
+from .._renamed import warn_renamed
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from ..decomposition import refinement_curve
@@ -52,9 +54,10 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         training only. A sequence: these stages, counted from 1.
     recalibrator : str or recalibrator, default="default"
         What calibrates the chosen model, as in `CalibratedModel`.
-    refinement : "ts" or str or recalibrator, default="ts"
-        What defines the loss that remains. "ts", temperature scaling with smoothed labels, fitted
-        on the rows it is judged on; "isotonic" or another recalibrator: cross-fitted in 5 folds.
+    refinement : str or recalibrator, default="temperature-in-sample"
+        What defines the loss that remains. The default is temperature scaling with smoothed labels,
+        fitted on the rows it is judged on; "isotonic" or another recalibrator: cross-fitted in 5
+        folds.
     loss : {"log", "brier"}, default="log"
     selection : {"minimum", "one_standard_error"}, default="minimum"
         The stage with the smallest criterion, the earliest of equals; or the earliest that is not
@@ -73,7 +76,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         An error is raised if all fail, and the fit's own one where there is no grid.
     n_jobs : int, default=None
         Fits in parallel, as in joblib.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=0
         For the draws of `n_iter`.
 
     Attributes
@@ -169,7 +172,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         "ensemble": ["boolean"],
         "error_score": [StrOptions({"raise"}), Real],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     @says_what_to_write
@@ -181,7 +184,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         n_iter=None,
         stages="auto",
         recalibrator="default",
-        refinement="ts",
+        refinement="temperature-in-sample",
         loss="log",
         selection="minimum",
         cv=None,
@@ -189,7 +192,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         ensemble=False,
         error_score=np.nan,
         n_jobs=None,
-        random_state=None,
+        random_state=0,
     ):
         self.estimator = estimator
         self.param_grid = param_grid
@@ -309,7 +312,11 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         if self.n_iter is None:
             candidates = list(ParameterGrid(grid))
         else:
-            candidates = list(ParameterSampler(grid, self.n_iter, random_state=self.random_state))
+            candidates = list(
+                ParameterSampler(
+                    grid, self.n_iter, random_state=legacy_generator(self.random_state)
+                )
+            )
         if not candidates:
             refuse(where, "at least one candidate", repr(grid), "Pass param_grid=None for none")
         return candidates
@@ -359,7 +366,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 "none in any fold",
                 "Use stratified folds",
             )
-        plain = isinstance(self.refinement, str) and self.refinement == "ts"
+        plain = self._judges_in_sample()
         known = {"sample_weight": job.weight[rows], "labels": np.arange(len(job.classes))}
         stream, risks = pooled_stages(job, folds, staging, set(stages.tolist())), []
         curve = refinement_curve(
@@ -374,6 +381,12 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         )
         risk = np.where(np.isnan(risks), curve.risk, risks)
         return replace(curve, risk=risk, calibration=risk - curve.refinement)
+
+    def _judges_in_sample(self):
+        if isinstance(self.refinement, str) and self.refinement == "ts":
+            warn_renamed('refinement="ts"', '"temperature-in-sample"')
+            return True
+        return isinstance(self.refinement, str) and self.refinement == "temperature-in-sample"
 
     def _report(self, table, winner, failures, n_fits, where):
         if failures:

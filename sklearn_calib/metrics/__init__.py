@@ -3,6 +3,8 @@
 One file per family and one import line per measure. The registry is read off these lines.
 """
 
+from .._renamed import renamed_names as _renamed_names
+from .._renamed import warn_renamed as _warn_renamed
 from ..exceptions import expectation as _expectation
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
@@ -109,6 +111,10 @@ def get_scorer(name, **options):
     >>> search.best_params_
     {'C': 1.0}
     """
+    if name.startswith("neg_ts_refinement_"):
+        new = name.replace("neg_ts_", "neg_temperature_")
+        _warn_renamed(f"scorer {name!r}", repr(new))
+        name = new
     for function in _REGISTRY.values():
         if function.spec.scorer_name == name:
             return make_probability_scorer(function, **options)
@@ -148,3 +154,5 @@ __all__ = [
     "register",
     *_OWN,
 ]
+
+__getattr__ = _renamed_names(__name__, {"LpCalibrationError": "LpCalibrationResult"})

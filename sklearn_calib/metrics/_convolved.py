@@ -42,8 +42,8 @@ def convolved_calibration_error(problem, *, bandwidth=None):
     Examples
     --------
     >>> from sklearn_calib.metrics import convolved_calibration_error
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 2000)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 2000)
     >>> 0.03 < convolved_calibration_error(y, proba) < 0.2
     True
     """

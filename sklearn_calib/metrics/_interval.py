@@ -67,8 +67,8 @@ def interval_calibration_error(problem):
     Examples
     --------
     >>> from sklearn_calib.metrics import interval_calibration_error
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 2000)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 2000)
     >>> 0.05 < interval_calibration_error(y, proba) < 0.3
     True
     """

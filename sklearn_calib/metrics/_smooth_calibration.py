@@ -111,8 +111,8 @@ def smooth_calibration_error(problem):
     Examples
     --------
     >>> from sklearn_calib.metrics import smooth_calibration_error
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 2000)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 2000)
     >>> smooth_calibration_error(y, proba) > 0.03  # overconfident
     True
     """

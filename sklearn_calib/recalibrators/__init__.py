@@ -6,6 +6,8 @@ name of a method is its file's name.
 
 from sklearn.base import clone as _clone
 
+from .._renamed import renamed_names as _renamed_names
+from .._renamed import warn_renamed as _warn_renamed
 from ..exceptions import refuse as _refuse
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
@@ -18,7 +20,6 @@ from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._default import DefaultCalibration as DefaultCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
-from ._elite import ELiTE as ELiTE
 from ._enir import ENIR as ENIR
 from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from ._histogram_binning import HistogramBinning as HistogramBinning
@@ -28,7 +29,7 @@ from ._matrix import MatrixScaling as MatrixScaling
 from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
 from ._names import suggestion as suggestion
-from ._near_isotonic import NearIsotonic as NearIsotonic
+from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest
 from ._platt import PlattScaling as PlattScaling
@@ -36,22 +37,23 @@ from ._quadratic import QuadraticScaling as QuadraticScaling
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,
 )
-from ._smooth_isotonic import SmoothIsotonic as SmoothIsotonic
+from ._smooth_isotonic import SmoothIsotonicCalibration as SmoothIsotonicCalibration
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
 from ._top_label import TopLabel as TopLabel
-from ._trend_filtering import TrendFilteringCalibration as TrendFilteringCalibration
+from ._trend_filtering import TrendFiltering as TrendFiltering
+from ._trend_filtering_ensemble import TrendFilteringEnsemble as TrendFilteringEnsemble
 from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
-
-RPR = RestrictedPolynomialRegression
 
 _REGISTRY = {
     value.__module__.rpartition("._")[2]: value
     for value in list(globals().values())
     if isinstance(value, type) and issubclass(value, Recalibrator) and value is not Recalibrator
 }
+
+_RENAMED = {"elite": "trend_filtering_ensemble"}
 
 
 def all_recalibrators():
@@ -107,6 +109,9 @@ def get_recalibrator(name, **options):
     where = "get_recalibrator"
     if not isinstance(name, str):
         return _clone(name).set_params(**options)
+    if name in _RENAMED:
+        _warn_renamed(f"recalibrator {name!r}", repr(_RENAMED[name]))
+        name = _RENAMED[name]
     if name not in _REGISTRY:
         _refuse(
             where,
@@ -136,3 +141,15 @@ __all__ = [
     "recalibrator_names",
     *sorted(cls.__name__ for cls in _REGISTRY.values()),
 ]
+
+__getattr__ = _renamed_names(
+    __name__,
+    {
+        "ELiTE": "TrendFilteringEnsemble",
+        "NearIsotonic": "NearIsotonicCalibration",
+        "RPR": "RestrictedPolynomialRegression",
+        "SmoothIsotonic": "SmoothIsotonicCalibration",
+        "TrendFilteringCalibration": "TrendFiltering",
+        "logistic_intervals": "linear:logistic_intervals",
+    },
+)

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._kernels._binning import pool
 from .._kernels._information import logistic_covariance, standard_error
 from .._kernels._log_odds import interpolated
+from .._renamed import renamed_arguments
 from .._simplex import log_odds, rank_score, two_classes_of_margin
 from ..canonical import canonical_weight
 from ..exceptions import refuse
@@ -89,7 +90,8 @@ class AdaptiveCalibration(Recalibrator):
         "level": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def __init__(self, neighborhood="nearest", share=0.05, level=0.95):
+    @renamed_arguments()
+    def __init__(self, neighborhood="nearest", *, share=0.05, level=0.95):
         self.neighborhood = neighborhood
         self.share = share
         self.level = level

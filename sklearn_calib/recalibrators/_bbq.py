@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._binning import log_evidence, pool, rows_for_bins
+from .._renamed import renamed_arguments
 from .._simplex import second_score
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
@@ -18,7 +19,7 @@ class BBQ(Recalibrator):
 
     Parameters
     ----------
-    score : {"bdeu2", "bdeu"}, default="bdeu2"
+    criterion : {"bdeu2", "bdeu"}, default="bdeu2"
         The prior of a bin's frequency: "bdeu2" two pseudo-counts a bin with the middle of the bin
         as mean; "bdeu" two pseudo-counts shared by all bins, with mean 1/2.
 
@@ -58,8 +59,8 @@ class BBQ(Recalibrator):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import BBQ
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> bbq = BBQ().fit(proba, y)
     >>> bool(0 < bbq.values_.min() < bbq.values_.max() < 1)
     True
@@ -69,11 +70,12 @@ class BBQ(Recalibrator):
         flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
     )
     _parameter_constraints: dict = {  # noqa: RUF012
-        "score": [StrOptions({"bdeu2", "bdeu"})],
+        "criterion": [StrOptions({"bdeu2", "bdeu"})],
     }
 
-    def __init__(self, score="bdeu2"):
-        self.score = score
+    @renamed_arguments(score="criterion")
+    def __init__(self, criterion="bdeu2"):
+        self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
         data = _Sorted(proba, codes, weight)
@@ -81,7 +83,7 @@ class BBQ(Recalibrator):
         root = np.cbrt(rows)
         least = max(1, int(root / 10))
         most = max(least, min(int(np.ceil(rows / 5)), int(np.ceil(10 * root))))
-        models = [data.binned(n_bins, self.score) for n_bins in range(least, most + 1)]
+        models = [data.binned(n_bins, self.criterion) for n_bins in range(least, most + 1)]
         evidence = np.array([model[0] for model in models])
         weights = np.exp(evidence - evidence.max())
         kept = _before_elbow(weights)

@@ -52,10 +52,10 @@ class DefaultCalibration(Recalibrator):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import DefaultCalibration
-    >>> from sklearn_calib.testing import make_scores
-    >>> DefaultCalibration().fit(*make_scores(2, 500)).recalibrator_
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> DefaultCalibration().fit(*make_overconfident(2, 500)).recalibrator_
     PlattScaling(prior_weight=1.0)
-    >>> DefaultCalibration().fit(*make_scores(3, 500)).recalibrator_
+    >>> DefaultCalibration().fit(*make_overconfident(3, 500)).recalibrator_
     StructuredMatrixScaling()
     """
 

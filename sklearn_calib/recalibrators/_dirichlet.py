@@ -7,6 +7,7 @@ from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
 from .._kernels._softmax_regression import fit_softmax_regression
+from .._renamed import renamed_arguments
 from .._simplex import log_proba
 from ._base import Capabilities, Recalibrator
 
@@ -19,10 +20,10 @@ class DirichletCalibration(Recalibrator):
 
     Parameters
     ----------
-    reg_lambda : float, default=1e-2
+    penalty : float, default=1e-2
         Weight of the mean square of the off-diagonal coefficients.
-    reg_mu : float, default=None
-        Weight of the mean square of the intercepts; None for the same as `reg_lambda`.
+    intercept_penalty : float, default=None
+        Weight of the mean square of the intercepts; None for the same as `penalty`.
 
     Attributes
     ----------
@@ -40,10 +41,11 @@ class DirichletCalibration(Recalibrator):
 
     Notes
     -----
-    Minimises the mean log loss + reg_lambda / (k (k - 1)) sum_{i != j} coef_ij^2 + reg_mu / k sum
-    intercept^2 (ODIR). The diagonal is free but for 1e-8 (coef_ii - 1)^2, which keeps it finite on
-    separable data. It works on probabilities, also of logits, which count as at least 1.18e-38.
-    Newton's method with conjugate gradients; cost O(n k^2) a product.
+    Minimises the mean log loss + penalty / (k (k - 1)) sum_{i != j} coef_ij^2
+    + intercept_penalty / k sum intercept^2 (ODIR). The diagonal is free but for
+    1e-8 (coef_ii - 1)^2, which keeps it finite on separable data. It works on probabilities, also
+    of logits, which count as at least 1.18e-38. Newton's method with conjugate gradients; cost O(n
+    k^2) a product.
 
     References
     ----------
@@ -53,8 +55,8 @@ class DirichletCalibration(Recalibrator):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import DirichletCalibration
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 500)
     >>> DirichletCalibration().fit(proba, y).newton_decrement_ < 1e-10
     True
     """
@@ -63,18 +65,19 @@ class DirichletCalibration(Recalibrator):
         multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)", max_classes=100
     )
     _parameter_constraints: dict = {  # noqa: RUF012
-        "reg_lambda": [Interval(Real, 0, None, closed="left")],
-        "reg_mu": [Interval(Real, 0, None, closed="left"), None],
+        "penalty": [Interval(Real, 0, None, closed="left")],
+        "intercept_penalty": [Interval(Real, 0, None, closed="left"), None],
     }
 
-    def __init__(self, reg_lambda=1e-2, reg_mu=None):
-        self.reg_lambda = reg_lambda
-        self.reg_mu = reg_mu
+    @renamed_arguments(reg_lambda="penalty", reg_mu="intercept_penalty")
+    def __init__(self, penalty=1e-2, *, intercept_penalty=None):
+        self.penalty = penalty
+        self.intercept_penalty = intercept_penalty
 
     def _fit(self, proba, codes, weight):
         k = proba.shape[1]
-        mu = self.reg_lambda if self.reg_mu is None else self.reg_mu
-        ridge = np.full((k, k), self.reg_lambda / (k * (k - 1)))
+        mu = self.penalty if self.intercept_penalty is None else self.intercept_penalty
+        ridge = np.full((k, k), self.penalty / (k * (k - 1)))
         np.fill_diagonal(ridge, 1e-8)
         z = log_proba(np.asarray(proba)).T
         fit = fit_softmax_regression(z, codes, weight, ridge, mu / k)

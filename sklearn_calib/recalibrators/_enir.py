@@ -5,6 +5,7 @@ from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._log_odds import interpolated
+from .._renamed import renamed_attribute
 from .._simplex import rank_score
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
@@ -33,7 +34,7 @@ class ENIR(Recalibrator):
 
     Attributes
     ----------
-    lams_ : ndarray of shape (n_models,)
+    penalties_ : ndarray of shape (n_models,)
         The penalties of the models.
     weights_ : ndarray of shape (n_models,)
         Their weights, with sum 1.
@@ -68,10 +69,10 @@ class ENIR(Recalibrator):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import ENIR
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> enir = ENIR().fit(proba, y)
-    >>> len(enir.lams_) > 1
+    >>> len(enir.penalties_) > 1
     True
     """
 
@@ -81,6 +82,8 @@ class ENIR(Recalibrator):
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"bic", "aic"})],
     }
+
+    lams_ = renamed_attribute("penalties_")
 
     def __init__(self, criterion="bic"):
         self.criterion = criterion
@@ -104,7 +107,7 @@ class ENIR(Recalibrator):
             shrunk = (value * total + score / total * g) / (total + g)
             models.append((lam, loss + price * len(starts), starts, shrunk))
         possible = [model for model in models if np.isfinite(model[1])] or models[-1:]
-        self.lams_ = np.array([model[0] for model in possible]) / rows
+        self.penalties_ = np.array([model[0] for model in possible]) / rows
         criterion = np.array([model[1] for model in possible])
         self.weights_ = model_weights(np.where(np.isfinite(criterion), criterion, 0.0))
         steps = np.zeros(path.n)

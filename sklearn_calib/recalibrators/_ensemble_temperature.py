@@ -37,8 +37,8 @@ class EnsembleTemperatureScaling(Recalibrator):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import EnsembleTemperatureScaling
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 500)
     >>> float(EnsembleTemperatureScaling().fit(proba, y).weights_.sum().round(9))
     1.0
     """

@@ -15,6 +15,7 @@ from .._kernels._binning import (
     rows_for_bins,
 )
 from .._kernels._log_odds import middle
+from .._renamed import renamed_arguments
 from .._simplex import rank_score
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
@@ -85,7 +86,8 @@ class HistogramBinning(Recalibrator):
         "strategy": [StrOptions({"quantile", "uniform"})],
     }
 
-    def __init__(self, n_bins=10, strategy="quantile"):
+    @renamed_arguments()
+    def __init__(self, n_bins=10, *, strategy="quantile"):
         self.n_bins = n_bins
         self.strategy = strategy
 

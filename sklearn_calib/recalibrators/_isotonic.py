@@ -7,6 +7,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._binning import distinct
 from .._kernels._log_odds import interpolated
+from .._renamed import renamed_arguments
 from .._simplex import rank_score
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -68,7 +69,8 @@ class IsotonicCalibration(Recalibrator):
         "centred": ["boolean"],
     }
 
-    def __init__(self, prediction="linear", centred=False):
+    @renamed_arguments()
+    def __init__(self, prediction="linear", *, centred=False):
         self.prediction = prediction
         self.centred = centred
 

@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from .._renamed import renamed_arguments
 from ._base import Capabilities
 from ._softmax_family import SoftmaxRegression
 
@@ -17,8 +18,8 @@ class MatrixScaling(SoftmaxRegression):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
-        Penalty l2 (sum (coef - I)^2 + sum intercept^2) beside the mean log loss, towards
+    penalty : float, default=1e-4
+        Penalty penalty (sum (coef - I)^2 + sum intercept^2) beside the mean log loss, towards
         temperature scaling.
 
     Attributes
@@ -48,8 +49,8 @@ class MatrixScaling(SoftmaxRegression):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import MatrixScaling
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 500)
     >>> MatrixScaling().fit(proba, y).coef_.shape
     (3, 3)
     """
@@ -58,11 +59,12 @@ class MatrixScaling(SoftmaxRegression):
         multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)", max_classes=200
     )
     _parameter_constraints: dict = {  # noqa: RUF012
-        "l2": [Interval(Real, 0, None, closed="left")]
+        "penalty": [Interval(Real, 0, None, closed="left")]
     }
 
-    def __init__(self, l2=1e-4):
-        self.l2 = l2
+    @renamed_arguments(l2="penalty")
+    def __init__(self, penalty=1e-4):
+        self.penalty = penalty
 
     def _ridges(self, n, k):
-        return np.full((k, k), float(self.l2)), float(self.l2)
+        return np.full((k, k), float(self.penalty)), float(self.penalty)

@@ -5,7 +5,6 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._level_merging import Cells, OnePool, Pools, Rule, calibrate_cells
@@ -18,6 +17,7 @@ from .._kernels._level_sets import (
     levels_for,
     rounded,
 )
+from .._random import legacy_generator
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, normalised_rows
 
@@ -86,7 +86,7 @@ class MulticlassBinning(Recalibrator):
         Failure probability of that bound and of the pools.
     max_iter : int or None, default=None
         None: the number that the theorem cannot exceed, or 100,000.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, Generator, RandomState or None, default=0
         For split, pools and noise.
 
     Attributes
@@ -167,7 +167,7 @@ class MulticlassBinning(Recalibrator):
         "split": ["boolean"],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "max_iter": [Interval(Integral, 0, None, closed="left"), None],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     def __init__(
@@ -186,7 +186,7 @@ class MulticlassBinning(Recalibrator):
         split=False,
         delta=0.05,
         max_iter=None,
-        random_state=None,
+        random_state=0,
     ):
         self.p = p
         self.epsilon = epsilon
@@ -219,7 +219,7 @@ class MulticlassBinning(Recalibrator):
     def _fit(self, proba, codes, weight):
         proba = np.asarray(proba)
         self._set_scale()
-        rng = check_random_state(self.random_state)
+        rng = legacy_generator(self.random_state)
         chosen, rest = self._halves(len(proba), rng)
         heavy, self.mass_in_bins_ = self._heavy_cells(proba[chosen], weight[chosen])
         self.bins_ = heavy

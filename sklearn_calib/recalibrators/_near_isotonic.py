@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import log_evidence, pool
 from .._kernels._log_odds import interpolated
+from .._renamed import renamed_arguments, renamed_attribute
 from .._simplex import rank_score
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
@@ -15,7 +16,7 @@ from ._base import Capabilities, Recalibrator, two_columns
 _MAX_PENALTIES = 100  # penalties of the path that are compared
 
 
-class NearIsotonic(Recalibrator):
+class NearIsotonicCalibration(Recalibrator):
     """Isotonic regression that may fall again, at a price.
 
     A decrease between neighbouring scores is not forbidden but penalised. Without penalty the map
@@ -24,7 +25,7 @@ class NearIsotonic(Recalibrator):
 
     Parameters
     ----------
-    lam : float or {"bic", "bdeu"}, default="bic"
+    penalty : float or {"bic", "bdeu"}, default="bic"
         The penalty, at least 0, of sum w (y - b)^2 / 2 + lam sum max(b_i - b_(i+1), 0); it grows
         with the number of rows, and with the weights w. Otherwise one of up to 100 on the path:
         "bic" takes the smallest -2 log-likelihood + groups (log n + log 2 pi), "bdeu" the groups
@@ -33,7 +34,7 @@ class NearIsotonic(Recalibrator):
 
     Attributes
     ----------
-    lam_ : float
+    penalty_ : float
     log_odds_ : ndarray of shape (n_scores,)
         Log-odds of the distinct calibration scores, increasing.
     knots_ : ndarray of shape (n_scores,)
@@ -42,7 +43,7 @@ class NearIsotonic(Recalibrator):
         The fit there.
     breakpoints_ : ndarray of shape (n_breakpoints,)
         The penalties at which groups of scores merge; from the last on the fit is isotonic.
-    one_vs_rest_ : list of NearIsotonic
+    one_vs_rest_ : list of NearIsotonicCalibration
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
@@ -66,9 +67,9 @@ class NearIsotonic(Recalibrator):
 
     Examples
     --------
-    >>> from sklearn_calib.recalibrators import NearIsotonic
+    >>> from sklearn_calib.recalibrators import NearIsotonicCalibration
     >>> y, p = [0, 1, 0, 0, 1, 1], [0.1, 0.2, 0.4, 0.5, 0.7, 0.9]
-    >>> NearIsotonic(lam=0.2).fit(p, y).values_.tolist()
+    >>> NearIsotonicCalibration(penalty=0.2).fit(p, y).values_.tolist()
     [0.0, 0.8, 0.1, 0.1, 1.0, 1.0]
     """
 
@@ -76,11 +77,14 @@ class NearIsotonic(Recalibrator):
         continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
     )
     _parameter_constraints: dict = {  # noqa: RUF012
-        "lam": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "bdeu"})],
+        "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "bdeu"})],
     }
 
-    def __init__(self, lam="bic"):
-        self.lam = lam
+    lam_ = renamed_attribute("penalty_")
+
+    @renamed_arguments(lam="penalty")
+    def __init__(self, penalty="bic"):
+        self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
         from .._kernels._near_isotonic import Path, breakpoints
@@ -89,15 +93,15 @@ class NearIsotonic(Recalibrator):
         self.log_odds_, mass, share = pooled(proba, codes, weight)
         path = Path(share, mass * rows)
         found = breakpoints(path.merges)
-        if isinstance(self.lam, str):
+        if isinstance(self.penalty, str):
             tried = thinned(np.append(0.0, found), _MAX_PENALTIES)
-            cost = {"bic": _bic, "bdeu": _bdeu}[self.lam]
+            cost = {"bic": _bic, "bdeu": _bdeu}[self.penalty]
             costs = np.array([cost(path, lam) for lam in tried])
             # where every fit is impossible for some row, the isotonic one
             best = tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
         else:
-            best = self.lam * rows
-        self.breakpoints_, self.lam_ = found / rows, float(best) / rows
+            best = self.penalty * rows
+        self.breakpoints_, self.penalty_ = found / rows, float(best) / rows
         self.values_ = np.clip(path.solution(best), 0.0, 1.0)
 
     @property

@@ -7,6 +7,7 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._logistic import fit_logistic, smoothed_targets, threshold_separates
+from .._renamed import renamed_arguments
 from .._simplex import log_odds
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
@@ -81,7 +82,8 @@ class PlattScaling(Recalibrator):
         "prior_weight": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, scale="logit", smooth_targets=True, prior_weight=0.0):
+    @renamed_arguments()
+    def __init__(self, scale="logit", *, smooth_targets=True, prior_weight=0.0):
         self.scale = scale
         self.smooth_targets = smooth_targets
         self.prior_weight = prior_weight

@@ -46,8 +46,8 @@ class QuadraticScaling(Recalibrator):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import QuadraticScaling
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
     >>> bool(QuadraticScaling().fit(proba, y).b_ > 0)
     True
     """

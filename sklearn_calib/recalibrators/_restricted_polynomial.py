@@ -7,6 +7,7 @@ from numpy.polynomial import chebyshev
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
+from .._renamed import renamed_arguments
 from .._simplex import log_odds, second_score, without_rounding_noise
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, two_columns
@@ -107,7 +108,10 @@ class RestrictedPolynomialRegression(Recalibrator):
         "solver": [StrOptions({"auto", "ipm", "clarabel", "cvxpy"})],
     }
 
-    def __init__(self, degree="cv", l1=None, scale="proba", selection="brier", cv=5, solver="auto"):
+    @renamed_arguments()
+    def __init__(
+        self, degree="cv", *, l1=None, scale="proba", selection="brier", cv=5, solver="auto"
+    ):
         self.degree = degree
         self.l1 = l1
         self.scale = scale

@@ -12,7 +12,7 @@ from ._near_isotonic import pooled, runs
 _SAME_VALUE = 1e-12
 
 
-class SmoothIsotonic(Recalibrator):
+class SmoothIsotonicCalibration(Recalibrator):
     """Isotonic calibration made smooth: a monotone cubic through one point per block.
 
     Each block of equal values of the isotonic fit becomes one knot, at the mean of its scores, and
@@ -26,7 +26,7 @@ class SmoothIsotonic(Recalibrator):
         Mean scores of the blocks, increasing.
     values_ : ndarray of shape (n_blocks,)
         Their frequencies, increasing.
-    one_vs_rest_ : list of SmoothIsotonic
+    one_vs_rest_ : list of SmoothIsotonicCalibration
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
@@ -46,8 +46,8 @@ class SmoothIsotonic(Recalibrator):
 
     Examples
     --------
-    >>> from sklearn_calib.recalibrators import SmoothIsotonic
-    >>> smooth = SmoothIsotonic().fit([0.1, 0.3, 0.4, 0.6, 0.8, 0.9], [0, 1, 0, 1, 0, 1])
+    >>> from sklearn_calib.recalibrators import SmoothIsotonicCalibration
+    >>> smooth = SmoothIsotonicCalibration().fit([0.1, 0.3, 0.4, 0.6, 0.8, 0.9], [0, 1, 0, 1, 0, 1])
     >>> smooth.predict_proba([0.1, 0.525, 0.9])[:, 1].round(3).tolist()
     [0.0, 0.5, 1.0]
     """

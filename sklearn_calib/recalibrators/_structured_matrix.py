@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from .._renamed import renamed_arguments
 from ._base import Capabilities
 from ._softmax_family import SoftmaxRegression
 
@@ -16,7 +17,7 @@ class StructuredMatrixScaling(SoftmaxRegression):
 
     Parameters
     ----------
-    strength : float, default=1.0
+    penalty : float, default=1.0
         Factor of all penalties.
 
     Attributes
@@ -37,7 +38,7 @@ class StructuredMatrixScaling(SoftmaxRegression):
 
     Notes
     -----
-    Minimises the mean log loss + strength k / n (sum (diagonal - 1)^2 + sum intercept^2) + strength
+    Minimises the mean log loss + penalty k / n (sum (diagonal - 1)^2 + sum intercept^2) + penalty
     k (k - 1) / n (sum of the squares off the diagonal), n the sum of the weights. Cost: O(n k^2) a
     product.
 
@@ -49,8 +50,8 @@ class StructuredMatrixScaling(SoftmaxRegression):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import StructuredMatrixScaling
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 500)
     >>> StructuredMatrixScaling().fit(proba, y).newton_decrement_ < 1e-10
     True
     """
@@ -63,14 +64,15 @@ class StructuredMatrixScaling(SoftmaxRegression):
         cost="O(n k^2)",
     )
     _parameter_constraints: dict = {  # noqa: RUF012
-        "strength": [Interval(Real, 0, None, closed="left")]
+        "penalty": [Interval(Real, 0, None, closed="left")]
     }
     _laplace = True
 
-    def __init__(self, strength=1.0):
-        self.strength = strength
+    @renamed_arguments(strength="penalty")
+    def __init__(self, penalty=1.0):
+        self.penalty = penalty
 
     def _ridges(self, n, k):
-        ridge = np.full((k, k), self.strength * k * (k - 1) / n)
-        np.fill_diagonal(ridge, self.strength * k / n)
-        return ridge, self.strength * k / n
+        ridge = np.full((k, k), self.penalty * k * (k - 1) / n)
+        np.fill_diagonal(ridge, self.penalty * k / n)
+        return ridge, self.penalty * k / n

@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from .._renamed import renamed_arguments
 from ._base import Capabilities
 from ._softmax_family import SoftmaxRegression
 
@@ -14,7 +15,7 @@ class StructuredVectorScaling(SoftmaxRegression):
 
     Parameters
     ----------
-    strength : float, default=1.0
+    penalty : float, default=1.0
         Factor of all penalties.
 
     Attributes
@@ -35,7 +36,7 @@ class StructuredVectorScaling(SoftmaxRegression):
 
     Notes
     -----
-    Minimises the mean log loss + strength k / n (sum (coef - 1)^2 + sum intercept^2), n the sum of
+    Minimises the mean log loss + penalty k / n (sum (coef - 1)^2 + sum intercept^2), n the sum of
     the weights. Cost: O(n k^2) an iteration, 3 to 5 iterations.
 
     References
@@ -46,8 +47,8 @@ class StructuredVectorScaling(SoftmaxRegression):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import StructuredVectorScaling
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 500)
     >>> StructuredVectorScaling().fit(proba, y).newton_decrement_ < 1e-10
     True
     """
@@ -60,12 +61,13 @@ class StructuredVectorScaling(SoftmaxRegression):
         cost="O(n k^2)",
     )
     _parameter_constraints: dict = {  # noqa: RUF012
-        "strength": [Interval(Real, 0, None, closed="left")]
+        "penalty": [Interval(Real, 0, None, closed="left")]
     }
     _laplace = True
 
-    def __init__(self, strength=1.0):
-        self.strength = strength
+    @renamed_arguments(strength="penalty")
+    def __init__(self, penalty=1.0):
+        self.penalty = penalty
 
     def _ridges(self, n, k):
-        return np.full(k, self.strength * k / n), self.strength * k / n
+        return np.full(k, self.penalty * k / n), self.penalty * k / n

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import softmax
 
 from .._kernels._temperature import fit_temperature
+from .._renamed import renamed_arguments
 from .._simplex import log_proba
 from ..exceptions import CalibrationWarning
 from ._base import Capabilities, Recalibrator
@@ -85,7 +86,8 @@ class TemperatureScaling(Recalibrator):
     )
     _parameter_constraints: dict = {"laplace": ["boolean"], "warm_start": ["boolean"]}  # noqa: RUF012
 
-    def __init__(self, laplace=False, warm_start=False):
+    @renamed_arguments()
+    def __init__(self, laplace=False, *, warm_start=False):
         self.laplace = laplace
         self.warm_start = warm_start
 

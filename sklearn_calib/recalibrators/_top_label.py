@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._renamed import renamed_arguments
 from .._simplex import top_against_rest
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
@@ -64,7 +65,8 @@ class TopLabel(Recalibrator):
         "per_class": ["boolean"],
     }
 
-    def __init__(self, recalibrator="platt", per_class=False):
+    @renamed_arguments()
+    def __init__(self, recalibrator="platt", *, per_class=False):
         self.recalibrator = recalibrator
         self.per_class = per_class
 

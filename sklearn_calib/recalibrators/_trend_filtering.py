@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._renamed import renamed_arguments, renamed_attribute
 from .._simplex import second_score
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
@@ -34,7 +35,7 @@ class Line(NamedTuple):
         return np.clip(self.values[left] + slope[left] * (score - self.knots[left]), 0.0, 1.0)
 
 
-class TrendFilteringCalibration(Recalibrator):
+class TrendFiltering(Recalibrator):
     """A continuous, piecewise linear map with few changes of slope (LiTE).
 
     Each change of slope is penalised by its size, so that most of them are zero and the others
@@ -43,21 +44,21 @@ class TrendFilteringCalibration(Recalibrator):
 
     Parameters
     ----------
-    lam : float or {"aicc", "bic"}, default="aicc"
+    penalty : float or {"aicc", "bic"}, default="aicc"
         The penalty, at least 0, of sum w (y - b)^2 / 2 + lam sum of the absolute changes of slope;
         it grows with the number of rows, and with the weights w. A criterion chooses among 50, from
         the one of a straight line down to 1e-4 of it.
 
     Attributes
     ----------
-    lam_ : float
+    penalty_ : float
     knots_ : ndarray of shape (n_knots,)
         Smallest and largest score, and between them those where the slope changes.
     values_ : ndarray of shape (n_knots,)
         The fit there; it may leave [0, 1], a prediction does not.
     df_ : int
         Degrees of freedom: knots of the slope and two.
-    one_vs_rest_ : list of TrendFilteringCalibration
+    one_vs_rest_ : list of TrendFiltering
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
@@ -84,11 +85,11 @@ class TrendFilteringCalibration(Recalibrator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib.recalibrators import TrendFilteringCalibration
+    >>> from sklearn_calib.recalibrators import TrendFiltering
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(4000)
     >>> truth = np.minimum(2 * p, 1)
-    >>> lite = TrendFilteringCalibration(lam="bic").fit(p, rng.random(4000) < truth)
+    >>> lite = TrendFiltering(penalty="bic").fit(p, rng.random(4000) < truth)
     >>> bool(np.abs(lite.predict_proba(p)[:, 1] - truth).mean() < 0.02)
     True
     """
@@ -102,19 +103,27 @@ class TrendFilteringCalibration(Recalibrator):
         max_classes=200,
     )
     _parameter_constraints: dict = {  # noqa: RUF012
-        "lam": [Interval(Real, 0, None, closed="left"), StrOptions({"aicc", "bic"})],
+        "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"aicc", "bic"})],
     }
 
-    def __init__(self, lam="aicc"):
-        self.lam = lam
+    lam_ = renamed_attribute("penalty_")
+
+    @renamed_arguments(lam="penalty")
+    def __init__(self, penalty="aicc"):
+        self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
-        if isinstance(self.lam, str):
-            best = min(lines(proba, codes, weight, self.lam), key=lambda line: line.criterion)
+        if isinstance(self.penalty, str):
+            best = min(lines(proba, codes, weight, self.penalty), key=lambda line: line.criterion)
         else:
-            best = next(lines(proba, codes, weight, "aicc", lam=self.lam))
+            best = next(lines(proba, codes, weight, "aicc", lam=self.penalty))
         self.line_ = best
-        self.lam_, self.knots_, self.values_, self.df_ = best.lam, best.knots, best.values, best.df
+        self.penalty_, self.knots_, self.values_, self.df_ = (
+            best.lam,
+            best.knots,
+            best.values,
+            best.df,
+        )
 
     def _predict_proba(self, proba):
         return two_columns(self.line_(second_score(proba)))

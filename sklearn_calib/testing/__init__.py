@@ -6,7 +6,7 @@
 ``pytest.mark.parametrize``.
 """
 
-from ._common import make_scores as make_scores
+from .._renamed import renamed_names as _renamed_names
 from ._metrics import check_metric as check_metric
 from ._metrics import metric_checks as metric_checks
 from ._recalibrators import check_recalibrator as check_recalibrator
@@ -18,8 +18,9 @@ __all__ = [
     "check_metric",
     "check_recalibrator",
     "check_staging",
-    "make_scores",
     "metric_checks",
     "recalibrator_checks",
     "staging_checks",
 ]
+
+__getattr__ = _renamed_names(__name__, {"make_scores": "datasets:make_overconfident"})

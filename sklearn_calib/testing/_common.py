@@ -1,52 +1,21 @@
-"""What the checks share: scores to try them on, and the assertions."""
+"""What the checks share: held-out losses and the assertions."""
 
 import warnings
 
 import numpy as np
 from sklearn.base import clone
 
-from ..canonical import canonical_proba
+from ..datasets import make_overconfident
 from ..exceptions import CalibrationWarning
 from ..metrics import log_loss
 
 TOLERANCE = 1e-6  # two optimiser runs on equal problems
 
 
-def make_scores(n_classes, n_samples=158, *, seed=0, sharpness=2.5):
-    """Overconfident probabilities with labels drawn from the true ones.
-
-    Parameters
-    ----------
-    n_classes : int
-    n_samples : int, default=158
-    seed : int, default=0
-    sharpness : float, default=2.5
-        Factor on the true logits.
-
-    Returns
-    -------
-    proba : ndarray of shape (n_samples, n_classes)
-    y : ndarray of shape (n_samples,)
-        Labels 0 .. n_classes - 1, each at least twice.
-
-    Examples
-    --------
-    >>> from sklearn_calib.testing import make_scores
-    >>> make_scores(3)[0].shape
-    (158, 3)
-    """
-    rng = np.random.default_rng(seed)
-    logits = 1.5 * rng.normal(size=(n_samples, n_classes))
-    true = np.asarray(canonical_proba(logits, kind="logits"))
-    y = (rng.random((n_samples, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(max=n_classes - 1)
-    y[: 2 * n_classes] = np.tile(np.arange(n_classes), 2)
-    return np.array(canonical_proba(sharpness * logits, kind="logits")), y
-
-
 def held_out_loss(recalibrator, n_classes, n_samples=1500):
     """Log loss of new rows before and after recalibration, on overconfident scores."""
-    proba, y = make_scores(n_classes, n_samples, seed=20)
-    new, labels = make_scores(n_classes, n_samples, seed=21)
+    proba, y = make_overconfident(n_classes, n_samples, random_state=20)
+    new, labels = make_overconfident(n_classes, n_samples, random_state=21)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         after = clone(recalibrator).fit(proba, y).predict_proba(new)

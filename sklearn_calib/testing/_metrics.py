@@ -4,8 +4,9 @@ from functools import partial
 
 import numpy as np
 
+from ..datasets import make_overconfident
 from ..metrics import BinaryProblem
-from ._common import assert_refused, make_scores, run
+from ._common import assert_refused, run
 
 
 def check_metric(metric):
@@ -32,7 +33,7 @@ def metric_checks(metric):
 
 
 def check_value(metric, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     value = metric(y, proba)
     low, high = metric.spec.range
     assert isinstance(value, float) and np.isfinite(value)
@@ -59,7 +60,7 @@ def check_range(metric, k):
 
 def _predictions(k):
     """Labels with certain and wrong, undecided, overconfident, and nearly certain predictions."""
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     certain = np.eye(k)
     yield y, certain[(y + 1) % k]
     yield y, np.full((len(y), k), 1 / k)
@@ -71,7 +72,7 @@ def _predictions(k):
 
 def check_multiclass_options(metric, k):
     """Each declared way of treating several classes works; others are refused by name."""
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     declared = set(metric.spec.multiclass) - {"canonical"}
     for option in declared:
         assert np.isfinite(metric(y, proba, multiclass=option)), option
@@ -102,7 +103,7 @@ def check_proper(metric, k):
 
 def check_name_in_errors(metric, k):
     """Every error opens with the name that was called."""
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     name = metric.spec.name
     calls = [
         lambda: metric(y, 3 * proba),
@@ -128,7 +129,7 @@ def check_cells(metric, k):
     """A measure that says it reads only cells gives equal values for rows pooled by score."""
     if not metric.spec.cells:
         return
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     score = proba.max(axis=1).round(1)
     hit = (proba.argmax(axis=1) == y).astype(float)
     rows = BinaryProblem(score, hit, np.ones(len(y)))
@@ -149,7 +150,7 @@ def check_perfect_value(metric, k):
 
 
 def check_weight_scaling(metric, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     weight = np.random.default_rng(5).random(len(y)) + 0.1
     first, second = (
         metric(y, proba, sample_weight=weight),
@@ -159,20 +160,20 @@ def check_weight_scaling(metric, k):
 
 
 def check_weights_repeat(metric, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     weight = np.random.default_rng(6).integers(0, 4, len(y))
     repeated = metric(np.repeat(y, weight), np.repeat(proba, weight, axis=0), labels=range(k))
     assert abs(metric(y, proba, sample_weight=weight) - repeated) < 1e-10
 
 
 def check_order(metric, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     order = np.random.default_rng(7).permutation(len(y))
     assert abs(metric(y, proba) - metric(y[order], proba[order])) < 1e-12
 
 
 def check_label_types(metric, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     expected = metric(y, proba)
     for labels in (
         np.array(["a", "b", "c", "d"]),
@@ -187,7 +188,7 @@ def check_label_types(metric, k):
 
 
 def check_metric_bad_input(metric, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     bad = proba.copy()
     bad[3, 0] = np.nan
     assert_refused(lambda: metric(y, bad), "finite", "row 3")
@@ -203,7 +204,7 @@ def check_scorer(metric, k):
 
     from ..metrics import get_scorer
 
-    _, y = make_scores(k)
+    _, y = make_overconfident(k)
     labels = np.array(["a", "b", "c", "d"])[y]
     model = DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), labels)
     value = get_scorer(metric.spec.scorer_name)(model, np.zeros((len(y), 1)), labels)

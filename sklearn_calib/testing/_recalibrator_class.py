@@ -8,8 +8,9 @@ import warnings
 import numpy as np
 from sklearn.base import clone
 
+from ..datasets import make_overconfident
 from ..exceptions import CalibrationWarning
-from ._common import held_out_loss, make_scores
+from ._common import held_out_loss
 
 
 def check_constructor(recalibrator, k):
@@ -37,10 +38,10 @@ def check_documented(recalibrator, k):
 
 def check_refit(recalibrator, k):
     """A second fit forgets the first."""
-    first, y_first = make_scores(k, seed=11)
-    second, y_second = make_scores(k, 90, seed=12, sharpness=0.7)
+    first, y_first = make_overconfident(k, random_state=11)
+    second, y_second = make_overconfident(k, 90, random_state=12, sharpness=0.7)
     with _quiet():
-        used = clone(recalibrator).fit(*make_scores(3 if k == 2 else 2, seed=13))
+        used = clone(recalibrator).fit(*make_overconfident(3 if k == 2 else 2, random_state=13))
         used = used.fit(first, y_first).fit(second, y_second)
         fresh = clone(recalibrator).fit(second, y_second)
     assert set(vars(used)) == set(vars(fresh)), "attributes of an earlier fit are still there"
@@ -54,7 +55,7 @@ def check_prediction_leaves_the_state(recalibrator, k):
     """Predictions change nothing in the estimator, and repeat themselves."""
     fitted = _fitted(recalibrator, k)
     before = pickle.dumps(fitted)
-    proba = make_scores(k, seed=14)[0]
+    proba = make_overconfident(k, random_state=14)[0]
     first = fitted.predict_proba(proba)
     assert np.array_equal(first, fitted.predict_proba(proba)), "the second prediction differs"
     assert pickle.dumps(fitted) == before, "predict_proba changes the estimator"
@@ -68,7 +69,7 @@ def check_direction(recalibrator, k):
 
 def check_learns(recalibrator, k):
     """Other labels give other predictions."""
-    proba, y = make_scores(k, 400)
+    proba, y = make_overconfident(k, 400)
     with _quiet():
         first = clone(recalibrator).fit(proba, y).predict_proba(proba)
         second = clone(recalibrator).fit(proba, (y + 1) % k).predict_proba(proba)
@@ -77,7 +78,7 @@ def check_learns(recalibrator, k):
 
 def check_double_precision(recalibrator, k):
     """Nothing inside is rounded to single precision."""
-    proba = make_scores(k, 300)[0]
+    proba = make_overconfident(k, 300)[0]
     fitted = _fitted(recalibrator, k)
     out = fitted.predict_proba(proba)
     inner = out[(out > 0) & (out < 1)]
@@ -100,7 +101,7 @@ def check_capabilities(recalibrator, k):
     assert re.search(r"O\(.+\)|fits", declared.cost), f"no cost of a fit: {declared.cost!r}"
     sizes, lifted = [], False
     for n in (400, 4000):
-        proba, y = make_scores(k, n)
+        proba, y = make_overconfident(k, n)
         with _quiet():
             fitted = clone(recalibrator).fit(proba, y)
         sizes.append(len(pickle.dumps(fitted)))
@@ -152,7 +153,7 @@ def _largest_jump(fitted):
 
 def _fitted(recalibrator, k):
     with _quiet():
-        return clone(recalibrator).fit(*make_scores(k, 300, seed=10))
+        return clone(recalibrator).fit(*make_overconfident(k, 300, random_state=10))
 
 
 class _quiet(warnings.catch_warnings):

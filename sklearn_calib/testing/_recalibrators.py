@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.base import clone
 
 from ..canonical import canonical_proba
+from ..datasets import make_overconfident
 from ..exceptions import CalibrationWarning
 from . import _recalibrator_class
-from ._common import assert_refused, assert_same, assert_simplex, make_scores, run
+from ._common import assert_refused, assert_same, assert_simplex, run
 
 
 def check_recalibrator(recalibrator, *, n_classes=(2, 4)):
@@ -55,7 +56,7 @@ def _fit(recalibrator, *args, **kwargs):
 
 
 def check_simplex(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     fitted = _fit(recalibrator, proba, y)
     assert_simplex(fitted.predict_proba(proba), proba.shape)
     assert np.array_equal(fitted.transform(proba), fitted.predict_proba(proba))
@@ -63,7 +64,7 @@ def check_simplex(recalibrator, k):
 
 
 def check_weights_are_repetition(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     if not recalibrator.capabilities.sample_weight:
         assert_refused(lambda: _fit(recalibrator, proba, y, sample_weight=weight), "sample_weight")
@@ -80,7 +81,7 @@ def check_weight_scale(recalibrator, k):
     capabilities = recalibrator.capabilities
     if not capabilities.sample_weight or capabilities.weights == "counts":
         return
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     fit = partial(_fit, recalibrator, proba, y)
     weight = np.random.default_rng(8).exponential(size=len(y)) + 1e-3
     expected = fit(sample_weight=weight).predict_proba(proba)
@@ -93,7 +94,7 @@ def check_weight_scale(recalibrator, k):
 
 
 def check_order_invariance(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (1 - proba.round(1).sum(1, keepdims=True))
     proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)  # many ties
     order = np.random.default_rng(2).permutation(len(y))
@@ -102,7 +103,7 @@ def check_order_invariance(recalibrator, k):
 
 
 def check_class_permutation(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     order = np.roll(np.arange(k), 1)
     first = _fit(recalibrator, proba, y).predict_proba(proba)
     second = _fit(recalibrator, proba[:, order], np.argsort(order)[y])
@@ -110,14 +111,14 @@ def check_class_permutation(recalibrator, k):
 
 
 def check_row_alone(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     fitted = _fit(recalibrator, proba, y)
     alone = np.vstack([fitted.predict_proba(proba[i : i + 1]) for i in range(20)])
     assert_same(alone, fitted.predict_proba(proba)[:20], 1e-14)
 
 
 def check_missing_class(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     kept = y != k - 1
     fitted = _fit(recalibrator, proba[kept], y[kept], classes=range(k))
     assert fitted.classes_.tolist() == list(range(k))
@@ -127,7 +128,7 @@ def check_missing_class(recalibrator, k):
 
 
 def check_zeros_and_ones(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     hard = np.eye(k)
     with_zeros = np.vstack([proba, hard, np.full((1, k), 1 / k)])
     labels = np.r_[y, np.arange(k), 0]
@@ -144,18 +145,18 @@ def check_constant_scores(recalibrator, k):
         warnings.simplefilter("always")
         fitted = clone(recalibrator).fit(proba, y)
     assert any("different rows" in str(w.message) for w in caught), "no warning"
-    assert_simplex(fitted.predict_proba(make_scores(k)[0]), (158, k))
+    assert_simplex(fitted.predict_proba(make_overconfident(k)[0]), (158, k))
 
 
 def check_one_class(recalibrator, k):
-    proba, _ = make_scores(k)
+    proba, _ = make_overconfident(k)
     y = np.zeros(len(proba), dtype=int)
     assert_refused(lambda: _fit(recalibrator, proba, y), "two classes", "classes=")
     assert_simplex(_fit(recalibrator, proba, y, classes=range(k)).predict_proba(proba), proba.shape)
 
 
 def check_tiny(recalibrator, k):
-    proba, _ = make_scores(k)
+    proba, _ = make_overconfident(k)
     for n in (k, k + 1):
         fitted = _fit(recalibrator, proba[:n], np.arange(n) % k)
         assert_simplex(fitted.predict_proba(proba), proba.shape)
@@ -164,7 +165,7 @@ def check_tiny(recalibrator, k):
 
 
 def check_separable(recalibrator, k):
-    proba, _ = make_scores(k)
+    proba, _ = make_overconfident(k)
     fitted = _fit(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
@@ -178,7 +179,7 @@ def check_extreme_logits(recalibrator, k):
 
 
 def check_dtypes(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     for dtype in (np.float32, np.float16):
         short = proba.astype(dtype)
         if dtype is np.float16:
@@ -191,7 +192,7 @@ def check_dtypes(recalibrator, k):
 
 
 def check_containers(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     expected = _fit(recalibrator, proba, y).predict_proba(proba)
     from_lists = _fit(recalibrator, proba.tolist(), y.tolist())
     assert_same(from_lists.predict_proba(proba.tolist()), expected)
@@ -213,7 +214,7 @@ def check_containers(recalibrator, k):
 
 
 def check_labels(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     expected = _fit(recalibrator, proba, y).predict_proba(proba)
     alphabets = [
         np.arange(1, k + 1),
@@ -232,7 +233,7 @@ def check_labels(recalibrator, k):
 
 
 def check_inputs_untouched(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     weight = np.ones(len(y))
     copies = proba.copy(), y.copy()
     for array in (proba, y, weight):
@@ -247,7 +248,7 @@ def check_inputs_untouched(recalibrator, k):
 
 
 def check_no_side_effects(recalibrator, k):
-    proba, y = make_scores(k, 5000)
+    proba, y = make_overconfident(k, 5000)
     random, errors = _global_random_state(), np.geterr()
     filters = list(warnings.filters)
     fitted, output = clone(recalibrator), io.StringIO()
@@ -266,7 +267,7 @@ def _global_random_state():
 
 
 def check_pickle(recalibrator, k):
-    proba, y = make_scores(k, 5000)
+    proba, y = make_overconfident(k, 5000)
     fitted = _fit(recalibrator, proba, y)
     text = pickle.dumps(fitted)
     again = pickle.loads(text)
@@ -278,13 +279,13 @@ def check_pickle(recalibrator, k):
 def check_monotone(recalibrator, k):
     if k != 2 or not recalibrator.capabilities.monotone:
         return
-    proba, y = make_scores(2)
+    proba, y = make_overconfident(2)
     out = _fit(recalibrator, proba, y).predict_proba(np.linspace(0, 1, 1001))[:, 1]
     assert np.diff(out).min() >= -1e-12, f"falls by {-np.diff(out).min():.3g}"
 
 
 def check_bad_input(recalibrator, k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     fitted = _fit(recalibrator, proba, y)
 
     def changed(value, row=17, column=0):

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import special
-from sklearn.utils import check_random_state
 
+from .._random import legacy_generator
 from ..datasets import make_two_gaussians
 from ..exceptions import refuse
 from ._gaussian_loss import gaussian_loss, normal_rule
@@ -126,13 +126,13 @@ class GaussianLogisticModel:
             rows.append((*gaussian_loss(inner, norm, loss), inner, norm))
         return LogisticLimit(*np.array(rows).T)
 
-    def sample(self, n_samples, random_state=None):
+    def sample(self, n_samples, random_state=0):
         """Draw the means and rows of one data set with p = ratio * n features.
 
         Parameters
         ----------
         n_samples : int
-        random_state : int, RandomState instance or None, default=None
+        random_state : int, Generator, RandomState or None, default=0
 
         Returns
         -------
@@ -144,7 +144,7 @@ class GaussianLogisticModel:
             Of class 1, and of the diagonal covariance: weights w have ``inner = 2 w @ mean`` and
             ``norm = sqrt(w**2 @ eigenvalues)``.
         """
-        rng = check_random_state(random_state)
+        rng = legacy_generator(random_state)
         n_features = max(1, round(self.ratio * n_samples))
         if isinstance(self.spectrum, tuple):
             a, b = self.spectrum

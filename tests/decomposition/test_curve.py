@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 
 from sklearn_calib import canonical_proba
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import (
     decompose_loss,
     refinement_curve,
     refinement_error,
 )
-from sklearn_calib.testing import make_scores
 
 
 @pytest.fixture
 def staged():
-    proba, y = make_scores(3, 600)
+    proba, y = make_overconfident(3, 600)
     logits = np.log(proba)
     rng = np.random.default_rng(5)
     noise = rng.normal(size=logits.shape)

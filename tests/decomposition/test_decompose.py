@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validat
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._temperature import fit_temperature
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import (
     as_lightgbm_metric,
     as_xgboost_metric,
@@ -17,12 +18,11 @@ from sklearn_calib.decomposition import (
     proper_calibration_error,
     refinement_curve,
     refinement_error,
-    ts_refinement_log_loss,
+    temperature_refinement_log_loss,
 )
 from sklearn_calib.decomposition._decompose import raised_case
 from sklearn_calib.metrics import brier_loss, canonical_case, get_scorer, log_loss, scorer_names
 from sklearn_calib.recalibrators import BetaCalibration, TemperatureScaling
-from sklearn_calib.testing import make_scores
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_isotonic_is_corp(loss):
 @pytest.mark.parametrize("cv", [None, 3])
 @pytest.mark.parametrize("loss", ["log", "brier"])
 def test_identities(k, recalibrator, cv, loss):
-    proba, y = make_scores(k, 400)
+    proba, y = make_overconfident(k, 400)
     labels = np.array(["a", "b", "c", "d"])[y]
     parts = decompose_loss(labels, proba, loss=loss, recalibrator=recalibrator, cv=cv)
     assert parts.risk == pytest.approx(parts.calibration + parts.refinement)
@@ -234,8 +234,8 @@ def test_scorers_in_model_selection():
     wanted = [name for name in scorer_names() if "refinement" in name]
     assert len(wanted) == 4
     scoring = {name: get_scorer(name) for name in wanted}
-    scoring["cross-validated"] = get_scorer("neg_ts_refinement_log_loss", cv=3)
-    scoring["smoothed"] = get_scorer("neg_ts_refinement_log_loss", label_smoothing=True)
+    scoring["cross-validated"] = get_scorer("neg_temperature_refinement_log_loss", cv=3)
+    scoring["smoothed"] = get_scorer("neg_temperature_refinement_log_loss", label_smoothing=True)
     results = cross_validate(LogisticRegression(), X, y, scoring=scoring)
     assert all((results[f"test_{name}"] < 0).all() for name in scoring)
     search = GridSearchCV(
@@ -243,7 +243,7 @@ def test_scorers_in_model_selection():
     ).fit(X, y)
     assert search.best_score_ < 0
     boosted = HistGradientBoostingClassifier(
-        max_iter=10, early_stopping=True, scoring=get_scorer("neg_ts_refinement_log_loss")
+        max_iter=10, early_stopping=True, scoring=get_scorer("neg_temperature_refinement_log_loss")
     ).fit(X, y)
     assert len(boosted.validation_score_) > 1
 
@@ -259,9 +259,9 @@ def test_xgboost(k):
         disable_default_eval_metric=1,
         n_jobs=1,
     ).fit(X[:250], y[:250], eval_set=[(X[250:], y[250:])], verbose=False)
-    curve = model.evals_result()["validation_0"]["ts_refinement_log_loss"]
+    curve = model.evals_result()["validation_0"]["temperature_refinement_log_loss"]
     best = model.predict_proba(X[250:], iteration_range=(0, int(np.argmin(curve)) + 1))
-    expected = ts_refinement_log_loss(y[250:], best, label_smoothing=True)
+    expected = temperature_refinement_log_loss(y[250:], best, label_smoothing=True)
     assert min(curve) == pytest.approx(expected, abs=1e-5)
 
 
@@ -279,8 +279,8 @@ def test_lightgbm(k):
             eval_metric=as_lightgbm_metric(),
             callbacks=[lightgbm.early_stopping(10, verbose=False)],
         )
-    curve = model.evals_result_["valid_0"]["ts_refinement_log_loss"]
-    expected = ts_refinement_log_loss(y[250:], model.predict_proba(X[250:]))
+    curve = model.evals_result_["valid_0"]["temperature_refinement_log_loss"]
+    expected = temperature_refinement_log_loss(y[250:], model.predict_proba(X[250:]))
     assert min(curve) == pytest.approx(expected, abs=1e-9)
 
 
@@ -302,13 +302,13 @@ def test_lightgbm(k):
     ],
 )
 def test_refused(call, message):
-    proba, y = make_scores(2)
+    proba, y = make_overconfident(2)
     with pytest.raises(ValueError, match=message):
         call(y, proba)
 
 
 def test_splitter_objects():
-    proba, y = make_scores(3, 300)
+    proba, y = make_overconfident(3, 300)
     cv = StratifiedKFold(4, shuffle=True, random_state=1)
     first = refinement_error(y, proba, cv=cv)
     assert first == pytest.approx(decompose_loss(y, proba, cv=cv).refinement, abs=1e-5)

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from sklearn_calib import canonical_proba
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._intervals import Law
-from sklearn_calib.testing import make_scores
 
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 
@@ -72,7 +72,7 @@ def test_standard_errors_with_folds_and_weights(loss):
 @pytest.mark.parametrize("cv", [None, 3])
 @pytest.mark.parametrize("recalibrator", ["isotonic", "platt"])
 def test_no_interval_that_would_not_hold(recalibrator, cv):
-    proba, y = make_scores(2, 300)
+    proba, y = make_overconfident(2, 300)
     parts = decompose_loss(y, proba, recalibrator=recalibrator, cv=cv)
     for term in ("calibration", "refinement", "sharpness"):
         assert parts.standard_errors[term] is None and parts.interval(term) is None
@@ -91,7 +91,7 @@ def test_no_interval_where_the_temperature_is_not_inside():
 
 def test_folds_and_doubled_weights():
     """The interval is that of the population's value: the same with folds, wider with few rows."""
-    proba, y = make_scores(3, 600)
+    proba, y = make_overconfident(3, 600)
     parts, folds = decompose_loss(y, proba), decompose_loss(y, proba, cv=5)
     doubled = decompose_loss(y, proba, sample_weight=np.full(600, 2.0))
     for term in TERMS:
@@ -121,7 +121,7 @@ def test_ends_of_an_interval_by_search():
 
 
 def test_refused():
-    proba, y = make_scores(2)
+    proba, y = make_overconfident(2)
     parts = decompose_loss(y, proba)
     with pytest.raises(ValueError, match=r"expected term among risk, calibration, .*got 'resolut"):
         parts.interval("resolution")

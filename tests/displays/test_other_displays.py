@@ -6,6 +6,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_calib import RefineThenCalibrateCV
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import decompose_loss, refinement_curve
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
@@ -18,7 +19,6 @@ from sklearn_calib.displays import (
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import calibration_witness, smooth_calibration_error
 from sklearn_calib.recalibrators import PlattScaling, RestrictedPolynomialRegression
-from sklearn_calib.testing import make_scores
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def search():
 
 @pytest.mark.parametrize("loss", ["log", "brier"])
 def test_refinement_curve(loss):
-    proba, y = make_scores(3, 400)
+    proba, y = make_overconfident(3, 400)
     staged = [proba * s + (1 - s) / 3 for s in (0.2, 0.6, 0.9, 1.0)]
     _, ax = plt.subplots()
     display = RefinementCurveDisplay.from_predictions(y, staged, loss=loss, unit="epochs", ax=ax)
@@ -59,7 +59,7 @@ def test_refinement_curve_of_a_search(search):
 
 
 def test_decomposition_bars():
-    proba, y = make_scores(3, 400)
+    proba, y = make_overconfident(3, 400)
     models = {"raw": proba, "dull": 0.5 * proba + 1 / 6}
     display = DecompositionDisplay.from_predictions(y, models)
     widths = [bar.get_width() for bar in display.ax_.patches]
@@ -105,7 +105,7 @@ def test_heat_map_of_scikit_learns_search(search):
 
 
 def test_witness_under_the_reliability_curve():
-    proba, y = make_scores(2, 400)
+    proba, y = make_overconfident(2, 400)
     display = WitnessDisplay.from_predictions(y, proba)
     error, witness = smooth_calibration_error(y, proba), calibration_witness(y, proba)
     assert display.error == error
@@ -113,12 +113,12 @@ def test_witness_under_the_reliability_curve():
     np.testing.assert_allclose(line.get_ydata(), witness(line.get_xdata()))
     with pytest.raises(ValueError, match="expected two axes, got 3"):
         display.plot(axes=plt.subplots(3)[1])
-    proba, y = make_scores(4, 400)
+    proba, y = make_overconfident(4, 400)
     assert WitnessDisplay.from_predictions(y, proba).axes_[0].get_title() == "confidence"
 
 
 def test_null_distribution():
-    proba, y = make_scores(2, 200)
+    proba, y = make_overconfident(2, 200)
     result = calibration_test(y, proba, n_resamples=50, random_state=0)
     display = NullDistributionDisplay(result).plot(bins=7)
     assert sum(bar.get_height() for bar in display.ax_.patches) == 50
@@ -126,7 +126,7 @@ def test_null_distribution():
 
 
 def test_calibrating_functions():
-    proba, y = make_scores(2, 400)
+    proba, y = make_overconfident(2, 400)
     names = np.array(["no", "yes"])[y]
     methods = {"Platt": "platt", "RPR": RestrictedPolynomialRegression(3), "bins": "bbq"}
     display = CalibratingFunctionDisplay.from_predictions(
@@ -142,7 +142,9 @@ def test_calibrating_functions():
     assert alone.curve is None
     assert len(alone.axes_) == 1
     with pytest.raises(ValueError, match="expected recalibrators of two classes"):
-        CalibratingFunctionDisplay.from_predictions(*make_scores(3, 90)[::-1], ["temperature"])
+        CalibratingFunctionDisplay.from_predictions(
+            *make_overconfident(3, 90)[::-1], ["temperature"]
+        )
     with pytest.raises(ValueError, match="at least one recalibrator"):
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
     with pytest.raises(ValueError, match="expected 3 axes, got 1"):

@@ -6,9 +6,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import ReliabilityDisplay
 from sklearn_calib.metrics import reliability_curve
-from sklearn_calib.testing import make_scores
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def lines(axes):
 
 @pytest.mark.parametrize("strategy", ["quantile", "uniform", "isotonic"])
 def test_draws_the_curve(strategy):
-    proba, y = make_scores(2, 300)
+    proba, y = make_overconfident(2, 300)
     display = ReliabilityDisplay.from_predictions(y, proba, name="net", strategy=strategy)
     (curve,) = reliability_curve(y, proba, strategy=strategy)
     (line,) = lines(display.axes_[0])
@@ -36,25 +36,25 @@ def test_draws_the_curve(strategy):
 
 @pytest.mark.parametrize("bands", ["auto", "both", "consistency", "confidence", "none"])
 def test_bands(bands):
-    proba, y = make_scores(2, 300)
+    proba, y = make_overconfident(2, 300)
     display = ReliabilityDisplay.from_predictions(y, proba, bands=bands, n_bins=5)
     labels = [c.get_label() for c in display.axes_[0].collections]
     assert ("if calibrated (90%)" in labels) == (bands in ("auto", "both", "consistency"))
 
 
 def test_several_models_and_panels():
-    proba, y = make_scores(3, 400)
+    proba, y = make_overconfident(3, 400)
     models = {"one": proba, "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)}
     display = ReliabilityDisplay.from_predictions(y, models, multiclass="classwise")
     assert len(display.axes_) == 3 and len(display.histogram_axes_) == 3
     assert [line.get_label() for line in lines(display.axes_[0])] == ["one", "two"]
     display.figure_.canvas.draw()
-    five, y5 = make_scores(5, 400)
+    five, y5 = make_overconfident(5, 400)
     assert len(ReliabilityDisplay.from_predictions(y5, five, multiclass="classwise").axes_) == 5
 
 
 def test_a_model_may_lack_a_panel():
-    proba, y = make_scores(3, 300)
+    proba, y = make_overconfident(3, 300)
     never = np.tile([0.2, 0.5, 0.3], (300, 1))
     display = ReliabilityDisplay.from_predictions(
         y, {"all": proba, "one": never}, multiclass="top_label"

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_calib.datasets import make_uniform_shift
+from sklearn_calib.datasets import make_overconfident, make_uniform_shift
 from sklearn_calib.inference import (
     CalibrationTester,
     calibration_test,
@@ -10,8 +10,8 @@ from sklearn_calib.inference import (
     cox_test,
     cumulative_test,
     hosmer_lemeshow_test,
-    required_sample_size,
     spiegelhalter_test,
+    tester_sample_size,
 )
 from sklearn_calib.inference._classical import maximum_survival, range_survival
 from sklearn_calib.metrics import (
@@ -19,7 +19,6 @@ from sklearn_calib.metrics import (
     log_loss,
     smooth_calibration_error,
 )
-from sklearn_calib.testing import make_scores
 
 
 def draw(seed, n=400, power=1.0):
@@ -78,7 +77,7 @@ def test_any_statistic():
 
 @pytest.mark.parametrize("multiclass", ["confidence", "classwise"])
 def test_several_classes(multiclass):
-    proba, y = make_scores(4, 600)
+    proba, y = make_overconfident(4, 600)
     options = {"n_resamples": 60, "random_state": 0, "multiclass": multiclass}
     assert calibration_test(y, proba, **options).pvalue == pytest.approx(1 / 61)
     rng = np.random.default_rng(0)
@@ -141,7 +140,7 @@ def test_weights_of_the_cumulative_and_spiegelhalter_tests():
 
 @pytest.mark.parametrize("method", ["smooth", "distance"])
 def test_testers(method):
-    n = required_sample_size(0.0, 0.3, 0.05, method=method)
+    n = tester_sample_size(0.0, 0.3, 0.05, method=method)
     good = make_uniform_shift(n, 0.0, random_state=0)
     bad = make_uniform_shift(n, 0.3, random_state=0)
     for n_parts in (1, 3):
@@ -157,12 +156,14 @@ def test_testers(method):
 
 
 def test_required_rows():
-    assert required_sample_size(0, 0.1) > required_sample_size(0, 0.2)
-    assert required_sample_size(0, 0.1, 0.01) > required_sample_size(0, 0.1, 0.1)
-    with pytest.raises(ValueError, match=r"expected 0 <= 4 eps1 < eps2 <= 1, got eps1=0\.05"):
-        required_sample_size(0.05, 0.1)
+    assert tester_sample_size(0, 0.1) > tester_sample_size(0, 0.2)
+    assert tester_sample_size(0, 0.1, 0.01) > tester_sample_size(0, 0.1, 0.1)
+    with pytest.raises(
+        ValueError, match=r"expected 0 <= 4 tolerance < epsilon <= 1, got tolerance=0\.05"
+    ):
+        tester_sample_size(0.05, 0.1)
     with pytest.raises(ValueError, match="expected 0 < delta < 1"):
-        required_sample_size(0, 0.1, 0)
+        tester_sample_size(0, 0.1, 0)
     with pytest.raises(ValueError, match="expected an odd n_parts"):
         CalibrationTester(0.1, n_parts=2).test([0, 1], [0.2, 0.4])
     with pytest.raises(ValueError, match="expected method among smooth, distance"):
@@ -180,15 +181,15 @@ def test_intervals_of_a_calibration_error_cover():
         for name, eps in (("zero", 0.0), ("shift", 0.08)):
             data = make_uniform_shift(400, eps, random_state=seed)
             found = confidence_interval(
-                "smooth_calibration_error", data.y, data.proba, level=0.9, **options
+                data.y, data.proba, "smooth_calibration_error", level=0.9, **options
             )
             assert found.method == "inversion"
             inside[name] += found.low <= eps <= found.high
             if eps == 0:
                 other = confidence_interval(
-                    "smooth_calibration_error",
                     data.y,
                     data.proba,
+                    "smooth_calibration_error",
                     level=0.9,
                     method="bootstrap",
                     **options,
@@ -209,14 +210,14 @@ def test_intervals_hold_a_moderate_error(measure):
     for seed in range(80):
         data = make_uniform_shift(500, 0.05, random_state=seed)
         options = {"n_resamples": 99, "random_state": seed}
-        found = confidence_interval(measure, data.y, data.proba, **options)
+        found = confidence_interval(data.y, data.proba, measure, **options)
         inside += found.low <= 0.05 <= found.high
     assert 73 <= inside <= 79
 
 
 def test_intervals_of_a_proper_loss():
     y, p = draw(0, 1000)
-    found = confidence_interval("log_loss", y, p, random_state=0)
+    found = confidence_interval(y, p, "log_loss", random_state=0)
     assert found.method == "bootstrap"
     rows = -np.log(np.where(y, p, 1 - p))
     half = 1.96 * rows.std() / np.sqrt(1000)
@@ -231,9 +232,9 @@ def test_intervals_of_a_proper_loss():
         (lambda y, p: calibration_test(y, p, n_resamples=0), "expected n_resamples >= 1, got 0"),
         (lambda y, p: cumulative_test(y, p, statistic="x"), "statistic among kuiper"),
         (lambda y, p: hosmer_lemeshow_test(y, p, n_bins=2, held_out=False), "n_bins above 2"),
-        (lambda y, p: confidence_interval("ece", y, p), "expected a measure among"),
-        (lambda y, p: confidence_interval("log_loss", y, p, level=95), "between 0 and 1, got 95"),
-        (lambda y, p: confidence_interval("log_loss", y, p, method="bca"), "method among auto"),
+        (lambda y, p: confidence_interval(y, p, "ece"), "expected a measure among"),
+        (lambda y, p: confidence_interval(y, p, "log_loss", level=95), "between 0 and 1, got 95"),
+        (lambda y, p: confidence_interval(y, p, "log_loss", method="bca"), "method among auto"),
     ],
 )
 def test_bad_input(call, message):

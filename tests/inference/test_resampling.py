@@ -5,13 +5,13 @@ import pytest
 from scipy import stats
 
 from sklearn_calib._random import draw_labels, generator, label_bounds, multiplicities, spawned
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import (
     bootstrap_distribution,
     calibration_test,
     null_distribution,
 )
 from sklearn_calib.metrics import brier_loss, canonical_case
-from sklearn_calib.testing import make_scores
 
 
 @pytest.mark.parametrize("k", [2, 5])
@@ -47,7 +47,7 @@ def test_random_state_of_every_kind():
 
 
 def test_the_global_generator_is_not_drawn_from():
-    proba, y = make_scores(2, 100)
+    proba, y = make_overconfident(2, 100)
     before = np.random.get_state()  # noqa: NPY002
     calibration_test(y, proba, n_resamples=9, random_state=None)
     after = np.random.get_state()  # noqa: NPY002
@@ -56,7 +56,7 @@ def test_the_global_generator_is_not_drawn_from():
 
 @pytest.mark.parametrize("distribution", [null_distribution, bootstrap_distribution])
 def test_threads_change_nothing(distribution):
-    proba, y = make_scores(3, 200)
+    proba, y = make_overconfident(3, 200)
     case = canonical_case("case", y, proba)
     alone = distribution(case, brier_loss.of_case, 100, 5)
     assert len(np.unique(alone)) == 100
@@ -65,7 +65,7 @@ def test_threads_change_nothing(distribution):
 
 
 def test_the_bootstrap_has_the_spread_of_a_mean():
-    proba, y = make_scores(2, 400)
+    proba, y = make_overconfident(2, 400)
     case = canonical_case("case", y, proba)
     values = bootstrap_distribution(case, brier_loss.of_case, 2000, 0)
     rows = (case.codes - case.second) ** 2

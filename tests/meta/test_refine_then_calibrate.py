@@ -246,7 +246,9 @@ def test_fits_of_different_length(data):
     assert np.isfinite(model.cv_results_["criterion"]).all()
 
 
-@pytest.mark.parametrize("refinement", ["ts", "isotonic", "beta", TemperatureScaling(laplace=True)])
+@pytest.mark.parametrize(
+    "refinement", ["temperature-in-sample", "isotonic", "beta", TemperatureScaling(laplace=True)]
+)
 @pytest.mark.parametrize("loss", ["log", "brier"])
 def test_what_defines_refinement(data, refinement, loss):
     X, y = data

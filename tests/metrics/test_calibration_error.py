@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import (
     calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
 )
-from sklearn_calib.testing import make_scores
 
 
 def reference(y, p, n_bins, strategy, norm, bin_weight):
@@ -76,7 +76,7 @@ def test_equation_70():
 
 
 def test_kinds_of_multiclass():
-    proba, y = make_scores(3, 300)
+    proba, y = make_overconfident(3, 300)
     top = proba.argmax(axis=1)
     confidence = proba.max(axis=1)
     options = {"n_bins": 8, "norm": "l2"}
@@ -94,13 +94,13 @@ def test_kinds_of_multiclass():
     assert calibration_error(y, proba, multiclass="top_label", **options) == pytest.approx(
         np.sqrt(sum(share * error**2 for share, error in parts))
     )
-    two, y2 = make_scores(2)
+    two, y2 = make_overconfident(2)
     assert calibration_error(y2, two) == calibration_error(y2, two[:, 1])
     assert calibration_error(y2, two, multiclass="confidence") != calibration_error(y2, two)
 
 
 def test_pos_label():
-    proba, y = make_scores(2, 201)
+    proba, y = make_overconfident(2, 201)
     labels = np.array(["no", "yes"])[y]
     flipped = calibration_error(labels, proba, pos_label="no")
     assert flipped == pytest.approx(calibration_error(y == 0, proba[:, 0]))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sklearn_calib  # noqa: F401 - the measures of all sub-packages register
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import all_metrics
-from sklearn_calib.testing import make_scores
 
 FILE = Path(__file__).parent.parent / "data" / "measures.json"
 BINARY = [
@@ -54,7 +54,7 @@ OPTIONS["lower_distance_to_calibration"] += [{"resolution": 0.01}]
 def datasets():
     """Two and more classes: plain, weighted, tied, saturated; name to (y, proba, weight)."""
     for k in (2, 4):
-        proba, y = make_scores(k, 400, seed=k)
+        proba, y = make_overconfident(k, 400, random_state=k)
         weight = np.random.default_rng(k).gamma(2.0, size=len(y))
         yield f"plain-{k}", (y, proba, None)
         yield f"weighted-{k}", (y, proba, weight)

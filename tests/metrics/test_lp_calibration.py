@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sklearn_calib.inference import lp_calibration_bound, required_samples
+from sklearn_calib.inference import binning_sample_size, lp_calibration_bound
 from sklearn_calib.inference._lp_calibration import log_level_sets
 from sklearn_calib.metrics import get_scorer, lp_calibration_error, lp_calibration_test
 
@@ -145,7 +145,7 @@ def test_bound_holds(p):
     held = 0
     for seed in range(40):
         y, P = softmax_data(300, 4, seed, 1.8)
-        held += lp_calibration_bound(y, P, p=p, n_levels=10, confidence=0.9) >= truth
+        held += lp_calibration_bound(y, P, p=p, n_levels=10, level=0.9) >= truth
     assert held >= 36
     weight = np.zeros(300)
     weight[:150] = 1
@@ -156,15 +156,15 @@ def test_required_samples():
     """Hand-computed values, two digits."""
     inf = float("inf")
     for p, eps, total in ((inf, 0.1, 2.2e10), (inf, 0.02, 2.2e12), (2, 0.1, 7.1e13)):
-        assert_allclose(required_samples(p, eps, method="paper"), total, rtol=0.04)
+        assert_allclose(binning_sample_size(p, eps, method="paper"), total, rtol=0.04)
     for p, eps, bins, total in (
         (inf, 0.1, None, 5.3e3 + 3.9e4),
         (inf, 0.05, 30, 1.2e4 + 9.0e4),
         (2, 0.2, 10, 3.2e4 + 2.9e5),
         (4, 0.1, None, 1.6e4 + 7.1e5),
     ):
-        assert_allclose(required_samples(p, eps, n_bins=bins), total, rtol=0.03)
-    assert required_samples(2, 0.1, n_classes=1000) < 1.5 * required_samples(2, 0.1)
+        assert_allclose(binning_sample_size(p, eps, n_bins=bins), total, rtol=0.03)
+    assert binning_sample_size(2, 0.1, n_classes=1000) < 1.5 * binning_sample_size(2, 0.1)
     for k, n, count in ((3, 2, 10), (2, 4, 9), (3, 7, 85)):
         assert_allclose(np.exp(log_level_sets(n, k)), count)
 
@@ -179,8 +179,8 @@ def test_bad_arguments():
         ({"p": 2, "epsilon": 0.1, "method": "exact"}, "method 'plugin' or 'paper'"),
     ):
         with pytest.raises(ValueError, match=message):
-            required_samples(**options)
+            binning_sample_size(**options)
     with pytest.raises(ValueError, match="p >= 2"):
         lp_calibration_bound([0, 1], [0.2, 0.7], p=1.5)
-    with pytest.raises(ValueError, match="confidence between 0 and 1"):
-        lp_calibration_bound([0, 1], [0.2, 0.7], confidence=95)
+    with pytest.raises(ValueError, match="level between 0 and 1"):
+        lp_calibration_bound([0, 1], [0.2, 0.7], level=95)

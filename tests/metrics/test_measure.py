@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_calib import canonical, canonical_proba
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import (
     BinaryProblem,
@@ -23,7 +24,6 @@ from sklearn_calib.metrics import (
     smooth_calibration_error,
 )
 from sklearn_calib.report import calibration_report
-from sklearn_calib.testing import make_scores
 
 MEASURES = pytest.mark.parametrize("measure", all_metrics().values(), ids=repr)
 
@@ -60,7 +60,7 @@ def test_an_unknown_option_is_refused_by_name(measure):
 @MEASURES
 def test_resamples_equal_fresh_evaluations(measure, k):
     """Sharing the order of the scores changes nothing, also where weights become 0."""
-    proba, y = make_scores(k, 300)
+    proba, y = make_overconfident(k, 300)
     proba = canonical_proba(proba.round(2) / proba.round(2).sum(axis=1, keepdims=True))  # ties
     case = canonical_case("case", y, proba)
     measure.of_case(case)  # so that there is an order to share
@@ -87,14 +87,14 @@ def test_predictions_are_checked_once(call, monkeypatch):
     monkeypatch.setattr(
         canonical, "_label_array", lambda *a: labelled.append(len(a[0])) or label(*a)
     )
-    proba, y = make_scores(2, 301)
+    proba, y = make_overconfident(2, 301)
     if call == "report":
         calibration_report(y, proba, n_resamples=3)
     elif call == "test":
         calibration_test(y, proba, statistic="expected_calibration_error", n_resamples=9)
     else:
         measure = "brier_loss" if call == "bootstrap" else "smooth_calibration_error"
-        confidence_interval(measure, y, proba, n_resamples=9, recalibrator="platt")
+        confidence_interval(y, proba, measure, n_resamples=9, recalibrator="platt")
     n_fits = 1 if call == "inversion" else 0  # the fit and the prediction of a recalibrator
     assert checked.count(301) == 1 + 2 * n_fits
     assert labelled.count(301) == 1 + n_fits
@@ -123,7 +123,7 @@ def test_a_measure_of_a_problem_is_averaged_over_the_classes():
         return weight @ (problem.score - problem.hit)
 
     assert isinstance(bias, Measure)
-    proba, y = make_scores(4, 200)
+    proba, y = make_overconfident(4, 200)
     by_class = [bias((y == c).astype(int), proba[:, c]) for c in range(4)]
     assert bias(y, proba, multiclass="classwise") == pytest.approx(np.mean(by_class))
     top = proba.argmax(axis=1)
@@ -146,7 +146,7 @@ def test_the_old_form_of_a_measure_is_refused():
 
 
 def test_cube_root_bins():
-    proba, y = make_scores(2, 1000)
+    proba, y = make_overconfident(2, 1000)
     value = expected_calibration_error(y, proba, n_bins="cube_root")
     assert value == expected_calibration_error(y, proba, n_bins=10)
 

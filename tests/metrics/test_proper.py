@@ -5,15 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_calib import canonical_proba
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import all_metrics, brier_loss, log_loss
-from sklearn_calib.testing import make_scores
 
 PROPER = [m for m in all_metrics().values() if m.spec.proper]
 
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_equal_to_scikit_learn(k):
-    proba, y = make_scores(k)
+    proba, y = make_overconfident(k)
     w = np.random.default_rng(0).random(len(y))
     assert log_loss(y, proba, sample_weight=w) == pytest.approx(
         sklearn.metrics.log_loss(y, proba, sample_weight=w), rel=1e-13

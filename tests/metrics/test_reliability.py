@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from sklearn.isotonic import isotonic_regression
 
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import reliability_curve
-from sklearn_calib.testing import make_scores
 
 
 @pytest.mark.parametrize("strategy", ["quantile", "uniform"])
 def test_bins(strategy):
-    proba, y = make_scores(2, 500)
+    proba, y = make_overconfident(2, 500)
     w = np.random.default_rng(0).exponential(size=500)
     (curve,) = reliability_curve(y, proba, strategy=strategy, n_bins=6, sample_weight=w)
     assert curve.weight.sum() == pytest.approx(w.sum())
@@ -26,7 +26,7 @@ def test_bins(strategy):
 
 
 def test_isotonic_is_pav():
-    proba, y = make_scores(2, 200)
+    proba, y = make_overconfident(2, 200)
     (curve,) = reliability_curve(y, proba, strategy="isotonic", n_resamples=20)
     order = np.argsort(proba[:, 1])
     np.testing.assert_allclose(curve.observed, isotonic_regression(y[order].astype(float)))
@@ -50,7 +50,7 @@ def test_bands_hold_their_level(strategy):
 
 
 def test_panels():
-    proba, y = make_scores(3, 300)
+    proba, y = make_overconfident(3, 300)
     labels = np.array(["x", "y", "z"])[y]
     titles = [c.title for c in reliability_curve(labels, proba, multiclass="classwise")]
     assert titles == ["class x", "class y", "class z"]
@@ -59,7 +59,7 @@ def test_panels():
 
 
 def test_no_resamples():
-    proba, y = make_scores(2)
+    proba, y = make_overconfident(2)
     for strategy in ("quantile", "isotonic"):
         (curve,) = reliability_curve(y, proba, strategy=strategy, n_resamples=0)
         assert curve.consistency_low is None

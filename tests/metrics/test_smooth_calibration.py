@@ -120,9 +120,9 @@ def test_no_larger_than_the_binned_error_of_many_rows_in_few_bins():
 
 @pytest.mark.parametrize("multiclass", ["confidence", "top_label", "classwise"])
 def test_several_classes(multiclass):
-    from sklearn_calib.testing import make_scores
+    from sklearn_calib.datasets import make_overconfident
 
-    proba, y = make_scores(4, 800)
+    proba, y = make_overconfident(4, 800)
     error = smooth_calibration_error(y, proba, multiclass=multiclass)
     witness = calibration_witness(y, proba, multiclass=multiclass)
     if multiclass == "confidence":

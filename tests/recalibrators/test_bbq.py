@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sklearn_calib.recalibrators import BBQ, SmoothIsotonic
+from sklearn_calib.recalibrators import BBQ, SmoothIsotonicCalibration
 
 
 @pytest.mark.parametrize("case", ["n30", "tiny8", "n200"])
@@ -48,7 +48,7 @@ def test_smooth_isotonic_is_monotone_and_has_no_jumps():
     rng = np.random.default_rng(0)
     s = rng.random(2000)
     y = (rng.random(2000) < s**2).astype(int)
-    smooth = SmoothIsotonic().fit(s, y)
+    smooth = SmoothIsotonicCalibration().fit(s, y)
     grid = np.linspace(0, 1, 20_001)
     p = smooth.predict_proba(grid)[:, 1]
     assert (np.diff(p) >= 0).all()
@@ -60,11 +60,11 @@ def test_smooth_isotonic_is_monotone_and_has_no_jumps():
 
 
 def test_smooth_isotonic_of_one_block():
-    falling = SmoothIsotonic().fit([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 0])
+    falling = SmoothIsotonicCalibration().fit([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 0])
     np.testing.assert_allclose(falling.predict_proba([0.0, 0.5, 1.0])[:, 1], 0.5)
 
 
 @pytest.mark.parametrize("score", ["bic", 2])
 def test_bad_parameters(score):
-    with pytest.raises(ValueError, match="The 'score' parameter"):
+    with pytest.raises(ValueError, match="The 'criterion' parameter"):
         BBQ(score).fit([0.1, 0.9], [0, 1])

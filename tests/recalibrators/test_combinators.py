@@ -4,6 +4,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib._kernels._coupling import couple_pairs
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import (
     HistogramBinning,
@@ -14,11 +15,10 @@ from sklearn_calib.recalibrators import (
     TemperatureScaling,
     TopLabel,
 )
-from sklearn_calib.testing import make_scores
 
 
 def test_one_vs_rest_is_the_lifting_of_the_base_class():
-    proba, y = make_scores(4)
+    proba, y = make_overconfident(4)
     np.testing.assert_allclose(
         OneVsRest("platt").fit(proba, y).predict_proba(proba),
         PlattScaling().fit(proba, y).predict_proba(proba),
@@ -27,7 +27,7 @@ def test_one_vs_rest_is_the_lifting_of_the_base_class():
 
 @pytest.mark.parametrize("combinator", [OneVsRest, OneVsOne, TopLabel])
 def test_two_classes_are_the_method_itself(combinator):
-    proba, y = make_scores(2)
+    proba, y = make_overconfident(2)
     np.testing.assert_allclose(
         combinator("platt").fit(proba, y).predict_proba(proba),
         PlattScaling().fit(proba, y).predict_proba(proba),
@@ -37,7 +37,7 @@ def test_two_classes_are_the_method_itself(combinator):
 
 @pytest.mark.parametrize("combinator", [OneVsRest, OneVsOne, TopLabel])
 def test_identity_stays_identity(combinator):
-    proba, y = make_scores(5)
+    proba, y = make_overconfident(5)
     np.testing.assert_allclose(
         combinator(Identity()).fit(proba, y).predict_proba(proba), proba, atol=1e-9
     )
@@ -45,7 +45,7 @@ def test_identity_stays_identity(combinator):
 
 @pytest.mark.parametrize("combinator", [OneVsRest, OneVsOne, TopLabel])
 def test_they_repair_overconfidence(combinator):
-    proba, y = make_scores(4, 4000)
+    proba, y = make_overconfident(4, 4000)
     assert log_loss(y, combinator().fit(proba, y).predict_proba(proba)) < log_loss(y, proba)
 
 
@@ -68,7 +68,7 @@ def test_coupling_certificate():
 
 
 def test_top_label_per_class():
-    proba, y = make_scores(3, 600)
+    proba, y = make_overconfident(3, 600)
     top = TopLabel("platt", per_class=True).fit(proba, y)
     assert sorted(top.recalibrators_) == [0, 1, 2]
     one = TopLabel("platt").fit(proba, y)
@@ -80,7 +80,7 @@ def test_top_label_per_class():
 
 
 def test_scaling_binning_pipeline():
-    proba, y = make_scores(3, 500)
+    proba, y = make_overconfident(3, 500)
     pipe = make_pipeline(TemperatureScaling(), HistogramBinning(5)).fit(proba, y)
     by_hand = TemperatureScaling().fit(proba, y)
     binned = HistogramBinning(5).fit(by_hand.transform(proba), y)
@@ -92,13 +92,13 @@ def test_scaling_binning_pipeline():
 
 
 def test_any_classifier_is_a_recalibrator():
-    proba, y = make_scores(3)
+    proba, y = make_overconfident(3)
     out = OneVsRest(LogisticRegression()).fit(proba, y).predict_proba(proba)
     np.testing.assert_allclose(out.sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("bad", [3, PlattScaling, None])
 def test_refused_recalibrators(bad):
-    proba, y = make_scores(3)
+    proba, y = make_overconfident(3)
     with pytest.raises(TypeError, match="expected a recalibrator: a name or an instance"):
         OneVsRest(bad).fit(proba, y)

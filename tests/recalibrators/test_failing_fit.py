@@ -12,7 +12,7 @@ from sklearn_calib.recalibrators import (
     BetaCalibration,
     IsotonicCalibration,
     Recalibrator,
-    TrendFilteringCalibration,
+    TrendFiltering,
     VennAbers,
     get_recalibrator,
 )
@@ -91,10 +91,10 @@ def test_many_classes_are_refused_at_once(name):
 
 CODE = """
 import numpy as np
-from sklearn_calib.recalibrators import TrendFilteringCalibration
+from sklearn_calib.recalibrators import TrendFiltering
 p = np.random.default_rng(0).random(30_000)
 y = (np.random.default_rng(1).random(30_000) < p).astype(int)
-model = TrendFilteringCalibration().fit(p[:300], y[:300])
+model = TrendFiltering().fit(p[:300], y[:300])
 print("ready", flush=True)
 try:
     for _ in range(1000):
@@ -115,4 +115,4 @@ def test_interruption_of_compiled_code():
         said, _ = run.communicate(timeout=60)
     finally:
         run.kill()
-    assert said.split() == ["KeyboardInterrupt", *vars(TrendFilteringCalibration())]
+    assert said.split() == ["KeyboardInterrupt", *vars(TrendFiltering())]

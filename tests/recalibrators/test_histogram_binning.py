@@ -36,7 +36,7 @@ def test_ties_never_split():
 
 
 def test_empty_bins_have_their_middle():
-    hb = HistogramBinning(10, "uniform").fit([0.05, 0.95], [1, 0])
+    hb = HistogramBinning(10, strategy="uniform").fit([0.05, 0.95], [1, 0])
     np.testing.assert_allclose(hb.bin_values_[1:-1], np.arange(0.15, 0.9, 0.1))
     assert hb.bin_values_[[0, -1]].tolist() == [1, 0]
     assert hb.predict_proba([0.0, 1.0])[:, 1].tolist() == [1, 0]

@@ -3,7 +3,7 @@ import pytest
 from sklearn.isotonic import isotonic_regression
 
 from sklearn_calib._kernels._near_isotonic import Path, breakpoints
-from sklearn_calib.recalibrators import ENIR, IsotonicCalibration, NearIsotonic
+from sklearn_calib.recalibrators import ENIR, IsotonicCalibration, NearIsotonicCalibration
 
 CASES = ["n30", "ties60", "tiny8", "n200"]
 
@@ -13,9 +13,9 @@ def test_path_equals_the_r_package(oracle, case):
     """neariso 1.0 with ties pooled."""
     data = oracle("enir.json")[case]
     for lam, expected in zip(data["neariso_at"]["lambda"], data["neariso_at"]["beta"], strict=True):
-        found = NearIsotonic(lam=lam).fit(data["s"], data["y"])
+        found = NearIsotonicCalibration(penalty=lam).fit(data["s"], data["y"])
         np.testing.assert_allclose(found.values_, expected, atol=1e-12)
-        assert found.lam_ == lam
+        assert found.penalty_ == lam
 
 
 @pytest.mark.parametrize("criterion", ["bic", "aic"])
@@ -65,10 +65,10 @@ def test_a_large_penalty_is_isotonic_and_none_the_frequencies():
     rng = np.random.default_rng(0)
     p = np.round(rng.random(500), 2)
     y = (rng.random(500) < p).astype(int)
-    free = NearIsotonic(lam=0.0).fit(p, y)
+    free = NearIsotonicCalibration(penalty=0.0).fit(p, y)
     for knot, value in zip(free.knots_[:5], free.values_[:5], strict=True):
         assert value == pytest.approx(y[np.isclose(p, knot)].mean())
-    tied = NearIsotonic(lam=1e6).fit(p, y)
+    tied = NearIsotonicCalibration(penalty=1e6).fit(p, y)
     iso = IsotonicCalibration().fit(p, y)
     np.testing.assert_allclose(
         tied.predict_proba(tied.knots_), iso.predict_proba(tied.knots_), atol=1e-9
@@ -80,9 +80,9 @@ def test_bic_chooses_more_groups_for_a_map_that_falls():
     rng = np.random.default_rng(0)
     p = np.sort(rng.random(4000))
     truth = np.where(p < 0.5, 0.8, 0.2)
-    rising = NearIsotonic().fit(p, (rng.random(4000) < p).astype(int))
-    falling = NearIsotonic().fit(p, (rng.random(4000) < truth).astype(int))
-    assert falling.lam_ < falling.breakpoints_[-1]
+    rising = NearIsotonicCalibration().fit(p, (rng.random(4000) < p).astype(int))
+    falling = NearIsotonicCalibration().fit(p, (rng.random(4000) < truth).astype(int))
+    assert falling.penalty_ < falling.breakpoints_[-1]
     assert np.abs(falling.predict_proba(p)[:, 1] - truth).mean() < 0.05
     assert np.abs(rising.predict_proba(p)[:, 1] - p).mean() < 0.05
 
@@ -92,22 +92,27 @@ def test_bdeu_keeps_the_labels_of_scores_without_ties():
     rng = np.random.default_rng(0)
     p = np.sort(rng.random(1000))
     y = (rng.random(1000) < p).astype(int)
-    assert NearIsotonic("bdeu").fit(p, y).lam_ < 0.5
-    assert NearIsotonic("bic").fit(p, y).lam_ > 1
-    tied = NearIsotonic("bdeu").fit(p.round(1), y)
+    assert NearIsotonicCalibration("bdeu").fit(p, y).penalty_ < 0.5
+    assert NearIsotonicCalibration("bic").fit(p, y).penalty_ > 1
+    tied = NearIsotonicCalibration("bdeu").fit(p.round(1), y)
     assert np.abs(tied.predict_proba(p)[:, 1] - p).mean() < 0.1
 
 
 def test_separable_and_constant_data():
     for y in ([0, 0, 1, 1], [0, 1, 0, 1]):
         p = [0.1, 0.2, 0.8, 0.9]
-        for method in (ENIR(), NearIsotonic()):
+        for method in (ENIR(), NearIsotonicCalibration()):
             proba = method.fit(p, y).predict_proba(p)
             assert np.isfinite(proba).all()
 
 
 @pytest.mark.parametrize(
-    "method", [NearIsotonic(lam=-1), NearIsotonic(lam="best"), ENIR(criterion="aicc")]
+    "method",
+    [
+        NearIsotonicCalibration(penalty=-1),
+        NearIsotonicCalibration(penalty="best"),
+        ENIR(criterion="aicc"),
+    ],
 )
 def test_bad_parameters(method):
     with pytest.raises(ValueError, match="parameter of"):

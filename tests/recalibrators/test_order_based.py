@@ -21,8 +21,8 @@ from sklearn_calib.recalibrators import (
     AdaptiveCalibration,
     HistogramBinning,
     IsotonicCalibration,
-    NearIsotonic,
-    SmoothIsotonic,
+    NearIsotonicCalibration,
+    SmoothIsotonicCalibration,
     VennAbers,
 )
 
@@ -30,12 +30,12 @@ ORDERED = [
     IsotonicCalibration(),
     IsotonicCalibration(centred=True),
     VennAbers(),
-    NearIsotonic(),
-    NearIsotonic("bdeu"),
-    NearIsotonic(lam=1.5),
+    NearIsotonicCalibration(),
+    NearIsotonicCalibration("bdeu"),
+    NearIsotonicCalibration(penalty=1.5),
     ENIR(),
     ENIR("aic"),
-    SmoothIsotonic(),
+    SmoothIsotonicCalibration(),
     AdaptiveCalibration(),
     AdaptiveCalibration("interval"),
     HistogramBinning(7),
@@ -63,7 +63,12 @@ def test_swapping_the_classes_swaps_the_result(method, size):
     assert_allclose(second[:, ::-1], first, atol=1e-9)
 
 
-BY_RANK = [IsotonicCalibration(), VennAbers(), NearIsotonic(), NearIsotonic("bdeu")]
+BY_RANK = [
+    IsotonicCalibration(),
+    VennAbers(),
+    NearIsotonicCalibration(),
+    NearIsotonicCalibration("bdeu"),
+]
 
 
 @pytest.mark.parametrize("method", [*BY_RANK, HistogramBinning(7)], ids=repr)
@@ -82,7 +87,7 @@ def test_near_isotonic_of_large_logits_is_optimal(penalty):
     """Against the dual: u in [0, penalty], and the derivative of the loss is its difference."""
     z, y = large_logits(1e3, 300)
     logits = canonical_proba(z, kind="logits")
-    model = NearIsotonic(lam=penalty).fit(logits, y)
+    model = NearIsotonicCalibration(penalty=penalty).fit(logits, y)
     fit = model.predict_proba(logits)[np.argsort(z), 1]
     labels = y[np.argsort(z)].astype(float)
     u = np.cumsum(labels - fit)
@@ -95,7 +100,9 @@ def test_near_isotonic_of_large_logits_is_optimal(penalty):
         assert_allclose(fit, isotonic_regression(labels), atol=1e-12)
 
 
-@pytest.mark.parametrize("method", [IsotonicCalibration(), NearIsotonic(1e6), VennAbers()])
+@pytest.mark.parametrize(
+    "method", [IsotonicCalibration(), NearIsotonicCalibration(1e6), VennAbers()]
+)
 def test_all_float64_numbers_keep_their_order(method):
     p = [1e-300, 1e-200, 1e-100, 1e-50, 0.5]
     found = method.fit(p, [0, 0, 1, 1, 1]).predict_proba([0.0, 5e-324, *p])[:, 1]
@@ -113,7 +120,7 @@ def test_isotonic_refinement_of_tiny_probabilities_is_zero():
 
 def test_the_last_digit_does_not_part_equal_scores_near_one_half():
     p = np.array([0.5, np.nextafter(0.5, 1), np.nextafter(0.5, 0), 0.9])
-    assert len(NearIsotonic(0.0).fit(p, [0, 1, 1, 1]).knots_) == 2
+    assert len(NearIsotonicCalibration(0.0).fit(p, [0, 1, 1, 1]).knots_) == 2
 
 
 # -- weights --------------------------------------------------------------------------------------
@@ -133,24 +140,24 @@ def test_weights_that_are_not_whole_numbers():
     """A pure group has no rows of the other label, not 1e-17 of one."""
     p = np.sort(np.random.default_rng(0).random(200))
     y = (np.random.default_rng(1).random(200) < p).astype(int)
-    plain = NearIsotonic().fit(p, y)
+    plain = NearIsotonicCalibration().fit(p, y)
     ensemble = ENIR().fit(p, y)
     for constant in (0.7, 0.5, 1e-3, 699.3):
         weight = np.full(200, constant)
-        scaled = NearIsotonic().fit(p, y, sample_weight=weight)
-        assert scaled.lam_ == pytest.approx(plain.lam_ * constant)
+        scaled = NearIsotonicCalibration().fit(p, y, sample_weight=weight)
+        assert scaled.penalty_ == pytest.approx(plain.penalty_ * constant)
         assert_allclose(scaled.values_, plain.values_, atol=1e-9)
         found = ENIR().fit(p, y, sample_weight=weight)
         assert_allclose(found.values_, ensemble.values_, atol=1e-9)
-        assert_allclose(found.lams_, ensemble.lams_ * constant)
+        assert_allclose(found.penalties_, ensemble.penalties_ * constant)
 
 
 def test_a_penalty_chosen_under_weights_gives_the_same_fit_when_passed():
     rng = np.random.default_rng(0)
     p, weight = rng.random(300), rng.exponential(size=300)
     y = (rng.random(300) < p).astype(int)
-    chosen = NearIsotonic().fit(p, y, sample_weight=weight)
-    given = NearIsotonic(lam=chosen.lam_).fit(p, y, sample_weight=weight)
+    chosen = NearIsotonicCalibration().fit(p, y, sample_weight=weight)
+    given = NearIsotonicCalibration(penalty=chosen.penalty_).fit(p, y, sample_weight=weight)
     assert_allclose(given.values_, chosen.values_, atol=1e-12)
 
 

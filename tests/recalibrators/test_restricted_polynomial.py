@@ -4,6 +4,7 @@ from numpy.polynomial import chebyshev
 
 from sklearn_calib._kernels._monotone_polynomial import fit_many, fit_monotone, moments
 from sklearn_calib._kernels._monotone_program import fit_program
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss
 from sklearn_calib.recalibrators import (
@@ -12,7 +13,6 @@ from sklearn_calib.recalibrators import (
     PlattScaling,
     RestrictedPolynomialRegression,
 )
-from sklearn_calib.testing import make_scores
 
 
 def fit(s, y, degree):
@@ -54,7 +54,7 @@ def test_equals_the_program_written_out(degree, bound):
 
 @pytest.mark.parametrize("solver", ["clarabel", "cvxpy", "ipm"])
 def test_solvers_agree(solver):
-    proba, y = make_scores(2, 300)
+    proba, y = make_overconfident(2, 300)
     auto = RestrictedPolynomialRegression(degree=5, l1=1.5).fit(proba, y)
     other = RestrictedPolynomialRegression(degree=5, l1=1.5, solver=solver).fit(proba, y)
     assert auto.l1_ == pytest.approx(1.5, rel=1e-6)
@@ -77,7 +77,7 @@ def test_bounded_problems_are_certified():
 
 
 def test_the_published_settings():
-    proba, y = make_scores(2, 100)
+    proba, y = make_overconfident(2, 100)
     rpr = RestrictedPolynomialRegression.paper()
     assert len(rpr.degree) * len(rpr.l1) * rpr.cv == 714
     rpr = rpr.fit(proba, y)

@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._softmax_regression import fit_softmax_regression
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import (
     DirichletCalibration,
@@ -18,7 +19,6 @@ from sklearn_calib.recalibrators import (
     TemperatureScaling,
     VectorScaling,
 )
-from sklearn_calib.testing import make_scores
 
 
 def objective(theta, z, y, w, shape, ridge_a, ridge_b):
@@ -53,7 +53,7 @@ def test_certificate(full, k, ridge):
 
 def test_structured_penalties():
     """SVS and SMS minimise their published objectives."""
-    proba, y = make_scores(4, 300)
+    proba, y = make_overconfident(4, 300)
     w = np.full(300, 1 / 300)
     for cls in (StructuredVectorScaling, StructuredMatrixScaling):
         fit = cls().fit(proba, y)
@@ -69,13 +69,13 @@ def test_structured_penalties():
 
 
 def test_more_freedom_fits_better():
-    proba, y = make_scores(5, 3000)
+    proba, y = make_overconfident(5, 3000)
     losses = [
         log_loss(y, m.fit(proba, y).predict_proba(proba))
         for m in (TemperatureScaling(), VectorScaling(0.0), MatrixScaling(1e-8))
     ]
     assert losses[0] >= losses[1] >= losses[2]
-    small, ys = make_scores(5, 40)
+    small, ys = make_overconfident(5, 40)
     near = StructuredMatrixScaling(1e5).fit(small, ys).predict_proba(small)
     smooth = TemperatureScaling(laplace=True).fit(small, ys).predict_proba(small)
     np.testing.assert_allclose(near, smooth, atol=1e-3)
@@ -91,11 +91,11 @@ def test_vector_scaling_undoes_a_shift():
 
 
 def test_dirichlet_off_diagonal_penalty():
-    proba, y = make_scores(4, 500)
+    proba, y = make_overconfident(4, 500)
     strong = DirichletCalibration(1e6).fit(proba, y)
     off = strong.coef_[~np.eye(4, dtype=bool)]
     assert np.abs(off).max() < 1e-4 and np.abs(strong.intercept_).max() < 1e-4
-    weak = DirichletCalibration(1e-8, reg_mu=1.0).fit(proba, y)
+    weak = DirichletCalibration(1e-8, intercept_penalty=1.0).fit(proba, y)
     assert np.abs(weak.coef_[~np.eye(4, dtype=bool)]).max() > 1e-2
     assert weak.objective_ < strong.objective_
 
@@ -114,7 +114,7 @@ def test_quadratic_score_equations():
 
 
 def test_ensemble_temperature_kkt():
-    proba, y = make_scores(4, 800, seed=3)
+    proba, y = make_overconfident(4, 800, random_state=3)
     y[::7] = (y[::7] + 1) % 4
     ets = EnsembleTemperatureScaling().fit(proba, y)
     parts = np.stack([p[np.arange(800), y] for p in ets._parts(proba)])

@@ -5,9 +5,9 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from sklearn_calib import canonical_proba, log_proba
 from sklearn_calib._kernels._temperature import fit_temperature
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import TemperatureScaling
-from sklearn_calib.testing import make_scores
 
 
 def slope(beta, log, codes, weight):
@@ -144,7 +144,7 @@ def test_loss_is_below_that_of_a_general_solver():
 
 
 def test_warm_start():
-    proba, y = make_scores(5, 300)
+    proba, y = make_overconfident(5, 300)
     cold = TemperatureScaling().fit(proba, y)
     warm = TemperatureScaling(warm_start=True).fit(proba, y)
     assert warm.temperature_ == cold.temperature_

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sklearn_calib.recalibrators import ELiTE, TrendFilteringCalibration
+from sklearn_calib.recalibrators import TrendFiltering, TrendFilteringEnsemble
 
 CASES = ["n30", "ties60", "n200", "tiny8"]
 
@@ -11,7 +11,7 @@ def test_fits_equal_glmgen_with_a_tight_tolerance(oracle, case):
     data = oracle("elite.json")[case]
     x = np.unique(data["s"])
     for expected in data["tight"]:
-        fit = TrendFilteringCalibration(lam=expected["lambda"]).fit(data["s"], data["y"])
+        fit = TrendFiltering(penalty=expected["lambda"]).fit(data["s"], data["y"])
         found = fit.predict_proba(x)[:, 1]
         np.testing.assert_allclose(found, np.clip(expected["beta"], 0, 1), atol=4e-5)
 
@@ -19,9 +19,9 @@ def test_fits_equal_glmgen_with_a_tight_tolerance(oracle, case):
 @pytest.mark.parametrize("case", CASES)
 def test_penalties_equal_the_r_package(oracle, case):
     data = oracle("elite.json")[case]
-    elite = ELiTE().fit(data["s"], data["y"])
+    elite = TrendFilteringEnsemble().fit(data["s"], data["y"])
     tried = np.array(data["lambda"])
-    nearest = np.abs(np.log(elite.lams_[:, None] / tried)).min(axis=1)
+    nearest = np.abs(np.log(elite.penalties_[:, None] / tried)).min(axis=1)
     assert nearest.max() < 1e-5
 
 
@@ -31,7 +31,9 @@ def test_penalties_equal_the_r_package(oracle, case):
 def test_ensemble_near_the_r_package(oracle, case, criterion, tolerance):
     """Its solver stops early, and what it calls impossible does not count there."""
     data = oracle("elite.json")[case]
-    found = ELiTE(criterion).fit(data["s"], data["y"]).predict_proba(data["t"])[:, 1]
+    found = (
+        TrendFilteringEnsemble(criterion).fit(data["s"], data["y"]).predict_proba(data["t"])[:, 1]
+    )
     assert np.abs(found - data[criterion]).max() < tolerance
 
 
@@ -39,7 +41,7 @@ def test_finds_the_bend():
     rng = np.random.default_rng(0)
     p = rng.random(20_000)
     y = rng.random(20_000) < np.where(p < 0.5, 0.1, 0.1 + 1.6 * (p - 0.5))
-    fit = TrendFilteringCalibration("bic").fit(p, y)
+    fit = TrendFiltering("bic").fit(p, y)
     assert 3 <= fit.df_ <= 6
     assert np.abs(fit.knots_[1:-1] - 0.5).min() < 0.05
     assert fit.predict_proba([0.5])[0, 1] == pytest.approx(0.1, abs=0.03)
@@ -48,15 +50,15 @@ def test_finds_the_bend():
 def test_many_equal_or_nearly_equal_scores():
     p = np.r_[np.full(50, 0.2), np.full(50, 0.2 + 1e-9), np.full(100, 0.7), 5e-324, 0.0]
     y = np.r_[np.arange(100) < 30, np.arange(100) < 80, 0, 0].astype(int)
-    fit = TrendFilteringCalibration(0.0).fit(p, y)
+    fit = TrendFiltering(0.0).fit(p, y)
     assert len(fit.knots_) == 3
     np.testing.assert_allclose(fit.predict_proba([0.2, 0.7])[:, 1], [0.3, 0.8], atol=1e-12)
     order = np.random.default_rng(0).permutation(len(p))
-    again = TrendFilteringCalibration(0.0).fit(p[order], y[order])
+    again = TrendFiltering(0.0).fit(p[order], y[order])
     np.testing.assert_allclose(again.values_, fit.values_, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", [TrendFilteringCalibration, ELiTE])
+@pytest.mark.parametrize("method", [TrendFiltering, TrendFilteringEnsemble])
 @pytest.mark.parametrize("rows", [1, 2, 3, 4])
 def test_few_rows(method, rows):
     p, y = [0.1, 0.9, 0.5, 0.3][:rows], [0, 1, 0, 1][:rows]
@@ -65,7 +67,7 @@ def test_few_rows(method, rows):
 
 
 def test_bad_parameters():
-    with pytest.raises(ValueError, match="The 'lam' parameter"):
-        TrendFilteringCalibration(-1.0).fit([0.1, 0.9], [0, 1])
+    with pytest.raises(ValueError, match="The 'penalty' parameter"):
+        TrendFiltering(-1.0).fit([0.1, 0.9], [0, 1])
     with pytest.raises(ValueError, match="The 'criterion' parameter"):
-        ELiTE("aic").fit([0.1, 0.9], [0, 1])
+        TrendFilteringEnsemble("aic").fit([0.1, 0.9], [0, 1])

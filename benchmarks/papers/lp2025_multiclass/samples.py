@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import setting
 
-from sklearn_calib.inference import required_samples
+from sklearn_calib.inference import binning_sample_size
 from sklearn_calib.metrics import lp_calibration_error
 from sklearn_calib.recalibrators import MulticlassBinning
 
@@ -44,9 +44,9 @@ def sample_sizes():
             {
                 "p": p,
                 "epsilon": epsilon,
-                "paper": f"{required_samples(p, epsilon, method='paper'):.1e}",
-                "plug-in, any cells": f"{required_samples(p, epsilon):.1e}",
-                "plug-in, 10 cells": f"{required_samples(p, epsilon, n_bins=10):.1e}",
+                "paper": f"{binning_sample_size(p, epsilon, method='paper'):.1e}",
+                "plug-in, any cells": f"{binning_sample_size(p, epsilon):.1e}",
+                "plug-in, 10 cells": f"{binning_sample_size(p, epsilon, n_bins=10):.1e}",
                 "needed, four predictors": needed(p, epsilon),
             }
         )

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import setting
 
-from sklearn_calib.recalibrators import BBQ, ENIR, IsotonicCalibration, NearIsotonic
+from sklearn_calib.recalibrators import BBQ, ENIR, IsotonicCalibration, NearIsotonicCalibration
 
 
 def data(n):
@@ -31,7 +31,7 @@ def theirs():
 
             return fit
 
-        found["NearIsotonic"] = ("netcal", netcal(binning.NearIsotonicRegression))
+        found["NearIsotonicCalibration"] = ("netcal", netcal(binning.NearIsotonicRegression))
         found["ENIR"] = ("netcal", netcal(binning.ENIR))
         found["BBQ"] = ("netcal", netcal(binning.BBQ))
     except ImportError as error:
@@ -43,7 +43,10 @@ def theirs():
             def calibre(cls):
                 return lambda p, y: cls().fit(p, y).transform
 
-            found["NearIsotonic, calibre"] = ("calibre", calibre(NearlyIsotonicCalibrator))
+            found["NearIsotonicCalibration, calibre"] = (
+                "calibre",
+                calibre(NearlyIsotonicCalibrator),
+            )
             found["isotonic, calibre"] = ("calibre", calibre(IsotonicCalibrator))
         except ImportError as error:
             print(f"skipped calibre: {error}")
@@ -53,7 +56,7 @@ def theirs():
 
 
 OURS = {
-    "NearIsotonic": NearIsotonic(),
+    "NearIsotonicCalibration": NearIsotonicCalibration(),
     "ENIR": ENIR(),
     "BBQ": BBQ(),
     "isotonic": IsotonicCalibration(),

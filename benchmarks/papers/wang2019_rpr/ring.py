@@ -11,9 +11,9 @@ from sklearn_calib.displays import CalibratingFunctionDisplay
 from sklearn_calib.recalibrators import (
     AdaptiveCalibration,
     HistogramBinning,
-    NearIsotonic,
+    NearIsotonicCalibration,
     RestrictedPolynomialRegression,
-    TrendFilteringCalibration,
+    TrendFiltering,
 )
 
 
@@ -29,8 +29,8 @@ def methods():
     """The paper's fixed parameters where it gives some."""
     fixed = {
         "HistBin": HistogramBinning(25),
-        "NearIso": NearIsotonic(2.0),
-        "LiTE": TrendFilteringCalibration(2.0),
+        "NearIso": NearIsotonicCalibration(2.0),
+        "LiTE": TrendFiltering(2.0),
         "ACP": AdaptiveCalibration(share=0.05),
         "RPR k = 16, l1 = 1000": RestrictedPolynomialRegression(16, 1000.0, scale="logit"),
         "RPR k = 16, l1 = 10": RestrictedPolynomialRegression(16, 10.0, scale="logit"),

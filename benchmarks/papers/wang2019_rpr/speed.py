@@ -8,7 +8,12 @@ import setting
 from sklearn_calib._kernels._monotone_polynomial import fit_many, fit_monotone, moments
 from sklearn_calib._kernels._monotone_program import fit_program
 from sklearn_calib._kernels._trend_filter import largest_penalty, trend_filter
-from sklearn_calib.recalibrators import BBQ, ENIR, NearIsotonic, RestrictedPolynomialRegression
+from sklearn_calib.recalibrators import (
+    BBQ,
+    ENIR,
+    NearIsotonicCalibration,
+    RestrictedPolynomialRegression,
+)
 
 
 def data(n):
@@ -65,7 +70,7 @@ def bars():
         call = partial(trend_filter, points, labels, one, share * top)
         rows.append((what, 0.5, timed(call, 5)))
     p, z = data(1_000_000)
-    for estimator, bar in ((NearIsotonic(), 2), (BBQ(), 5), (ENIR(), 3)):
+    for estimator, bar in ((NearIsotonicCalibration(), 2), (BBQ(), 5), (ENIR(), 3)):
         what = f"{type(estimator).__name__} fit, 1000000 rows [s]"
         rows.append((what, bar, timed(partial(estimator.fit, p, z), 3)))
     return [{"case": c, "at most": b, "measured": f"{t:.3g}"} for c, b, t in rows]

@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from .._renamed import renamed_attribute
 from .._simplex import second_score
 from ._base import Capabilities, Recalibrator, two_columns
 from ._near_isotonic import model_weights
@@ -11,10 +12,10 @@ from ._trend_filtering import lines
 _MIN_WEIGHT = 1e-10
 
 
-class ELiTE(Recalibrator):
+class TrendFilteringEnsemble(Recalibrator):
     """Average of 50 piecewise linear fits, rough to smooth, weighted by an information criterion.
 
-    The fits are those of `TrendFilteringCalibration`; the average is nearly smooth and may fall.
+    The fits are those of `TrendFiltering`; the average is nearly smooth and may fall.
     More than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
@@ -24,20 +25,20 @@ class ELiTE(Recalibrator):
 
     Attributes
     ----------
-    lams_ : ndarray of shape (n_models,)
+    penalties_ : ndarray of shape (n_models,)
         The penalties of the models, decreasing.
     weights_ : ndarray of shape (n_models,)
         Their weights, with sum 1; models with less than 1e-10 are left out.
     lines_ : list of Line
         The models: callables of a score, with their knots, values and degrees of freedom.
-    one_vs_rest_ : list of ELiTE
+    one_vs_rest_ : list of TrendFilteringEnsemble
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Notes
     -----
-    The departures from the authors' R program are those of `TrendFilteringCalibration`; its solver
+    The departures from the authors' R program are those of `TrendFiltering`; its solver
     stops early, which moves its own predictions by 0.002 to 0.06. Each model is clipped to [0, 1]
     before averaging. Cost: O(n log n) and some 1000 passes over the distinct scores.
 
@@ -48,11 +49,11 @@ class ELiTE(Recalibrator):
 
     Examples
     --------
-    >>> from sklearn_calib.recalibrators import ELiTE
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(2, 500)
-    >>> elite = ELiTE().fit(proba, y)
-    >>> len(elite.lams_) > 1
+    >>> from sklearn_calib.recalibrators import TrendFilteringEnsemble
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
+    >>> elite = TrendFilteringEnsemble().fit(proba, y)
+    >>> len(elite.penalties_) > 1
     True
     """
 
@@ -68,6 +69,8 @@ class ELiTE(Recalibrator):
         "criterion": [StrOptions({"aicc", "bic"})],
     }
 
+    lams_ = renamed_attribute("penalties_")
+
     def __init__(self, criterion="aicc"):
         self.criterion = criterion
 
@@ -80,7 +83,7 @@ class ELiTE(Recalibrator):
         kept = weights >= _MIN_WEIGHT
         self.lines_ = [model for model, keep in zip(models, kept, strict=True) if keep]
         self.weights_ = weights[kept] / weights[kept].sum()
-        self.lams_ = np.array([model.lam for model in self.lines_])
+        self.penalties_ = np.array([model.lam for model in self.lines_])
 
     def _predict_proba(self, proba):
         score = second_score(proba)

@@ -1,0 +1,39 @@
+"""Overconfident probabilities."""
+
+import numpy as np
+
+from .._random import generator
+from .._renamed import renamed_arguments
+from ..canonical import canonical_proba
+
+
+@renamed_arguments(seed="random_state")
+def make_overconfident(n_classes, n_samples=158, *, random_state=0, sharpness=2.5):
+    """Overconfident probabilities with labels drawn from the true ones.
+
+    Parameters
+    ----------
+    n_classes : int
+    n_samples : int, default=158
+    random_state : int, Generator, RandomState or None, default=0
+    sharpness : float, default=2.5
+        Factor on the true logits.
+
+    Returns
+    -------
+    proba : ndarray of shape (n_samples, n_classes)
+    y : ndarray of shape (n_samples,)
+        Labels 0 .. n_classes - 1, each at least twice.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> make_overconfident(3)[0].shape
+    (158, 3)
+    """
+    rng = generator(random_state)
+    logits = 1.5 * rng.normal(size=(n_samples, n_classes))
+    true = np.asarray(canonical_proba(logits, kind="logits"))
+    y = (rng.random((n_samples, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(max=n_classes - 1)
+    y[: 2 * n_classes] = np.tile(np.arange(n_classes), 2)
+    return np.array(canonical_proba(sharpness * logits, kind="logits")), y
