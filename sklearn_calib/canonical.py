@@ -326,12 +326,13 @@ def _as_keys(labels, others):
 def _label_array(y, where):
     labels = read_array(y, "labels", where)
     if labels.dtype.kind in "cV":
+        complex_ = labels.dtype.kind == "c"
         refuse(
             where,
             "labels that have an order",
-            f"dtype {labels.dtype}",
+            f"dtype {labels.dtype}" + " (Complex data not supported)" * complex_,
             "Convert them, for instance to text",
-            error=TypeError,
+            error=ValueError if complex_ else TypeError,
         )
     if labels.dtype.kind == "T":
         labels = labels.astype(object)  # scikit-learn does not know numpy's StringDType

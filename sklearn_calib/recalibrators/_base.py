@@ -226,6 +226,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             raise
 
     def _forget(self):
+        """Drop what a fit has learned; private attributes belong to the subclass."""
         parameters = self._get_param_names()
         for name in [*vars(self)]:
             if name.endswith("_") and not name.startswith("_") and name not in parameters:

@@ -60,11 +60,15 @@ class DefaultCalibration(Recalibrator):
     """
 
     capabilities = Capabilities(
-        multiclass="native", monotone=True, continuous=True, takes_logarithm=True, cost="O(n k^2)"
+        multiclass="native",
+        monotone=True,
+        continuous=True,
+        takes_logarithm=True,
+        weights="counts",
+        cost="O(n k^2)",
     )
 
     def _fit(self, proba, codes, weight):
-        self.__dict__.pop("offsets_", None)
         n_classes = proba.shape[1]
         if n_classes == 2:
             self.recalibrator_ = PlattScaling(prior_weight=1.0)

@@ -92,7 +92,7 @@ class TemperatureScaling(Recalibrator):
         self.warm_start = warm_start
 
     def _fit(self, proba, codes, weight):
-        start = getattr(self, "inverse_temperature_", None) if self.warm_start else None
+        start = getattr(self, "_last", None) if self.warm_start else None
         fit = fit_temperature(log_proba(proba), codes, weight, start=start)
         if fit.status == "uninformative":
             warnings.warn(
@@ -117,7 +117,7 @@ class TemperatureScaling(Recalibrator):
             if not self.laplace:
                 smoothing = 1.0 / (weight.sum() + 1.0)
                 fit = fit_temperature(log_proba(proba), codes, weight, smoothing)
-        self.inverse_temperature_ = fit.beta
+        self.inverse_temperature_ = self._last = fit.beta
         self.temperature_ = 1.0 / fit.beta
         self.loss_ = fit.loss
         self.n_samples_ = float(weight.sum())

@@ -117,7 +117,7 @@ class TrendFiltering(Recalibrator):
             best = min(lines(proba, codes, weight, self.penalty), key=lambda line: line.criterion)
         else:
             best = next(lines(proba, codes, weight, "aicc", lam=self.penalty))
-        self.line_ = best
+        self._line = best
         self.penalty_, self.knots_, self.values_, self.df_ = (
             best.lam,
             best.knots,
@@ -126,7 +126,7 @@ class TrendFiltering(Recalibrator):
         )
 
     def _predict_proba(self, proba):
-        return two_columns(self.line_(second_score(proba)))
+        return two_columns(self._line(second_score(proba)))
 
 
 def lines(proba, codes, weight, criterion, lam=None):

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -83,7 +84,7 @@ def test_class_weights(search):
         return CalibratedModel(learner, method, cv=3).fit(X, y)
 
     rate = y.mean()
-    assert learner.fit(X, y).predict_proba(X)[:, 1].mean() > 20 * rate
+    assert clone(learner).fit(X, y).predict_proba(X)[:, 1].mean() > 20 * rate
     assert fitted("default").predict_proba(X)[:, 1].mean() == pytest.approx(rate, rel=0.1)
     with pytest.warns(CalibrationWarning, match=r"mean .* class 1 .* recalibrator='default'"):
         model = fitted("temperature")

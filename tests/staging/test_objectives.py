@@ -187,6 +187,7 @@ def test_catboost_one_vs_all_is_refused():
     ],
     ids=lambda v: type(v).__name__,
 )
+@pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
 @pytest.mark.parametrize("piped", [False, True])
 @pytest.mark.parametrize("loss", ["log", "brier"])
 def test_risk_is_that_of_the_learners_own_probabilities(learner, n_classes, piped, loss):
