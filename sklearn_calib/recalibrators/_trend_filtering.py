@@ -58,6 +58,8 @@ class TrendFiltering(Recalibrator):
         The fit there; it may leave [0, 1], a prediction does not.
     df_ : int
         Degrees of freedom: knots of the slope and two.
+    line_ : Line
+        All of these as a named tuple, called as a function of scores.
     one_vs_rest_ : list of TrendFiltering
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
@@ -117,7 +119,7 @@ class TrendFiltering(Recalibrator):
             best = min(lines(proba, codes, weight, self.penalty), key=lambda line: line.criterion)
         else:
             best = next(lines(proba, codes, weight, "aicc", lam=self.penalty))
-        self._line = best
+        self.line_ = best
         self.penalty_, self.knots_, self.values_, self.df_ = (
             best.lam,
             best.knots,
@@ -126,7 +128,7 @@ class TrendFiltering(Recalibrator):
         )
 
     def _predict_proba(self, proba):
-        return two_columns(self._line(second_score(proba)))
+        return two_columns(self.line_(second_score(proba)))
 
 
 def lines(proba, codes, weight, criterion, lam=None):
