@@ -11,11 +11,11 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ._show import plain, quoted
-from ._tables import UserError, label_column, number_column, read_table, split_names
-from ._version import __version__
-from .canonical import canonical_labels, canonical_proba
-from .exceptions import CalibrationWarning
+from .._show import plain, quoted
+from .._tables import UserError, label_column, number_column, read_table, split_names
+from .._version import __version__
+from ..canonical import canonical_labels, canonical_proba
+from ..exceptions import CalibrationWarning
 
 _ADVICE = ("identity", "temperature", "platt", "beta", "isotonic")
 _ADVICE_ROWS = 200_000
@@ -103,7 +103,7 @@ def _parser():
 
 
 def _compile(options):
-    from ._ahead import compile_kernels
+    from .._ahead import compile_kernels
 
     compile_kernels()
 
@@ -117,9 +117,9 @@ def _demo(options):
     from sklearn.model_selection import train_test_split
     from sklearn.naive_bayes import GaussianNB
 
-    from .meta import CalibratedModel
-    from .recalibrators import all_recalibrators
-    from .report import calibration_report
+    from ..meta import CalibratedModel
+    from ..recalibrators import all_recalibrators
+    from ..report import calibration_report
 
     X, y = getattr(datasets, f"load_{options.data}")(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
@@ -155,7 +155,7 @@ def _demo(options):
 
 
 def _audit(options):
-    from .report import calibration_report
+    from ..report import calibration_report
 
     def pick(present):
         names = [options.label, *split_names(options.prob, present)]
@@ -260,7 +260,7 @@ def _advise(screen, proba, codes, classes, weight):
     """Cross-validated losses of some recalibrators: would recalibration help?"""
     from sklearn.model_selection import StratifiedKFold
 
-    from .recalibrators import get_recalibrator
+    from ..recalibrators import get_recalibrator
 
     rows = np.arange(len(codes))
     if len(rows) > _ADVICE_ROWS:
@@ -401,7 +401,7 @@ def _print_table(screen, title, header, lines):
 
 
 def _print_losses(screen, title, y, proba, labels=None, weight=None):
-    from .metrics import brier_loss, expected_calibration_error, log_loss
+    from ..metrics import brier_loss, expected_calibration_error, log_loss
 
     functions = (log_loss, brier_loss, expected_calibration_error)
     values = {
