@@ -136,8 +136,8 @@ def cross_fitted_proba(
     --------
     >>> from sklearn_calib.metrics import log_loss
     >>> from sklearn_calib.recalibrators import cross_fitted_proba
-    >>> from sklearn_calib.testing import make_scores
-    >>> proba, y = make_scores(3, 500)
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 500)
     >>> log_loss(y, cross_fitted_proba("temperature", proba, y)) < log_loss(y, proba)
     True
     """

@@ -5,15 +5,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import refinement_error
 from sklearn_calib.metrics import brier_loss
 from sklearn_calib.recalibrators import IsotonicCalibration, PlattScaling, cross_fitted_proba
-from sklearn_calib.testing import make_scores
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_equals_fits_by_hand(weighted):
-    proba, y = make_scores(3, 200)
+    proba, y = make_overconfident(3, 200)
     weight = np.random.default_rng(0).random(200) if weighted else None
     found = cross_fitted_proba("platt", proba, y, cv=4, sample_weight=weight)
     for train, test in StratifiedKFold(4, shuffle=True, random_state=0).split(proba, y):
@@ -24,7 +24,7 @@ def test_equals_fits_by_hand(weighted):
 
 def test_no_row_is_recalibrated_by_itself():
     """A row's own label does not move its probability."""
-    proba, y = make_scores(2, 100)
+    proba, y = make_overconfident(2, 100)
     folds = list(KFold(5).split(proba))
     before = cross_fitted_proba(IsotonicCalibration(), proba, y, cv=folds)
     turned = y.copy()
@@ -35,7 +35,7 @@ def test_no_row_is_recalibrated_by_itself():
 
 
 def test_labels_classes_and_one_column():
-    proba, y = make_scores(2, 100)
+    proba, y = make_overconfident(2, 100)
     names = np.array(["no", "yes"])[y]
     wanted = cross_fitted_proba("temperature", proba, y)
     one_column = cross_fitted_proba("temperature", proba[:, 1], names)
@@ -49,7 +49,7 @@ def test_labels_classes_and_one_column():
 
 
 def test_random_state():
-    proba, y = make_scores(2, 100)
+    proba, y = make_overconfident(2, 100)
 
     def found(random_state):
         return cross_fitted_proba("isotonic", proba, y, random_state=random_state)
@@ -63,14 +63,14 @@ def test_random_state():
 
 
 def test_the_decomposition_uses_it():
-    proba, y = make_scores(3, 300)
+    proba, y = make_overconfident(3, 300)
     refined = cross_fitted_proba("isotonic", proba, y, cv=5)
     own = refinement_error(y, proba, loss="brier", recalibrator="isotonic", cv=5)
     assert own == pytest.approx(brier_loss(y, refined), abs=1e-15)
 
 
 def test_refuses():
-    proba, y = make_scores(2, 60)
+    proba, y = make_overconfident(2, 60)
     with pytest.raises(ValueError, match="cross_fitted_proba: expected folds that test every row"):
         cross_fitted_proba("platt", proba, y, cv=ShuffleSplit(1, random_state=0))
     with pytest.raises(ValueError, match=r"cross_fitted_proba: expected .* rows"):
