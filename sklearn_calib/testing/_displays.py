@@ -159,6 +159,14 @@ def _inputs(display):
 # -- the checks -----------------------------------------------------------------------------------
 
 
+def check_inputs_untouched(display):
+    before = digest(_inputs(display))
+    twin = _with_inputs(display, _read_only)  # an array that was sorted earlier is seen, too
+    _plot(twin, _bare_axes(_n_panels(twin)))
+    _plot(display, _bare_axes(_n_panels(display)))
+    assert digest(_inputs(display)) == before, "plot changes what the constructor was given"
+
+
 def check_points(display):
     panels = display.points()
     assert _n_panels(display) == len(panels), "the number of panels changes"
@@ -239,12 +247,6 @@ def check_number_of_axes(display):
     assert all(_is_empty(ax) for ax in axes), "draws before it refuses"
 
 
-def check_inputs_untouched(display):
-    before = digest(_inputs(display))
-    _plot(display, _bare_axes(_n_panels(display)))
-    assert digest(_inputs(display)) == before, "plot changes what the constructor was given"
-
-
 def check_settings_untouched(display):
     with _pyplot() as plt:
         settings, backend = dict(plt.rcParams), plt.get_backend()
@@ -262,9 +264,7 @@ def check_names(display):
     axes = _bare_axes(_n_panels(display))
     _plot(display, axes)
     for name in sorted(_names([*_inputs(display).values()]) & set(_texts(axes[0].figure))):
-        renamed = copy.copy(display)
-        for key, value in _inputs(display).items():
-            setattr(renamed, key, _renamed(value, name))
+        renamed = _with_inputs(display, partial(_renamed, name=name))
         axes = _bare_axes(_n_panels(display))
         _plot(renamed, axes)
         axes[0].figure.canvas.draw()
@@ -285,6 +285,10 @@ def _texts(figure):
     ]
 
 
+def _is_record(thing):
+    return is_dataclass(thing) and not isinstance(thing, type) and hasattr(thing, "__dict__")
+
+
 def _names(thing):
     """All texts in the inputs of a display."""
     if isinstance(thing, str):
@@ -293,25 +297,42 @@ def _names(thing):
         return _names([*thing, *thing.values()])
     if isinstance(thing, list | tuple):
         return set().union(*map(_names, thing))
-    return _names([*vars(thing).values()]) if is_dataclass(thing) else set()
+    return _names([*vars(thing).values()]) if _is_record(thing) else set()
 
 
-def _renamed(thing, name):
-    """A copy in which a text is the hostile one."""
-    if isinstance(thing, str):
-        return _HOSTILE if thing == name else thing
+def _renamed(leaf, name):
+    return _HOSTILE if isinstance(leaf, str) and leaf == name else leaf
+
+
+def _read_only(leaf):
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    leaf = leaf.copy()
+    leaf.setflags(write=False)
+    return leaf
+
+
+def _with_inputs(display, change):
+    """A copy of a display, `change` done to every text, number and array in its inputs."""
+    twin = copy.copy(display)
+    for key, value in _inputs(display).items():
+        setattr(twin, key, _changed(value, change))
+    return twin
+
+
+def _changed(thing, change):
     if isinstance(thing, dict):
-        return {_renamed(key, name): _renamed(value, name) for key, value in thing.items()}
+        return {change(key): _changed(value, change) for key, value in thing.items()}
     if hasattr(thing, "_fields"):
-        return type(thing)(*(_renamed(part, name) for part in thing))
+        return type(thing)(*(_changed(part, change) for part in thing))
     if isinstance(thing, list | tuple):
-        return type(thing)(_renamed(part, name) for part in thing)
-    if is_dataclass(thing):
+        return type(thing)(_changed(part, change) for part in thing)
+    if _is_record(thing):
         twin = copy.copy(thing)
         for key, value in vars(thing).items():
-            object.__setattr__(twin, key, _renamed(value, name))
+            object.__setattr__(twin, key, _changed(value, change))
         return twin
-    return thing
+    return change(thing)
 
 
 _DISPLAY_CHECKS = [
