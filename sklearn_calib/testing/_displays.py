@@ -28,7 +28,7 @@ def check_display(display):
     Parameters
     ----------
     display : Display
-        With something to show: at least one panel whose x and y differ. It is drawn several times;
+        With something to show: at least one panel whose x and y differ. Copies of it are drawn;
         the figures that this makes are closed.
 
     Raises
@@ -51,7 +51,7 @@ def check_display(display):
 
 def display_checks(display):
     """The checks as a list of (name, callable without arguments)."""
-    return [(check.__name__, partial(check, display)) for check in _DISPLAY_CHECKS]
+    return [(check.__name__, partial(check, copy.copy(display))) for check in _DISPLAY_CHECKS]
 
 
 # -- looking at a picture -------------------------------------------------------------------------

@@ -1,6 +1,9 @@
 """Every display of the package, made as its docstring says, passes the public checks."""
 
 import doctest
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -55,3 +58,21 @@ def test_several_panels_models_and_names():
         truth=lambda s: s**2,
     )  # fmt: skip
     check_display(known)
+
+
+def test_without_a_display_server():
+    windows = ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")
+    code = (
+        "from sklearn_calib.displays import HeatmapDisplay;"
+        "from sklearn_calib.testing import check_display;"
+        "check_display(HeatmapDisplay([[1, 2]], ['a'], ['b', 'c']));"
+        "print('drawn')"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={name: value for name, value in os.environ.items() if name not in windows},
+    )
+    assert out.stdout.strip() == "drawn"
