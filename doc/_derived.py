@@ -32,7 +32,6 @@ TITLES = {
 }
 # where a module's __all__ does not say it
 NAMES = {
-    "report": ["calibration_report", "CalibrationReport", "ReportRow"],
     "exceptions": ["CalibrationWarning"],
     "canonical": ["SimplexArray"],
 }

@@ -1,11 +1,18 @@
-"""Wrong methods and measures, each of which must be caught by the check that is named."""
+"""Wrong methods, measures and displays, each caught by the check that is named.
+
+Wrong adapters of learners are in ``staging/test_staging_checks.py``, wrong imports in
+``test_architecture.py``.
+"""
 
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from test_architecture import ROOT, files_without_line
 
+from sklearn_calib._show import in_legend, in_picture
+from sklearn_calib.displays import Display
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import Measure, brier_loss, calibration_error, metric
 from sklearn_calib.recalibrators import (
@@ -14,9 +21,9 @@ from sklearn_calib.recalibrators import (
     PlattScaling,
     TemperatureScaling,
 )
-from sklearn_calib.testing import metric_checks, recalibrator_checks
+from sklearn_calib.testing import display_checks, metric_checks, recalibrator_checks
 
-RECALIBRATORS, MEASURES = [], []
+RECALIBRATORS, MEASURES, DISPLAYS = [], [], []
 
 
 def caught_by(check, planted=RECALIBRATORS):
@@ -57,6 +64,25 @@ def test_wrong_measure(wrong, check):
     assert check in failures(checks)
 
 
+@pytest.mark.parametrize(("wrong", "check"), DISPLAYS)
+def test_wrong_display(wrong, check):
+    assert check in failures_of_display(wrong())
+
+
+@pytest.mark.parametrize("package", ["displays", "staging", "recalibrators", "metrics"])
+def test_file_without_its_line(package, tmp_path):
+    source = (ROOT / package / "__init__.py").read_text()
+    (tmp_path / "__init__.py").write_text(source)
+    for path in (ROOT / package).glob("_*.py"):
+        (tmp_path / path.name).touch()
+    (tmp_path / "_new.py").touch()
+    assert files_without_line(tmp_path) == ["_new.py"]
+    (tmp_path / "__init__.py").write_text(source + "# from ._new import New as New\n")
+    assert files_without_line(tmp_path) == ["_new.py"]
+    (tmp_path / "__init__.py").write_text(source + "from ._new import New as New\n")
+    assert files_without_line(tmp_path) == []
+
+
 def test_right_ones_pass():
     """So that a check that always fails is seen, too."""
     names = {param.values[1] for param in RECALIBRATORS}
@@ -65,6 +91,7 @@ def test_right_ones_pass():
     names = {param.values[1] for param in MEASURES}
     checks = [c for c in metric_checks(brier_loss) if c[0].partition("[")[0] in names]
     assert not failures(checks)
+    assert not failures_of_display(Lines())
 
 
 # -- recalibrators --------------------------------------------------------------------------------
@@ -347,9 +374,159 @@ def depends_on_the_order(case):
     return brier_loss.of_case(case.take(slice(None, None, 2)))
 
 
+# -- displays -------------------------------------------------------------------------------------
+
+
+def failures_of_display(display):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    opened = plt.get_fignums()
+    with plt.rc_context():
+        found = failures(display_checks(display))
+    for number in set(plt.get_fignums()) - set(opened):
+        plt.close(number)
+    return found
+
+
+def pyplot():
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+class Lines(Display):
+    """A right one: two panels, a name in a title and one in a legend."""
+
+    def __init__(self):
+        self.name, self.model = "panel", "model"
+        self.x, self.y = np.array([0.0, 1.0, 2.0]), np.array([5.0, 3.0, 4.0])
+
+    def points(self):
+        return [[(self.x, self.y)], [(self.x, 2 * self.y)]]
+
+    def _new_axes(self, plt):
+        return plt.subplots(2, layout="constrained")[1]
+
+    def _draw(self, above, below):
+        above.plot(self.x, self.y, label=in_legend(self.model))
+        above.legend()
+        below.plot(self.x, 2 * self.y)
+        below.set_title(in_picture(self.name))
+
+
+@caught_by("check_shows_its_points", DISPLAYS)
+class SwapsItsAxes(Lines):
+    def _draw(self, above, below):
+        super()._draw(above, below)
+        above.clear()
+        above.plot(self.y, self.x)
+
+
+@caught_by("check_shows_its_points", DISPLAYS)
+class SwapsItsPanels(Lines):
+    def _draw(self, above, below):
+        super()._draw(below, above)
+
+
+@caught_by("check_given_axes_only", DISPLAYS)
+class IgnoresAx(Lines):
+    def plot(self, *, ax=None):
+        return super().plot()
+
+
+@caught_by("check_attributes", DISPLAYS)
+class ForgetsTheAxes(Lines):
+    def plot(self, *, ax=None):
+        axes = self._new_axes(pyplot()) if ax is None else ax
+        self._draw(*axes)
+        return self
+
+
+@caught_by("check_returns_itself", DISPLAYS)
+class ReturnsNothing(Lines):
+    def plot(self, *, ax=None):
+        super().plot(ax=ax)
+
+
+@caught_by("check_given_axes_only", DISPLAYS)
+class DrawsOnTheCurrentAxes(Lines):
+    def _draw(self, above, below):
+        super()._draw(above, below)
+        pyplot().plot(self.x, self.y)
+
+
+@caught_by("check_given_axes_only", DISPLAYS)
+class NamesTheWholeFigure(Lines):
+    def _draw(self, above, below):
+        super()._draw(above, below)
+        for ax in above.figure.axes:
+            ax.set_xlabel("x")
+
+
+@caught_by("check_own_figure", DISPLAYS)
+class ClosesOtherFigures(Lines):
+    def _new_axes(self, plt):
+        plt.close("all")
+        return super()._new_axes(plt)
+
+
+@caught_by("check_draws_again", DISPLAYS)
+class RemembersTheFirstAxes(Lines):
+    def _draw(self, above, below):
+        self.first_ = getattr(self, "first_", above)
+        super()._draw(self.first_, below)
+
+
+@caught_by("check_number_of_axes", DISPLAYS)
+class TakesAnyNumberOfAxes(Lines):
+    def plot(self, *, ax=None):
+        return super().plot(ax=None if ax is None else ax[:2])
+
+
+@caught_by("check_inputs_untouched", DISPLAYS)
+class SortsItsInput(Lines):
+    def _draw(self, above, below):
+        super()._draw(above, below)
+        self.y.sort()
+
+
+@caught_by("check_settings_untouched", DISPLAYS)
+class OpensAWindow(Lines):
+    def _draw(self, above, below):
+        super()._draw(above, below)
+        pyplot().show()
+
+
+@caught_by("check_settings_untouched", DISPLAYS)
+class ChangesTheSettings(Lines):
+    def _new_axes(self, plt):
+        plt.rcParams["lines.linewidth"] += 1
+        return super()._new_axes(plt)
+
+
+@caught_by("check_names", DISPLAYS)
+class ReadsANameAsAFormula(Lines):
+    def _draw(self, above, below):
+        super()._draw(above, below)
+        below.set_title(self.name)
+
+
+@caught_by("check_names", DISPLAYS)
+class LeavesANameOutOfTheLegend(Lines):
+    def _draw(self, above, below):
+        super()._draw(above, below)
+        above.lines[0].set_label(in_picture(self.model))
+        above.legend()
+
+
+@caught_by("check_points", DISPLAYS)
+class SaysNothing(Lines):
+    def points(self):
+        return [[(self.x, self.x)], [(self.x, self.x)]]
+
+
 def test_every_check_is_bitten():
-    """Each check of the two contracts has a wrong class, or stands in this list with its reason."""
-    tried = {param.values[1] for param in [*RECALIBRATORS, *MEASURES]}
+    """Each check has a wrong class, or stands in this list with its reason."""
+    tried = {param.values[1] for param in [*RECALIBRATORS, *MEASURES, *DISPLAYS]}
     by_the_base_class = {  # what only a class that overrides the public methods could break
         "check_bad_input",
         "check_containers",
@@ -370,7 +547,11 @@ def test_every_check_is_bitten():
     }
     every = {
         name.partition("[")[0]
-        for name, _ in [*recalibrator_checks(PlattScaling()), *metric_checks(brier_loss)]
+        for name, _ in [
+            *recalibrator_checks(PlattScaling()),
+            *metric_checks(brier_loss),
+            *display_checks(Lines()),
+        ]
     }
     assert every - tried <= by_the_base_class
     assert clone(PlattScaling()).get_params() == PlattScaling().get_params()

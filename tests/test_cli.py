@@ -136,8 +136,8 @@ def test_module_is_the_command():
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
     """Two resamples, one recalibrator, and a table that is there before and after."""
-    monkeypatch.setattr("sklearn_calib.report._affordable", lambda n: 2)
-    monkeypatch.setattr("sklearn_calib._cli._ADVICE", ("identity",))
+    monkeypatch.setattr("sklearn_calib.report._report.affordable_resamples", lambda n: 2)
+    monkeypatch.setattr("sklearn_calib._cli._audit._ADVICE", ("identity",))
     monkeypatch.chdir(tmp_path)
     proba, y = make_overconfident(2, 60)
     return pd.DataFrame({"p": proba[:, 1].round(6), "label": np.array(["no", "yes"])[y], "w": 1.0})
@@ -267,7 +267,7 @@ def _brier(capsys):
 
 def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("sklearn_calib.report.CalibrationReport.plot", lambda report, **kw: None)
-    monkeypatch.setattr("sklearn_calib.report._picture", lambda display, name: "")
+    monkeypatch.setattr("sklearn_calib.report._page._picture", lambda display, name: "")
     quick.to_csv("plain.csv", index=False)
     assert run("plain.csv", *AS_USUAL) == 0
     expected = _brier(capsys)

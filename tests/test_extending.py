@@ -29,7 +29,7 @@ CHECKS = {
         "BaggingClassifier or bagging or stay_small",
     ),
     "add_a_display": (
-        "tests/test_documentation.py tests/test_architecture.py",
+        "tests/test_documentation.py tests/test_architecture.py tests/displays",
         "DistributionDisplay or _distribution or stay_small",
     ),
 }

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, check_cv
 
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import learned_floor, log_loss_of_rows, log_proba, raised
@@ -15,7 +14,9 @@ from ..metrics import brier_of_rows, canonical_case
 from ..recalibrators import (
     TemperatureScaling,
     aligned_proba,
+    cross_fitted_proba,
     fit_recalibrator,
+    folds_of,
     resolve_recalibrator,
 )
 from ._intervals import mean_law, temperature_laws, uncertainty_law
@@ -437,39 +438,20 @@ def _recalibrated(case, recalibrator, cv, where, fit=None):
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 
-    def fitted(rows):
+    with warnings.catch_warnings():  # a constant prediction is a fact here, not a mistake
+        warnings.simplefilter("ignore", CalibrationWarning)
+        if cv is not None:
+            given = {"sample_weight": weight, "classes": numbers, "where": where}
+            return cross_fitted_proba(recalibrator, proba, codes, cv=cv, **given)
         method = resolve_recalibrator(recalibrator, where)
-        with warnings.catch_warnings():  # a constant prediction is a fact here, not a mistake
-            warnings.simplefilter("ignore", CalibrationWarning)
-            return fit_recalibrator(
-                method, proba[rows], codes[rows], classes=numbers, sample_weight=weight[rows]
-            )
-
-    if cv is None:
-        return aligned_proba(fitted(np.arange(len(codes))), proba, numbers)
-    out = np.full(proba.shape, np.nan)
-    for train, test in _folds(case, cv):
-        out[test] = aligned_proba(fitted(train), proba[test], numbers)
-    if np.isnan(out).any():
-        refuse(
-            where,
-            "folds that test every row",
-            f"{int(np.isnan(out).any(axis=1).sum())} rows left out",
-            "Use a partition, such as StratifiedKFold",
-        )
-    return out
-
-
-def _folds(case, cv):
-    if isinstance(cv, int | np.integer):
-        cv = StratifiedKFold(int(cv), shuffle=True, random_state=0)
-    return check_cv(cv, case.codes, classifier=True).split(case.codes, case.codes)
+        fit_recalibrator(method, proba, codes, classes=numbers, sample_weight=weight)
+        return aligned_proba(method, proba, numbers)
 
 
 def _fold_of_row(case, cv):
     """The number of the test fold of each row, or None where the folds are no partition."""
     fold = np.full(len(case.codes), -1)
-    for number, (_, test) in enumerate(_folds(case, cv)):
+    for number, (_, test) in enumerate(folds_of(case.codes, cv)):
         if (fold[test] >= 0).any():
             return None
         fold[test] = number

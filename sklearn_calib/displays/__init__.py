@@ -1,5 +1,6 @@
 """Displays draw results; they compute nothing. They need matplotlib (the ``plot`` extra)."""
 
+from ._base import Display as Display
 from ._calibrating_function import CalibratingFunctionDisplay as CalibratingFunctionDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
@@ -11,6 +12,7 @@ from ._witness import WitnessDisplay as WitnessDisplay
 __all__ = [
     "CalibratingFunctionDisplay",
     "DecompositionDisplay",
+    "Display",
     "HeatmapDisplay",
     "NullDistributionDisplay",
     "RefinementCurveDisplay",

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from .._extras import require
 from .._show import in_picture
 from ..canonical import canonical_labels
 from ..exceptions import refuse
 from ..metrics import reliability_curve
 from ..recalibrators import resolve_recalibrator
+from ._base import Display, draw_diagonal, grid
 
 
-class CalibratingFunctionDisplay:
+class CalibratingFunctionDisplay(Display):
     """The map from score to calibrated probability of several methods, one panel each.
 
     Grey dots are the reliability curve of the scores themselves: the observed frequency in bins of
@@ -167,35 +167,40 @@ class CalibratingFunctionDisplay:
         -------
         display : CalibratingFunctionDisplay
         """
+        return self._drawn_on(axes)
+
+    def points(self):
+        """The observed frequencies, the truth and the map of each method.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            For each method, as far as they are known.
+        """
+        shared = []
+        if self.curve is not None:
+            shared.append((self.curve.predicted, self.curve.observed))
+        if self.truth is not None:
+            shared.append((self.scores, self.truth))
+        return [[*shared, (self.scores, values)] for values in self.functions.values()]
+
+    def _new_axes(self, plt):
         count = len(self.functions)
-        if axes is None:
-            plt = require("matplotlib.pyplot", "plot", "CalibratingFunctionDisplay.plot")
-            columns = min(count, 4)
-            rows = -(-count // columns)
-            _, axes = plt.subplots(
-                rows, columns, figsize=(0.8 + 2.7 * columns, 0.6 + 2.7 * rows), sharex=True,
-                sharey=True, layout="constrained", squeeze=False,
-            )  # fmt: skip
-            for unused in axes.flat[count:]:
-                unused.remove()
-            for ax in axes[:, 0]:
-                ax.set_ylabel("calibrated")
-            for column in range(columns):  # the last panel of every column
-                last = axes[(count - 1 - column) // columns, column]
-                last.set_xlabel("score")
-                last.tick_params(labelbottom=True)
-            axes = axes.flat[:count]
-        self.axes_ = np.atleast_1d(np.asarray(axes, dtype=object))
-        if len(self.axes_) != count:
-            refuse(
-                "CalibratingFunctionDisplay.plot",
-                f"{count} axes",
-                f"{len(self.axes_)}",
-                "Pass one for each method",
-            )
-        self.figure_ = self.axes_[0].figure
-        for ax, (name, values) in zip(self.axes_, self.functions.items(), strict=True):
-            ax.plot([0, 1], [0, 1], color="0.8", lw=1, zorder=0)
+        axes = grid(
+            plt, count, (2.7, 2.7), (0.8, 0.6), sharex=True, sharey=True, layout="constrained"
+        )
+        columns = axes.shape[1]
+        for ax in axes[:, 0]:
+            ax.set_ylabel("calibrated")
+        for column in range(columns):  # the last panel of every column
+            last = axes[(count - 1 - column) // columns, column]
+            last.set_xlabel("score")
+            last.tick_params(labelbottom=True)
+        return axes.flat[:count]
+
+    def _draw(self, *axes):
+        for ax, (name, values) in zip(axes, self.functions.items(), strict=True):
+            draw_diagonal(ax)
             if self.truth is not None:
                 ax.plot(self.scores, self.truth, color="C1", lw=3, alpha=0.5, label="truth")
             if self.curve is not None:
@@ -206,7 +211,6 @@ class CalibratingFunctionDisplay:
                 )  # fmt: skip
             ax.plot(self.scores, values, color="C0", lw=1.6, label="map", zorder=3)
             ax.set(title=in_picture(name), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        handles, labels = self.axes_[0].get_legend_handles_labels()
+        handles, labels = axes[0].get_legend_handles_labels()
         if len(labels) > 1:
-            self.axes_[0].legend(handles, labels, loc="upper left", fontsize="small")
-        return self
+            axes[0].legend(handles, labels, loc="upper left", fontsize="small")

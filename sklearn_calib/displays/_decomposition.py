@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from .._extras import require
 from .._show import in_picture
 from ..decomposition import decompose_loss
+from ._base import Display
 
 
-class DecompositionDisplay:
+class DecompositionDisplay(Display):
     """Stacked bars of a mean loss: refinement, which remains, and calibration on top.
 
     Whiskers are 95 % intervals of the two, as `LossDecomposition.interval` gives them; where it
@@ -65,26 +65,29 @@ class DecompositionDisplay:
         parts = {key: decompose_loss(y_true, p, **options) for key, p in models.items()}
         return cls(parts).plot(ax=ax)
 
-    def plot(self, *, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            A new figure by default.
+    def points(self):
+        """The ends of the bars.
 
         Returns
         -------
-        self : DecompositionDisplay
+        panels : list of list of tuple of ndarray
+            One panel: refinements, and refinements plus calibrations, against the models' places.
         """
-        if ax is None:
-            plt = require("matplotlib.pyplot", "plot", "DecompositionDisplay.plot")
-            height = 1.6 + 0.45 * len(self.parts)
-            _, ax = plt.subplots(figsize=(7, height), layout="constrained")
+        place = np.arange(len(self.parts))
+        refinement, calibration = self._terms()
+        return [[(refinement, place), (refinement + calibration, place)]]
+
+    def _terms(self):
+        parts = self.parts.values()
+        return np.array([(part.refinement, part.calibration) for part in parts]).T
+
+    def _size(self):
+        return 7, 1.6 + 0.45 * len(self.parts)
+
+    def _draw(self, ax):
         place = np.arange(len(self.parts))
         parts = list(self.parts.values())
-        refinement = np.array([part.refinement for part in parts])
-        calibration = np.array([part.calibration for part in parts])
+        refinement, calibration = self._terms()
         ax.barh(place, refinement, 0.6, color="C1", alpha=0.75, label="refinement")
         ax.barh(
             place, calibration, 0.6, left=refinement, color="C0", alpha=0.75, label="calibration"
@@ -99,8 +102,6 @@ class DecompositionDisplay:
         ax.set_yticklabels([in_picture(name) for name in self.parts])
         ax.invert_yaxis()
         ax.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def _whiskers(ax, intervals, place, left):

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from .._extras import require
 from .._show import in_picture
 from ..exceptions import refuse
+from ._base import Display
 
 
-class HeatmapDisplay:
+class HeatmapDisplay(Display):
     """A table of numbers as colours, with the numbers written in.
 
     Parameters
@@ -105,18 +105,33 @@ class HeatmapDisplay:
         -------
         self : HeatmapDisplay
         """
-        values = np.asarray(self.values, dtype=float)
-        if values.shape != (len(self.rows), len(self.columns)):
+        if np.shape(self.values) != (len(self.rows), len(self.columns)):
             refuse(
                 "HeatmapDisplay.plot",
                 f"values of shape ({len(self.rows)}, {len(self.columns)})",
-                f"shape {values.shape}",
+                f"shape {np.shape(self.values)}",
                 "Pass a label for every row and column",
             )
-        if ax is None:
-            plt = require("matplotlib.pyplot", "plot", "HeatmapDisplay.plot")
-            size = 2.5 + 0.75 * len(self.columns), 1.6 + 0.5 * len(self.rows)
-            _, ax = plt.subplots(figsize=size, layout="constrained")
+        style = {"fmt": fmt, "cmap": cmap, "vmin": vmin, "vmax": vmax, "colorbar": colorbar}
+        return self._drawn_on(ax, **style)
+
+    def points(self):
+        """The numbers with their places.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            One panel: middles of the columns, middles of the rows, and the values.
+        """
+        values = np.asarray(self.values, dtype=float)
+        row, column = np.indices(values.shape).reshape(2, -1)
+        return [[(column + 0.5, row + 0.5, values.ravel())]]
+
+    def _size(self):
+        return 2.5 + 0.75 * len(self.columns), 1.6 + 0.5 * len(self.rows)
+
+    def _draw(self, ax, fmt, cmap, vmin, vmax, colorbar):
+        values = np.asarray(self.values, dtype=float)
         masked = np.ma.masked_invalid(values)
         style = {"edgecolors": "w", "linewidth": 1}
         image = ax.pcolormesh(masked, cmap=cmap, vmin=vmin, vmax=vmax, **style)
@@ -136,8 +151,6 @@ class HeatmapDisplay:
         ax.set(xlabel=in_picture(self.column_name), ylabel=in_picture(self.row_name))
         if colorbar:
             ax.figure.colorbar(image, ax=ax, label=in_picture(self.value_name))
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def _order(value):

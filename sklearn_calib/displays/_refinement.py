@@ -2,14 +2,14 @@
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._extras import require
 from .._show import in_picture
 from ..decomposition import refinement_curve
+from ._base import Display
 
 _LABELS = {"log": "log loss [nats]", "brier": "Brier loss"}
 
 
-class RefinementCurveDisplay:
+class RefinementCurveDisplay(Display):
     """Risk, refinement and calibration against the stage of a training.
 
     Make one with `from_estimator` or `from_predictions`; draw it again with `plot`.
@@ -86,21 +86,18 @@ class RefinementCurveDisplay:
         """
         return cls(refinement_curve(y_true, staged_proba, **options)).plot(ax=ax)
 
-    def plot(self, *, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            A new figure by default.
+    def points(self):
+        """Risk and refinement.
 
         Returns
         -------
-        self : RefinementCurveDisplay
+        panels : list of list of tuple of ndarray
+            One panel: both against the stages.
         """
-        if ax is None:
-            plt = require("matplotlib.pyplot", "plot", "RefinementCurveDisplay.plot")
-            _, ax = plt.subplots(layout="constrained")
+        curve = self.curve
+        return [[(curve.stage, curve.risk), (curve.stage, curve.refinement)]]
+
+    def _draw(self, ax):
         curve = self.curve
         chosen = curve.best() if self.chosen is None else self.chosen
         by_risk = int(curve.risk.argmin())
@@ -136,5 +133,3 @@ class RefinementCurveDisplay:
         ax.legend(
             frameon=False, ncols=2, fontsize="small", loc="lower right", bbox_to_anchor=(1, 1)
         )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from .._extras import require
 from .._show import in_legend, in_picture
 from ..exceptions import refuse
 from ..metrics import reliability_curve
+from ._base import Display, draw_diagonal, grid
 
-_DIAGONAL = "0.35"
 _BAND = "0.85"
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Reliability diagram: observed frequency against predicted probability.
 
     Make one with `from_predictions`, `from_estimator` or `from_cv_results`; draw it again with
@@ -174,46 +173,52 @@ class ReliabilityDisplay:
         self : ReliabilityDisplay
         """
         kinds = ("auto", "both", "consistency", "confidence", "none")
-        where = "ReliabilityDisplay.plot"
         if bands not in kinds:
-            refuse(where, f"bands among {', '.join(kinds)}", repr(bands), "Check the spelling")
+            refuse(
+                "ReliabilityDisplay.plot",
+                f"bands among {', '.join(kinds)}",
+                repr(bands),
+                "Check the spelling",
+            )
         if bands == "auto":
             bands = "both" if len(self.curves) == 1 else "none"
+        return self._drawn_on(ax, bands=bands)
+
+    def points(self):
+        """The curves.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            For each panel the observed frequencies against the predicted probabilities of each
+            model.
+        """
+        return [
+            [(curve.predicted, curve.observed) for curve in named.values() if curve is not None]
+            for _, named in self._panels()
+        ]
+
+    def _panels(self):
+        """For each panel its title, and {model: its curve or None}."""
         titles = [curve.title for curve in next(iter(self.curves.values()))]
-        self.axes_ = self._axes(ax, len(titles), where)
-        self.figure_ = self.axes_[0].figure
+        return [
+            (title, {name: _panel(curves, title, at) for name, curves in self.curves.items()})
+            for at, title in enumerate(titles)
+        ]
+
+    def _new_axes(self, plt):
+        count = len(self._panels())
+        return grid(plt, count, (4.2, 5.0), layout="tight").flat[:count]
+
+    def _draw(self, *axes, bands):
         self.histogram_axes_ = []
-        for panel, (axes, title) in enumerate(zip(self.axes_, titles, strict=True)):
-            named = {name: _panel(curves, title, panel) for name, curves in self.curves.items()}
-            self._draw_panel(axes, named, title, bands, legend=panel == 0)
-        return self
-
-    def _axes(self, ax, n_panels, where):
-        if ax is not None:
-            axes = np.ravel(np.asarray(ax, dtype=object))
-            if len(axes) != n_panels:
-                refuse(
-                    where,
-                    f"{n_panels} axes, one per panel",
-                    f"{len(axes)}",
-                    "Leave ax out for a new figure",
-                )
-            return axes
-
-        columns = min(n_panels, 4)
-        rows = -(-n_panels // columns)
-        drawing = require("matplotlib.pyplot", "plot", where).figure(
-            figsize=(4.2 * columns, 5.0 * rows), layout="tight"
-        )
-        grid = drawing.subplots(rows, columns, squeeze=False).ravel()
-        for unused in grid[n_panels:]:
-            unused.remove()
-        return grid[:n_panels]
+        for ax, (title, named) in zip(axes, self._panels(), strict=True):
+            self._draw_panel(ax, named, title, bands, legend=ax is axes[0])
 
     def _draw_panel(self, axes, named, title, bands, legend):
         from mpl_toolkits.axes_grid1 import make_axes_locatable
 
-        axes.plot([0, 1], [0, 1], color=_DIAGONAL, lw=1, ls="--", zorder=1.5)
+        draw_diagonal(axes)
         divider = make_axes_locatable(axes)
         histogram = divider.append_axes("bottom", size="22%", pad=0.12, sharex=axes)
         edges = np.linspace(0, 1, 21)

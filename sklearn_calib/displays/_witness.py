@@ -1,12 +1,13 @@
 """WitnessDisplay: where predictions are off, under a reliability curve."""
 
-from .._extras import require
+import numpy as np
+
 from .._show import in_picture
-from ..exceptions import refuse
 from ..metrics import calibration_witness, reliability_curve, smooth_calibration_error
+from ._base import Display, draw_diagonal
 
 
-class WitnessDisplay:
+class WitnessDisplay(Display):
     """A reliability curve, and below it the witness of the smooth calibration error.
 
     The witness is the function of slope at most 1 that shows the most of the miscalibration: higher
@@ -76,16 +77,28 @@ class WitnessDisplay:
         -------
         self : WitnessDisplay
         """
-        if axes is None:
-            plt = require("matplotlib.pyplot", "plot", "WitnessDisplay.plot")
-            _, axes = plt.subplots(
-                2, 1, figsize=(5, 6), sharex=True, height_ratios=(3, 1.2), layout="constrained"
-            )
-        if len(axes) != 2:
-            refuse("WitnessDisplay.plot", "two axes", f"{len(axes)}", "Pass None for a new figure")
-        above, below = axes
+        return self._drawn_on(axes)
+
+    def points(self):
+        """The reliability curve, and the witness.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            Two panels: observed frequencies against predicted probabilities, and the witness at 0,
+            at its scores and at 1.
+        """
+        ends = np.concatenate([[0.0], self.witness.scores, [1.0]])
         curve = self.curve
-        above.plot([0, 1], [0, 1], color="0.35", lw=1, ls="--")
+        return [[(curve.predicted, curve.observed)], [(ends, self.witness(ends))]]
+
+    def _new_axes(self, plt):
+        size = {"figsize": (5, 6), "height_ratios": (3, 1.2)}
+        return plt.subplots(2, 1, sharex=True, layout="constrained", **size)[1]
+
+    def _draw(self, above, below):
+        curve = self.curve
+        draw_diagonal(above)
         above.step(curve.predicted, curve.observed, where="mid", color="C0")
         above.fill_between(
             curve.predicted, curve.predicted, curve.observed, step="mid", color="C0", alpha=0.15
@@ -97,11 +110,9 @@ class WitnessDisplay:
         p = self.witness.scores
         below.fill_between(p, 0, self.witness(p), color="C1", alpha=0.2, lw=0)
         below.set_title(f"smooth calibration error {self.error:.4f}", fontsize="medium")
-        self.axes_, self.figure_ = axes, above.figure
-        return self
 
 
-class NullDistributionDisplay:
+class NullDistributionDisplay(Display):
     """The distribution of a test's statistic if predictions were calibrated, and what was found.
 
     Parameters
@@ -123,7 +134,8 @@ class NullDistributionDisplay:
     >>> from sklearn_calib.datasets import make_overconfident
     >>> proba, y = make_overconfident(2, 200)
     >>> result = calibration_test(y, proba, n_resamples=99, random_state=0)
-    >>> NullDistributionDisplay(result).plot().ax_.get_ylabel()
+    >>> display = NullDistributionDisplay(result).plot()
+    >>> display.ax_.get_ylabel()
     'replicates'
     """
 
@@ -143,14 +155,33 @@ class NullDistributionDisplay:
         -------
         self : NullDistributionDisplay
         """
-        if ax is None:
-            plt = require("matplotlib.pyplot", "plot", "NullDistributionDisplay.plot")
-            _, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
+        return self._drawn_on(ax, bins=bins)
+
+    def points(self, bins=40):
+        """The histogram of the replicates, and the statistic.
+
+        Parameters
+        ----------
+        bins : int, default=40
+            As in `plot`.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            One panel: counts against the middles of the bins, and a line at the statistic over the
+            height of the picture, 0 to 1.
+        """
+        counts, edges = np.histogram(self.result.null_distribution, bins=bins)
+        at = np.full(2, self.result.statistic)
+        return [[((edges[:-1] + edges[1:]) / 2, counts), (at, np.array([0.0, 1.0]))]]
+
+    def _size(self):
+        return 6, 3.2
+
+    def _draw(self, ax, bins):
         found = self.result
         ax.hist(found.null_distribution, bins=bins, color="0.75", label="if calibrated")
         label = f"found: {found.statistic:.4g}, p = {found.pvalue:.3g}"
         ax.axvline(found.statistic, color="C3", lw=2, label=label)
         ax.set(xlabel=found.name.replace("_", " "), ylabel="replicates")
         ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

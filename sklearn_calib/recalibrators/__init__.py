@@ -12,7 +12,9 @@ from ..exceptions import refuse as _refuse
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
 from ._anybody import aligned_proba as aligned_proba
+from ._anybody import cross_fitted_proba as cross_fitted_proba
 from ._anybody import fit_recalibrator as fit_recalibrator
+from ._anybody import folds_of as folds_of
 from ._anybody import resolve_recalibrator as resolve_recalibrator
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
@@ -137,6 +139,7 @@ __all__ = [
     "CellGroup",
     "Recalibrator",
     "all_recalibrators",
+    "cross_fitted_proba",
     "get_recalibrator",
     "recalibrator_names",
     *sorted(cls.__name__ for cls in _REGISTRY.values()),

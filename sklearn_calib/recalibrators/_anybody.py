@@ -4,9 +4,11 @@ from inspect import signature
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 
 from .._sklearn_compat import routing_enabled
+from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
 
 
@@ -69,3 +71,97 @@ def aligned_proba(recalibrator, proba, classes):
     aligned = np.zeros((len(predicted), len(classes)))
     aligned[:, np.searchsorted(classes, recalibrator.classes_)] = predicted
     return aligned
+
+
+def folds_of(codes, cv, random_state=0):
+    """The pairs (train, test) of `cross_fitted_proba`; an int means shuffled stratified folds."""
+    if isinstance(cv, int | np.integer):
+        if isinstance(random_state, np.random.Generator):
+            random_state = int(random_state.integers(2**32))
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+    return check_cv(cv, codes, classifier=True).split(codes, codes)
+
+
+def cross_fitted_proba(
+    recalibrator,
+    proba,
+    y,
+    *,
+    cv=5,
+    sample_weight=None,
+    classes=None,
+    random_state=0,
+    where="cross_fitted_proba",
+):
+    """Recalibrate each row with a fit that has not seen it.
+
+    Parameters
+    ----------
+    recalibrator : str or recalibrator
+        A name, or an instance with ``fit`` and ``predict_proba``, which is cloned for each fold.
+    proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities.
+    y : array-like of shape (n_samples,)
+        Labels.
+    cv : int, splitter or iterable of (train, test), default=5
+        An int means stratified folds, shuffled. A row that is tested more than once keeps the
+        probabilities of the last of these folds.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Passed to each fit that takes it.
+    classes : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns, where `y` misses one.
+    random_state : int, Generator, RandomState or None, default=0
+        Shuffles the rows where `cv` is an int.
+    where : str, default="cross_fitted_proba"
+        Who is asking: the opening of every error message.
+
+    Returns
+    -------
+    recalibrated : ndarray of shape (n_samples, n_classes), float64
+        Rows as in `proba`; a class that a fold's fit has not seen may have probability 0 there.
+
+    Raises
+    ------
+    ValueError
+        Invalid scores, labels or weights (see `canonical_proba`), or folds that do not test every
+        row.
+    TypeError
+        No recalibrator.
+
+    Notes
+    -----
+    Cost: one fit and one prediction per fold.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import log_loss
+    >>> from sklearn_calib.recalibrators import cross_fitted_proba
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(3, 500)
+    >>> log_loss(y, cross_fitted_proba("temperature", proba, y)) < log_loss(y, proba)
+    True
+    """
+    classes, codes = canonical_labels(y, classes=classes, where=where)
+    proba = canonical_proba(proba, n_classes=len(classes), where=where)
+    check_same_length(codes, proba, where)
+    if sample_weight is not None:
+        sample_weight = canonical_weight(sample_weight, len(codes), where=where)
+    numbers = np.arange(len(classes))
+    out = np.full(proba.shape, np.nan)
+    for train, test in folds_of(codes, cv, random_state):
+        fitted = fit_recalibrator(
+            resolve_recalibrator(recalibrator, where),
+            proba[train],
+            codes[train],
+            classes=numbers,
+            sample_weight=None if sample_weight is None else sample_weight[train],
+        )
+        out[test] = aligned_proba(fitted, proba[test], numbers)
+    if (left := int(np.isnan(out).any(axis=1).sum())) > 0:
+        refuse(
+            where,
+            "folds that test every row",
+            f"{left} rows left out",
+            "Use a partition, such as StratifiedKFold",
+        )
+    return out

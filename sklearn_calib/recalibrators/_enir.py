@@ -9,7 +9,8 @@ from .._renamed import renamed_attribute
 from .._simplex import rank_score
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import (
+from ._paths import (
+    MAX_PENALTIES,
     bic_price,
     loss_of_groups,
     model_weights,
@@ -17,8 +18,6 @@ from ._near_isotonic import (
     run_starts,
     thinned,
 )
-
-_MAX_PENALTIES = 100
 
 
 class ENIR(Recalibrator):
@@ -96,7 +95,7 @@ class ENIR(Recalibrator):
         self.log_odds_, mass, share = pooled(proba, codes, weight)
         mass = mass * rows
         path, scores = Path(share, mass), RangeSums(mass * self.knots_)
-        lams = thinned(np.append(0.0, breakpoints(path.merges)), _MAX_PENALTIES)
+        lams = thinned(np.append(0.0, breakpoints(path.merges)), MAX_PENALTIES)
         price = 2.0 if self.criterion == "aic" else bic_price(mass.sum())
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:

@@ -3,17 +3,16 @@
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._binning import log_evidence, pool
+from .._kernels._binning import log_evidence
 from .._kernels._log_odds import interpolated
 from .._renamed import renamed_arguments, renamed_attribute
 from .._simplex import rank_score
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
-
-_MAX_PENALTIES = 100  # penalties of the path that are compared
+from ._paths import MAX_PENALTIES, bic_price, loss_of_groups, pooled, run_starts, thinned
 
 
 class NearIsotonicCalibration(Recalibrator):
@@ -94,7 +93,7 @@ class NearIsotonicCalibration(Recalibrator):
         path = Path(share, mass * rows)
         found = breakpoints(path.merges)
         if isinstance(self.penalty, str):
-            tried = thinned(np.append(0.0, found), _MAX_PENALTIES)
+            tried = thinned(np.append(0.0, found), MAX_PENALTIES)
             cost = {"bic": _bic, "bdeu": _bdeu}[self.penalty]
             costs = np.array([cost(path, lam) for lam in tried])
             # where every fit is impossible for some row, the isotonic one
@@ -110,49 +109,6 @@ class NearIsotonicCalibration(Recalibrator):
 
     def _predict_proba(self, proba):
         return two_columns(interpolated(rank_score(proba), self.log_odds_, self.values_))
-
-
-def pooled(proba, codes, weight):
-    """Log-odds of the distinct scores, increasing, their weights and their frequencies."""
-    knots, _, mass, share = pool(rank_score(proba), codes, weight)
-    return knots, mass, share
-
-
-def thinned(values, most):
-    """At most so many of the values, evenly by rank, with both ends."""
-    if len(values) <= most:
-        return values
-    return values[np.unique(np.round(np.linspace(0, len(values) - 1, most)).astype(int))]
-
-
-def runs(values):
-    """The number of the run of equal values that each belongs to."""
-    return np.append(0, np.cumsum(np.diff(values) != 0))
-
-
-def run_starts(path, lam, digits):
-    """Where the runs of values equal to some digits start, and these values, within [0, 1]."""
-    starts, values = path.groups(lam)
-    values = np.clip(np.round(values, digits), 0.0, 1.0)
-    first = np.append(True, np.diff(values) != 0)
-    return starts[first], values[first]
-
-
-def loss_of_groups(starts, value, path):
-    """-2 log-likelihood of values on groups, and the groups' rows and positives."""
-    zeros, ones = path.sums(starts)
-    return -2 * (xlogy(ones, value) + xlogy(zeros, 1 - value)).sum(), zeros + ones, ones
-
-
-def bic_price(total):
-    """What the authors' programs ask for a degree of freedom, given the number of rows."""
-    return np.log(total) + np.log(2 * np.pi)
-
-
-def model_weights(criterion):
-    """Weights with sum 1 of models by their information criteria."""
-    weights = np.exp((criterion.min() - criterion) / 2)
-    return weights / weights.sum()
 
 
 def _bic(path, lam):

@@ -7,7 +7,7 @@ from sklearn.isotonic import isotonic_regression
 
 from .._simplex import rank_score
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import pooled, runs
+from ._paths import pooled, runs
 
 _SAME_VALUE = 1e-12
 

@@ -11,7 +11,7 @@ from .._renamed import renamed_arguments, renamed_attribute
 from .._simplex import second_score
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import bic_price
+from ._paths import bic_price
 
 _N_PENALTIES = 50  # penalties tried, from the one of a straight line to 1e-4 of it
 _SCORE_STEP = 1e-5  # scores closer than this share a point

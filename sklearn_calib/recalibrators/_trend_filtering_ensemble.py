@@ -6,7 +6,7 @@ from sklearn.utils._param_validation import StrOptions
 from .._renamed import renamed_attribute
 from .._simplex import second_score
 from ._base import Capabilities, Recalibrator, two_columns
-from ._near_isotonic import model_weights
+from ._paths import model_weights
 from ._trend_filtering import lines
 
 _MIN_WEIGHT = 1e-10

@@ -1,12 +1,14 @@
 """Checks of the contracts, for the tests of this package and of methods of your own.
 
-``check_recalibrator(MyRecalibrator())``, ``check_metric(my_metric)`` and
-``check_staging(MyLearner())`` raise AssertionError with the name of the broken rule.
-`recalibrator_checks`, `metric_checks` and `staging_checks` list the single checks, for use with
-``pytest.mark.parametrize``.
+``check_recalibrator(MyRecalibrator())``, ``check_metric(my_metric)``,
+``check_staging(MyLearner())`` and ``check_display(MyDisplay(result))`` raise AssertionError with
+the name of the broken rule. `recalibrator_checks`, `metric_checks`, `staging_checks` and
+`display_checks` list the single checks, for use with ``pytest.mark.parametrize``.
 """
 
 from .._renamed import renamed_names as _renamed_names
+from ._displays import check_display as check_display
+from ._displays import display_checks as display_checks
 from ._metrics import check_metric as check_metric
 from ._metrics import metric_checks as metric_checks
 from ._recalibrators import check_recalibrator as check_recalibrator
@@ -15,9 +17,11 @@ from ._staging import check_staging as check_staging
 from ._staging import staging_checks as staging_checks
 
 __all__ = [
+    "check_display",
     "check_metric",
     "check_recalibrator",
     "check_staging",
+    "display_checks",
     "metric_checks",
     "recalibrator_checks",
     "staging_checks",

@@ -111,7 +111,7 @@ def test_witness_under_the_reliability_curve():
     assert display.error == error
     line = display.axes_[1].lines[1]
     np.testing.assert_allclose(line.get_ydata(), witness(line.get_xdata()))
-    with pytest.raises(ValueError, match="expected two axes, got 3"):
+    with pytest.raises(ValueError, match="expected 2 axes, one per panel, got 3"):
         display.plot(axes=plt.subplots(3)[1])
     proba, y = make_overconfident(4, 400)
     assert WitnessDisplay.from_predictions(y, proba).axes_[0].get_title() == "confidence"
@@ -147,5 +147,5 @@ def test_calibrating_functions():
         )
     with pytest.raises(ValueError, match="at least one recalibrator"):
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
-    with pytest.raises(ValueError, match="expected 3 axes, got 1"):
+    with pytest.raises(ValueError, match="expected 3 axes, one per panel, got 1"):
         display.plot(axes=[display.axes_[0]])

@@ -1,0 +1,14 @@
+"""The command ``compile``: compile now what the first use would compile."""
+
+
+def add_to(commands):
+    """Add the command to the parser."""
+    parser = commands.add_parser("compile", help="compile now what the first use would compile")
+    parser.set_defaults(run=compile_now, modules=())
+
+
+def compile_now(options):
+    """Compile the kernels."""
+    from .._ahead import compile_kernels
+
+    compile_kernels()

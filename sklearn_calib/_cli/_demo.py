@@ -1,0 +1,55 @@
+"""The command ``demo``: every recalibrator on embedded data."""
+
+import warnings
+
+from ..exceptions import CalibrationWarning
+from ._printing import EXTRAS, Screen, print_losses, print_report, progress, write_report
+
+
+def add_to(commands):
+    """Add the command to the parser."""
+    parser = commands.add_parser("demo", help="train, recalibrate and report on embedded data")
+    parser.add_argument("--data", choices=("digits", "breast_cancer"), default="digits")
+    parser.add_argument("--out", default="report.html", help="where to write (%(default)s)")
+    parser.set_defaults(run=demo, modules=EXTRAS)
+
+
+def demo(options):
+    """Train, recalibrate by every method and report."""
+    from sklearn import datasets
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.model_selection import train_test_split
+    from sklearn.naive_bayes import GaussianNB
+
+    from ..meta import CalibratedModel
+    from ..recalibrators import all_recalibrators
+    from ..report import calibration_report
+
+    X, y = getattr(datasets, f"load_{options.data}")(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
+    X, X_calib, y, y_calib = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+    screen = Screen()
+    screen.print(
+        f"{options.data}: naive Bayes on {len(y)} rows, recalibrated on {len(y_calib)}, "
+        f"measured on {len(y_test)}"
+    )
+    model = GaussianNB(var_smoothing=1e-3).fit(X, y)
+    before = model.predict_proba(X_test)
+    proba = {}
+    with progress("recalibrating") as advance:
+        names = [name for name in all_recalibrators() if name != "identity"]
+        for number, name in enumerate(names, 1):
+            calibrated = CalibratedModel(FrozenEstimator(model), name)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CalibrationWarning)
+                proba[name] = calibrated.fit(X_calib, y_calib).predict_proba(X_test)
+            advance(number, len(names))
+    print_losses(screen, "on the test rows", y_test, {"(before)": before, **proba})
+    with progress("report") as advance:
+        report = calibration_report(
+            y_test,
+            {"before": before, "after (temperature)": proba["temperature"]},
+            progress=advance,
+        )
+    print_report(screen, report)
+    screen.finish(write_report(report, options.out, f"Calibration demo: {options.data}"))

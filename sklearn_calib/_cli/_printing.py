@@ -1,0 +1,148 @@
+"""What the commands share: tables on the screen, progress, and the report's file."""
+
+import os
+import stat
+import sys
+from contextlib import contextmanager, suppress
+
+import numpy as np
+
+from .._show import plain, quoted
+from .._tables import UserError
+
+EXTRAS = ("rich", "matplotlib", "pandas")  # what a command that prints tables needs
+
+
+class Screen:
+    """The standard output; when it breaks, the work goes on and the report is still written."""
+
+    def __init__(self):
+        from rich.console import Console
+
+        class Plain(Console):
+            def on_broken_pipe(self):
+                raise BrokenPipeError
+
+        # names of columns are no markup: [red] and :smile: are shown as they are
+        self._console = Plain(markup=False, emoji=False)
+        self._failed = None
+
+    def print(self, *things, **options):
+        if self._failed is None:
+            try:
+                self._console.print(*things, **options)
+            except OSError as error:
+                self._failed = error
+                _forget_stdout()
+
+    def finish(self, path):
+        """Say where the report is; a disk that was full is an error, a closed pipe is none."""
+        self.print(f"report: {plain(path, None)}", soft_wrap=True)
+        if self._failed is not None and not isinstance(self._failed, BrokenPipeError):
+            raise UserError(
+                f"expected a standard output that takes the tables, got: {self._failed.strerror}. "
+                f"The report is in {plain(path, None)}."
+            )
+
+
+def _forget_stdout():
+    """Let what is still in the buffer go nowhere, or Python complains about it at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def progress(task):
+    """A progress bar on the error stream; yields advance(done, total)."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        number = bar.add_task(task)
+        yield lambda done, total: bar.update(number, completed=done, total=total)
+
+
+def print_table(screen, title, header, lines):
+    from rich.table import Table
+
+    screen.print(f"\n{title}")
+    table = Table()
+    for number, name in enumerate(header):
+        table.add_column(name, justify="left" if number == 0 else "right", no_wrap=True)
+    for line in lines:
+        table.add_row(*line)
+    screen.print(table)
+
+
+def print_losses(screen, title, y, proba, labels=None, weight=None):
+    from ..metrics import brier_loss, expected_calibration_error, log_loss
+
+    functions = (log_loss, brier_loss, expected_calibration_error)
+    values = {
+        name: [f(y, p, labels=labels, sample_weight=weight) for f in functions]
+        for name, p in proba.items()
+    }
+    best = np.min(list(values.values()), axis=0)
+    lines = [
+        (name, *(f"{'* ' if v == b else ''}{v:.4f}" for v, b in zip(row, best, strict=True)))
+        for name, row in values.items()
+    ]
+    header = ("recalibrator", "log loss", "Brier", "ECE")
+    print_table(screen, f"{title}; * best", header, lines)
+
+
+def print_report(screen, report):
+    screen.print(f"{report.n_samples} rows, {len(report.classes)} classes")
+    for name, value in report.accuracy.items():
+        screen.print(f"accuracy of {plain(name)}: {value:.4f}")
+    header = ("measure", "value", f"{report.level:.0%} interval", "if calibrated")
+    for name in report.accuracy:
+        lines = [
+            (r.measure, f"{r.value:.4f}", f"{r.low:.4f}-{r.high:.4f}", f"< {r.if_calibrated:.4f}")
+            for r in report.rows
+            if r.model == name
+        ]
+        print_table(screen, plain(name), header, lines)
+    screen.print()
+    for line in report.decomposition_lines():
+        screen.print(line, highlight=False)
+
+
+def check_writable(out, file):
+    """Refuse early what would fail after minutes of work, or would overwrite the table."""
+    if not out:
+        _refuse_out(out, "no name")
+    try:
+        mode = os.stat(out).st_mode
+        if stat.S_ISDIR(mode):
+            _refuse_out(out, "a folder")
+        if file not in (None, "-") and os.path.exists(file) and os.path.samefile(out, file):
+            _refuse_out(out, "the table itself")
+        if not os.access(out, os.W_OK):
+            _refuse_out(out, "a file that must not be changed")
+    except FileNotFoundError:
+        folder = os.path.dirname(os.path.realpath(out))
+        if not os.path.isdir(folder):
+            _refuse_out(out, "a folder that does not exist")
+        if not os.access(folder, os.W_OK):
+            _refuse_out(out, "a folder that is closed")
+    except (OSError, ValueError) as error:
+        _refuse_out(out, getattr(error, "strerror", None) or error)
+
+
+def _refuse_out(out, got):
+    raise UserError(
+        f"expected a place to write {quoted(out, 200)}, got: {plain(got, 200)}. Choose one with "
+        "--out."
+    )
+
+
+def write_report(report, out, title):
+    try:
+        with progress("pictures"):
+            return report.to_html(out, title=title)
+    except OSError as error:
+        _refuse_out(out, error.strerror or error)

@@ -1,0 +1,342 @@
+"""Checks of displays: what is drawn, where, and what is left alone."""
+
+import copy
+import inspect
+from contextlib import contextmanager
+from dataclasses import is_dataclass
+from functools import partial
+from unittest import mock
+
+import numpy as np
+from joblib import hash as digest
+
+from .._extras import require
+from ._common import run
+
+_HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
+
+
+def check_display(display):
+    """Run every check of a display.
+
+    It must draw on the axes that it is given and on no others, return itself, set ``figure_`` and
+    ``axes_`` or ``ax_``, show what its ``points()`` say with x and y in this order, leave its
+    inputs alone, show names as they are, make a figure of its own where no axes are given, refuse
+    another number of axes, and neither open a window nor close a figure nor change settings of
+    Matplotlib.
+
+    Parameters
+    ----------
+    display : Display
+        With something to show: at least one panel whose x and y differ. Copies of it are drawn;
+        the figures that this makes are closed.
+
+    Raises
+    ------
+    AssertionError
+        Names the check that failed.
+    ModuleNotFoundError
+        Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.displays import HeatmapDisplay
+    >>> from sklearn_calib.testing import check_display
+    >>> check_display(HeatmapDisplay([[0.1, 0.2], [0.3, 0.5]], ["a", "b"], [1, 2]))
+    """
+    run(display_checks(display))
+
+
+def display_checks(display):
+    """The checks as a list of (name, callable without arguments)."""
+    return [(check.__name__, partial(check, copy.copy(display))) for check in _DISPLAY_CHECKS]
+
+
+# -- looking at a picture -------------------------------------------------------------------------
+
+
+@contextmanager
+def _pyplot():
+    """matplotlib.pyplot; figures that are opened meanwhile are closed in the end."""
+    plt = require("matplotlib.pyplot", "plot", "check_display")
+    before = plt.get_fignums()
+    current = plt.gcf().number if before else None
+    try:
+        yield plt
+    finally:
+        for number in set(plt.get_fignums()) - set(before):
+            plt.close(number)
+        if current is not None and plt.fignum_exists(current):
+            plt.figure(current)
+
+
+def _bare_axes(n):
+    """Axes of a figure that pyplot does not know."""
+    figure = require("matplotlib.figure", "plot", "check_display").Figure()
+    return list(figure.subplots(1, n, squeeze=False)[0])
+
+
+def _n_panels(display):
+    panels = display.points()
+    assert panels, "points() names no panel"
+    return len(panels)
+
+
+def _plot(display, axes):
+    name = "axes" if "axes" in inspect.signature(display.plot).parameters else "ax"
+    return display.plot(**{name: axes[0] if len(axes) == 1 else axes})
+
+
+def _axes_of(display):
+    axes = getattr(display, "axes_", None)
+    if axes is None:
+        axes = getattr(display, "ax_", None)
+    assert axes is not None, "neither axes_ nor ax_ after plot"
+    return list(np.ravel(np.asarray(axes, dtype=object)))
+
+
+def _drawn(ax):
+    """The numbers of the lines, dots, bars, steps and coloured cells on some axes."""
+    for line in ax.get_lines():
+        yield tuple(np.asarray(line.get_xydata(), dtype=float).T)
+    for collection in ax.collections:
+        if hasattr(collection, "get_coordinates"):
+            corners = np.asarray(collection.get_coordinates(), dtype=float)
+            middle = (corners[1:, 1:] + corners[:-1, :-1]) / 2
+            values = np.ma.filled(np.ma.asarray(collection.get_array(), dtype=float), np.nan)
+            yield middle[..., 0].ravel(), middle[..., 1].ravel(), values.ravel()
+        else:
+            yield tuple(np.ma.filled(collection.get_offsets().astype(float), np.nan).T)
+    for bars in ax.containers:
+        corners = np.array(
+            [bar.get_bbox().get_points() for bar in bars if hasattr(bar, "get_bbox")]
+        )
+        if len(corners):
+            (left, low), (right, high) = corners[:, 0].T, corners[:, 1].T
+            yield (left + right) / 2, high  # upright
+            yield right, (low + high) / 2  # lying
+    for steps in ax.patches:
+        if hasattr(steps, "get_data"):
+            values, edges, _ = steps.get_data()
+            yield (edges[1:] + edges[:-1]) / 2, np.asarray(values, dtype=float)
+
+
+def _equal(series, drawn):
+    return len(series) == len(drawn) and all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, equal_nan=True)
+        for a, b in zip(series, drawn, strict=True)
+    )
+
+
+def _assert_shows(axes, panels):
+    assert len(axes) == len(panels), f"{len(axes)} axes for {len(panels)} panels of points()"
+    for number, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
+        drawn = list(_drawn(ax))
+        for series in panel:
+            series = [np.asarray(values, dtype=float) for values in series]
+            if any(_equal(series, found) for found in drawn):
+                continue
+            swapped = any(_equal([series[1], series[0], *series[2:]], found) for found in drawn)
+            raise AssertionError(
+                f"panel {number} has x and y swapped"
+                if swapped
+                else f"panel {number} does not show the points {series[0][:3]}, {series[1][:3]} ..."
+            )
+
+
+def _is_empty(ax):
+    words = ax.get_title() + ax.get_xlabel() + ax.get_ylabel()
+    things = [*ax.lines, *ax.patches, *ax.collections, *ax.images, *ax.texts, *ax.tables]
+    return not (words or things or ax.get_legend())
+
+
+def _inputs(display):
+    return {name: value for name, value in vars(display).items() if not name.endswith("_")}
+
+
+# -- the checks -----------------------------------------------------------------------------------
+
+
+def check_inputs_untouched(display):
+    before = digest(_inputs(display))
+    twin = _with_inputs(display, _read_only)  # an array that was sorted earlier is seen, too
+    _plot(twin, _bare_axes(_n_panels(twin)))
+    _plot(display, _bare_axes(_n_panels(display)))
+    assert digest(_inputs(display)) == before, "plot changes what the constructor was given"
+
+
+def check_points(display):
+    panels = display.points()
+    assert _n_panels(display) == len(panels), "the number of panels changes"
+    for panel in panels:
+        for series in panel:
+            assert len(series) in (2, 3), f"{len(series)} arrays, neither (x, y) nor (x, y, value)"
+            shapes = {np.shape(values) for values in series}
+            assert len(shapes) == 1 and len(shapes.pop()) == 1, "x and y are not of one length"
+    told = [series for panel in panels for series in panel if not _equal(series[:1], series[1:2])]
+    assert told, "no panel has points whose x and y differ; nothing would be checked"
+
+
+def check_returns_itself(display):
+    axes = _bare_axes(_n_panels(display))
+    assert _plot(display, axes) is display, "plot does not return the display"
+
+
+def check_attributes(display):
+    axes = _bare_axes(_n_panels(display))
+    mine = copy.copy(display)
+    for name in ("figure_", "axes_", "ax_"):
+        vars(mine).pop(name, None)
+    _plot(mine, axes)
+    found = _axes_of(mine)
+    assert len(found) == len(axes), f"{len(found)} axes after plot, {len(axes)} were given"
+    assert all(a is b for a, b in zip(found, axes, strict=True)), "not the axes that were given"
+    assert getattr(mine, "figure_", None) is axes[0].figure, "figure_ is not the axes' figure"
+
+
+def check_shows_its_points(display):
+    axes = _bare_axes(_n_panels(display))
+    _plot(display, axes)
+    _assert_shows(axes, display.points())
+
+
+def check_given_axes_only(display):
+    with _pyplot() as plt:
+        n = _n_panels(display)
+        _, current = plt.subplots()
+        *axes, neighbour = _bare_axes(n + 1)
+        others = plt.get_fignums()
+        _plot(display, axes)
+        assert not any(_is_empty(ax) for ax in axes), "axes that were given are empty"
+        assert _is_empty(current), "draws on pyplot's current axes"
+        assert len(current.figure.axes) == 1, "adds axes to pyplot's current figure"
+        assert _is_empty(neighbour), "draws on axes that were not given"
+        assert plt.get_fignums() == others, "opens or closes a figure although it was given axes"
+
+
+def check_own_figure(display):
+    with _pyplot() as plt:
+        before = [plt.subplots()[0].number, *plt.get_fignums()]
+        display.plot()
+        opened = set(plt.get_fignums()) - set(before)
+        assert set(before) <= set(plt.get_fignums()), "closes a figure"
+        assert len(opened) == 1, f"opens {len(opened)} figures instead of one"
+        assert plt.figure(opened.pop()) is display.figure_, "figure_ is not the new figure"
+        _assert_shows(_axes_of(display), display.points())
+
+
+def check_draws_again(display):
+    first, second = (_bare_axes(_n_panels(display)) for _ in range(2))
+    _plot(display, first)
+    artists = [len(ax.get_children()) for ax in first]
+    _plot(display, second)
+    assert [len(ax.get_children()) for ax in first] == artists, "draws on the earlier axes again"
+    _assert_shows(second, display.points())
+
+
+def check_number_of_axes(display):
+    axes = _bare_axes(_n_panels(display) + 1)
+    try:
+        _plot(display, axes)
+    except ValueError as error:
+        assert "axes" in str(error), f"message without 'axes': {error}"
+    else:
+        raise AssertionError("one axes too many is accepted")
+    assert all(_is_empty(ax) for ax in axes), "draws before it refuses"
+
+
+def check_settings_untouched(display):
+    with _pyplot() as plt:
+        settings, backend = dict(plt.rcParams), plt.get_backend()
+        figure = require("matplotlib.figure", "plot", "check_display").Figure
+        with mock.patch.object(plt, "show") as window, mock.patch.object(figure, "show") as own:
+            display.plot()
+            display.figure_.canvas.draw()
+        assert not (window.called or own.called), "opens a window"
+        assert dict(plt.rcParams) == settings, "changes rcParams"
+        assert plt.get_backend() == backend, "changes the backend"
+
+
+def check_names(display):
+    """Each text in the picture that is a name in the inputs, under a hostile name."""
+    axes = _bare_axes(_n_panels(display))
+    _plot(display, axes)
+    for name in sorted(_names([*_inputs(display).values()]) & set(_texts(axes[0].figure))):
+        renamed = _with_inputs(display, partial(_renamed, name=name))
+        axes = _bare_axes(_n_panels(display))
+        _plot(renamed, axes)
+        axes[0].figure.canvas.draw()
+        seen = _texts(axes[0].figure)
+        own_word = name in seen  # a word of the display itself that is an input by chance
+        assert _HOSTILE in seen or own_word, f"{_HOSTILE!r} in place of {name!r} is not shown"
+
+
+def _texts(figure):
+    """The texts of a picture as they are seen."""
+    text = require("matplotlib.text", "plot", "check_display").Text
+    seen = [found for found in figure.findobj(text) if found.get_visible()]
+    formulas = require("matplotlib.cbook", "plot", "check_display").is_math_text
+    return [
+        found.get_text().replace(r"\$", "$").strip()
+        for found in seen
+        if not (found.get_parse_math() and formulas(found.get_text()))
+    ]
+
+
+def _is_record(thing):
+    return is_dataclass(thing) and not isinstance(thing, type) and hasattr(thing, "__dict__")
+
+
+def _names(thing):
+    """All texts in the inputs of a display."""
+    if isinstance(thing, str):
+        return {thing} - {""}
+    if isinstance(thing, dict):
+        return _names([*thing, *thing.values()])
+    if isinstance(thing, list | tuple):
+        return set().union(*map(_names, thing))
+    return _names([*vars(thing).values()]) if _is_record(thing) else set()
+
+
+def _renamed(leaf, name):
+    return _HOSTILE if isinstance(leaf, str) and leaf == name else leaf
+
+
+def _read_only(leaf):
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    leaf = leaf.copy()
+    leaf.setflags(write=False)
+    return leaf
+
+
+def _with_inputs(display, change):
+    """A copy of a display, `change` done to every text, number and array in its inputs."""
+    twin = copy.copy(display)
+    for key, value in _inputs(display).items():
+        setattr(twin, key, _changed(value, change))
+    return twin
+
+
+def _changed(thing, change):
+    if isinstance(thing, dict):
+        return {change(key): _changed(value, change) for key, value in thing.items()}
+    if hasattr(thing, "_fields"):
+        return type(thing)(*(_changed(part, change) for part in thing))
+    if isinstance(thing, list | tuple):
+        return type(thing)(_changed(part, change) for part in thing)
+    if _is_record(thing):
+        twin = copy.copy(thing)
+        for key, value in vars(thing).items():
+            object.__setattr__(twin, key, _changed(value, change))
+        return twin
+    return change(thing)
+
+
+_DISPLAY_CHECKS = [
+    value
+    for name, value in list(globals().items())
+    if name.startswith("check_") and name != "check_display"
+]

@@ -1,0 +1,78 @@
+"""Every display of the package, made as its docstring says, passes the public checks."""
+
+import doctest
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from sklearn_calib import displays
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.testing import check_display, display_checks
+
+CLASSES = [getattr(displays, name) for name in displays.__all__]
+
+
+def made_by_its_docstring(cls):
+    """The variable ``display`` after the example in the docstring of a class."""
+    pytest.importorskip("matplotlib.pyplot")
+    known = {}
+    for example in doctest.DocTestParser().get_examples(cls.__doc__):
+        exec(example.source, known)
+    known["plt"] = __import__("matplotlib.pyplot").pyplot
+    known["plt"].close("all")
+    return known["display"]
+
+
+@pytest.fixture(scope="module")
+def made():
+    return {cls: made_by_its_docstring(cls) for cls in CLASSES}
+
+
+def test_every_display_is_a_display():
+    assert all(issubclass(cls, displays.Display) for cls in CLASSES)
+
+
+@pytest.mark.parametrize("check", [name for name, _ in display_checks(None)])
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_display(cls, check, made):
+    assert cls is displays.Display or type(made[cls]) is cls
+    dict(display_checks(made[cls]))[check]()
+
+
+def test_several_panels_models_and_names():
+    proba, y = make_overconfident(3, 200)
+    models = {"one": proba, "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)}
+    label = np.array(["a", "b", "c"])[y]
+    for options in ({"multiclass": "classwise"}, {"strategy": "isotonic"}, {"bands": "both"}):
+        check_display(displays.ReliabilityDisplay.from_predictions(label, models, **options))
+    check_display(displays.WitnessDisplay.from_predictions(y, proba))
+    table = displays.HeatmapDisplay(
+        [[1, np.nan, 2], [3, 4, 5]], ["r", "s"], [0.5, "u", "v"], row_name="rows", value_name="z"
+    )
+    check_display(table)
+    known = displays.CalibratingFunctionDisplay.from_predictions(
+        y == 1, proba[:, 1], ["platt", "beta", "isotonic", "temperature", "identity"],
+        truth=lambda s: s**2,
+    )  # fmt: skip
+    check_display(known)
+
+
+def test_without_a_display_server():
+    windows = ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")
+    code = (
+        "from sklearn_calib.displays import HeatmapDisplay;"
+        "from sklearn_calib.testing import check_display;"
+        "check_display(HeatmapDisplay([[1, 2]], ['a'], ['b', 'c']));"
+        "print('drawn')"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={name: value for name, value in os.environ.items() if name not in windows},
+    )
+    assert out.stdout.strip() == "drawn"
