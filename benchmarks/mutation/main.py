@@ -22,7 +22,7 @@ TARGETS = json.loads((HERE / "targets.json").read_text())  # file: the tests tha
 
 def main():
     options = _options()
-    os.environ["MPLBACKEND"] = "Agg"
+    os.environ |= {"MPLBACKEND": "Agg", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for name in ("OMP", "OPENBLAS", "NUMBA"):
         os.environ[f"{name}_NUM_THREADS"] = "1"  # before numpy loads; forked threads would be lost
     with tempfile.TemporaryDirectory() as folder:
@@ -56,12 +56,9 @@ def _options():
 
 def _run(tree, file, options, seconds):
     """One row per mutant of a file that was tested."""
-    end = time.monotonic() + seconds
     path, target = tree / "sklearn_calib" / file, TARGETS[file]
     right = path.read_text()
-    passed, took, modules = _tested(tree, target, None)  # and it compiles the kernels
-    if not passed:
-        sys.exit(f"the tests of {file} fail on the right code: {' '.join(target['tests'])}")
+    _, _, modules = _tested(tree, target, None)  # and it compiles the kernels
     for name in modules:  # once, here: what is forked from now on has them
         try:
             importlib.import_module(name)
@@ -69,8 +66,10 @@ def _run(tree, file, options, seconds):
             continue
     for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
         compiled.unlink()
-    _, took, _ = _tested(tree, target, None)
-    mutants = _mutants(path)
+    passed, took, _ = _tested(tree, target, None)
+    if not passed:
+        sys.exit(f"the tests of {file} fail on the right code: {' '.join(target['tests'])}")
+    end, mutants = time.monotonic() + seconds - 2 * took, _mutants(path)
     chosen = mutants
     if 0 < options.mutants < len(mutants):
         chosen = random.Random(options.seed).sample(mutants, options.mutants)
@@ -133,7 +132,8 @@ def _child(tree, target, right, pipe):
 
     import pytest
 
-    code = pytest.main(["-x", "-q", "-n", "0", *target["tests"]])
+    options = ["-x", "-q", "-o", "addopts=", "-m", "not slow", "-p", "no:cacheprovider"]
+    code = pytest.main([*options, *target["tests"]])
     own = {path.stem for path in tree.glob("tests/**/*.py")} | {"sklearn_calib", "tests"}
     loaded = [name for name in sys.modules if name.split(".")[0] not in own | {"__main__"}]
     pipe.send((code == 0, [name for name in loaded if name not in before]))
