@@ -49,10 +49,27 @@ def test_overconfidence_is_seen_and_calibration_is_not():
 
 def test_interval_of_a_mean_is_the_textbook_one():
     proba, y = make_overconfident(2, 1000)
-    (row,) = calibration_report(y, proba, measures=["brier_loss"], n_resamples=400).rows
+    (row,) = calibration_report(y, proba, measures=["brier_loss"], n_resamples=1500).rows
     losses = (proba[:, 1] - y) ** 2
-    expected = 2 * 1.645 * losses.std() / np.sqrt(1000)
-    assert row.high - row.low == pytest.approx(expected, rel=0.15)
+    half = 1.645 * losses.std() / np.sqrt(1000)
+    assert row.value - row.low == pytest.approx(half, rel=0.1)
+    assert row.high - row.value == pytest.approx(half, rel=0.1)
+
+
+def test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says():
+    rng, beyond = np.random.default_rng(0), []
+    for seed in range(150):
+        p = rng.random(200)
+        report = calibration_report(
+            (rng.random(200) < p).astype(int),
+            p,
+            measures=["brier_loss"],
+            level=0.8,
+            n_resamples=40,
+            random_state=seed,
+        )
+        beyond.append(report.rows[0].value > report.rows[0].if_calibrated)
+    assert np.mean(beyond) == pytest.approx(0.2, abs=0.07)
 
 
 def test_several_models_progress_and_forms(tmp_path):

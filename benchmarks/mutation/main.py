@@ -1,12 +1,15 @@
 """Wrong versions of chosen files: how many do the tests let pass? See the README of this folder."""
 
 import argparse
+import ast
 import csv
+import difflib
+import importlib
 import json
+import multiprocessing
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,15 +22,21 @@ TARGETS = json.loads((HERE / "targets.json").read_text())  # file: the tests tha
 
 def main():
     options = _options()
+    os.environ |= {"MPLBACKEND": "Agg", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    for name in ("OMP", "OPENBLAS", "NUMBA"):
+        os.environ[f"{name}_NUM_THREADS"] = "1"  # before numpy loads; forked threads would be lost
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         for part in ("sklearn_calib", "tests"):  # mutants are written to disk: into a copy
             shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "setup.cfg", tree)
+        os.environ["NUMBA_CACHE_DIR"] = str(tree / "numba")
         end = time.monotonic() + 60 * options.minutes
         rows = []
-        for file in options.files:
-            rows += _run(tree, file, options, end)
+        for number, file in enumerate(options.files):
+            left = end - time.monotonic()
+            if left > 0:  # each file has an equal part of the time that is left
+                rows += _run(tree, file, options, left / (len(options.files) - number))
     _write(rows, options)
 
 
@@ -45,76 +54,126 @@ def _options():
     return options
 
 
-def _run(tree, file, options, end):
+def _run(tree, file, options, seconds):
     """One row per mutant of a file that was tested."""
-    from cosmic_ray.work_db import WorkDB
-    from cosmic_ray.work_item import WorkerOutcome, WorkResult
-
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", *TARGETS[file]["tests"]]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tree),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_CACHE_DIR": str(tree / "numba"),
-        "NUMBA_DISABLE_JIT": str(int(TARGETS[file].get("interpreted", False))),
-    }
-
-    def call(*arguments, **more):
-        return subprocess.run(arguments, cwd=tree, env=environment, check=True, **more)
-
-    start = time.monotonic()
-    call(*command, stdout=subprocess.DEVNULL)  # right code passes; and it compiles the kernels
-    seconds = 3 * (time.monotonic() - start) + 30
-    config, session = tree / "config.toml", tree / f"{file.replace('/', '_')}.sqlite"
-    config.write_text(
-        f'[cosmic-ray]\nmodule-path = ["sklearn_calib/{file}"]\ntimeout = {seconds:.0f}\n'
-        f'excluded-modules = []\ntest-command = "{" ".join(command)}"\n'
-        '[cosmic-ray.distributor]\nname = "local"\n'
-    )
-    cosmic_ray = str(Path(sys.executable).parent / "cosmic-ray")
-    call(cosmic_ray, "init", config, session)
-    database = WorkDB(session, WorkDB.Mode.open)
-    items = sorted(database.work_items, key=lambda item: str(item.mutations))
-    items = [i for i in items if i.mutations[0].operator_name not in _POINTLESS]
-    chosen = items
-    if 0 < options.mutants < len(items):
-        chosen = random.Random(options.seed).sample(items, options.mutants)
-    kept = {item.job_id for item in chosen}
-    skipped = [item.job_id for item in database.work_items if item.job_id not in kept]
-    database.set_multiple_results(skipped, WorkResult(WorkerOutcome.SKIPPED))
-    database.close()
-    left = end - time.monotonic()
-    try:
-        call(cosmic_ray, "exec", config, session, timeout=max(left, 0.1))
-    except subprocess.TimeoutExpired:  # a mutant may be on disk
-        shutil.copy(ROOT / "sklearn_calib" / file, tree / "sklearn_calib" / file)
-    database = WorkDB(session, WorkDB.Mode.open)
-    by_job = {item.job_id: item.mutations[0] for item in database.work_items}
+    path, target = tree / "sklearn_calib" / file, TARGETS[file]
+    right = path.read_text()
+    _, _, modules = _tested(tree, target, None)  # and it compiles the kernels
+    for name in modules:  # once, here: what is forked from now on has them
+        try:
+            importlib.import_module(name)
+        except Exception:  # a module of a test, or one that is made on the way
+            continue
+    for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
+        compiled.unlink()
+    passed, took, _ = _tested(tree, target, None)
+    if not passed:
+        sys.exit(f"the tests of {file} fail on the right code: {' '.join(target['tests'])}")
+    end, mutants = time.monotonic() + seconds - 2 * took, _mutants(path)
+    chosen = mutants
+    if 0 < options.mutants < len(mutants):
+        chosen = random.Random(options.seed).sample(mutants, options.mutants)
     rows = []
-    for job, result in database.results:
-        if result.worker_outcome != WorkerOutcome.SKIPPED:
-            rows.append({"file": file, "mutants": len(items), **_row(by_job[job], result)})
-    database.close()
-    print(f"{file}: {len(rows)} of {len(items)} mutants, survived {_survivors(rows)}", flush=True)
+    try:
+        for line, operator, wrong in chosen:
+            if time.monotonic() > end:
+                break
+            path.write_text(wrong)
+            outcome = "killed"
+            if _compiles(wrong):
+                passed, _, _ = _tested(tree, target, 3 * took + 10)
+                outcome = {True: "survived", False: "killed", None: "timeout"}[passed]
+            rows.append(
+                {
+                    "file": file,
+                    "mutants": len(mutants),
+                    "line": line,
+                    "operator": operator,
+                    "outcome": outcome,
+                    "becomes": _changed(right, wrong),
+                }
+            )
+    finally:
+        path.write_text(right)
+    print(f"{file}: {len(rows)} of {len(mutants)} mutants, survived {_survivors(rows)}", flush=True)
     return rows
+
+
+def _tested(tree, target, limit):
+    """Whether the tests pass in a fork of this process (None: not in time), the time, modules."""
+    start = time.monotonic()
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(tree, target, limit is None, there))
+    child.start()
+    there.close()
+    passed, modules = None, []
+    if here.poll(limit):
+        try:
+            passed, modules = here.recv()
+        except EOFError:  # it crashed
+            passed = False
+    child.kill()
+    child.join()
+    return passed, time.monotonic() - start, modules
+
+
+def _child(tree, target, right, pipe):
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.chdir(tree)
+    sys.path.insert(0, str(tree))
+    sys.dont_write_bytecode = not right
+    os.environ["NUMBA_DISABLE_JIT"] = str(int(target.get("interpreted", False)))
+    if "numba" in sys.modules:
+        sys.modules["numba"].config.reload_config()
+    before = set(sys.modules)
+
+    import pytest
+
+    options = ["-x", "-q", "-o", "addopts=", "-m", "not slow", "-p", "no:cacheprovider"]
+    code = pytest.main([*options, *target["tests"]])
+    own = {path.stem for path in tree.glob("tests/**/*.py")} | {"sklearn_calib", "tests"}
+    loaded = [name for name in sys.modules if name.split(".")[0] not in own | {"__main__"}]
+    pipe.send((code == 0, [name for name in loaded if name not in before]))
+    os._exit(0)
 
 
 # without `@metric`, `@kernel` or `@dataclass` a file is not the same program in another version
 _POINTLESS = {"core/RemoveDecorator"}
 
 
-def _row(mutation, result):
-    changed = [
-        line[1:].strip()
-        for line in (result.diff or "").splitlines()
-        if line[:1] == "+" and line[:3] != "+++"
+def _mutants(path):
+    """Line, operator and text of every mutant."""
+    from cosmic_ray.commands.init import _all_work_items
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    items = [item.mutations[0] for item in _all_work_items([path], {})]
+    text = path.read_text()
+    return [
+        (
+            item.start_pos[0],
+            item.operator_name.removeprefix("core/"),
+            mutate_code(text, get_operator(item.operator_name)(), item.occurrence),
+        )
+        for item in items
+        if item.operator_name not in _POINTLESS
     ]
-    return {
-        "line": mutation.start_pos[0],
-        "operator": mutation.operator_name.removeprefix("core/"),
-        "outcome": str(result.test_outcome.value if result.test_outcome else "timeout"),
-        "becomes": " ".join(changed),
-    }
+
+
+def _compiles(text):
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _changed(right, wrong):
+    lines = difflib.unified_diff(right.splitlines(), wrong.splitlines(), n=0)
+    return " ".join(x[1:].strip() for x in lines if x[:1] == "+" and x[:3] != "+++")
 
 
 def _survivors(rows):

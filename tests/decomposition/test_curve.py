@@ -4,6 +4,7 @@ import pytest
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import (
+    RefinementCurve,
     decompose_loss,
     refinement_curve,
     refinement_error,
@@ -74,6 +75,22 @@ def test_paired_standard_errors_and_the_earliest_stage(staged):
     assert curve.unit == "epochs"
     with pytest.raises(ValueError, match="expected rule among minimum, one_standard_error, got"):
         curve.best("median")
+
+
+def test_the_earliest_stage_within_one_standard_error():
+    """The first of those that are close, not a later one that is close as well."""
+    criterion = np.array([0.50, 0.43, 0.42, 0.40, 0.41])
+    curve = RefinementCurve(
+        stage=np.arange(1, 6),
+        risk=criterion,
+        refinement=criterion,
+        calibration=np.zeros(5),
+        criterion=criterion,
+        standard_error=np.array([0.05, 0.02, 0.03, 0.0, 0.02]),
+        loss="log",
+    )
+    assert curve.best() == 3
+    assert curve.best("one_standard_error") == 2
 
 
 def test_no_ties_where_every_label_is_the_arg_max():

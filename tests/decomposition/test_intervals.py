@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
@@ -67,6 +67,37 @@ def test_standard_errors_with_folds_and_weights(loss):
             error = parts.standard_errors[term]
             hits[term] += abs(getattr(parts, term) - truth[term]) <= 1.96 * error
     assert all(134 <= count <= 149 for count in hits.values()), hits
+
+
+@pytest.mark.parametrize(("k", "loss"), [(2, "log"), (3, "brier")])
+def test_standard_errors_are_the_spread_of_the_terms(k, loss):
+    """The mean standard error and the standard deviation of 500 draws differ by 10 % at most."""
+    values, errors = [], []
+    for seed in range(500):
+        rng = np.random.default_rng([seed, 7])
+        z = 1.5 * rng.normal(size=(250, k))
+        y = (rng.random((250, 1)) > softmax(z, axis=1).cumsum(axis=1)[:, :-1]).sum(axis=1)
+        p = canonical_proba(2 * z, kind="logits")
+        parts = decompose_loss(y, p, loss=loss, labels=range(k))
+        values.append([parts.risk, parts.refinement, parts.sharpness])
+        errors.append([parts.standard_errors[x] for x in ("risk", "refinement", "sharpness")])
+    ratio = np.mean(errors, axis=0) / np.std(values, axis=0)
+    np.testing.assert_allclose(ratio, 1, atol=0.1)
+
+
+def test_the_bias_taken_off_is_that_of_the_terms():
+    """Against the loss of the true probabilities on the same rows, which varies as much."""
+    n, biases, centers = 200, [], []
+    for seed in range(300):
+        rng = np.random.default_rng([seed, 8])
+        z = 1.5 * rng.normal(size=n)
+        y = (rng.random(n) < expit(z)).astype(int)
+        parts = decompose_loss(y, expit(2 * z), labels=[0, 1])
+        true = -np.log(np.where(y, expit(z), expit(-z))).mean()
+        biases.append(parts.refinement - true)
+        centers.append(np.mean(parts.interval("refinement")) - true)
+    assert np.mean(biases) == pytest.approx(-0.5 / n, rel=0.3)
+    assert np.mean(centers) == pytest.approx(0, abs=0.3 * 0.5 / n)
 
 
 @pytest.mark.parametrize("cv", [None, 3])

@@ -156,6 +156,11 @@ def test_testers(method):
 
 
 def test_required_rows():
+    for delta in (1 / 3, 0.05):
+        root = 2 + np.sqrt(2 * np.log(1 / delta))
+        assert tester_sample_size(0.02, 0.1, delta) == np.ceil((root / 0.005) ** 2)
+        far = tester_sample_size(0.02, 0.1, delta, method="distance")
+        assert far == np.ceil((root / 0.04) ** 2)
     assert tester_sample_size(0, 0.1) > tester_sample_size(0, 0.2)
     assert tester_sample_size(0, 0.1, 0.01) > tester_sample_size(0, 0.1, 0.1)
     with pytest.raises(
@@ -217,12 +222,32 @@ def test_intervals_hold_a_moderate_error(measure):
 
 def test_intervals_of_a_proper_loss():
     y, p = draw(0, 1000)
-    found = confidence_interval(y, p, "log_loss", random_state=0)
-    assert found.method == "bootstrap"
     rows = -np.log(np.where(y, p, 1 - p))
-    half = 1.96 * rows.std() / np.sqrt(1000)
-    assert found.low == pytest.approx(log_loss(y, p) - half, abs=0.25 * half)
-    assert found.high == pytest.approx(log_loss(y, p) + half, abs=0.25 * half)
+    for level, z in ((0.95, 1.96), (0.8, 1.2816)):
+        found = confidence_interval(y, p, "log_loss", level=level, n_resamples=2000)
+        assert found.method == "bootstrap"
+        half = z * rows.std() / np.sqrt(1000)
+        assert found.low == pytest.approx(log_loss(y, p) - half, abs=0.1 * half)
+        assert found.high == pytest.approx(log_loss(y, p) + half, abs=0.1 * half)
+
+
+def test_both_ends_of_an_inverted_interval():
+    """With one bin the error is the mean residual, whose normal interval is known."""
+    data = make_uniform_shift(400, 0.2, random_state=0)
+    true = data.proba + 0.2 if np.ndim(data.proba) == 1 else data.proba[:, 1] + 0.2
+    half = 1.645 * np.sqrt((true * (1 - true)).sum()) / 400
+    found = confidence_interval(
+        data.y, data.proba, "expected_calibration_error", n_bins=1, level=0.9, n_resamples=999
+    )
+    assert found.method == "inversion"
+    assert found.low == pytest.approx(found.estimate - half, abs=0.12 * half)
+    assert found.high == pytest.approx(found.estimate + half, abs=0.12 * half)
+
+
+def test_replicates_equal_to_the_statistic_count():
+    y, p = draw(0, 50)
+    same = calibration_test(y, p, statistic=lambda y_true, y_proba: 0.3, n_resamples=19)
+    assert same.pvalue == 1
 
 
 @pytest.mark.parametrize(

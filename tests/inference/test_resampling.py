@@ -64,9 +64,27 @@ def test_threads_change_nothing(distribution):
     assert not np.array_equal(alone, distribution(case, brier_loss.of_case, 100, 6))
 
 
-def test_the_bootstrap_has_the_spread_of_a_mean():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bootstrap_has_the_spread_of_a_mean(weighted):
     proba, y = make_overconfident(2, 400)
-    case = canonical_case("case", y, proba)
+    weight = np.random.default_rng(0).exponential(size=400) if weighted else np.ones(400)
+    case = canonical_case("case", y, proba, weight)
     values = bootstrap_distribution(case, brier_loss.of_case, 2000, 0)
     rows = (case.codes - case.second) ** 2
-    assert values.std() == pytest.approx(rows.std() / 20, rel=0.06)
+    mean = weight @ rows / weight.sum()
+    error = np.sqrt(weight**2 @ (rows - mean) ** 2) / weight.sum()
+    assert values.mean() == pytest.approx(mean, abs=4 * error / np.sqrt(2000))
+    assert values.std() == pytest.approx(error, rel=0.06)
+
+
+def test_the_null_distribution_is_that_of_the_predictions():
+    """Mean and spread of the Brier loss are known, whatever the labels were."""
+    p = np.random.default_rng(0).random(200)
+    case = canonical_case("case", np.arange(200) % 2, p)
+    values = null_distribution(case, brier_loss.of_case, 2000, 0)
+    error = np.sqrt((p * (1 - p) * (1 - 2 * p) ** 2).sum()) / 200
+    assert values.mean() == pytest.approx((p * (1 - p)).mean(), abs=4 * error / np.sqrt(2000))
+    assert values.std() == pytest.approx(error, rel=0.06)
+    ones = np.column_stack([np.zeros(200), np.ones(200)])
+    certain = null_distribution(case, brier_loss.of_case, 3, 0, law=ones)
+    assert certain == pytest.approx(np.full(3, ((1 - p) ** 2).mean()))

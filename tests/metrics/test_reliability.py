@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.isotonic import isotonic_regression
 
+from sklearn_calib._kernels._binning import bin_of_rows, bin_sums
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import reliability_curve
 
@@ -47,6 +49,64 @@ def test_bands_hold_their_level(strategy):
         low, high = curve.consistency_low, curve.consistency_high
         inside.append(np.mean((low - 1e-12 <= curve.observed) & (curve.observed <= high + 1e-12)))
     assert 0.74 < np.mean(inside) < 0.93  # counts are whole: a little above 0.8
+
+
+def test_bands_of_bins_are_clopper_pearsons():
+    """Both ends by another implementation, also where no row of a bin is a hit, or all are."""
+    hits, rows = np.array([0, 1, 5, 19, 20]), 20
+    p = np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], rows)
+    y = (np.arange(rows) < hits[:, None]).astype(int).ravel()
+    for level in (0.5, 0.9, 0.99):
+        (curve,) = reliability_curve(y, p, n_bins=5, level=level, n_resamples=0)
+        for number, count in enumerate(hits):
+            ends = binomtest(int(count), rows).proportion_ci(level, method="exact")
+            assert curve.confidence_low[number] == pytest.approx(ends.low, abs=1e-12)
+            assert curve.confidence_high[number] == pytest.approx(ends.high, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "weighted"), [("quantile", False), ("quantile", True), ("isotonic", False)]
+)
+def test_confidence_bands_hold_the_truth(strategy, weighted):
+    """Neither much less nor much more often than they say, and missed on both sides."""
+    rng, missed = np.random.default_rng(0), []
+    draws, n, n_resamples = (60, 900, 50) if strategy == "isotonic" else (200, 3000, 0)
+    for seed in range(draws):
+        p = rng.random(n)
+        weight = rng.exponential(size=n) if weighted else np.ones(n)
+        truth = p**1.5
+        y = (rng.random(n) < truth).astype(int)
+        options = {"n_resamples": n_resamples, "random_state": seed}
+        (curve,) = reliability_curve(
+            y, p, strategy=strategy, n_bins=5, level=0.8, sample_weight=weight, **options
+        )
+        inner = slice(None)
+        if strategy == "isotonic":  # next to 0 and 1 its error is of another kind
+            inner, truth = np.abs(curve.predicted - 0.5) < 0.4, curve.predicted**1.5
+        else:
+            bins = bin_of_rows(p, weight, 5, strategy)
+            mass, total = bin_sums(bins, 5, weight, weight * truth)
+            truth = total / mass
+        low, high = curve.confidence_low, curve.confidence_high
+        missed.append([(truth < low)[inner].mean(), (truth > high)[inner].mean()])
+    below, above = np.mean(missed, axis=0)
+    assert 0.06 < below < 0.15 and 0.06 < above < 0.15, (below, above)
+
+
+@pytest.mark.parametrize("strategy", ["quantile", "isotonic"])
+def test_both_tails_of_consistency_bands(strategy):
+    """Calibrated rows are below and above as often as the level says."""
+    rng, outside = np.random.default_rng(1), []
+    for seed in range(40):
+        p = rng.random(2000)
+        y = (rng.random(2000) < p).astype(int)
+        (curve,) = reliability_curve(
+            y, p, strategy=strategy, n_bins=8, level=0.8, n_resamples=100, random_state=seed
+        )
+        low, high = curve.consistency_low, curve.consistency_high
+        outside.append([np.mean(curve.observed < low), np.mean(curve.observed > high)])
+    below, above = np.mean(outside, axis=0)
+    assert 0.07 < below < 0.13 and 0.07 < above < 0.13
 
 
 def test_panels():

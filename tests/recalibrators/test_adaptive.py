@@ -66,17 +66,23 @@ def test_intervals_of_a_regression_on_the_score():
 
 
 def test_logistic_intervals_cover():
-    X, y = make_classification(3000, n_features=5, random_state=0)
+    """And their half width is 1.96 times the spread of the fitted log-odds, within 8 %."""
+    X, y = make_classification(1000, n_features=5, random_state=0)
     truth = LogisticRegression().fit(X, y)
     rng = np.random.default_rng(0)
-    target = truth.predict_proba(X[:20])[:, 1]
-    hits = []
-    for _ in range(60):
-        labels = (rng.random(3000) < truth.predict_proba(X)[:, 1]).astype(int)
+    proba = truth.predict_proba(X)[:, 1]
+    missed, scores, halves = [], [], []
+    for _ in range(200):
+        labels = (rng.random(1000) < proba).astype(int)
         again = LogisticRegression(C=1e6).fit(X, labels)
         low, high = logistic_intervals(again, X, X[:20]).T
-        hits.append((low <= target) & (target <= high))
-    assert np.mean(hits) == pytest.approx(0.95, abs=0.03)
+        missed.append([proba[:20] < low, proba[:20] > high])
+        scores.append(again.decision_function(X[:20]))
+        halves.append((logit(high) - logit(low)) / 2)
+    below, above = np.mean(missed, axis=(0, 2))
+    assert below + above == pytest.approx(0.05, abs=0.02) and min(below, above) > 0.01
+    ratio = np.mean(halves, axis=0) / (1.96 * np.std(scores, axis=0))
+    assert ratio.mean() == pytest.approx(1, abs=0.08)
 
 
 def test_logistic_intervals_know_a_fit_without_penalty():

@@ -313,6 +313,23 @@ def test_split_bound_holds():
         MulticlassBinning(split=True).fit(P[:3], [0, 1, 2], classes=range(5))
 
 
+def test_split_bound_is_not_loose():
+    """Beyond the error in the sample, 6 times the largest deviation of any group of cells."""
+    n = 20_000
+    P, y, truth = leaves(2 * n, seed=1)
+    model = MulticlassBinning(np.inf, 0.05, split=True, random_state=0).fit(P, y)
+    inside = max(np.abs(g.mass * (g.prediction - g.frequency)).max() for g in model.groups_)
+    _, cell = np.unique(P[:n], axis=0, return_inverse=True)
+    rng, largest = np.random.default_rng(0), []
+    for _ in range(20):
+        drawn = (truth[:n].cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 4)
+        gap = np.eye(5)[drawn] - truth[:n]
+        cells = np.array([np.bincount(cell.ravel(), column) for column in gap.T]) / n
+        largest.append(max(cells.clip(0).sum(axis=1).max(), -cells.clip(max=0).sum(axis=1).min()))
+    margin = model.error_bound_ - inside - model.beta_ / 6  # the lightest cells are left alone
+    assert 1 < margin / np.mean(largest) < 6
+
+
 def test_number_of_levels_by_cross_validation():
     P, y, _ = leaves(8000)
     search = GridSearchCV(

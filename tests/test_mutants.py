@@ -1,0 +1,300 @@
+"""Wrong versions of what states uncertainty, each of which must be caught by the test named.
+
+One fragment of the source is changed; the code of the functions that differ is then that of the
+changed source, whoever has imported them, and the named test runs and must fail. Many more
+mutants, drawn at random, are in ``benchmarks/mutation``.
+"""
+
+import gc
+import importlib
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+class Mutant(NamedTuple):
+    module: str  # below sklearn_calib
+    right: str  # found exactly once
+    wrong: str
+    test: str  # below tests
+
+
+MUTANTS = {
+    # -- reliability diagrams
+    "Clopper-Pearson, lower end": Mutant(
+        "metrics._reliability",
+        "ppf(tails[0], hits, number - hits + 1)",
+        "ppf(tails[0], hits, number - hits)",
+        "metrics/test_reliability.py::test_bands_of_bins_are_clopper_pearsons",
+    ),
+    "Clopper-Pearson, upper end": Mutant(
+        "metrics._reliability",
+        "ppf(tails[1], hits + 1, number - hits)",
+        "ppf(tails[1], hits, number - hits)",
+        "metrics/test_reliability.py::test_bands_of_bins_are_clopper_pearsons",
+    ),
+    "effective rows are the sum of the weights": Mutant(
+        "metrics._reliability",
+        "mass**2 / squares",
+        "mass",
+        "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[quantile-True]",
+    ),
+    "bands with one tail of twice the size": Mutant(
+        "metrics._reliability",
+        "tails = [(1 - level) / 2, (1 + level) / 2]",
+        "tails = [1 - level, (1 + level) / 2]",
+        "metrics/test_reliability.py::test_both_tails_of_consistency_bands[quantile]",
+    ),
+    "bootstrap of the isotonic curve ignores the draw": Mutant(
+        "metrics._reliability",
+        "drawn = weight * multiplicities(n, rng)",
+        "drawn = weight * np.maximum(multiplicities(n, rng), 1)",
+        "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[isotonic-False]",
+    ),
+    # -- intervals
+    "report: bootstrap tails of twice the size": Mutant(
+        "report",
+        "[(1 - level) / 2, (1 + level) / 2]",
+        "[1 - level, level]",
+        "test_report.py::test_interval_of_a_mean_is_the_textbook_one",
+    ),
+    "report: limit of calibrated predictions at the wrong quantile": Mutant(
+        "report",
+        "limit = np.quantile(null[:, number], tail)",
+        "limit = np.quantile(null[:, number], (1 + tail) / 2)",
+        "test_report.py::test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says",
+    ),
+    "confidence_interval: bootstrap tails of twice the size": Mutant(
+        "inference._intervals",
+        "np.quantile(values, [(1 - level) / 2, (1 + level) / 2])",
+        "np.quantile(values, [1 - level, level])",
+        "inference/test_calibration_test.py::test_intervals_of_a_proper_loss",
+    ),
+    "confidence_interval: inversion at twice the tail": Mutant(
+        "inference._intervals",
+        "estimate, (1 - level) / 2, settings)",
+        "estimate, (1 - level), settings)",
+        "inference/test_calibration_test.py::test_both_ends_of_an_inverted_interval",
+    ),
+    "logistic_intervals: half width of another level": Mutant(
+        "linear._intervals",
+        "norm.ppf((1 + level) / 2)",
+        "norm.ppf(level)",
+        "recalibrators/test_adaptive.py::test_logistic_intervals_cover",
+    ),
+    "AdaptiveCalibration: window of another level": Mutant(
+        "recalibrators._adaptive",
+        "norm.ppf((1 + level) / 2)",
+        "norm.ppf(level)",
+        "recalibrators/test_adaptive.py::test_intervals_of_a_regression_on_the_score",
+    ),
+    "Venn-Abers: ends swapped": Mutant(
+        "recalibrators._venn_abers",
+        "return self.table_[2 * below + hit]",
+        "return self.table_[2 * below + hit][:, ::-1]",
+        "recalibrators/test_venn_abers.py::test_equals_the_definition[1]",
+    ),
+    # -- decompositions
+    "LossDecomposition: standard errors off by the root of 2": Mutant(
+        "decomposition._intervals",
+        "float(np.sqrt(self.variance))",
+        "float(np.sqrt(2 * self.variance))",
+        "decomposition/test_intervals.py::test_standard_errors_are_the_spread_of_the_terms[2-log]",
+    ),
+    "LossDecomposition: the bias of the fit is added again": Mutant(
+        "decomposition._intervals",
+        "_moments(refined, w)[0], bias=-float(bias), lowest=0.0",
+        "_moments(refined, w)[0], bias=float(bias), lowest=0.0",
+        "decomposition/test_intervals.py::test_the_bias_taken_off_is_that_of_the_terms",
+    ),
+    "DecompositionDisplay: error bars halved": Mutant(
+        "displays._decomposition",
+        "ax.plot(x + np.array(ends), [y, y],",
+        "ax.plot(x + np.mean(ends) / 2 + np.array(ends) / 2, [y, y],",
+        "displays/test_other_displays.py::test_decomposition_bars",
+    ),
+    "refinement_curve: standard errors that are not paired": Mutant(
+        "decomposition._curve",
+        "difference = losses - best",
+        "difference = losses",
+        "decomposition/test_curve.py::test_paired_standard_errors_and_the_earliest_stage",
+    ),
+    "refinement_curve: the latest of the close stages": Mutant(
+        "decomposition._curve",
+        "int(np.argmax(close[: best + 1]))",
+        "int(np.flatnonzero(close)[-1])",
+        "decomposition/test_curve.py::test_the_earliest_stage_within_one_standard_error",
+    ),
+    # -- tests
+    "calibration_test: the observed statistic is not counted": Mutant(
+        "inference._monte_carlo",
+        "(1 + extreme) / (1 + n_resamples)",
+        "extreme / n_resamples",
+        "inference/test_calibration_test.py::test_pvalue_is_the_rank_among_replicates",
+    ),
+    "calibration_test: ties do not count": Mutant(
+        "inference._monte_carlo",
+        "null >= observed - 1e-12 * max(1.0, abs(observed))",
+        "null > observed + 1e-12 * max(1.0, abs(observed))",
+        "inference/test_calibration_test.py::test_replicates_equal_to_the_statistic_count",
+    ),
+    "null distribution around the observed labels": Mutant(
+        "inference._resampling",
+        "label_bounds(case.proba if law is None else law)",
+        "label_bounds(np.eye(len(case.classes))[case.codes] / 2 + case.proba / 2)",
+        "inference/test_resampling.py::test_the_null_distribution_is_that_of_the_predictions",
+    ),
+    "bootstrap forgets the weights": Mutant(
+        "inference._resampling",
+        "case.weight * multiplicities(len(case.codes), rng)",
+        "multiplicities(len(case.codes), rng)",
+        "inference/test_resampling.py::test_the_bootstrap_has_the_spread_of_a_mean[True]",
+    ),
+    "Spiegelhalter: another variance": Mutant(
+        "inference._classical",
+        "(1 - 2 * p) ** 2 * p * (1 - p)",
+        "p * (1 - p)",
+        "inference/test_calibration_test.py::test_level_and_power[spiegelhalter]",
+    ),
+    "Hosmer-Lemeshow: two degrees of freedom too few": Mutant(
+        "inference._classical",
+        "lost = 0 if held_out else n_parameters",
+        "lost = n_parameters",
+        "inference/test_calibration_test.py::test_hosmer_lemeshow_by_hand",
+    ),
+    "Cox: one degree of freedom": Mutant(
+        "inference._classical",
+        "stats.chi2.sf(statistic, 2)",
+        "stats.chi2.sf(statistic, 1)",
+        "inference/test_calibration_test.py::test_level_and_power[cox]",
+    ),
+    "Kuiper: the law of a bridge's range": Mutant(
+        "inference._classical",
+        "8 * (signs * k * stats.norm.sf(k * x)).sum()",
+        "2 * ((4 * k**2 * x**2 - 1) * np.exp(-2 * k**2 * x**2)).sum()",
+        "inference/test_calibration_test.py::test_null_laws",
+    ),
+    # -- bounds and numbers of rows
+    "lp_calibration_bound: loose by 2": Mutant(
+        "inference._lp_calibration",
+        "value + radius / np.sqrt(size)",
+        "value + 2 * radius / np.sqrt(size)",
+        "metrics/test_lp_calibration.py::test_bound_is_not_loose",
+    ),
+    "lp_calibration_bound: all of the confidence in the mean": Mutant(
+        "inference._lp_calibration",
+        "np.sqrt(2) + 2 * np.sqrt(-np.log(1 - confidence))",
+        "np.sqrt(2) + np.sqrt(-np.log(1 - confidence))",
+        "metrics/test_lp_calibration.py::test_bound_is_not_loose",
+    ),
+    "MulticlassBinning.error_bound_: loose by 2": Mutant(
+        "recalibrators._multiclass_binning",
+        "+ alpha + outside",
+        "+ 2 * (alpha + outside)",
+        "recalibrators/test_multiclass_binning.py::test_split_bound_is_not_loose",
+    ),
+    "sample size of a tester: too few rows": Mutant(
+        "inference._testers",
+        "(2 + math.sqrt(2 * math.log(1 / delta)))",
+        "(1 + math.sqrt(2 * math.log(1 / delta)))",
+        "inference/test_calibration_test.py::test_required_rows",
+    ),
+    "sample size of binning: half the rows": Mutant(
+        "inference._lp_calibration",
+        "estimates = 8 / beta**2",
+        "estimates = 4 / beta**2",
+        "metrics/test_lp_calibration.py::test_required_samples",
+    ),
+    # -- the command line
+    "advice fitted on the rows it is judged on": Mutant(
+        "_cli",
+        "for train, test in folds:",
+        "for train, test in zip([slice(None)] * 5, list(zip(*folds))[1]):",
+        "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on",
+    ),
+}
+
+
+@contextmanager
+def planted(module, right, wrong):
+    """The package with one fragment of a module changed."""
+    path = Path(importlib.import_module(f"sklearn_calib.{module}").__file__)
+    source = path.read_text()
+    assert source.count(right) == 1, f"{right!r} is {source.count(right)} times in {path.name}"
+    assert right.count("\n") == wrong.count("\n"), "other lines would look changed too"
+    changed = source.replace(right, wrong)
+    before, after = codes(source, path), codes(changed, path)
+    assert len(before) == len(after), f"{wrong!r} has another number of functions"
+    new = {old: now for old, now in zip(before, after, strict=True) if old != now}
+    live = [
+        (thing, thing.__code__)
+        for thing in gc.get_objects()
+        if isinstance(thing, FunctionType)
+        and thing.__code__.co_filename == str(path)
+        and thing.__code__ in new
+    ]
+    assert live, f"no function of {path.name} has changed"
+    try:
+        for function, code in live:
+            function.__code__ = new[code]
+        yield
+    finally:
+        for function, code in live:
+            function.__code__ = code
+
+
+def codes(source, path):
+    """The code of every function of a module, in the order of the text."""
+    found, left = [], [compile(source, str(path), "exec", dont_inherit=True)]
+    while left:
+        code = left.pop()
+        found.append(code)
+        left += [part for part in code.co_consts if isinstance(part, CodeType)]
+    return found
+
+
+class Outcomes:
+    """A plugin of pytest that keeps what tests raised."""
+
+    def __init__(self):
+        self.raised = {}
+
+    def pytest_runtest_makereport(self, item, call):
+        if call.when == "call" or call.excinfo is not None:
+            self.raised[item.nodeid] = call.excinfo and call.excinfo.value
+
+
+def run(tests):
+    """What each of these tests raised, None where it passed; in this process."""
+    outcomes = Outcomes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        quiet = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:faulthandler", "-qq", "-s"]
+        where = ["--rootdir", str(ROOT), "-c", str(ROOT / "setup.cfg")]
+        ids = [f"{ROOT}/tests/{test}" for test in tests]
+        pytest.main([*quiet, "--tb=no", "--no-summary", *where, *ids], plugins=[outcomes])
+    return outcomes.raised
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant(name):
+    mutant = MUTANTS[name]
+    with planted(mutant.module, mutant.right, mutant.wrong):
+        raised = run([mutant.test])
+    assert len(raised) == 1, f"there is no {mutant.test}"
+    (error,) = raised.values()
+    assert isinstance(error, AssertionError), f"{mutant.test} lets it pass ({error!r})"
+
+
+@pytest.mark.slow  # the tests run in their own files, too
+def test_right_code_passes():
+    """So that a test that fails when it is run here is seen."""
+    tests = sorted({mutant.test for mutant in MUTANTS.values()})
+    raised = run(tests)
+    assert len(raised) == len(tests)
+    assert set(raised.values()) == {None}
