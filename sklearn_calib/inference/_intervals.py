@@ -169,49 +169,72 @@ def _recalibrated(case, recalibrator, where):
 
 
 def _inverted(case, function, options, law, estimate, tail, settings):
-    """Ends of the interval, by bisection in the strength t of the error."""
-    plain = np.asarray(case.proba)
+    """Ends of the interval: the lower one along the line to `law`, the upper of two lines."""
+    evaluate = partial(function.of_case, **options)
+    shaped = _Line(case, evaluate, law, settings)
+    low = shaped.limit(shaped.first(lambda values: _share(values >= estimate) <= tail))
+    highs = []
+    for line in (shaped, _Line(case, evaluate, _shifted(case, estimate), settings)):
+        highs.append(line.limit(line.first(lambda values: _share(values <= estimate) > tail)))
+    return low, max(low, *highs)
 
-    def mixed(t):
-        truth = np.clip(plain + t * (law - plain), 0, None)
+
+def _share(as_extreme):
+    """The p-value of a Monte Carlo test."""
+    return (1 + np.count_nonzero(as_extreme)) / (1 + len(as_extreme))
+
+
+def _shifted(case, size):
+    """Predictions that are too low or too high everywhere by `size`, as on average they are."""
+    plain = np.asarray(case.proba)
+    weight = case.weight / case.weight.sum()
+    seen = np.bincount(case.codes, weights=weight, minlength=plain.shape[1])
+    direction = seen - weight @ plain
+    largest = np.abs(direction).max()
+    if largest < 1e-12:  # on average right: any direction
+        direction, largest = np.eye(plain.shape[1])[0] - 1 / plain.shape[1], 1.0
+    return plain + direction * (max(size, 1e-6) / largest)
+
+
+class _Line:
+    """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit."""
+
+    def __init__(self, case, evaluate, law, settings):
+        self.case, self.evaluate, self.settings = case, evaluate, settings
+        self.plain = np.asarray(case.proba)
+        self.step = law - self.plain
+        self.simulated = cache(self._simulated)
+
+    def truth(self, t):
+        truth = np.clip(self.plain + t * self.step, 0, None)
         return truth / truth.sum(axis=1, keepdims=True)
 
-    n_resamples, n_jobs, random_state = settings
-    evaluate = partial(function.of_case, **options)
-
-    @cache
-    def simulated(t):
+    def _simulated(self, t):
+        n_resamples, n_jobs, random_state = self.settings
         return null_distribution(
-            case, evaluate, n_resamples, random_state, n_jobs=n_jobs, law=mixed(t)
+            self.case, self.evaluate, n_resamples, random_state, n_jobs=n_jobs, law=self.truth(t)
         )
 
-    def limit(t):
+    def limit(self, t):
         """The measure at infinite n: every row with every label, weighted by its probability."""
-        truth, k = mixed(t), plain.shape[1]
+        k = self.plain.shape[1]
         everything = Case(
-            np.tile(plain, (k, 1)),
-            np.repeat(np.arange(k), len(plain)),
-            (truth * case.weight[:, None]).T.ravel(),
-            case.classes,
+            np.tile(self.plain, (k, 1)),
+            np.repeat(np.arange(k), len(self.plain)),
+            (self.truth(t) * self.case.weight[:, None]).T.ravel(),
+            self.case.classes,
         )
-        value = evaluate(everything)
+        value = self.evaluate(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 
-    def find(too_small):
-        """The smallest t, to 2 %, that is not too small; the largest where all are."""
+    def first(self, too_small):
+        """The smallest t, to 2 %, that is not too small; the largest tried where all are."""
         low, high = 0.0, 1.0
-        if not too_small(simulated(low)):
+        if not too_small(self.simulated(low)):
             return 0.0
-        while high < _LARGEST_STRENGTH and too_small(simulated(high)):
+        while high < _LARGEST_STRENGTH and too_small(self.simulated(high)):
             low, high = high, 2 * high
         while high - low > 0.02 * max(high, 1.0):
             middle = (low + high) / 2
-            low, high = (middle, high) if too_small(simulated(middle)) else (low, middle)
+            low, high = (middle, high) if too_small(self.simulated(middle)) else (low, middle)
         return high
-
-    def share(as_extreme):  # the p-value of a Monte Carlo test
-        return (1 + np.count_nonzero(as_extreme)) / (1 + n_resamples)
-
-    first = find(lambda values: share(values >= estimate) <= tail)
-    last = find(lambda values: share(values <= estimate) > tail)
-    return limit(first), max(limit(last), limit(first))
