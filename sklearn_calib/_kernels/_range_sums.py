@@ -6,24 +6,22 @@ binary tree of partial sums adds only what belongs to the range, in O(log n).
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 
-@njit(cache=True, nogil=True)
-def _tree(leaves):
-    n, m = leaves.shape
-    tree = np.zeros((2 * n, m))
-    tree[n:] = leaves
+@kernel
+def _fill(tree):
+    """Sums upwards from the leaves, which are the second half of the rows."""
+    n, m = len(tree) // 2, tree.shape[1]
     for i in range(n - 1, 0, -1):
         for j in range(m):
             tree[i, j] = tree[2 * i, j] + tree[2 * i + 1, j]
-    return tree
 
 
-@njit(cache=True, nogil=True)
-def _sums(tree, start, end):
+@kernel
+def _add(tree, start, end, out):
     n, m = len(tree) // 2, tree.shape[1]
-    out = np.zeros((m, len(start)))
     for q in range(len(start)):
         low, high = start[q] + n, end[q] + n
         while low < high:
@@ -37,7 +35,6 @@ def _sums(tree, start, end):
                     out[j, q] += tree[high, j]
             low >>= 1
             high >>= 1
-    return out
 
 
 class RangeSums:
@@ -49,11 +46,16 @@ class RangeSums:
 
     def __init__(self, *columns):
         self.n = len(columns[0])
-        self._partial = _tree(np.column_stack(columns).astype(np.float64))
+        self._tree = np.zeros((2 * self.n, len(columns)))
+        self._tree[self.n :] = np.column_stack(columns)
+        _fill(self._tree)
 
     def between(self, start, end):
         """One array for each column."""
-        return _sums(self._partial, np.asarray(start, np.int64), np.asarray(end, np.int64))
+        start, end = (np.asarray(place, np.int64) for place in (start, end))
+        out = np.zeros((self._tree.shape[1], len(start)))
+        _add(self._tree, start, end, out)
+        return out
 
     def of_runs(self, starts):
         """Sums of the runs that start there; the last one ends with the rows."""

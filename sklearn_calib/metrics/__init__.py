@@ -151,7 +151,6 @@ __all__ = [
     "metric",
     "reliability_curve",
     "scorer_names",
-    "register",
     *_OWN,
 ]
 
