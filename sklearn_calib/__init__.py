@@ -8,12 +8,27 @@ that change them (`sklearn_calib.recalibrators`) and functions that measure them
 
 from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import decomposition as decomposition  # its measures join the registry
 from ._ahead import compile_kernels
 from ._version import __version__
 from .canonical import canonical_labels, canonical_proba, log_proba
 from .meta import CalibratedModel, RefineThenCalibrateCV
+
+if _TYPE_CHECKING:  # at run time they are imported when they are first asked for
+    from . import datasets as datasets
+    from . import displays as displays
+    from . import exceptions as exceptions
+    from . import inference as inference
+    from . import linear as linear
+    from . import meta as meta
+    from . import metrics as metrics
+    from . import recalibrators as recalibrators
+    from . import report as report
+    from . import staging as staging
+    from . import testing as testing
+    from . import theory as theory
 
 __all__ = [
     "CalibratedModel",
@@ -26,11 +41,11 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *(m.name for m in _iter_modules(__path__) if m.name[0] != "_")})
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     """Sub-packages are imported when they are first asked for."""
     if name[0] != "_" and name in __dir__():
         return _import_module(f"{__name__}.{name}")

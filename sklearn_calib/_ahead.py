@@ -1,9 +1,10 @@
 """Compilation before the first use."""
 
 import warnings
+from collections.abc import Callable
 
 
-def compile_kernels():
+def compile_kernels() -> None:
     """Compile everything that is otherwise compiled at its first use, once per installation.
 
     For images and machines where the first call must be as fast as the second. The compiled code
@@ -25,6 +26,7 @@ def compile_kernels():
     from .recalibrators import TemperatureScaling, all_recalibrators
     from .testing import make_overconfident
 
+    measures: list[Callable[..., object]] = [*all_metrics().values(), calibration_witness]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         for dtype in ("float64", "float32"):
@@ -33,7 +35,7 @@ def compile_kernels():
                 proba = proba.astype(dtype)
                 for recalibrator in all_recalibrators().values():
                     recalibrator().fit(proba, y).predict_proba(proba)
-                for measure in (*all_metrics().values(), calibration_witness):
+                for measure in measures:
                     measure(y, proba)
                 lp_calibration_test(y, proba, n_resamples=9)
             for n_classes, n_rows in ((2, 50_000), (4, 25_000), (40, 2500)):  # each has its pass

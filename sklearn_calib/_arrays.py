@@ -6,13 +6,14 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
+from ._typing import AnyArray
 from .exceptions import refuse
 
 _NUMBERS = (Real, Decimal, np.bool_)
 _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
-def read_array(values, what, where):
+def read_array(values: object, what: str, where: str) -> AnyArray:
     """Anything that numpy can read, as a plain array.
 
     Raises TypeError for what is no array (a set, a generator, a sparse matrix) and ValueError for
@@ -43,7 +44,7 @@ def read_array(values, what, where):
     return raw
 
 
-def read_numbers(values, what, where):
+def read_numbers(values: object, what: str, where: str) -> AnyArray:
     """Real numbers as an array of a numeric dtype; a missing entry becomes NaN.
 
     Booleans, ``Decimal``, ``Fraction`` and the nullable types of pandas are numbers too. Raises
@@ -79,7 +80,7 @@ def _refuse_numbers(where, what, got):
     refuse(where, f"numbers as {what}", got, cure, error=TypeError)
 
 
-def is_missing(value):
+def is_missing(value: object) -> bool:
     """Whether an entry of an object array says "nothing here": None, NA, NaT, NaN or infinity."""
     if isinstance(value, str | bytes | int):
         return False

@@ -1,9 +1,10 @@
 """Modules that are not installed with the package."""
 
 from importlib import import_module
+from typing import Any
 
 
-def require(module, extra, where):
+def require(module: str, extra: str, where: str) -> Any:
     """Import a module of an extra, or say how to install it (ModuleNotFoundError)."""
     try:
         return import_module(module)

@@ -5,9 +5,10 @@ import os
 import secrets
 import stat
 from contextlib import suppress
+from pathlib import Path
 
 
-def write_whole(path, text):
+def write_whole(path: str | Path, text: str) -> None:
     """Write text as UTF-8; on an error the file is as it was before, and nothing is left behind.
 
     The text goes into a new file of the same folder, which then takes the name. Links are followed,

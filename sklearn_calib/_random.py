@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from ._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
 
-def generator(random_state):
+
+def generator(random_state: RandomStateLike) -> np.random.Generator:
     """A numpy Generator from anything that `random_state` may be.
 
     Parameters
@@ -19,11 +21,11 @@ def generator(random_state):
     True
     """
     if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(0, 2**32, size=4, dtype=np.uint32)
+        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
     return np.random.default_rng(random_state)
 
 
-def legacy_generator(random_state):
+def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
     """A RandomState from the same, for scikit-learn and for draws that were published with one."""
     if isinstance(random_state, np.random.RandomState):
         return random_state
@@ -32,13 +34,13 @@ def legacy_generator(random_state):
     return np.random.RandomState(random_state)
 
 
-def spawned(random_state, n):
+def spawned(random_state: RandomStateLike, n: int) -> list[np.random.Generator]:
     """`n` independent Generators that depend on `random_state` alone."""
     seeds = generator(random_state).integers(0, 2**63, size=(n, 2))
     return [np.random.default_rng(seed) for seed in seeds]
 
 
-def draw_labels(bounds, rng):
+def draw_labels(bounds: FloatArray, rng: np.random.Generator) -> IntArray:
     """One label per row from its law.
 
     Parameters
@@ -57,12 +59,12 @@ def draw_labels(bounds, rng):
     return (u[:, None] >= bounds[:, :-1]).sum(axis=1)
 
 
-def label_bounds(proba):
+def label_bounds(proba: ArrayLike) -> FloatArray:
     """What `draw_labels` compares uniform numbers with: cumulated rows, the last exactly 1."""
     bounds = np.cumsum(np.asarray(proba, dtype=np.float64), axis=1)
     return bounds / bounds[:, -1:]
 
 
-def multiplicities(n, rng):
+def multiplicities(n: int, rng: np.random.Generator) -> FloatArray:
     """How often each of `n` rows is drawn in a bootstrap sample: float64, sums to n."""
     return np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)

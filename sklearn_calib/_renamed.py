@@ -1,18 +1,22 @@
 """Old names, kept for one release: each works, and says with a FutureWarning what to write."""
 
 import warnings
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, signature
+from typing import Any
+
+from ._typing import Function
 
 
-def warn_renamed(old, new, stacklevel=2):
+def warn_renamed(old: str, new: str, stacklevel: int = 2) -> None:
     """Say that a name has changed; `stacklevel` counts from the caller."""
     message = f"{old} is called {new} now; the old name goes with the next release."
     warnings.warn(message, FutureWarning, stacklevel=stacklevel + 1)
 
 
-def renamed_names(package, names):
+def renamed_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """A module's ``__getattr__`` that finds old names.
 
     Parameters
@@ -34,7 +38,7 @@ def renamed_names(package, names):
     return find
 
 
-def renamed_arguments(**names):
+def renamed_arguments(**names: str) -> Callable[[Function], Function]:
     """Let a function or constructor take old argument names, and positions that are gone.
 
     Parameters
@@ -98,13 +102,13 @@ class renamed_attribute:
     new : str
     """
 
-    def __init__(self, new):
+    def __init__(self, new: str) -> None:
         self.new = new
 
-    def __set_name__(self, owner, name):
+    def __set_name__(self, owner: type, name: str) -> None:
         self.old = f"{owner.__name__}.{name}"
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
         value = getattr(instance, self.new)

@@ -5,7 +5,7 @@ import html
 _JOINER = "\u200d"  # inside emoji
 
 
-def plain(value, limit=60):
+def plain(value: object, limit: int | None = 60) -> str:
     """One line of printable text: control characters as ``\\x1b``, long texts cut in the middle."""
     text = str(value)
     if not text.isprintable():
@@ -19,22 +19,22 @@ def plain(value, limit=60):
     return text
 
 
-def quoted(value, limit=60):
+def quoted(value: object, limit: int | None = 60) -> str:
     """`plain` text in single quotes, for messages."""
     return f"'{plain(value, limit)}'"
 
 
-def in_page(value, limit=200):
+def in_page(value: object, limit: int = 200) -> str:
     """For HTML, inside tags and attributes."""
     return html.escape(plain(value, limit), quote=True)
 
 
-def in_picture(value, limit=40):
+def in_picture(value: object, limit: int = 40) -> str:
     """For matplotlib, where two dollars would start a formula."""
     return plain(value, limit).replace("$", r"\$")
 
 
-def in_legend(value, limit=40):
+def in_legend(value: object, limit: int = 40) -> str:
     """For a legend of matplotlib, which leaves out names that start with an underscore."""
     text = in_picture(value, limit)
     return f" {text}" if text.startswith("_") else text

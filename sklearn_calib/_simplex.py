@@ -1,7 +1,12 @@
 """Rows on the simplex, their logarithms, and the two-class problems inside them."""
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 from scipy import special
+
+from ._typing import FloatArray, IntArray
 
 #: Probabilities below the smallest normal float32 (1.18e-38) are raised to it before a logarithm is
 #: taken, whatever the input's dtype: the result must not depend on how a zero was stored.
@@ -25,38 +30,38 @@ class SimplexArray(np.ndarray):
     selected and copied without losing them; any other operation gives a plain array.
     """
 
-    _log = None
+    _log: FloatArray | None = None
 
-    def __array_finalize__(self, obj):
+    def __array_finalize__(self, obj: object) -> None:
         self._log = None
 
-    def __array_wrap__(self, array, context=None, return_scalar=False):
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         array = np.asarray(array)
         return array[()] if array.ndim == 0 else array
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         rows = np.asarray(self)[key]
         if self._log is None or isinstance(key, tuple) or np.ndim(rows) != 2:
             return rows
         return with_log(rows, self._log[key])
 
-    def copy(self, order="C"):
+    def copy(self, order: Any = "C") -> FloatArray:
         copied = np.array(self, order=order)
         return copied if self._log is None else with_log(copied, self._log.copy())
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         if self._log is None:
             return np.asarray(self).__reduce__()
         return with_log, (np.array(self), self._log)
 
 
-def two_classes_of_margin(margin):
+def two_classes_of_margin(margin: FloatArray) -> FloatArray:
     """Two columns from the log-odds of the second class."""
     log = np.column_stack([special.log_expit(-margin), special.log_expit(margin)])
     return with_log(np.exp(log), log)
 
 
-def with_log(proba, log):
+def with_log(proba: FloatArray, log: FloatArray) -> FloatArray:
     """A `SimplexArray` of probabilities and their logarithms."""
     out = np.asarray(proba).view(SimplexArray)
     out._log = log
@@ -64,7 +69,7 @@ def with_log(proba, log):
     return out
 
 
-def log_proba(proba):
+def log_proba(proba: FloatArray) -> FloatArray:
     """Logarithms of probabilities, finite even where a probability is zero.
 
     Parameters
@@ -91,14 +96,14 @@ def log_proba(proba):
     return np.log(np.maximum(np.asarray(proba), SMALLEST_PROBABILITY))
 
 
-def learned_floor(proba):
+def learned_floor(proba: FloatArray) -> float:
     """What an exact zero counts as: half the smallest positive probability of these rows."""
     plain = np.asarray(proba)
     smallest = plain.min(initial=1.0, where=plain > 0)
     return float(np.clip(smallest / 2, SMALLEST_PROBABILITY, LARGEST_FLOOR))
 
 
-def raised(proba, floor):
+def raised(proba: FloatArray, floor: float) -> FloatArray:
     """Probabilities below the floor raised to it, and their rows divided by the sum.
 
     Arrays that carry exact logarithms, and rows without such a probability, stay as they are.
@@ -114,7 +119,7 @@ def raised(proba, floor):
     return out
 
 
-def log_loss_of_rows(proba, codes):
+def log_loss_of_rows(proba: FloatArray, codes: IntArray) -> FloatArray:
     """The log loss of each row, -log(max(p of the true class, 2.2e-16)), in nats.
 
     The one definition for every log loss that the package reports. Fits have floors of their own.
@@ -137,7 +142,7 @@ def log_loss_of_rows(proba, codes):
     return -np.log(np.maximum(np.asarray(proba)[rows, codes], np.finfo(np.float64).eps))
 
 
-def log_odds(proba):
+def log_odds(proba: FloatArray) -> FloatArray:
     """Log-odds of the second of two classes: ``log p_1 - log p_0``.
 
     Orders like the probability and keeps its digits at both ends.
@@ -161,7 +166,7 @@ def log_odds(proba):
     return log[:, 1] - log[:, 0]
 
 
-def without_rounding_noise(scores, least_exponent=-2000):
+def without_rounding_noise(scores: FloatArray, least_exponent: int = -2000) -> FloatArray:
     """Scores rounded to 36 significant bits (1.5e-11), for methods that pool equal scores.
 
     A model may give the same row another last digit alone than in a batch; such rows are ties.
@@ -172,12 +177,12 @@ def without_rounding_noise(scores, least_exponent=-2000):
     return np.ldexp(np.round(np.ldexp(scores, -last)), last)
 
 
-def second_score(proba):
+def second_score(proba: FloatArray) -> FloatArray:
     """Probability of the second of two classes, with rounding noise removed."""
     return without_rounding_noise(np.asarray(proba)[:, 1])
 
 
-def rank_score(proba):
+def rank_score(proba: FloatArray) -> FloatArray:
     """Log-odds of the second of two classes, with rounding noise removed: what orders the rows.
 
     No probability is raised before the logarithm, so all float64 numbers keep their order; a zero
@@ -191,7 +196,7 @@ def rank_score(proba):
     return without_rounding_noise(log[:, 1] - log[:, 0], least_exponent=0)
 
 
-def one_against_rest(proba, column):
+def one_against_rest(proba: FloatArray, column: int) -> FloatArray:
     """The two-class problem "this column or another" as an array of shape (n_samples, 2)."""
     others = np.delete(np.arange(proba.shape[1]), column)
     plain = np.asarray(proba)
@@ -203,20 +208,20 @@ def one_against_rest(proba, column):
     return with_log(pair, np.column_stack([rest, log[:, column]]))
 
 
-def each_against_rest(proba):
+def each_against_rest(proba: FloatArray) -> Iterator[FloatArray]:
     """`one_against_rest` of every column in turn, in O(n k) together."""
     plain = np.asarray(proba)
-    exact = isinstance(proba, SimplexArray) and proba._log is not None
+    log = proba._log if isinstance(proba, SimplexArray) else None
     others = _of_others(np.add, plain, 0.0)
-    log_others = _of_others(np.logaddexp, proba._log, -np.inf) if exact else None
+    log_others = None if log is None else _of_others(np.logaddexp, log, -np.inf)
     for column in range(plain.shape[1]):
         pair = np.column_stack([others[:, column], plain[:, column]])
-        if exact:
-            pair = with_log(pair, np.column_stack([log_others[:, column], proba._log[:, column]]))
+        if log is not None and log_others is not None:
+            pair = with_log(pair, np.column_stack([log_others[:, column], log[:, column]]))
         yield pair
 
 
-def _of_others(operation, table, neutral):
+def _of_others(operation: Any, table: FloatArray, neutral: float) -> Any:
     """The operation over all columns but one, for each: of those before and of those after."""
     joined = np.full_like(table, neutral)
     joined[:, 1:] = operation.accumulate(table[:, :-1], axis=1)
@@ -225,7 +230,7 @@ def _of_others(operation, table, neutral):
     return joined
 
 
-def top_against_rest(proba, top):
+def top_against_rest(proba: FloatArray, top: IntArray) -> FloatArray:
     """The two-class problem "class top[i] or another" for each row i, of shape (n_samples, 2)."""
     columns = np.arange(proba.shape[1])
     order = np.argsort(columns != np.asarray(top)[:, None], axis=1, kind="stable")
@@ -235,15 +240,15 @@ def top_against_rest(proba, top):
     return one_against_rest(moved, 0)
 
 
-def stack_rows(blocks):
+def stack_rows(blocks: Sequence[FloatArray]) -> FloatArray:
     """Stack canonical arrays, keeping logarithms where every block has them."""
     plain = np.vstack([np.asarray(block) for block in blocks])
-    if all(isinstance(block, SimplexArray) and block._log is not None for block in blocks):
-        return with_log(plain, np.vstack([block._log for block in blocks]))
-    return plain
+    logs = [block._log for block in blocks if isinstance(block, SimplexArray)]
+    known = [log for log in logs if log is not None]
+    return with_log(plain, np.vstack(known)) if len(known) == len(blocks) else plain
 
 
-def take_columns(proba, columns):
+def take_columns(proba: FloatArray, columns: IntArray) -> FloatArray:
     """Reorder or widen columns: `columns` has one entry a new column, an old one or -1 for none.
 
     A row's old columns must all be kept. New columns have probability 0.
@@ -256,7 +261,7 @@ def take_columns(proba, columns):
     return with_log(plain, np.where(columns >= 0, proba._log[..., columns], lowest))
 
 
-def one_against_one(proba, first, second):
+def one_against_one(proba: FloatArray, first: int, second: int) -> FloatArray:
     """The two-class problem "second, given first or second", of shape (n_samples, 2)."""
     log = log_proba(proba)
     return two_classes_of_margin(log[:, second] - log[:, first])

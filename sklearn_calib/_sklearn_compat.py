@@ -1,18 +1,22 @@
 """The only file that imports private scikit-learn names."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names as check_feature_names
 from sklearn.utils.validation import _check_method_params as check_method_params
 
+from ._typing import Function
+
 try:
     from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 except ImportError:  # pragma: no cover - a later scikit-learn may move it
     from sklearn import get_config
 
-    def routing_enabled():
+    def routing_enabled() -> bool:
         return get_config().get("enable_metadata_routing", False)
 
 
@@ -20,14 +24,16 @@ try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn < 1.9: no callbacks, fits are silent
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]
         pass
 
-    def with_callbacks(method):
+    def with_callbacks(method: Function) -> Function:
         return method
 
 
-def mixed_penalties(penalty, strength, l1_ratio):
+def mixed_penalties(
+    penalty: str | None, strength: float, l1_ratio: float | None
+) -> dict[str, float]:
     """(l2, l1) of a penalty by its name, as a dict."""
     if penalty in (None, "none"):
         return {"l2": 0.0, "l1": 0.0}
@@ -35,7 +41,7 @@ def mixed_penalties(penalty, strength, l1_ratio):
     return {"l2": strength * (1 - ratio), "l1": strength * ratio}
 
 
-def logistic_penalties(model):
+def logistic_penalties(model: Any) -> dict[str, float]:
     """The same of a LogisticRegression; from version 1.8 on l1_ratio and C say it all."""
     penalty = getattr(model, "penalty", "deprecated")
     if penalty == "deprecated":
@@ -44,7 +50,7 @@ def logistic_penalties(model):
 
 
 @contextmanager
-def callback_fit(estimator, n_tasks, X, y):
+def callback_fit(estimator: Any, n_tasks: int, X: Any, y: Any) -> Iterator[Any]:
     """The callback context of a fit made of `n_tasks` sub-fits; None before scikit-learn 1.9."""
     if not hasattr(estimator, "_init_callback_context"):
         yield None
@@ -55,7 +61,7 @@ def callback_fit(estimator, n_tasks, X, y):
     context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
 
 
-def callback_tasks(context, n_tasks, name):
+def callback_tasks(context: Any, n_tasks: int, name: str) -> list[Any]:
     """One context a sub-fit, made before they are sent to other processes."""
     if context is None:
         return [None] * n_tasks
@@ -63,7 +69,7 @@ def callback_tasks(context, n_tasks, name):
 
 
 @contextmanager
-def callback_task(context, caller, sub_estimator, X, y):
+def callback_task(context: Any, caller: Any, sub_estimator: Any, X: Any, y: Any) -> Iterator[None]:
     """Report one sub-fit, and let the sub-estimator report into it where it can."""
     if context is None:
         yield

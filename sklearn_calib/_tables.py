@@ -10,9 +10,10 @@ import re
 import sys
 import warnings
 import zipfile
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +31,19 @@ class UserError(Exception):
 class Table(NamedTuple):
     """Some columns of a file, and where they come from."""
 
-    frame: object  # pandas DataFrame
+    frame: Any  # pandas DataFrame
     file: str
     decimal: str | None  # "." or ","; None where both are possible
 
 
-def read_table(file, pick, *, sep=None, decimal=None, encoding=None):
+def read_table(
+    file: str,
+    pick: Callable[[Sequence[str]], Any],
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Table:
     """Some columns of a csv or parquet file.
 
     Parameters
@@ -75,7 +83,7 @@ def read_table(file, pick, *, sep=None, decimal=None, encoding=None):
     return table
 
 
-def number_column(table, name):
+def number_column(table: Table, name: str) -> Any:
     """A column as finite float64 numbers; text such as 37% and 0,37 is read where it is clear."""
     column = table.frame[name]
     kind = getattr(column.dtype, "kind", "O")
@@ -97,7 +105,7 @@ def number_column(table, name):
     return numbers
 
 
-def label_column(table, name):
+def label_column(table: Table, name: str) -> Any:
     """A column of labels: numbers, booleans or text; dates and the like become text."""
     column = table.frame[name]
     if getattr(column.dtype, "kind", "O") in "fiub":
@@ -105,7 +113,7 @@ def label_column(table, name):
     return column.astype(object).map(_as_text, na_action="ignore")
 
 
-def split_names(values, present=()):
+def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[str]:
     """Names out of arguments such as ``a,b`` and ``"x,y",z``; an argument may be one name."""
     names = []
     for value in values:

@@ -5,12 +5,15 @@ by the caller and never guessed from the values.
 """
 
 import warnings
+from collections.abc import Sized
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
 from ._arrays import is_missing, read_array, read_numbers
 from ._simplex import SimplexArray, log_proba, two_classes_of_margin, with_log
+from ._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .exceptions import refuse
 
 __all__ = [
@@ -30,8 +33,13 @@ _DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
 
 
 def canonical_proba(
-    scores, *, kind="proba", n_classes=None, tolerance=None, where="canonical_proba"
-):
+    scores: ArrayLike,
+    *,
+    kind: Literal["proba", "logits"] = "proba",
+    n_classes: int | None = None,
+    tolerance: float | None = None,
+    where: str = "canonical_proba",
+) -> FloatArray:
     """Turn scores into an array whose rows are probability vectors.
 
     Parameters
@@ -93,19 +101,21 @@ def canonical_proba(
     return _check_columns(_softmax(_logit_table(scores, where)), n_classes, where)
 
 
-def valid_proba(scores, *, tolerance=None, where="valid_proba"):
+def valid_proba(
+    scores: ArrayLike, *, tolerance: float | None = None, where: str = "valid_proba"
+) -> FloatArray:
     """As `canonical_proba` of probabilities, but a single column stays single."""
     if isinstance(scores, SimplexArray) and scores._log is not None:
         return scores
     return _simplex_from_proba(*_numeric_table(scores, where), tolerance, where)
 
 
-def two_columns(proba):
+def two_columns(proba: FloatArray) -> FloatArray:
     """Probabilities of both classes where only those of the second are given."""
     return proba if proba.shape[1] > 1 else np.hstack([1.0 - proba, proba])
 
 
-def canonical_logits(scores, *, where="canonical_logits"):
+def canonical_logits(scores: ArrayLike, *, where: str = "canonical_logits") -> FloatArray:
     """Logits as a float64 array with one column per class, without taking the softmax.
 
     For computations that need only differences of logits; the rules are those of
@@ -154,7 +164,7 @@ def _check_tolerance(tolerance, kind, where):
         )
 
 
-def _numeric_table(scores, where):
+def _numeric_table(scores: ArrayLike, where: str) -> tuple[FloatArray, np.dtype[Any]]:
     """Any array-like as a two-dimensional float64 array, with the dtype it came in."""
     raw = read_numbers(scores, "scores", where)
     if raw.ndim not in (1, 2):
@@ -175,7 +185,9 @@ def _numeric_table(scores, where):
     return (table[:, None] if raw.ndim == 1 else table), raw.dtype
 
 
-def _simplex_from_proba(table, dtype, tolerance, where):
+def _simplex_from_proba(
+    table: FloatArray, dtype: np.dtype[Any], tolerance: float | None, where: str
+) -> FloatArray:
     slack = _HALF_SLACK if dtype == np.float16 else SLACK
     lowest, highest = _finite_range(table, where, "Drop or repair those rows first")
     if lowest < -slack or highest > 1 + slack:
@@ -246,7 +258,9 @@ def _check_columns(proba, n_classes, where):
     return proba
 
 
-def canonical_labels(y, *, classes=None, where="canonical_labels"):
+def canonical_labels(
+    y: ArrayLike, *, classes: ArrayLike | None = None, where: str = "canonical_labels"
+) -> tuple[AnyArray, IntArray]:
     """Encode labels as positions in a list of classes.
 
     Parameters
@@ -410,7 +424,7 @@ def _check_present(labels, where):
         )
 
 
-def check_same_length(codes, proba, where):
+def check_same_length(codes: Sized, proba: Sized, where: str) -> None:
     """Raise ValueError where labels and scores have different numbers of rows."""
     if len(codes) != len(proba):
         refuse(
@@ -421,7 +435,9 @@ def check_same_length(codes, proba, where):
         )
 
 
-def canonical_weight(sample_weight, n_samples, *, where="canonical_weight"):
+def canonical_weight(
+    sample_weight: ArrayLike | None, n_samples: int, *, where: str = "canonical_weight"
+) -> FloatArray:
     """Sample weights as a float64 array; ones by default.
 
     Raises ValueError for a wrong length, negative, missing, masked or infinite weights, or none
@@ -459,7 +475,7 @@ def canonical_weight(sample_weight, n_samples, *, where="canonical_weight"):
     return weight
 
 
-def rows_per_weight(weight):
+def rows_per_weight(weight: FloatArray) -> float:
     """The number of rows that a weight of 1 stands for, for criteria that ask how many there are.
 
     Whole numbers, up to 2^53, are counts, so 1: a weight of 2 is a row given twice. Of other

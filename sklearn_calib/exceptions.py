@@ -5,6 +5,7 @@ Errors are the built-in ``ValueError`` and ``TypeError``; each message reads
 """
 
 import warnings
+from typing import NoReturn
 
 
 class CalibrationWarning(UserWarning):
@@ -15,16 +16,18 @@ class CalibrationWarning(UserWarning):
     """
 
 
-def expectation(where, rule, got, cure):
+def expectation(where: str, rule: str, got: str, cure: str) -> str:
     """Word an error: ``where: expected rule, got value. cure.``"""
     return f"{where}: expected {rule}, got {got}. {cure}."
 
 
-def refuse(where, rule, got, cure, error=ValueError):
+def refuse(
+    where: str, rule: str, got: str, cure: str, error: type[Exception] = ValueError
+) -> NoReturn:
     """Raise an error worded by `expectation`."""
     raise error(expectation(where, rule, got, cure))
 
 
-def caution(where, rule, got, cure, *, stacklevel=4):
+def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int = 4) -> None:
     """Give a `CalibrationWarning` worded by `expectation`; `stacklevel` counts from here."""
     warnings.warn(expectation(where, rule, got, cure), CalibrationWarning, stacklevel=stacklevel)

@@ -245,7 +245,7 @@ def smooth_of_sorted(v, residual):
     return smooth_error(ranks, position, gaps, sums[-1])
 
 
-def witness_of_sorted(v, residual):
+def witness_of_sorted(v: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distinct scores and the optimal w at each, of scores in increasing order."""
     v, gaps, sums, ranks, position = kinks_of_sorted(v, residual)
     w = smooth_maxima(ranks, position, gaps, sums)

@@ -1,0 +1,65 @@
+"""Names of types: what users pass, what they get back. Nothing heavy is imported for them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike as ArrayLike
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from typing_extensions import Self as Self  # type checkers bring it along
+else:
+    Self = Any
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+AnyArray: TypeAlias = NDArray[Any]
+
+#: Anything with the methods that its documentation names, of whatever package.
+Estimator: TypeAlias = Any
+#: The inputs of a classifier: an array, a sparse matrix or a table, as the classifier takes them.
+Features: TypeAlias = Any
+#: The name of a recalibrator, or an instance of one.
+RecalibratorLike: TypeAlias = str | Estimator
+
+RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+
+
+class Splitter(Protocol):
+    """What ``KFold`` and its relatives have in common."""
+
+    def split(self, X: Any, y: Any = ..., groups: Any = ...) -> Iterator[Any]: ...
+
+
+CV: TypeAlias = int | Splitter | Iterable[Any] | None
+
+Loss: TypeAlias = Literal["log", "brier"]
+Multiclass: TypeAlias = Literal["auto", "confidence", "top_label", "classwise"]
+Strategy: TypeAlias = Literal["quantile", "uniform"]
+Link: TypeAlias = Literal["logit", "probit", "clipped_relu"] | Callable[[Any], Any]
+#: Called from time to time with the number of finished parts and of all.
+Progress: TypeAlias = Callable[[int, int], object]
+
+#: A decorator returns what it was given, as far as its caller can see.
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+__all__ = [
+    "CV",
+    "AnyArray",
+    "ArrayLike",
+    "Estimator",
+    "Features",
+    "FloatArray",
+    "Function",
+    "IntArray",
+    "Link",
+    "Loss",
+    "Multiclass",
+    "Progress",
+    "RandomStateLike",
+    "RecalibratorLike",
+    "Self",
+    "Splitter",
+    "Strategy",
+]
