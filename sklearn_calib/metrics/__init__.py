@@ -3,6 +3,9 @@
 One file per family and one import line per measure. The registry is read off these lines.
 """
 
+from collections.abc import Iterable as _Iterable
+from typing import Any as _Any
+
 from .._renamed import renamed_names as _renamed_names
 from .._renamed import warn_renamed as _warn_renamed
 from ..exceptions import expectation as _expectation
@@ -38,10 +41,10 @@ from ._smooth_calibration import CalibrationWitness as CalibrationWitness
 from ._smooth_calibration import calibration_witness as calibration_witness
 from ._smooth_calibration import smooth_calibration_error as smooth_calibration_error
 
-_REGISTRY = {}
+_REGISTRY: dict[str, Measure] = {}
 
 
-def register(things):
+def register(things: _Iterable[object]) -> list[str]:
     """Add the measures among `things` (what `metric` decorated) to the registry.
 
     Returns their names, sorted. A sub-package calls it once with what its import lines brought.
@@ -54,7 +57,7 @@ def register(things):
 _OWN = register(globals().values())
 
 
-def all_metrics():
+def all_metrics() -> dict[str, Measure]:
     """The registered measures: a dict of name to function, sorted by name.
 
     Examples
@@ -66,7 +69,7 @@ def all_metrics():
     return dict(sorted(_REGISTRY.items()))
 
 
-def scorer_names():
+def scorer_names() -> list[str]:
     """Names that `get_scorer` takes.
 
     Examples
@@ -78,7 +81,7 @@ def scorer_names():
     return sorted(function.spec.scorer_name for function in _REGISTRY.values())
 
 
-def get_scorer(name, **options):
+def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     """A scorer for ``scoring=`` in scikit-learn: greater is better.
 
     Parameters

@@ -1,12 +1,18 @@
 """Binned calibration errors: one function, and the two names everybody uses."""
 
+from typing import TYPE_CHECKING, Literal
+
 import numpy as np
 from scipy.special import ndtr
 
 from .._kernels._binning import bin_of_distinct, bin_sums
+from .._typing import Multiclass, Strategy
 from ..exceptions import refuse
 from ._case import BINARY
 from ._measure import metric
+
+if TYPE_CHECKING:
+    from . import Case
 
 _BLOCK = 1 << 15  # rows at a time
 _OPTIONS = {
@@ -18,15 +24,15 @@ _OPTIONS = {
 
 @metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False)
 def calibration_error(
-    case,
+    case: "Case",
     *,
-    norm="l1",
-    strategy="quantile",
-    n_bins=15,
-    multiclass="auto",
-    debias=False,
-    bin_weight="mass",
-):
+    norm: Literal["l1", "l2", "max"] = "l1",
+    strategy: Strategy = "quantile",
+    n_bins: int = 15,
+    multiclass: Multiclass = "auto",
+    debias: bool = False,
+    bin_weight: Literal["mass", "equal"] = "mass",
+) -> float:
     """Distance between predicted probabilities and frequencies over bins of the prediction.
 
     Parameters
@@ -74,7 +80,15 @@ def calibration_error(
     return binned_error(case, norm, strategy, n_bins, multiclass, debias, bin_weight)
 
 
-def binned_error(case, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"):
+def binned_error(
+    case: "Case",
+    norm: Literal["l1", "l2", "max"],
+    strategy: Strategy,
+    n_bins: int,
+    multiclass: Multiclass,
+    debias: bool = False,
+    bin_weight: Literal["mass", "equal"] = "mass",
+) -> float:
     """The error behind the three names; `case.where` opens the error messages."""
     n_bins = _check(case, norm, strategy, n_bins, debias, bin_weight)
     power = 2 if norm == "l2" else 1
@@ -167,14 +181,14 @@ def _debiased(gap, variance, power):
 
 @metric(range=(0.0, 1.0), multiclass=BINARY)
 def expected_calibration_error(
-    case,
+    case: "Case",
     *,
-    strategy="quantile",
-    n_bins=15,
-    multiclass="auto",
-    debias=False,
-    bin_weight="mass",
-):
+    strategy: Strategy = "quantile",
+    n_bins: int = 15,
+    multiclass: Multiclass = "auto",
+    debias: bool = False,
+    bin_weight: Literal["mass", "equal"] = "mass",
+) -> float:
     """The mean gap between prediction and frequency over bins: `calibration_error` with "l1".
 
     Parameters
@@ -210,7 +224,13 @@ def expected_calibration_error(
 
 
 @metric(range=(0.0, 1.0), multiclass=BINARY)
-def maximum_calibration_error(case, *, strategy="quantile", n_bins=15, multiclass="auto"):
+def maximum_calibration_error(
+    case: "Case",
+    *,
+    strategy: Strategy = "quantile",
+    n_bins: int = 15,
+    multiclass: Multiclass = "auto",
+) -> float:
     """The largest gap between prediction and frequency: `calibration_error` with "max".
 
     Parameters

@@ -1,11 +1,13 @@
 """What measures are functions of: validated predictions, and the two-class problems inside them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
     canonical_labels,
     canonical_weight,
@@ -35,7 +37,7 @@ class Cells(NamedTuple):
     hits: np.ndarray
 
     @property
-    def residual(self):
+    def residual(self) -> FloatArray:
         """Weighted sum of event less score in each cell; the weights of all rows sum to 1."""
         return (self.hits - self.mass * self.score) / self.mass.sum()
 
@@ -102,7 +104,7 @@ class BinaryProblem:
         return layout.sorted
 
     @cached_property
-    def cells(self):
+    def cells(self) -> Cells:
         order, starts, score = self._order
         weight = self.weight[order]
         return Cells(
@@ -112,7 +114,7 @@ class BinaryProblem:
         )
 
     @cached_property
-    def cell_of_row(self):
+    def cell_of_row(self) -> IntArray:
         """The position among the cells of each row."""
         order, starts, _ = self._order
         first = np.zeros(len(order), dtype=np.intp)
@@ -151,7 +153,16 @@ class Case:
     ((3, 2), [0, 1, 0], 0.5)
     """
 
-    def __init__(self, proba, codes, weight, classes, positive=1, where="measure", layouts=None):
+    def __init__(
+        self,
+        proba: FloatArray,
+        codes: IntArray,
+        weight: FloatArray | None,
+        classes: AnyArray,
+        positive: int = 1,
+        where: str = "measure",
+        layouts: dict[str, list[_Layout]] | None = None,
+    ) -> None:
         self._given = proba  # (n, 1): the second column of two, the other not yet made
         self.codes = codes
         self._weight = weight  # None: equal
@@ -161,38 +172,38 @@ class Case:
         self._layouts = {} if layouts is None else layouts
 
     @cached_property
-    def proba(self):
+    def proba(self) -> FloatArray:
         return two_columns(self._given)
 
     @property
-    def second(self):
+    def second(self) -> FloatArray:
         return np.asarray(self._given)[:, -1]
 
     @cached_property
-    def weight(self):
+    def weight(self) -> FloatArray:
         return np.ones(len(self.codes)) if self._weight is None else self._weight
 
-    def mean(self, values):
+    def mean(self, values: FloatArray) -> float:
         """The weighted mean of one number per row."""
         if self._weight is None:
             return float(np.mean(values))
         return float(self.weight @ values / self.weight.sum())
 
-    def take(self, rows):
+    def take(self, rows: AnyArray) -> "Case":
         """Some of the rows."""
         rest = self.classes, self.positive, self.where
         weight = None if self._weight is None else self._weight[rows]
         return Case(self._given[rows], self.codes[rows], weight, *rest)
 
-    def with_proba(self, proba):
+    def with_proba(self, proba: FloatArray) -> "Case":
         """The same labels and weights with other predictions, canonical ones."""
         return Case(proba, self.codes, self._weight, self.classes, self.positive, self.where)
 
-    def with_labels(self, codes):
+    def with_labels(self, codes: IntArray) -> "Case":
         """The same predictions and weights with other labels."""
         return self._changed(codes, self._weight)
 
-    def with_weight(self, weight):
+    def with_weight(self, weight: FloatArray) -> "Case":
         """The same predictions and labels with other weights, at least 0 and not all 0."""
         return self._changed(self.codes, weight)
 
@@ -203,7 +214,7 @@ class Case:
             changed.__dict__["proba"] = self.proba
         return changed
 
-    def problems(self, multiclass="auto"):
+    def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """The two-class problems that a `multiclass` option means.
 
         Parameters
@@ -265,8 +276,14 @@ class Case:
 
 
 def canonical_case(
-    where, y_true, y_proba, sample_weight=None, labels=None, pos_label=None, validate=None
-):
+    where: str,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+    validate: Callable[..., FloatArray] | None = None,
+) -> Case:
     """Validate what every measure takes.
 
     Parameters

@@ -1,5 +1,7 @@
 """The convolved calibration error ("smECE")."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.fft import dct, idct
 from scipy.optimize import brentq
@@ -8,11 +10,16 @@ from ..exceptions import refuse
 from ._case import BINARY
 from ._measure import metric
 
+if TYPE_CHECKING:
+    from . import BinaryProblem
+
 _CELLS = 1 << 14  # of the grid; the bandwidth found is rarely below 20 of them
 
 
 @metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
-def convolved_calibration_error(problem, *, bandwidth=None):
+def convolved_calibration_error(
+    problem: "BinaryProblem", *, bandwidth: float | None = None
+) -> float:
     """Calibration error of smoothed residuals, at the bandwidth that equals the error.
 
     Residuals are smoothed by a Gaussian that is reflected at 0 and 1, and the absolute values are

@@ -1,14 +1,19 @@
 """Calibration errors over randomly shifted intervals."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..exceptions import refuse
 from ._case import BINARY
 from ._measure import metric
 
+if TYPE_CHECKING:
+    from . import BinaryProblem
+
 
 @metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
-def random_interval_calibration_error(problem, *, width=0.1):
+def random_interval_calibration_error(problem: "BinaryProblem", *, width: float = 0.1) -> float:
     """Binned calibration error with equal widths, averaged over all shifts of the bins.
 
     Parameters
@@ -43,7 +48,7 @@ def random_interval_calibration_error(problem, *, width=0.1):
 
 
 @metric(range=(0.0, 2.0), multiclass=BINARY, in_report=False, cells=True)
-def interval_calibration_error(problem):
+def interval_calibration_error(problem: "BinaryProblem") -> float:
     """Surrogate interval calibration error: the best width, with the width as its price.
 
     The smallest of `random_interval_calibration_error` + width over the widths 1, 1/2, 1/4, ...

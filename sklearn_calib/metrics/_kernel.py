@@ -1,14 +1,21 @@
 """The kernel calibration error."""
 
+from typing import TYPE_CHECKING, Literal
+
 import numpy as np
 
 from ..exceptions import refuse
 from ._case import BINARY
 from ._measure import metric
 
+if TYPE_CHECKING:
+    from . import BinaryProblem
+
 
 @metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
-def kernel_calibration_error(problem, *, kernel="laplace", bandwidth=1.0):
+def kernel_calibration_error(
+    problem: "BinaryProblem", *, kernel: Literal["laplace"] = "laplace", bandwidth: float = 1.0
+) -> float:
     """Norm of the mean residual in the Hilbert space of the Laplace kernel, exactly.
 
     Parameters

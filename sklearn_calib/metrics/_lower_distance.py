@@ -1,13 +1,17 @@
 """The lower distance to calibration."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from .._kernels._distance import lower_distance, onto_grid, rounded_distance
+from .._typing import ArrayLike, Multiclass
 from ..exceptions import refuse
 from ._case import BINARY, canonical_case
 from ._measure import metric
+
+if TYPE_CHECKING:
+    from . import BinaryProblem
 
 _METHODS = ("linear_program", "rounded")
 
@@ -33,7 +37,12 @@ class DistanceInterval(NamedTuple):
     cells=True,
     moved={"return_bound": "lower_distance_interval"},
 )
-def lower_distance_to_calibration(problem, *, resolution=1e-3, method="linear_program"):
+def lower_distance_to_calibration(
+    problem: "BinaryProblem",
+    *,
+    resolution: float = 1e-3,
+    method: Literal["linear_program", "rounded"] = "linear_program",
+) -> float:
     """How far the predictions have to be moved, on average, to become calibrated.
 
     The smallest mean of abs(u - p) over calibrated predictions u that may be chosen with knowledge
@@ -82,16 +91,16 @@ def lower_distance_to_calibration(problem, *, resolution=1e-3, method="linear_pr
 
 
 def lower_distance_interval(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    resolution=1e-3,
-    method="linear_program",
-    multiclass="auto",
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-):
+    resolution: float = 1e-3,
+    method: Literal["linear_program", "rounded"] = "linear_program",
+    multiclass: Multiclass = "auto",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> DistanceInterval:
     """The lower distance to calibration of these rows, with a bound of its numerical error.
 
     Parameters

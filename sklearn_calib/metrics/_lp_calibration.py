@@ -1,15 +1,19 @@
 """The probability-weighted l_p calibration error over level sets of all classes."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
+from .._typing import ArrayLike, RandomStateLike
 from ..canonical import SLACK, canonical_proba
 from ..exceptions import refuse
 from ._case import canonical_case
 from ._measure import metric
+
+if TYPE_CHECKING:
+    from . import Case
 
 _BLOCK_NUMBERS = 2**20  # checked at a time
 
@@ -62,7 +66,13 @@ def _unconverted(y_proba, where):
     validate=_unconverted,
     moved=dict.fromkeys(("null", "n_resamples", "random_state"), "lp_calibration_test"),
 )
-def lp_calibration_error(case, *, p=2.0, n_levels=20, estimator="plugin"):
+def lp_calibration_error(
+    case: "Case",
+    *,
+    p: float = 2.0,
+    n_levels: int = 20,
+    estimator: Literal["plugin", "unbiased"] = "plugin",
+) -> float:
     """Calibration error of the whole probability vector, over cells of equal rounded vectors.
 
     Each prediction is rounded down to multiples of 1 / n_levels in every class; rows that agree
@@ -119,17 +129,17 @@ def lp_calibration_error(case, *, p=2.0, n_levels=20, estimator="plugin"):
 
 
 def lp_calibration_test(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    p=2.0,
-    n_levels=20,
-    estimator="plugin",
-    n_resamples=200,
-    random_state=0,
-    sample_weight=None,
-    labels=None,
-):
+    p: float = 2.0,
+    n_levels: int = 20,
+    estimator: Literal["plugin", "unbiased"] = "plugin",
+    n_resamples: int = 200,
+    random_state: RandomStateLike = 0,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> LpCalibrationResult:
     """The l_p calibration error beside its law for calibrated predictions.
 
     Parameters

@@ -1,14 +1,21 @@
 """The contract of a measure: a function of validated predictions, made callable on any input."""
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from inspect import Parameter, Signature, cleandoc, signature
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._typing import ArrayLike, FloatArray
 from ..exceptions import refuse
 from ._case import BINARY, canonical_case
+
+if TYPE_CHECKING:
+    from . import BinaryProblem, Case
+    from ._scorers import ProbabilityScorer
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class MetricSpec:
     cells: bool = False
 
     @property
-    def scorer_name(self):
+    def scorer_name(self) -> str:
         return self.name if self.greater_is_better else f"neg_{self.name}"
 
 
@@ -73,7 +80,13 @@ class Measure:
     0.025
     """
 
-    def __init__(self, function, spec, validate=None, moved=()):
+    def __init__(
+        self,
+        function: Callable[..., float],
+        spec: MetricSpec,
+        validate: Callable[..., FloatArray] | None = None,
+        moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    ) -> None:
         first, *own = signature(function).parameters.values()
         if first.name not in ("case", "problem"):
             refuse(
@@ -102,7 +115,15 @@ class Measure:
         described = [name for name in self.option_names if name in _SHARED] + shared
         self.__doc__ = _documented(function, described)
 
-    def __call__(self, y_true, y_proba, *, sample_weight=None, labels=None, **options):
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        **options: Any,
+    ) -> float:
         """The measure, on anything that `canonical_case` takes."""
         pos_label = options.pop("pos_label", None) if self.has_pos_label else None
         self.check_options(options)
@@ -111,7 +132,7 @@ class Measure:
             canonical_case(self.spec.name, *rows, validate=self._validate), **options
         )
 
-    def of_case(self, case, **options):
+    def of_case(self, case: "Case", **options: Any) -> float:
         """The measure of a `Case`: nothing is validated but the options.
 
         Parameters
@@ -130,17 +151,17 @@ class Measure:
         problems = case.problems(options.pop("multiclass", "auto"))
         return float(sum(p.share * self.of_problem(p, **options) for p in problems))
 
-    def of_problem(self, problem, **options):
+    def of_problem(self, problem: "BinaryProblem", **options: Any) -> float:
         """The measure of one `BinaryProblem`, for a measure that is a function of one."""
         return self._function(problem, **options)
 
-    def scorer(self, **options):
+    def scorer(self, **options: Any) -> "ProbabilityScorer":
         """A scorer for ``scoring=`` in scikit-learn; the same as `make_probability_scorer`."""
         from ._scorers import make_probability_scorer
 
         return make_probability_scorer(self, **options)
 
-    def check_options(self, options, where=None):
+    def check_options(self, options: Iterable[str], where: str | None = None) -> None:
         """Raise ValueError for a name that is no option of this measure."""
         for name in options:
             if name in self._moved:
@@ -151,28 +172,28 @@ class Measure:
                 known = ", ".join(sorted(self.option_names)) or "none"
                 refuse(where or self.spec.name, f"options among {known}", repr(name), cure)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<measure {self.spec.name}>"
 
-    def __reduce__(self):
-        return self.__qualname__  # by name, as functions are pickled
+    def __reduce__(self) -> str:
+        return self._function.__qualname__  # by name, as functions are pickled
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: object, owner: type | None = None) -> "Measure":
         return self  # documentation tools take what has __get__ for a function
 
 
 def metric(
     *,
-    greater_is_better=False,
-    range=(0.0, np.inf),
-    perfect=0.0,
-    proper=False,
-    multiclass=(),
-    in_report=True,
-    cells=False,
-    validate=None,
-    moved=(),
-):
+    greater_is_better: bool = False,
+    range: tuple[float, float] = (0.0, np.inf),
+    perfect: float = 0.0,
+    proper: bool = False,
+    multiclass: Sequence[str] = (),
+    in_report: bool = True,
+    cells: bool = False,
+    validate: Callable[..., FloatArray] | None = None,
+    moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+) -> Callable[[Callable[..., float]], Measure]:
     """Make a `Measure` of a function of a `Case`, or of one `BinaryProblem`.
 
     The function's first argument is called ``case`` or ``problem`` and says which it is; its other

@@ -1,13 +1,19 @@
 """The two proper losses."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .._simplex import log_loss_of_rows as log_loss_of_rows
+from .._typing import FloatArray, IntArray
 from ._measure import metric
+
+if TYPE_CHECKING:
+    from . import Case
 
 
 @metric(range=(0.0, np.inf), proper=True)
-def log_loss(case):
+def log_loss(case: "Case") -> float:
     """Mean negative log-probability of the true class: `sklearn.metrics.log_loss`.
 
     Returns
@@ -38,7 +44,7 @@ def log_loss(case):
 
 
 @metric(range=(0.0, 2.0), proper=True)
-def brier_loss(case):
+def brier_loss(case: "Case") -> float:
     """Mean squared distance between probabilities and outcomes.
 
     Equals `sklearn.metrics.brier_score_loss`, whose multiclass form came with version 1.7.
@@ -66,7 +72,7 @@ def brier_loss(case):
     return case.mean(brier_of_rows(case.proba, case.codes))
 
 
-def brier_of_rows(proba, codes):
+def brier_of_rows(proba: FloatArray, codes: IntArray) -> FloatArray:
     """The Brier loss of each row; one of the two equal squares where there are two classes."""
     plain = np.asarray(proba)
     true = plain[np.arange(len(plain)), codes]

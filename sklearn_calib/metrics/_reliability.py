@@ -1,6 +1,7 @@
 """Reliability curves: the numbers behind a reliability diagram."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.stats import beta as beta_distribution
@@ -8,6 +9,7 @@ from sklearn.isotonic import isotonic_regression
 
 from .._kernels._binning import bin_of_rows, bin_sums, distinct
 from .._random import generator, multiplicities
+from .._typing import ArrayLike, Multiclass, RandomStateLike
 from ..exceptions import refuse
 from ._case import canonical_case
 
@@ -53,19 +55,19 @@ class ReliabilityCurve:
 
 
 def reliability_curve(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    strategy="quantile",
-    n_bins=15,
-    multiclass="auto",
-    level=0.9,
-    n_resamples=200,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-    random_state=0,
-):
+    strategy: Literal["quantile", "uniform", "isotonic"] = "quantile",
+    n_bins: int = 15,
+    multiclass: Multiclass = "auto",
+    level: float = 0.9,
+    n_resamples: int = 200,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+    random_state: RandomStateLike = 0,
+) -> list[ReliabilityCurve]:
     """Observed frequencies against predictions, with bands.
 
     Parameters

@@ -1,8 +1,13 @@
 """Scorers: measures as scikit-learn's model selection takes them."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._sklearn_compat import BaseScorer
+
+if TYPE_CHECKING:
+    from . import Measure
 
 
 class ProbabilityScorer(BaseScorer):
@@ -14,14 +19,20 @@ class ProbabilityScorer(BaseScorer):
     their options and their requests are.
     """
 
-    def __init__(self, score_func, sign, kwargs, response_method="predict_proba"):
+    def __init__(
+        self,
+        score_func: "Measure",
+        sign: int,
+        kwargs: dict[str, Any],
+        response_method: str = "predict_proba",
+    ) -> None:
         super().__init__(score_func, sign, kwargs, response_method)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self._kwargs.items())
         return f"get_scorer({self._score_func.spec.scorer_name!r}{options})"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
         options, others = self._kwargs, other._kwargs
@@ -32,7 +43,7 @@ class ProbabilityScorer(BaseScorer):
             and _requests(self) == _requests(other)
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((type(self), self._score_func, *sorted(self._kwargs)))
 
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
@@ -47,7 +58,7 @@ def _requests(scorer):
     return scorer.get_metadata_routing().score.requests
 
 
-def make_probability_scorer(function, **options):
+def make_probability_scorer(function: "Measure", **options: Any) -> ProbabilityScorer:
     """A scorer from a measure.
 
     Parameters

@@ -1,10 +1,18 @@
 """The smooth calibration error and its witness."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._extras import require
+from .._typing import ArrayLike, FloatArray, Multiclass
 from ._case import BINARY, canonical_case
 from ._measure import metric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from . import BinaryProblem
 
 
 class CalibrationWitness:
@@ -32,12 +40,12 @@ class CalibrationWitness:
     [0.7, 0.85, 1.0]
     """
 
-    def __init__(self, scores, values, title=""):
+    def __init__(self, scores: FloatArray, values: FloatArray, title: str = "") -> None:
         self.scores = scores
         self.values = values
         self.title = title
 
-    def __call__(self, p):
+    def __call__(self, p: ArrayLike) -> FloatArray:
         """The function at any probabilities: linear between the scores, constant outside.
 
         Parameters
@@ -50,7 +58,7 @@ class CalibrationWitness:
         """
         return np.interp(np.asarray(p, dtype=float), self.scores, self.values)
 
-    def plot(self, *, ax=None, **style):
+    def plot(self, *, ax: "Axes | None" = None, **style: Any) -> "Axes":
         """Draw the function.
 
         Parameters
@@ -80,7 +88,7 @@ class CalibrationWitness:
     cells=True,
     moved={"return_witness": "calibration_witness"},
 )
-def smooth_calibration_error(problem):
+def smooth_calibration_error(problem: "BinaryProblem") -> float:
     """Largest mean of w(p) (y - p) over functions w that change no faster than p.
 
     A measure without bins: continuous in the predictions, estimated at the rate n^-1/2 whatever
@@ -123,8 +131,14 @@ def smooth_calibration_error(problem):
 
 
 def calibration_witness(
-    y_true, y_proba, *, multiclass="auto", sample_weight=None, labels=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    multiclass: Multiclass = "auto",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> CalibrationWitness | list[CalibrationWitness]:
     """Where, and in which direction, predictions are off: the witness of the smooth error.
 
     Parameters
