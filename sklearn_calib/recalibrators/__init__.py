@@ -4,10 +4,13 @@ One file per method and one import line here. The registry below is read off the
 name of a method is its file's name.
 """
 
+from typing import Any as _Any
+
 from sklearn.base import clone as _clone
 
 from .._renamed import renamed_names as _renamed_names
 from .._renamed import warn_renamed as _warn_renamed
+from .._typing import RecalibratorLike as _RecalibratorLike
 from ..exceptions import refuse as _refuse
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
@@ -58,7 +61,7 @@ _REGISTRY = {
 _RENAMED = {"elite": "trend_filtering_ensemble"}
 
 
-def all_recalibrators():
+def all_recalibrators() -> dict[str, type[Recalibrator]]:
     """The registered methods: a dict of name to class, sorted by name.
 
     Examples
@@ -70,7 +73,7 @@ def all_recalibrators():
     return dict(sorted(_REGISTRY.items()))
 
 
-def recalibrator_names():
+def recalibrator_names() -> list[str]:
     """Names that `get_recalibrator` and every `recalibrator=` parameter take.
 
     Examples
@@ -82,7 +85,7 @@ def recalibrator_names():
     return sorted(_REGISTRY)
 
 
-def get_recalibrator(name, **options):
+def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
     """A new recalibrator by its name.
 
     Parameters

@@ -1,6 +1,7 @@
 """Adaptive calibration of predictions."""
 
 from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -12,6 +13,7 @@ from .._kernels._information import logistic_covariance, standard_error
 from .._kernels._log_odds import interpolated
 from .._renamed import renamed_arguments
 from .._simplex import log_odds, rank_score, two_classes_of_margin
+from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import canonical_weight
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator, two_columns
@@ -91,12 +93,25 @@ class AdaptiveCalibration(Recalibrator):
     }
 
     @renamed_arguments()
-    def __init__(self, neighborhood="nearest", *, share=0.05, level=0.95):
+    def __init__(
+        self,
+        neighborhood: Literal["nearest", "interval"] = "nearest",
+        *,
+        share: float = 0.05,
+        level: float = 0.95,
+    ) -> None:
         self.neighborhood = neighborhood
         self.share = share
         self.level = level
 
-    def fit(self, X, y, sample_weight=None, classes=None, intervals=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        intervals: ArrayLike | None = None,
+    ) -> Self:
         """Keep the scores and labels.
 
         Parameters
@@ -139,16 +154,15 @@ class AdaptiveCalibration(Recalibrator):
                     f"{np.shape(X)[1]} columns of scores",
                     "Leave intervals out",
                 )
-            intervals = _checked(intervals, np.shape(X)[0], where)
-            weight = canonical_weight(sample_weight, len(intervals), where=where)
-            intervals = intervals[weight > 0]
-        self._given = intervals
+            given = _checked(intervals, np.shape(X)[0], where)
+            given = given[canonical_weight(sample_weight, len(given), where=where) > 0]
+        self._given = None if intervals is None else given
         try:
             return super().fit(X, y, sample_weight=sample_weight, classes=classes)
         finally:
             del self._given
 
-    def predict_proba(self, X, intervals=None):
+    def predict_proba(self, X: ArrayLike, intervals: ArrayLike | None = None) -> FloatArray:
         """Calibrated probabilities.
 
         Parameters
@@ -177,7 +191,7 @@ class AdaptiveCalibration(Recalibrator):
         return two_columns(self._cells.share(rank_score(proba), *_given_ends(given)))
 
     @property
-    def knots_(self):
+    def knots_(self) -> FloatArray:
         return expit(self.log_odds_)
 
     def _fit(self, proba, codes, weight):
@@ -201,11 +215,11 @@ class AdaptiveCalibration(Recalibrator):
         part = self.share if self.neighborhood == "nearest" else None
         self._cells = Cells(self.log_odds_, self.weights_, part)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Without what follows from the cells."""
         return {name: value for name, value in super().__getstate__().items() if name != "_cells"}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "weights_" in state:
             self._arrange()

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._kernels._expected_link import CENTRE, LINKS, both_probabilities, log_likelihood
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex import log_odds
+from .._typing import Link
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator
 
@@ -101,14 +102,14 @@ class AngularCalibration(Recalibrator):
 
     def __init__(
         self,
-        cos_theta=None,
-        norm=None,
-        center=None,
+        cos_theta: float | None = None,
+        norm: float | None = None,
+        center: float | None = None,
         *,
-        link="logit",
-        link_slope=None,
-        link_intercept=None,
-    ):
+        link: Link = "logit",
+        link_slope: float | None = None,
+        link_intercept: float | None = None,
+    ) -> None:
         self.cos_theta = cos_theta
         self.norm = norm
         self.center = center
@@ -133,9 +134,9 @@ class AngularCalibration(Recalibrator):
         self.cos_theta_ = float(np.cos(self.theta_) if self.cos_theta is None else self.cos_theta)
 
     @property
-    def platt_equivalent_(self):
+    def platt_equivalent_(self) -> tuple[float, float]:
         """Equation 9."""
-        scale = {"probit": 1.0, "logit": np.sqrt(np.pi / 8)}.get(self.link)
+        scale = {"probit": 1.0, "logit": np.sqrt(np.pi / 8)}.get(str(self.link))
         if scale is None:
             raise AttributeError("AngularCalibration.platt_equivalent_ exists for probit and logit")
         a, b = scale * self.link_slope_, scale * self.link_intercept_

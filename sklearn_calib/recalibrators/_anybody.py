@@ -1,6 +1,7 @@
 """Using a recalibrator that anyone may have written: a name, a pipeline, any classifier."""
 
 from inspect import signature
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -9,10 +10,11 @@ from sklearn.pipeline import Pipeline
 
 from .._sklearn_compat import routing_enabled
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
+from .._typing import AnyArray, ArrayLike, Estimator, FloatArray, RecalibratorLike
 from ..exceptions import refuse
 
 
-def resolve_recalibrator(recalibrator, where):
+def resolve_recalibrator(recalibrator: RecalibratorLike, where: str) -> Estimator:
     """An unfitted copy of a recalibrator given by name or as an instance."""
     if isinstance(recalibrator, str):
         from . import get_recalibrator
@@ -31,7 +33,15 @@ def resolve_recalibrator(recalibrator, where):
     return clone(recalibrator)
 
 
-def fit_recalibrator(recalibrator, proba, y, *, classes, sample_weight=None, **metadata):
+def fit_recalibrator(
+    recalibrator: Estimator,
+    proba: FloatArray,
+    y: ArrayLike,
+    *,
+    classes: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
+    **metadata: Any,
+) -> Estimator:
     """Fit anyone's recalibrator in place on canonical scores, passing what it understands.
 
     A `Pipeline` hands `sample_weight` and `classes` to every step whose fit takes them. A plain
@@ -63,7 +73,7 @@ def _accepted(estimator, params):
     return {name: value for name, value in params.items() if name in names}
 
 
-def aligned_proba(recalibrator, proba, classes):
+def aligned_proba(recalibrator: Estimator, proba: FloatArray, classes: AnyArray) -> FloatArray:
     """Predictions of anyone's fitted recalibrator with one column for each of `classes`."""
     predicted = np.asarray(recalibrator.predict_proba(proba), dtype=np.float64)
     if len(recalibrator.classes_) == len(classes):

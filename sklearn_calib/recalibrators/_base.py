@@ -8,6 +8,7 @@ import warnings
 from abc import abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._kernels._logistic import smoothed_targets
 from .._simplex import each_against_rest, learned_floor, raised
 from .._sklearn_compat import check_feature_names
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from ..canonical import (
     canonical_labels,
     canonical_proba,
@@ -103,7 +105,13 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     # -- what a user calls ------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None, classes=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
         """Learn the map from scores to calibrated probabilities.
 
         Parameters
@@ -170,7 +178,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             self._fit_lifted(proba, codes, weight)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Calibrated probabilities.
 
         Parameters
@@ -187,23 +195,23 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         proba = self._check_predict(X, "predict_proba")
         return self._predict_lifted(proba)
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> FloatArray:
         """The same as `predict_proba`: recalibrators chain in a `Pipeline`."""
         proba = self._check_predict(X, "transform")
         return self._predict_lifted(proba)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> AnyArray:
         """The class with the largest calibrated probability; the first of equals."""
         proba = self._check_predict(X, "predict")
         return self.classes_[self._predict_lifted(proba).argmax(axis=1)]
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the columns of `transform`: the lowercase class name and the label."""
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}_{label}" for label in self.classes_], dtype=object)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
         tags.classifier_tags.multi_class = True
@@ -301,7 +309,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return normalised_rows(np.column_stack(columns), proba)
 
 
-def normalised_rows(values, fallback):
+def normalised_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:
     """Divide rows by their sums; rows without mass are replaced by those of `fallback`."""
     total = values.sum(axis=1, keepdims=True)
     empty = total[:, 0] <= 0
@@ -311,7 +319,9 @@ def normalised_rows(values, fallback):
     return values / total
 
 
-def likelihood_targets(method, separates, codes, weight):
+def likelihood_targets(
+    method: str, separates: str, codes: IntArray, weight: FloatArray
+) -> FloatArray:
     """The labels as targets of a logistic fit, where its maximum likelihood is finite.
 
     `separates` names what divides the classes or holds all rows of one, such as "a threshold"; it
@@ -329,7 +339,7 @@ def likelihood_targets(method, separates, codes, weight):
     return smoothed_targets(codes, weight)
 
 
-def check_converged(method, gap, loss):
+def check_converged(method: str, gap: float, loss: float) -> None:
     """Warn where a fit ended further than 1e-9 nats from the optimum."""
     if not gap <= 1e-9 * max(loss, 1.0):
         warnings.warn(
@@ -340,6 +350,6 @@ def check_converged(method, gap, loss):
         )
 
 
-def two_columns(second):
+def two_columns(second: FloatArray) -> FloatArray:
     """P(second class) as an array of two columns."""
     return np.column_stack([1.0 - second, second])

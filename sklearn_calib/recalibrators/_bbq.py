@@ -1,5 +1,7 @@
 """Bayesian binning into quantiles."""
 
+from typing import Literal
+
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
@@ -74,7 +76,7 @@ class BBQ(Recalibrator):
     }
 
     @renamed_arguments(score="criterion")
-    def __init__(self, criterion="bdeu2"):
+    def __init__(self, criterion: Literal["bdeu2", "bdeu"] = "bdeu2") -> None:
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):

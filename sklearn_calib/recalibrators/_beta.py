@@ -1,5 +1,7 @@
 """Beta calibration."""
 
+from typing import Literal
+
 import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
@@ -64,7 +66,7 @@ class BetaCalibration(Recalibrator):
         "parameters": [StrOptions({"abm", "am", "ab"})]
     }
 
-    def __init__(self, parameters="abm"):
+    def __init__(self, parameters: Literal["abm", "am", "ab"] = "abm") -> None:
         self.parameters = parameters
 
     def _fit(self, proba, codes, weight):

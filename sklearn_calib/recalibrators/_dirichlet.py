@@ -70,7 +70,7 @@ class DirichletCalibration(Recalibrator):
     }
 
     @renamed_arguments(reg_lambda="penalty", reg_mu="intercept_penalty")
-    def __init__(self, penalty=1e-2, *, intercept_penalty=None):
+    def __init__(self, penalty: float = 1e-2, *, intercept_penalty: float | None = None) -> None:
         self.penalty = penalty
         self.intercept_penalty = intercept_penalty
 

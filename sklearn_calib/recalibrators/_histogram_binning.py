@@ -1,6 +1,7 @@
 """Histogram binning."""
 
 from numbers import Integral
+from typing import Literal
 
 import numpy as np
 from scipy.special import expit
@@ -17,6 +18,7 @@ from .._kernels._binning import (
 from .._kernels._log_odds import middle
 from .._renamed import renamed_arguments
 from .._simplex import rank_score
+from .._typing import Strategy
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -87,7 +89,9 @@ class HistogramBinning(Recalibrator):
     }
 
     @renamed_arguments()
-    def __init__(self, n_bins=10, *, strategy="quantile"):
+    def __init__(
+        self, n_bins: int | Literal["bdeu"] = 10, *, strategy: Strategy = "quantile"
+    ) -> None:
         self.n_bins = n_bins
         self.strategy = strategy
 

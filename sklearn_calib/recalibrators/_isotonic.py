@@ -1,5 +1,7 @@
 """Isotonic calibration."""
 
+from typing import Literal
+
 import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
@@ -70,7 +72,9 @@ class IsotonicCalibration(Recalibrator):
     }
 
     @renamed_arguments()
-    def __init__(self, prediction="linear", *, centred=False):
+    def __init__(
+        self, prediction: Literal["linear", "step"] = "linear", *, centred: bool = False
+    ) -> None:
         self.prediction = prediction
         self.centred = centred
 

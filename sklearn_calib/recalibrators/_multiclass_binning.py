@@ -2,7 +2,7 @@
 
 from functools import partial
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -18,6 +18,7 @@ from .._kernels._level_sets import (
     rounded,
 )
 from .._random import legacy_generator
+from .._typing import RandomStateLike, Self
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, normalised_rows
 
@@ -172,22 +173,22 @@ class MulticlassBinning(Recalibrator):
 
     def __init__(
         self,
-        p=2,
-        epsilon=0.05,
+        p: float = 2,
+        epsilon: float = 0.05,
         *,
-        n_levels=20,
-        keep=True,
-        min_count=20,
-        z=2.0,
-        update="vector",
-        shrink=10.0,
-        pools=None,
-        noise=None,
-        split=False,
-        delta=0.05,
-        max_iter=None,
-        random_state=0,
-    ):
+        n_levels: int | None = 20,
+        keep: bool = True,
+        min_count: float = 20,
+        z: float = 2.0,
+        update: Literal["vector", "coordinate"] = "vector",
+        shrink: float = 10.0,
+        pools: Literal["paper"] | None = None,
+        noise: Literal["laplace"] | None = None,
+        split: bool = False,
+        delta: float = 0.05,
+        max_iter: int | None = None,
+        random_state: RandomStateLike = 0,
+    ) -> None:
         self.p = p
         self.epsilon = epsilon
         self.n_levels = n_levels
@@ -204,7 +205,7 @@ class MulticlassBinning(Recalibrator):
         self.random_state = random_state
 
     @classmethod
-    def paper(cls, p, epsilon, **options):
+    def paper(cls, p: float, epsilon: float, **options: Any) -> Self:
         """The method as the paper states it, from p and epsilon alone, on one sample."""
         plain = {
             "n_levels": None,

@@ -1,5 +1,6 @@
 """Names of methods in other packages, and the nearest name to a misspelt one."""
 
+from collections.abc import Collection
 from difflib import get_close_matches
 
 #: Other name -> (name here, where it is called so).
@@ -24,7 +25,7 @@ ELSEWHERE = {
 }
 
 
-def suggestion(name, names, prefix=""):
+def suggestion(name: str, names: Collection[str], prefix: str = "") -> str | None:
     """What to write for a name that is not among `names`; None where nothing is near."""
     plain = _plain(str(name))
     meant = {_plain(other): found for other, found in ELSEWHERE.items()}.get(plain)

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._kernels._coupling import couple_pairs
 from .._simplex import one_against_one
+from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
 
@@ -63,7 +64,7 @@ class OneVsOne(Recalibrator):
     )
     _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
 
-    def __init__(self, recalibrator="platt"):
+    def __init__(self, recalibrator: RecalibratorLike = "platt") -> None:
         self.recalibrator = recalibrator
 
     def _fit(self, proba, codes, weight):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._simplex import each_against_rest, one_against_rest
+from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator, normalised_rows
 
@@ -52,7 +53,7 @@ class OneVsRest(Recalibrator):
     )
     _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
 
-    def __init__(self, recalibrator="platt"):
+    def __init__(self, recalibrator: RecalibratorLike = "platt") -> None:
         self.recalibrator = recalibrator
 
     def _fit(self, proba, codes, weight):

@@ -1,6 +1,7 @@
 """Platt scaling."""
 
 from numbers import Real
+from typing import Literal
 
 import numpy as np
 from scipy.special import expit
@@ -83,7 +84,13 @@ class PlattScaling(Recalibrator):
     }
 
     @renamed_arguments()
-    def __init__(self, scale="logit", *, smooth_targets=True, prior_weight=0.0):
+    def __init__(
+        self,
+        scale: Literal["logit", "proba"] = "logit",
+        *,
+        smooth_targets: bool = True,
+        prior_weight: float = 0.0,
+    ) -> None:
         self.scale = scale
         self.smooth_targets = smooth_targets
         self.prior_weight = prior_weight

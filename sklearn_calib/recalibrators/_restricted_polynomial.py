@@ -1,6 +1,8 @@
 """Shape-restricted polynomial regression."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -9,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
 from .._renamed import renamed_arguments
 from .._simplex import log_odds, second_score, without_rounding_noise
+from .._typing import Self
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -110,8 +113,15 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     @renamed_arguments()
     def __init__(
-        self, degree="cv", *, l1=None, scale="proba", selection="brier", cv=5, solver="auto"
-    ):
+        self,
+        degree: int | Literal["cv"] | Sequence[int] = "cv",
+        *,
+        l1: float | Sequence[float] | None = None,
+        scale: Literal["proba", "logit"] = "proba",
+        selection: Literal["brier", "mce"] = "brier",
+        cv: int = 5,
+        solver: Literal["auto", "ipm", "clarabel", "cvxpy"] = "auto",
+    ) -> None:
         self.degree = degree
         self.l1 = l1
         self.scale = scale
@@ -120,7 +130,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.solver = solver
 
     @classmethod
-    def paper(cls):
+    def paper(cls) -> Self:
         """The settings of the published comparison: 17 degrees, 21 bounds, 2 folds.
 
         Returns
@@ -130,7 +140,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             log-odds in place of the score of a support vector machine. 714 programs a fit.
         """
         bounds = tuple(5.0**power for power in range(-10, 11))
-        return cls(tuple(range(4, 21)), bounds, scale="logit", selection="mce", cv=2)
+        return cls(tuple(range(4, 21)), l1=bounds, scale="logit", selection="mce", cv=2)
 
     def _fit(self, proba, codes, weight):
         from .._kernels._monotone_polynomial import moments

@@ -66,7 +66,7 @@ class StructuredVectorScaling(SoftmaxRegression):
     _laplace = True
 
     @renamed_arguments(strength="penalty")
-    def __init__(self, penalty=1.0):
+    def __init__(self, penalty: float = 1.0) -> None:
         self.penalty = penalty
 
     def _ridges(self, n, k):

@@ -87,7 +87,7 @@ class TemperatureScaling(Recalibrator):
     _parameter_constraints: dict = {"laplace": ["boolean"], "warm_start": ["boolean"]}  # noqa: RUF012
 
     @renamed_arguments()
-    def __init__(self, laplace=False, *, warm_start=False):
+    def __init__(self, laplace: bool = False, *, warm_start: bool = False) -> None:
         self.laplace = laplace
         self.warm_start = warm_start
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from .._renamed import renamed_arguments
 from .._simplex import top_against_rest
+from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
 
@@ -66,7 +67,9 @@ class TopLabel(Recalibrator):
     }
 
     @renamed_arguments()
-    def __init__(self, recalibrator="platt", *, per_class=False):
+    def __init__(
+        self, recalibrator: RecalibratorLike = "platt", *, per_class: bool = False
+    ) -> None:
         self.recalibrator = recalibrator
         self.per_class = per_class
 

@@ -64,7 +64,7 @@ class VectorScaling(SoftmaxRegression):
     }
 
     @renamed_arguments(l2="penalty")
-    def __init__(self, penalty=1e-4):
+    def __init__(self, penalty: float = 1e-4) -> None:
         self.penalty = penalty
 
     def _ridges(self, n, k):

@@ -4,6 +4,7 @@ import numpy as np
 
 from .._kernels._binning import distinct
 from .._simplex import each_against_rest, rank_score
+from .._typing import ArrayLike, FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
 
 
@@ -52,7 +53,7 @@ class VennAbers(Recalibrator):
         monotone=True, flexible=True, nonparametric=True, weights="counts", cost="O(k n log n)"
     )
 
-    def predict_interval(self, X):
+    def predict_interval(self, X: ArrayLike) -> FloatArray:
         """Lower and upper probability of the second class, or of each class if there are more.
 
         Parameters
