@@ -1,11 +1,16 @@
 """Measures as the evaluation functions of gradient boosting libraries."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..metrics import get_scorer
 
 
-def as_xgboost_metric(measure="temperature_refinement_log_loss", **options):
+def as_xgboost_metric(
+    measure: str = "temperature_refinement_log_loss", **options: Any
+) -> Callable[[Any, Any], float]:
     """A measure as ``eval_metric=`` of ``xgboost.XGBClassifier``, for early stopping.
 
     Parameters
@@ -35,7 +40,9 @@ def as_xgboost_metric(measure="temperature_refinement_log_loss", **options):
     return eval_metric
 
 
-def as_lightgbm_metric(measure="temperature_refinement_log_loss", **options):
+def as_lightgbm_metric(
+    measure: str = "temperature_refinement_log_loss", **options: Any
+) -> Callable[[Any, Any], tuple[str, float, bool]]:
     """A measure as ``eval_metric=`` of ``lightgbm.LGBMClassifier.fit``, for early stopping.
 
     Turn LightGBM's own metric off with ``metric="None"`` in the constructor, or early stopping

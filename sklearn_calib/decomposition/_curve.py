@@ -1,11 +1,14 @@
 """Refinement along the stages of a training: which epoch, which boosting round."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_loss_of_rows, log_proba
+from .._typing import CV, ArrayLike, Loss, RecalibratorLike
 from ..canonical import canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
 from ..metrics import brier_of_rows, canonical_case
@@ -48,7 +51,7 @@ class RefinementCurve:
     loss: str
     unit: str = "stages"
 
-    def best(self, rule="minimum"):
+    def best(self, rule: Literal["minimum", "one_standard_error"] = "minimum") -> int:
         """The position of the stage to choose.
 
         Parameters
@@ -77,18 +80,18 @@ class RefinementCurve:
 
 
 def refinement_curve(
-    y_true,
-    staged_proba,
+    y_true: ArrayLike,
+    staged_proba: Iterable[ArrayLike],
     *,
-    stages=None,
-    kind="proba",
-    loss="log",
-    recalibrator="temperature",
-    cv=None,
-    sample_weight=None,
-    labels=None,
-    unit="stages",
-):
+    stages: Sequence[int] | None = None,
+    kind: Literal["proba", "logits"] = "proba",
+    loss: Loss = "log",
+    recalibrator: RecalibratorLike = "temperature",
+    cv: CV = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    unit: str = "stages",
+) -> RefinementCurve:
     """Split the loss of every stage of a training into calibration and refinement.
 
     Parameters

@@ -1,13 +1,16 @@
 """Proper losses split into what recalibration can remove and what it cannot."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import learned_floor, log_loss_of_rows, log_proba, raised
+from .._typing import CV, ArrayLike, FloatArray, Loss, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, refuse
 from ..metrics import brier_of_rows, canonical_case
@@ -20,6 +23,9 @@ from ..recalibrators import (
     resolve_recalibrator,
 )
 from ._intervals import mean_law, temperature_laws, uncertainty_law
+
+if TYPE_CHECKING:
+    from ..metrics import Case
 
 LOSSES = ("log", "brier")
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
@@ -61,7 +67,7 @@ class LossDecomposition:
     loss: str
     _laws: dict = field(repr=False, default_factory=dict)
 
-    def interval(self, term, level=0.95):
+    def interval(self, term: str, level: float = 0.95) -> tuple[float, float] | None:
         """A confidence interval for the value of a term in the population.
 
         Parameters
@@ -122,15 +128,15 @@ class LossDecomposition:
 
 
 def decompose_loss(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    loss="log",
-    recalibrator="temperature",
-    cv=None,
-    sample_weight=None,
-    labels=None,
-):
+    loss: Loss = "log",
+    recalibrator: RecalibratorLike = "temperature",
+    cv: CV = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> LossDecomposition:
     """Split a mean loss into calibration and refinement, and into uncertainty and sharpness.
 
     Parameters
@@ -200,7 +206,9 @@ def decompose_loss(
     return decompose_case(case, loss, recalibrator, cv)
 
 
-def decompose_case(case, loss="log", recalibrator="temperature", cv=None):
+def decompose_case(
+    case: "Case", loss: Loss = "log", recalibrator: RecalibratorLike = "temperature", cv: CV = None
+) -> LossDecomposition:
     """`decompose_loss` of a `Case`: nothing is validated again."""
     _check_loss(loss, case.where)
     w = case.weight / case.weight.sum()
@@ -228,18 +236,18 @@ def decompose_case(case, loss="log", recalibrator="temperature", cv=None):
 
 
 def refinement_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    kind="proba",
-    loss="log",
-    recalibrator="temperature",
-    cv=None,
-    label_smoothing=False,
-    start=None,
-    sample_weight=None,
-    labels=None,
-):
+    kind: Literal["proba", "logits"] = "proba",
+    loss: Loss = "log",
+    recalibrator: RecalibratorLike = "temperature",
+    cv: CV = None,
+    label_smoothing: bool = False,
+    start: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
     """The mean loss after recalibration: what a model is worth once it is calibrated.
 
     The criterion for early stopping and tuning: it does not punish the miscalibration that a later
@@ -305,7 +313,7 @@ def refinement_error(
     where = "refinement_error"
     _check_loss(loss, where)
     in_sample = _in_sample(where, loss, recalibrator, cv, label_smoothing)
-    validate = partial(canonical_proba, kind=kind)
+    validate: Callable[..., FloatArray] = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, validate=validate)
@@ -316,7 +324,14 @@ def refinement_error(
     return _refinement(case, loss, recalibrator, cv, start)
 
 
-def refinement_of_case(case, *, loss="log", recalibrator="temperature", cv=None, smooth=False):
+def refinement_of_case(
+    case: "Case",
+    *,
+    loss: Loss = "log",
+    recalibrator: RecalibratorLike = "temperature",
+    cv: CV = None,
+    smooth: bool = False,
+) -> float:
     """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
     if _in_sample(case.where, loss, recalibrator, cv, smooth):
         smoothing = 1.0 / (case.weight.sum() + 1.0) if smooth else 0.0
@@ -352,15 +367,15 @@ def _refinement(case, loss, recalibrator, cv, start=None):
 
 
 def proper_calibration_error(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    loss="log",
-    recalibrator="temperature",
-    cv=None,
-    sample_weight=None,
-    labels=None,
-):
+    loss: Loss = "log",
+    recalibrator: RecalibratorLike = "temperature",
+    cv: CV = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
     """How much of a proper loss recalibration removes: risk - refinement.
 
     Parameters
@@ -409,7 +424,7 @@ def _is_plain_temperature(recalibrator):
     )
 
 
-def raised_case(case):
+def raised_case(case: "Case") -> "Case":
     """The case whose exact zeros count as `TemperatureScaling` fitted to all its rows counts them.
 
     One floor for all folds: half the smallest positive probability of all rows.

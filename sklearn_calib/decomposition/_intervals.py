@@ -14,13 +14,18 @@ calibrated rows the labels are draws from the probabilities, so both orders can 
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
 from .._simplex import log_loss_of_rows, log_proba
+from .._typing import AnyArray, FloatArray, Loss
 from ..canonical import canonical_proba
 from ..metrics import brier_of_rows
+
+if TYPE_CHECKING:
+    from ..metrics import Case
 
 #: Variance of first order, in units of that of second order, from which the normal law is used: the
 #: calibration term of the log loss is then 4 standard errors of the temperature away from 0.
@@ -46,11 +51,11 @@ class Law:
     highest: float = np.inf
 
     @property
-    def standard_error(self):
+    def standard_error(self) -> float | None:
         """None for a term that has a degenerate point."""
         return None if self.curved else float(np.sqrt(self.variance))
 
-    def interval(self, level):
+    def interval(self, level: float) -> tuple[float, float]:
         """All values whose own variance allows the estimate, its bias taken off."""
         z, center = ndtri((1 + level) / 2), self.estimate - self.bias
         if not self.curved:
@@ -62,7 +67,8 @@ class Law:
             constant = max(self.curved, self.variance - slope * distance - 3 * self.curved)
             low = self.origin - _farthest(-x, z**2, constant, slope)
             high = self.origin + _farthest(x, z**2, constant, slope)
-        return tuple(float(np.clip(end, self.lowest, self.highest)) for end in (low, high))
+        low, high = (float(np.clip(end, self.lowest, self.highest)) for end in (low, high))
+        return low, high
 
 
 def _hall(x, g):
@@ -77,12 +83,12 @@ def _farthest(x, z2, curved, slope):
     return half + np.sqrt(half**2 - x**2 + z2 * curved)
 
 
-def mean_law(rows, w):
+def mean_law(rows: FloatArray, w: FloatArray) -> Law:
     """Law of a weighted mean; `w` sums to 1."""
     return Law(float(w @ rows), *_moments(rows, w))
 
 
-def uncertainty_law(rows, frequencies, w, loss):
+def uncertainty_law(rows: FloatArray, frequencies: AnyArray, w: FloatArray, loss: Loss) -> Law:
     """Law of the loss of the class frequencies; degenerate where they are equal."""
     k, size = len(frequencies), float(w @ w)  # size: one over the number of rows
     if loss == "log":
@@ -102,7 +108,15 @@ def uncertainty_law(rows, frequencies, w, loss):
     )
 
 
-def temperature_laws(case, beta, w, loss, risk, blind, uncertainty):
+def temperature_laws(
+    case: "Case",
+    beta: float,
+    w: FloatArray,
+    loss: Loss,
+    risk: FloatArray,
+    blind: FloatArray,
+    uncertainty: Law,
+) -> dict[str, Law]:
     """Laws of calibration, refinement and sharpness for temperature scaling.
 
     `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the rows as they
@@ -162,7 +176,7 @@ def _derivatives(case, beta, loss):
     return brier_of_rows(proba, codes), score, slope, information, cross, spread
 
 
-def _moments(rows, w):
+def _moments(rows: FloatArray, w: FloatArray) -> tuple[float, float]:
     """Variance and skewness of a weighted mean of independent rows."""
     part, left = w * (rows - w @ rows), 1.0 - float(w @ w)
     total = float(part @ part)

@@ -1,11 +1,19 @@
 """Refinement as measures with scorers."""
 
+from typing import TYPE_CHECKING
+
+from .._typing import CV
 from ..metrics import metric
 from ._decompose import refinement_of_case
 
+if TYPE_CHECKING:
+    from ..metrics import Case
+
 
 @metric(in_report=False)
-def temperature_refinement_log_loss(case, *, cv=None, label_smoothing=False):
+def temperature_refinement_log_loss(
+    case: "Case", *, cv: CV = None, label_smoothing: bool = False
+) -> float:
     """The log loss after temperature scaling of the predictions.
 
     Parameters
@@ -33,7 +41,7 @@ def temperature_refinement_log_loss(case, *, cv=None, label_smoothing=False):
 
 
 @metric(range=(0.0, 2.0), in_report=False)
-def temperature_refinement_brier(case, *, cv=None):
+def temperature_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     """The Brier loss after temperature scaling (by log loss) of the predictions.
 
     Parameters
@@ -60,7 +68,7 @@ def temperature_refinement_brier(case, *, cv=None):
 
 
 @metric(in_report=False)
-def isotonic_refinement_log_loss(case, *, cv=None):
+def isotonic_refinement_log_loss(case: "Case", *, cv: CV = None) -> float:
     """The log loss after isotonic calibration of the predictions.
 
     Parameters
@@ -88,7 +96,7 @@ def isotonic_refinement_log_loss(case, *, cv=None):
 
 
 @metric(range=(0.0, 2.0), in_report=False)
-def isotonic_refinement_brier(case, *, cv=None):
+def isotonic_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     """The Brier loss after isotonic calibration of the predictions.
 
     Parameters
