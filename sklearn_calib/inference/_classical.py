@@ -1,11 +1,12 @@
 """Classical tests of calibration, for two classes or the largest probability of several."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from .._kernels._logistic import fit_logistic
+from .._typing import ArrayLike
 from ..exceptions import refuse
 from ..metrics import canonical_case
 
@@ -13,13 +14,18 @@ from ..metrics import canonical_case
 class SignificanceResult(NamedTuple):
     """The statistic of a test and its p-value."""
 
-    __test__ = False  # not for pytest
-
     statistic: float
     pvalue: float
 
 
-def spiegelhalter_test(y_true, y_proba, *, sample_weight=None, labels=None, pos_label=None):
+def spiegelhalter_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> SignificanceResult:
     """Spiegelhalter's z test, two-sided: is the Brier loss what calibrated predictions have?
 
     Parameters
@@ -68,8 +74,15 @@ def spiegelhalter_test(y_true, y_proba, *, sample_weight=None, labels=None, pos_
 
 
 def hosmer_lemeshow_test(
-    y_true, y_proba, *, n_bins=10, held_out=True, n_parameters=2, labels=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 10,
+    held_out: bool = True,
+    n_parameters: int = 2,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> SignificanceResult:
     """Hosmer and Lemeshow's chi-square test over bins of equal numbers of rows.
 
     Parameters
@@ -141,7 +154,13 @@ def hosmer_lemeshow_test(
     )
 
 
-def cox_test(y_true, y_proba, *, labels=None, pos_label=None):
+def cox_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> SignificanceResult:
     """Cox's likelihood-ratio test of intercept 0 and slope 1 on the scale of log-odds.
 
     Parameters
@@ -185,8 +204,14 @@ def cox_test(y_true, y_proba, *, labels=None, pos_label=None):
 
 
 def cumulative_test(
-    y_true, y_proba, *, statistic="kuiper", sample_weight=None, labels=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    statistic: Literal["kuiper", "kolmogorov_smirnov"] = "kuiper",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> SignificanceResult:
     """Test by the cumulative differences between labels and predictions, in order of the latter.
 
     Parameters
@@ -249,7 +274,7 @@ def cumulative_test(
     return SignificanceResult(value, laws[statistic](value))
 
 
-def range_survival(x):
+def range_survival(x: float) -> float:
     """P(range of Brownian motion on [0, 1] > x)."""
     if x < 0.4:
         return 1.0
@@ -258,7 +283,7 @@ def range_survival(x):
     return float(np.clip(8 * (signs * k * stats.norm.sf(k * x)).sum(), 0.0, 1.0))
 
 
-def maximum_survival(x):
+def maximum_survival(x: float) -> float:
     """P(largest absolute value of Brownian motion on [0, 1] > x)."""
     if x < 0.15:
         return 1.0

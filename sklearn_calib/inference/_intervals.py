@@ -3,10 +3,12 @@
 import warnings
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any, Literal
 
 import numpy as np
 
 from .._renamed import warn_renamed
+from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
 from ..exceptions import CalibrationWarning, refuse
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
@@ -37,20 +39,20 @@ class ConfidenceInterval:
 
 
 def confidence_interval(
-    y_true,
-    y_proba,
-    measure="smooth_calibration_error",
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    measure: str = "smooth_calibration_error",
     *,
-    method="auto",
-    level=0.95,
-    n_resamples=499,
-    recalibrator="platt",
-    n_jobs=None,
-    random_state=0,
-    sample_weight=None,
-    labels=None,
-    **options,
-):
+    method: Literal["auto", "bootstrap", "inversion"] = "auto",
+    level: float = 0.95,
+    n_resamples: int = 499,
+    recalibrator: RecalibratorLike = "platt",
+    n_jobs: int | None = None,
+    random_state: RandomStateLike = 0,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    **options: Any,
+) -> ConfidenceInterval:
     """A confidence interval for any measure.
 
     Parameters
@@ -129,7 +131,7 @@ def confidence_interval(
     where = "confidence_interval"
     if isinstance(y_true, str):  # the order before y_true came first everywhere
         warn_renamed("confidence_interval(measure, y_true, y_proba)", "(y_true, y_proba, measure)")
-        y_true, y_proba, measure = y_proba, measure, y_true
+        y_true, y_proba, measure = y_proba, measure, y_true  # type: ignore[assignment]
     function = all_metrics().get(measure)
     if function is None:
         refuse(where, f"a measure among {', '.join(all_metrics())}", repr(measure), "See the list")

@@ -1,25 +1,28 @@
 """How many rows the l_p calibration error takes, and what it is at most."""
 
+from typing import Literal
+
 import numpy as np
 from scipy.special import gammaln
 
 from .._kernels._level_sets import cell_tolerance, levels_for
 from .._renamed import renamed_arguments
+from .._typing import ArrayLike
 from ..exceptions import refuse
 from ..metrics import lp_calibration_error
 
 
 @renamed_arguments(confidence="level")
 def lp_calibration_bound(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    p=2.0,
-    n_levels=20,
-    level=0.95,
-    sample_weight=None,
-    labels=None,
-):
+    p: float = 2.0,
+    n_levels: int = 20,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
     """An upper confidence bound of the l_p calibration error, for any number of classes.
 
     Parameters
@@ -76,7 +79,7 @@ def lp_calibration_bound(
     value = lp_calibration_error(
         y_true, y_proba, p=p, n_levels=n_levels, sample_weight=sample_weight, labels=labels
     )
-    size = float(len(y_true))
+    size = float(np.shape(y_true)[0])
     if sample_weight is not None:
         weight = np.asarray(sample_weight, dtype=float)
         size = weight.sum() ** 2 / np.sum(weight**2)
@@ -84,7 +87,15 @@ def lp_calibration_bound(
     return float(value + radius / np.sqrt(size))
 
 
-def binning_sample_size(p, epsilon, delta=0.05, n_classes=10, *, n_bins=None, method="plugin"):
+def binning_sample_size(
+    p: float,
+    epsilon: float,
+    delta: float = 0.05,
+    n_classes: int = 10,
+    *,
+    n_bins: int | None = None,
+    method: Literal["plugin", "paper"] = "plugin",
+) -> int:
     """Rows that suffice to bring the l_p calibration error below `epsilon` by `MulticlassBinning`.
 
     Parameters
@@ -167,7 +178,7 @@ def _paper(beta, delta, k, bins):
     return int(np.ceil(choice + masses + labels))
 
 
-def log_level_sets(n_levels, k):
+def log_level_sets(n_levels: int, k: int) -> float:
     """Logarithm of the number of level sets, C(n + k, k) - C(n, k) (lemma 3, corrected)."""
     every = gammaln(n_levels + k + 1) - gammaln(k + 1) - gammaln(n_levels + 1)
     if n_levels < k:

@@ -1,9 +1,12 @@
 """Exact tests of calibration: labels are drawn from the predictions themselves."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import refuse
 from ..metrics import Measure, all_metrics, canonical_case
 from ._resampling import null_distribution
@@ -30,18 +33,18 @@ class MonteCarloResult:
 
 
 def calibration_test(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
     *,
-    statistic="smooth",
-    n_resamples=999,
-    n_jobs=None,
-    random_state=0,
-    sample_weight=None,
-    labels=None,
-    progress=None,
-    **options,
-):
+    statistic: str | Callable[..., float] = "smooth",
+    n_resamples: int = 999,
+    n_jobs: int | None = None,
+    random_state: RandomStateLike = 0,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> MonteCarloResult:
     """Test whether predictions are perfectly calibrated: an exact p-value from any measure.
 
     If they are, each label is a draw from its prediction, so the distribution of any statistic can

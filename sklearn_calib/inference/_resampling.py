@@ -1,16 +1,30 @@
 """Distributions of a statistic: on labels drawn from predictions, and on resampled rows."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._random import draw_labels, label_bounds, multiplicities, spawned
+from .._typing import FloatArray, Progress, RandomStateLike
+
+if TYPE_CHECKING:
+    from ..metrics import Case
 
 _BATCH = 37  # replicates per task; the draws do not depend on the number of tasks
 
 
 def null_distribution(
-    case, evaluate, n_resamples, random_state=0, *, n_jobs=None, progress=None, law=None
-):
+    case: "Case",
+    evaluate: "Callable[[Case], Any]",
+    n_resamples: int,
+    random_state: RandomStateLike = 0,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    law: FloatArray | None = None,
+) -> FloatArray:
     """A statistic of a `Case` on labels drawn from the predictions, or from another law.
 
     Parameters
@@ -40,8 +54,14 @@ def null_distribution(
 
 
 def bootstrap_distribution(
-    case, evaluate, n_resamples, random_state=0, *, n_jobs=None, progress=None
-):
+    case: "Case",
+    evaluate: "Callable[[Case], Any]",
+    n_resamples: int,
+    random_state: RandomStateLike = 0,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> FloatArray:
     """A statistic of a `Case` on rows drawn with replacement; arguments as `null_distribution`."""
 
     def replicate(rng):

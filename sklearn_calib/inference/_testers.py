@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._random import generator
 from .._renamed import renamed_arguments
+from .._typing import ArrayLike, RandomStateLike
 from ..exceptions import refuse
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
@@ -73,8 +75,15 @@ class CalibrationTester(BaseEstimator):
 
     @renamed_arguments(eps="epsilon")
     def __init__(
-        self, epsilon, *, tolerance=0.0, method="smooth", n_parts=1, delta=1 / 3, random_state=0
-    ):
+        self,
+        epsilon: float,
+        *,
+        tolerance: float = 0.0,
+        method: Literal["smooth", "distance"] = "smooth",
+        n_parts: int = 1,
+        delta: float = 1 / 3,
+        random_state: RandomStateLike = 0,
+    ) -> None:
         self.epsilon = epsilon
         self.tolerance = tolerance
         self.method = method
@@ -82,7 +91,9 @@ class CalibrationTester(BaseEstimator):
         self.delta = delta
         self.random_state = random_state
 
-    def test(self, y_true, y_proba, *, labels=None):
+    def test(
+        self, y_true: ArrayLike, y_proba: ArrayLike, *, labels: ArrayLike | None = None
+    ) -> TesterVerdict:
         """Give a verdict.
 
         Parameters
@@ -133,7 +144,13 @@ class CalibrationTester(BaseEstimator):
 
 
 @renamed_arguments(eps1="tolerance", eps2="epsilon")
-def tester_sample_size(tolerance, epsilon, delta=1 / 3, *, method="smooth"):
+def tester_sample_size(
+    tolerance: float,
+    epsilon: float,
+    delta: float = 1 / 3,
+    *,
+    method: Literal["smooth", "distance"] = "smooth",
+) -> int:
     """How many rows make a tester's verdict right with probability 1 - delta.
 
     Parameters
@@ -181,7 +198,8 @@ def tester_sample_size(tolerance, epsilon, delta=1 / 3, *, method="smooth"):
     return _rows(_margin(tolerance, epsilon, method, where), delta, where)
 
 
-tester_sample_size.__test__ = False  # not for pytest, which takes its name for a test
+# pytest takes its name for a test
+tester_sample_size.__test__ = False  # type: ignore[attr-defined]
 
 
 def _margin(tolerance, epsilon, method, where):
