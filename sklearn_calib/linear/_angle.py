@@ -1,6 +1,7 @@
 """The angle between estimated and true coefficients of a linear classifier."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -8,10 +9,14 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from .._kernels._angle import by_covariance, by_least_squares, observables, quadratic_form
+from .._typing import AnyArray, ArrayLike, Estimator, Features, Link
 from ..canonical import canonical_proba
 from ..exceptions import caution, refuse
 from ..recalibrators import AngularCalibration
 from ._fit import ABSENT, FREE, fit_leverages, read_linear, settled
+
+if TYPE_CHECKING:
+    from ._fit import LinearFit
 
 MAX_DISPERSION = 0.5  # of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
 MIN_ROWS_PER_FEATURE = 1.1  # from which least squares gives the angle without a covariance
@@ -44,27 +49,27 @@ class AngleEstimate:
     diagnostics: dict
 
     @property
-    def theta(self):
+    def theta(self) -> float:
         """The angle in radians."""
         return float(np.arccos(self.cos_theta))
 
     @property
-    def inner_product(self):
+    def inner_product(self) -> float:
         """<w*, w> in the norm of the covariance, w* of norm 1; in the unit of the scores."""
         return self.cos_theta * self.norm
 
 
 def estimate_angle(
-    model,
-    X,
-    y,
-    covariance="auto",
+    model: Estimator,
+    X: Features,
+    y: ArrayLike,
+    covariance: ArrayLike | Estimator = "auto",
     *,
-    assume_centered=False,
-    link="logit",
-    link_slope=None,
-    link_intercept=None,
-):
+    assume_centered: bool = False,
+    link: Link = "logit",
+    link_slope: float | None = None,
+    link_intercept: float | None = None,
+) -> AngleEstimate:
     """The angle between the coefficients of a linear classifier and the true ones, from its rows.
 
     For rows from a Gaussian law (or one with light tails) and labels whose probability rises with
@@ -144,13 +149,19 @@ def estimate_angle(
             "Without, the likelihood determines the product of cosine and slope only",
             stacklevel=3,
         )
-    given = {"link": link, "link_slope": link_slope, "link_intercept": link_intercept}
+    given: dict[str, Any] = {
+        "link": link,
+        "link_slope": link_slope,
+        "link_intercept": link_intercept,
+    }
     return replace(
         found, cos_theta=angular_recalibrator(found, fit.target > 0, given, where).cos_theta_
     )
 
 
-def checked_fits(fits, model, assume_centered, where):
+def checked_fits(
+    fits: "list[LinearFit]", model: Estimator, assume_centered: bool, where: str
+) -> "list[LinearFit]":
     """Refuse what the formulas are not derived for."""
     fit = fits[0]
     if len(fits) > 1 or fit.loss == "multinomial":
@@ -175,7 +186,7 @@ def checked_fits(fits, model, assume_centered, where):
     return fits
 
 
-def refuse_weights(where):
+def refuse_weights(where: str) -> NoReturn:
     """The formulas are derived for equal weights."""
     refuse(
         where,
@@ -185,7 +196,7 @@ def refuse_weights(where):
     )
 
 
-def find_angle(fit, covariance, where):
+def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator, where: str) -> AngleEstimate:
     """The angle from one fit; where the method is "likelihood" the cosine is left open, None."""
     n = len(fit.target)
     free = fit.intercept_kind == FREE
@@ -208,7 +219,8 @@ def find_angle(fit, covariance, where):
         "moved": fit.moved,
     }
     method = "likelihood" if cos is None else method
-    return AngleEstimate(cos, norm, float(middle), method, loo, diagnostics)
+    known: Any = cos  # or None, until the likelihood is asked
+    return AngleEstimate(known, norm, float(middle), method, loo, diagnostics)
 
 
 def _estimated(seen, fit, covariance, where):
@@ -236,7 +248,7 @@ def _estimated(seen, fit, covariance, where):
     return "likelihood", norm2, np.nan, np.nan
 
 
-def _cosine(inner, t2, norm, where):
+def _cosine(inner: float, t2: float, norm: float, where: str) -> float | None:
     """None, with a warning, where the estimate is out of range."""
     if t2 > 0 and inner > 0 and inner <= norm * np.sqrt(t2):
         return float(inner / np.sqrt(t2) / norm)
@@ -251,7 +263,9 @@ def _cosine(inner, t2, norm, where):
     return None
 
 
-def angular_recalibrator(angle, labels, link, where):
+def angular_recalibrator(
+    angle: AngleEstimate, labels: AnyArray, link: dict[str, Any], where: str
+) -> AngularCalibration:
     """The recalibrator of an angle; what is not known is fitted to the leave-one-out scores."""
     scores = canonical_proba(angle.leave_one_out, kind="logits", where=where)
     known = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)

@@ -6,6 +6,7 @@ column.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +20,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from .._kernels._leverage import leverage_blocks, leverages
 from .._sklearn_compat import logistic_penalties, mixed_penalties
+from .._typing import ArrayLike, Estimator, Features, FloatArray
 from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import caution, refuse
 
@@ -39,11 +41,11 @@ class LinearFit:
     intercept is penalised the last column of X is its constant, and `intercept` is 0.
     """
 
-    X: object
+    X: Any
     target: np.ndarray
     weight: np.ndarray
     coef: np.ndarray
-    intercept: object
+    intercept: Any
     loss: str
     l2: float
     l1: float = 0.0
@@ -51,10 +53,10 @@ class LinearFit:
     moved: float = 0.0  # by the polishing, in standard deviations of the scores
 
     @property
-    def scores(self):
+    def scores(self) -> FloatArray:
         return self.X @ self.coef.T + self.intercept
 
-    def derivatives(self, scores):
+    def derivatives(self, scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Value, psi = -dl/df and D = d2l/df2 of each row's loss, times its weight.
 
         For the multinomial loss the probabilities stand in place of D.
@@ -109,7 +111,9 @@ LOSSES = {
 # -- reading estimators ------------------------------------------------------------------
 
 
-def read_linear(model, X, y, sample_weight, where):
+def read_linear(
+    model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None, where: str
+) -> list[LinearFit]:
     """The penalised fits of a fitted classifier: one, or one per class."""
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X), model[-1]
@@ -236,7 +240,7 @@ READERS = {
 # -- at the minimum ----------------------------------------------------------------------
 
 
-def polished(fit, where, own=False):
+def polished(fit: LinearFit, where: str, own: bool = False) -> LinearFit:
     """The fit carried on to its minimum, and how far its scores moved.
 
     `own` says that the rows are those of the fit for sure, so that no distance is too far.
@@ -341,7 +345,9 @@ def _violation(fit):
     return float(max(on.max(initial=0), off.max(initial=0)) / fit.l1)
 
 
-def settled(fits, model, where, own=False):
+def settled(
+    fits: list[LinearFit], model: Estimator, where: str, own: bool = False
+) -> list[LinearFit]:
     """The fits at their minimum.
 
     A model that is our `own` takes the polished coefficients; the user's stays as it is, and a
@@ -381,7 +387,9 @@ def _warn_if_moved(fits, where):
 # -- leverages ---------------------------------------------------------------------------
 
 
-def fit_leverages(fit, where):
+def fit_leverages(
+    fit: LinearFit, where: str
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """(psi, D, h, m) of a binary fit; coefficients that an l1 penalty holds at 0 do not count."""
     _, psi, curvature = fit.derivatives(fit.scores)
     X = fit.X
@@ -397,7 +405,7 @@ def fit_leverages(fit, where):
     return psi, curvature, h, m
 
 
-def leave_one_out(fit, where):
+def leave_one_out(fit: LinearFit, where: str) -> FloatArray:
     """Scores of each row by the fit without it, to first order."""
     if fit.loss == "multinomial":
         return _leave_one_out_multinomial(fit, where)

@@ -6,11 +6,19 @@ from scipy.stats import norm
 
 from .._kernels._information import logistic_covariance, standard_error
 from .._sklearn_compat import logistic_penalties as penalties
+from .._typing import ArrayLike, Estimator, Features, FloatArray
 from ..canonical import canonical_weight
 from ..exceptions import refuse
 
 
-def logistic_intervals(model, X_train, X, *, sample_weight=None, level=0.95):
+def logistic_intervals(
+    model: Estimator,
+    X_train: Features,
+    X: Features,
+    *,
+    sample_weight: ArrayLike | None = None,
+    level: float = 0.95,
+) -> FloatArray:
     """Confidence intervals of a fitted logistic regression's probabilities.
 
     Parameters

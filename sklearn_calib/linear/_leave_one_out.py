@@ -1,11 +1,19 @@
 """Leave-one-out scores of a linear classifier from one fit."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from .._typing import ArrayLike, Estimator, Features, FloatArray
 from ._fit import leave_one_out, read_linear, settled
 
+if TYPE_CHECKING:
+    from ._fit import LinearFit
 
-def approximate_leave_one_out(model, X, y, sample_weight=None):
+
+def approximate_leave_one_out(
+    model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> FloatArray:
     """Scores of every training row by the model that was fitted without it, without refitting.
 
     A recalibrator needs scores of rows that the model has not seen. Cross-validation provides them
@@ -86,7 +94,7 @@ def approximate_leave_one_out(model, X, y, sample_weight=None):
     return leave_one_out_scores(fits, where)
 
 
-def leave_one_out_scores(fits, where):
+def leave_one_out_scores(fits: "list[LinearFit]", where: str) -> FloatArray:
     """One array of the scores of one fit, or of one per class."""
     scores = [leave_one_out(fit, where) for fit in fits]
     return scores[0] if len(scores) == 1 else np.column_stack(scores)
