@@ -1,25 +1,28 @@
 """scikit-learn's AdaBoostClassifier."""
 
+from collections.abc import Iterable, Iterator
+
 from sklearn.base import clone
 
+from .._typing import ArrayLike, Estimator, Features
 from ._base import Staging, register_staging, with_attributes
 
 
 class AdaBoostStaging(Staging):
     unit = "boosting rounds"
 
-    def n_stages(self, estimator):
+    def n_stages(self, estimator: Estimator) -> int:
         return len(getattr(estimator, "estimators_", range(estimator.n_estimators)))
 
-    def staged_scores(self, fitted, X):
+    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
         for scores in fitted.staged_decision_function(X):
             yield "logits", scores
 
-    def staged_proba(self, fitted, X):
+    def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
         # its probabilities divide the scores by the number of other classes
         return fitted.staged_predict_proba(X) if len(fitted.classes_) > 2 else None
 
-    def truncated(self, fitted, stage):
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
         return with_attributes(
             fitted,
             estimators_=fitted.estimators_[:stage],
@@ -27,7 +30,7 @@ class AdaBoostStaging(Staging):
             estimator_errors_=fitted.estimator_errors_[:stage],
         )
 
-    def limited(self, estimator, stage):
+    def limited(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(n_estimators=int(stage))
 
 

@@ -1,15 +1,18 @@
 """The protocol by which a learner's stages are seen, its registry, and pipelines."""
 
 import copy
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import refuse
 
-_ADAPTERS = {}
+_ADAPTERS: dict[type | str, "Staging"] = {}
 
 
 class Staging:
@@ -58,11 +61,11 @@ class Staging:
 
     unit = "stages"
 
-    def applies(self, estimator):
+    def applies(self, estimator: Estimator) -> bool:
         """Whether this estimator, with its parameters, has stages."""
         return True
 
-    def n_stages(self, estimator):
+    def n_stages(self, estimator: Estimator) -> int:
         """How many stages a fitted estimator has; if unfitted, how many it can have at most.
 
         Parameters
@@ -75,18 +78,18 @@ class Staging:
         """
         raise NotImplementedError
 
-    def prepared(self, estimator):
+    def prepared(self, estimator: Estimator) -> Estimator:
         """An unfitted estimator to be fitted once with all stages; a changed clone if need be.
 
         The place to refuse parameters that cannot be followed stage by stage.
         """
         return estimator
 
-    def fit(self, estimator, X, y, **params):
+    def fit(self, estimator: Estimator, X: Features, y: ArrayLike, **params: Any) -> Estimator:
         """Fit in place; a learner that forgets its stages is recorded here."""
         return estimator.fit(X, y, **params)
 
-    def staged_scores(self, fitted, X):
+    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
         """Scores after stage 1, 2, ..., up to ``n_stages(fitted)``.
 
         Parameters
@@ -103,7 +106,7 @@ class Staging:
         """
         raise NotImplementedError
 
-    def staged_proba(self, fitted, X):
+    def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
         """``predict_proba`` after each stage, where `staged_scores` do not say it.
 
         For a ``decision_function`` whose softmax is not the learner's ``predict_proba``: the loss
@@ -121,7 +124,7 @@ class Staging:
         """
         return None
 
-    def caveat(self, estimator):
+    def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
         """What to know before the stages are compared; None where there is nothing.
 
         Parameters
@@ -135,7 +138,7 @@ class Staging:
         """
         return None
 
-    def logits(self, fitted, X):
+    def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
         """Logits whose softmax is ``predict_proba``, where the learner rounds that; else None.
 
         Parameters
@@ -150,7 +153,7 @@ class Staging:
         """
         return None
 
-    def truncated(self, fitted, stage):
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
         """A copy that predicts as the fitted classifier did after a stage; that one is left alone.
 
         Parameters
@@ -165,12 +168,12 @@ class Staging:
         """
         raise NotImplementedError
 
-    def limited(self, estimator, stage):
+    def limited(self, estimator: Estimator, stage: int) -> Estimator:
         """An unfitted estimator whose fit reaches the stage; it may go further."""
         return estimator
 
 
-def register_staging(cls, staging):
+def register_staging(cls: type | str, staging: Staging) -> None:
     """Declare how a class of learners is seen stage by stage.
 
     Parameters
@@ -192,7 +195,7 @@ def register_staging(cls, staging):
     _ADAPTERS[cls] = staging
 
 
-def staging_of(estimator):
+def staging_of(estimator: Estimator) -> Staging | None:
     """The adapter of a classifier, a pipeline that ends in one, or a frozen one.
 
     Parameters
@@ -223,7 +226,7 @@ def staging_of(estimator):
     return staging if staging is not None and staging.applies(estimator) else None
 
 
-def own_logits(estimator, X):
+def own_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
     """Logits of a fitted classifier by its adapter, `Staging.logits`; None where it has none.
 
     Parameters
@@ -262,7 +265,7 @@ def _adapter(learner_type):
     return None
 
 
-def with_attributes(fitted, **attributes):
+def with_attributes(fitted: Estimator, **attributes: Any) -> Estimator:
     """A shallow copy of a fitted estimator with other attributes."""
     changed = copy.copy(fitted)
     for name, value in attributes.items():

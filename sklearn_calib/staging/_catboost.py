@@ -1,7 +1,9 @@
 """CatBoost's classifier."""
 
 import copy
+from collections.abc import Iterator
 
+from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import refuse
 from ._base import Staging, register_staging
 
@@ -11,24 +13,24 @@ class CatBoostStaging(Staging):
 
     unit = "boosting rounds"
 
-    def n_stages(self, estimator):
+    def n_stages(self, estimator: Estimator) -> int:
         if estimator.is_fitted():
             return estimator.tree_count_
         params = estimator.get_params()
         names = ("iterations", "n_estimators", "num_boost_round", "num_trees")
         return next((params[name] for name in names if params.get(name)), 1000)
 
-    def staged_scores(self, fitted, X):
+    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
         self.logits(fitted, X)
         for proba in fitted.staged_predict_proba(X):
             yield "proba", proba
 
-    def truncated(self, fitted, stage):
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
         shorter = copy.deepcopy(fitted)
         shorter.shrink(ntree_end=int(stage))
         return shorter
 
-    def logits(self, fitted, X):
+    def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
         """None, as its probabilities are not rounded; those that do not sum to 1 are refused."""
         loss = fitted.get_all_params()["loss_function"]
         if loss == "MultiClassOneVsAll" and len(fitted.classes_) > 2:
@@ -39,6 +41,7 @@ class CatBoostStaging(Staging):
                 "Use loss_function='MultiClass', or one classifier for each class, "
                 "sklearn.multiclass.OneVsRestClassifier(CatBoostClassifier())",
             )
+        return None
 
 
 register_staging("catboost.CatBoostClassifier", CatBoostStaging())

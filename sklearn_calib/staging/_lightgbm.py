@@ -1,7 +1,10 @@
 """LightGBM's scikit-learn classifier."""
 
+from collections.abc import Iterator
+
 from sklearn.base import clone
 
+from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import refuse
 from ._base import Staging, register_staging, with_attributes
 from ._xgboost import dart_caveat
@@ -15,20 +18,20 @@ class LightGBMStaging(Staging):
 
     unit = "boosting rounds"
 
-    def n_stages(self, estimator):
+    def n_stages(self, estimator: Estimator) -> int:
         if hasattr(estimator, "booster_"):
             return estimator.booster_.current_iteration()
         return estimator.n_estimators
 
-    def prepared(self, estimator):
+    def prepared(self, estimator: Estimator) -> Estimator:
         if callable(estimator.objective):
             _refuse_objective(estimator, "a function of your own")
         return estimator
 
-    def caveat(self, estimator):
+    def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
         return dart_caveat("boosting_type='dart'", "gbdt") if _is_dart(estimator) else None
 
-    def staged_scores(self, fitted, X):
+    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
         factor, averaged = _link(fitted)
         total = 0.0
         for stage in range(1, self.n_stages(fitted) + 1):
@@ -39,7 +42,7 @@ class LightGBMStaging(Staging):
             total = total + factor * fitted.predict_proba(X, raw_score=True, **one)
             yield "logits", (total / stage if averaged else total)
 
-    def truncated(self, fitted, stage):
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
         from lightgbm import Booster
 
         text = fitted.booster_.model_to_string(num_iteration=int(stage))
@@ -47,12 +50,12 @@ class LightGBMStaging(Staging):
             fitted, _Booster=Booster(model_str=text), _best_iteration=0, n_estimators=int(stage)
         )
 
-    def limited(self, estimator, stage):
+    def limited(self, estimator: Estimator, stage: int) -> Estimator:
         if _is_dart(estimator):  # the weights of its trees depend on later rounds
             return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
 
-    def logits(self, fitted, X):
+    def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
         factor, averaged = _link(fitted)
         if factor is None:
             return None

@@ -1,10 +1,14 @@
 """Learners trained epoch by epoch with partial_fit: scikit-learn's MLP and SGD."""
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
+from .._typing import ArrayLike, Estimator, Features
 from ._base import Staging, register_staging, with_attributes
 
 
@@ -24,21 +28,21 @@ class PartialFitStaging(Staging):
 
     unit = "epochs"
 
-    def __init__(self, learned, most=None):
+    def __init__(self, learned: Any, most: Any = None) -> None:
         self.learned = learned
         self.most = most
 
-    def applies(self, estimator):
+    def applies(self, estimator: Estimator) -> bool:
         return hasattr(estimator, "partial_fit") and (
             not hasattr(estimator, "classes_") or hasattr(estimator, "_staged_snapshots")
         )
 
-    def n_stages(self, estimator):
+    def n_stages(self, estimator: Estimator) -> int:
         if hasattr(estimator, "_staged_snapshots"):
             return len(estimator._staged_snapshots)
         return estimator.max_iter if self.most is None else min(estimator.max_iter, self.most)
 
-    def fit(self, estimator, X, y, **params):
+    def fit(self, estimator: Estimator, X: Features, y: ArrayLike, **params: Any) -> Estimator:
         asked = {name: estimator.get_params()[name] for name in ("random_state", "early_stopping")}
         estimator.set_params(
             random_state=check_random_state(asked["random_state"]), early_stopping=False
@@ -58,7 +62,7 @@ class PartialFitStaging(Staging):
         estimator._staged_snapshots = snapshots
         return estimator
 
-    def staged_scores(self, fitted, X):
+    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
         for stage in range(1, self.n_stages(fitted) + 1):
             view = self.truncated(fitted, stage)
             if hasattr(view, "decision_function"):
@@ -66,18 +70,18 @@ class PartialFitStaging(Staging):
             else:
                 yield "proba", view.predict_proba(X)
 
-    def staged_proba(self, fitted, X):
+    def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
         if not (hasattr(fitted, "decision_function") and hasattr(fitted, "predict_proba")):
             return None
         stages = range(1, self.n_stages(fitted) + 1)
         return (self.truncated(fitted, stage).predict_proba(X) for stage in stages)
 
-    def truncated(self, fitted, stage):
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
         shorter = with_attributes(fitted, **fitted._staged_snapshots[stage - 1])
         del shorter._staged_snapshots  # the other epochs
         return shorter
 
-    def limited(self, estimator, stage):
+    def limited(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(max_iter=int(stage))
 
 

@@ -1,7 +1,10 @@
 """XGBoost's scikit-learn classifiers."""
 
+from collections.abc import Iterator
+
 from sklearn.base import clone
 
+from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import refuse
 from ._base import Staging, register_staging, with_attributes
 
@@ -16,18 +19,18 @@ class XGBoostStaging(Staging):
 
     unit = "boosting rounds"
 
-    def applies(self, estimator):
+    def applies(self, estimator: Estimator) -> bool:
         return estimator.booster != "gblinear"
 
-    def n_stages(self, estimator):
+    def n_stages(self, estimator: Estimator) -> int:
         if hasattr(estimator, "classes_"):
             return estimator.get_booster().num_boosted_rounds()
         return estimator.n_estimators or 100  # None: XGBoost's default
 
-    def caveat(self, estimator):
+    def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
         return dart_caveat("booster='dart'", "gbtree") if estimator.booster == "dart" else None
 
-    def staged_scores(self, fitted, X):
+    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
         import xgboost
 
         _check_objective(fitted)
@@ -45,17 +48,17 @@ class XGBoostStaging(Staging):
             margins = booster.predict(data, output_margin=logits, iteration_range=(0, stage))
             yield ("logits" if logits else "proba"), margins
 
-    def truncated(self, fitted, stage):
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
         return with_attributes(
             fitted, _Booster=fitted.get_booster()[:stage], n_estimators=int(stage)
         )
 
-    def limited(self, estimator, stage):
+    def limited(self, estimator: Estimator, stage: int) -> Estimator:
         if estimator.booster == "dart":  # the weights of its trees depend on later rounds
             return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
 
-    def logits(self, fitted, X):
+    def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
         # binary:logitraw is the logistic loss without the sigmoid: its margins are log-odds too
         if fitted.objective in LOGITS | {"binary:logitraw"}:
             return fitted.predict(X, output_margin=True)
@@ -65,10 +68,10 @@ class XGBoostStaging(Staging):
 class XGBoostForestStaging(XGBoostStaging):
     """All trees of a forest are one round: a fit has one stage."""
 
-    def truncated(self, fitted, stage):
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
         return with_attributes(fitted)
 
-    def limited(self, estimator, stage):
+    def limited(self, estimator: Estimator, stage: int) -> Estimator:
         return estimator
 
 
@@ -85,7 +88,7 @@ def _check_objective(fitted):
     )
 
 
-def dart_caveat(got, other):
+def dart_caveat(got: str, other: str) -> tuple[str, str, str]:
     """What a stage of dart is: later rounds change the weights of earlier trees."""
     return (
         "trees that keep their weights in later rounds",
