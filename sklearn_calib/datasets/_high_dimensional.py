@@ -1,12 +1,15 @@
 """Linear truth behind about as many features as rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.signal import lfilter
 from scipy.special import expit, ndtr
 
 from .._random import legacy_generator
+from .._typing import ArrayLike, FloatArray, IntArray, Link, RandomStateLike
 from ..exceptions import refuse
 
 
@@ -35,50 +38,52 @@ class LinearTruth:
         Of an elliptical design.
     """
 
-    coef: np.ndarray
-    covariance: np.ndarray
-    link: object
+    coef: FloatArray
+    covariance: FloatArray
+    link: Callable[[FloatArray], FloatArray]
     slope: float
     intercept: float
     design: str
     degrees_of_freedom: float
     _root: object  # the correlation of neighbours, or the Cholesky factor of another covariance
 
-    def proba(self, X):
+    def proba(self, X: FloatArray) -> FloatArray:
         """True probabilities of the second class, of shape (n_samples,)."""
         return self.link(self.slope * (X @ self.coef) + self.intercept)
 
-    def draw(self, n_samples, random_state=0):
+    def draw(
+        self, n_samples: int, random_state: RandomStateLike = 0
+    ) -> tuple[FloatArray, IntArray]:
         """More rows and labels: X of shape (n_samples, n_features), y of 0 and 1."""
         rng = legacy_generator(random_state)
         shape = (n_samples, len(self.coef))
         X = _correlated(_entries(self.design, self.degrees_of_freedom, shape, rng), self._root)
         return X, (rng.uniform(size=n_samples) < self.proba(X)).astype(int)
 
-    def norm(self, coef):
+    def norm(self, coef: FloatArray) -> float:
         """Standard deviation of the score of some coefficients."""
         coef = np.ravel(coef)
         return float(np.sqrt(coef @ self.covariance @ coef))
 
-    def cos_theta(self, coef):
+    def cos_theta(self, coef: FloatArray) -> float:
         """Cosine of the angle between some coefficients and the true ones."""
         coef = np.ravel(coef)
         return float(self.coef @ self.covariance @ coef / self.norm(coef))
 
 
 def make_high_dimensional(
-    n_samples=1000,
-    n_features=2000,
+    n_samples: int = 1000,
+    n_features: int = 2000,
     *,
-    design="gaussian",
-    covariance="ar",
-    correlation=0.5,
-    link="logit",
-    link_slope=3.0,
-    link_intercept=1.0,
-    degrees_of_freedom=6,
-    random_state=0,
-):
+    design: Literal["gaussian", "rademacher", "uniform", "elliptical"] = "gaussian",
+    covariance: Literal["ar", "identity"] | ArrayLike = "ar",
+    correlation: float = 0.5,
+    link: Link = "logit",
+    link_slope: float = 3.0,
+    link_intercept: float = 1.0,
+    degrees_of_freedom: float = 6,
+    random_state: RandomStateLike = 0,
+) -> tuple[FloatArray, IntArray, LinearTruth]:
     """Rows and labels of a linear model with about as many features as rows, and the truth.
 
     Parameters

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._random import legacy_generator
 from .._renamed import renamed_arguments
+from .._typing import RandomStateLike
 from ..exceptions import refuse
 
 
@@ -19,7 +20,9 @@ class ScoredData(NamedTuple):
 
 
 @renamed_arguments(eps="epsilon")
-def make_uniform_shift(n_samples=1000, epsilon=0.01, *, random_state=0):
+def make_uniform_shift(
+    n_samples: int = 1000, epsilon: float = 0.01, *, random_state: RandomStateLike = 0
+) -> ScoredData:
     """Predictions that are too low by `epsilon` everywhere.
 
     Parameters
@@ -62,7 +65,13 @@ def make_uniform_shift(n_samples=1000, epsilon=0.01, *, random_state=0):
     )
 
 
-def make_sign_perturbed(n_samples=1000, n_values=20, strength=0.1, *, random_state=0):
+def make_sign_perturbed(
+    n_samples: int = 1000,
+    n_values: int = 20,
+    strength: float = 0.1,
+    *,
+    random_state: RandomStateLike = 0,
+) -> ScoredData:
     """Predictions of a few values, each too low or too high by the same amount, at random.
 
     The hard case for tests that look at each value by itself: the errors of neighbours cancel, so

@@ -4,11 +4,18 @@ import numpy as np
 
 from .._random import generator
 from .._renamed import renamed_arguments
+from .._typing import FloatArray, IntArray, RandomStateLike
 from ..canonical import canonical_proba
 
 
 @renamed_arguments(seed="random_state")
-def make_overconfident(n_classes, n_samples=158, *, random_state=0, sharpness=2.5):
+def make_overconfident(
+    n_classes: int,
+    n_samples: int = 158,
+    *,
+    random_state: RandomStateLike = 0,
+    sharpness: float = 2.5,
+) -> tuple[FloatArray, IntArray]:
     """Overconfident probabilities with labels drawn from the true ones.
 
     Parameters

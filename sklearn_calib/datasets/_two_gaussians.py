@@ -4,10 +4,17 @@ import numpy as np
 from scipy.special import expit
 
 from .._random import legacy_generator
+from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
 from ..exceptions import refuse
 
 
-def make_two_gaussians(n_samples=1000, mean=None, covariance=None, *, random_state=0):
+def make_two_gaussians(
+    n_samples: int = 1000,
+    mean: ArrayLike | None = None,
+    covariance: ArrayLike | None = None,
+    *,
+    random_state: RandomStateLike = 0,
+) -> tuple[FloatArray, IntArray, FloatArray]:
     """Draw from two balanced Gaussian classes; the true probabilities are returned, too.
 
     The label y is 0 or 1 with probability 1/2 and x given y is normal with mean -m or +m.
