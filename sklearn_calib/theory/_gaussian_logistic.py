@@ -1,11 +1,13 @@
 """Ridge logistic regression on two Gaussian classes, in the limit of many features and rows."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from .._random import legacy_generator
+from .._typing import ArrayLike, Loss, RandomStateLike
 from ..datasets import make_two_gaussians
 from ..exceptions import refuse
 from ._gaussian_loss import gaussian_loss, normal_rule
@@ -73,7 +75,13 @@ class GaussianLogisticModel:
     [0.577, 0.561, 0.562]
     """
 
-    def __init__(self, ratio=0.5, error_rate=0.1, spectrum=(1, 1), smallest=1e-3):
+    def __init__(
+        self,
+        ratio: float = 0.5,
+        error_rate: float = 0.1,
+        spectrum: Sequence[float] = (1, 1),
+        smallest: float = 1e-3,
+    ) -> None:
         where = "GaussianLogisticModel"
         if not (ratio > 0 and 0 < error_rate < 0.5 and smallest > 0):
             refuse(
@@ -97,7 +105,7 @@ class GaussianLogisticModel:
         inverse_mean = self._weights @ (1 / self._nodes)
         self.scale_ = float(-special.ndtri(error_rate) / np.sqrt(inverse_mean))  # prop. 7.3
 
-    def limit(self, strength, loss="log"):
+    def limit(self, strength: ArrayLike, loss: Loss = "log") -> LogisticLimit:
         """Loss and its parts against the strength of the regularisation.
 
         Parameters
@@ -126,7 +134,7 @@ class GaussianLogisticModel:
             rows.append((*gaussian_loss(inner, norm, loss), inner, norm))
         return LogisticLimit(*np.array(rows).T)
 
-    def sample(self, n_samples, random_state=0):
+    def sample(self, n_samples: int, random_state: RandomStateLike = 0) -> Any:
         """Draw the means and rows of one data set with p = ratio * n features.
 
         Parameters

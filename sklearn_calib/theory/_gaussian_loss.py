@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit, ndtr
 
+from .._typing import FloatArray, Loss
 from ..exceptions import refuse
 
 _REACH = 9.0  # standard deviations: 2e-19 of the mass lies beyond
@@ -19,7 +20,7 @@ class GaussianLoss(NamedTuple):
     error_rate: float
 
 
-def gaussian_loss(inner, norm, loss="log"):
+def gaussian_loss(inner: float, norm: float, loss: Loss = "log") -> GaussianLoss:
     """The exact loss of the classifier expit(w' x) on two balanced Gaussian classes.
 
     It depends on the weights w by two numbers only.
@@ -91,7 +92,7 @@ def _brier(p, q):
     return q * (1 - p) ** 2 + (1 - q) * p**2
 
 
-def normal_rule(n_panels=24, order=20):
+def normal_rule(n_panels: int = 24, order: int = 20) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of expectations under the standard normal distribution."""
     x, w = np.polynomial.legendre.leggauss(order)
     edges = np.linspace(-_REACH, _REACH, n_panels + 1)
