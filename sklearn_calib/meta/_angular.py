@@ -1,6 +1,7 @@
 """The classifier calibrated by the angle to the truth."""
 
 from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
@@ -8,6 +9,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, Real, StrOptio
 
 from .._kernels._expected_link import LINKS
 from .._random import legacy_generator
+from .._typing import ArrayLike, Estimator, Features, Link, RandomStateLike, Self
 from ..exceptions import caution, refuse
 from ..linear import (
     angular_recalibrator,
@@ -121,16 +123,16 @@ class AngularCalibratedClassifier(CalibratedClassifier):
 
     def __init__(
         self,
-        estimator,
+        estimator: Estimator,
         *,
-        link="logit",
-        link_slope="auto",
-        link_intercept="auto",
-        covariance="auto",
-        sign="positive",
-        assume_centered=False,
-        random_state=0,
-    ):
+        link: Link = "logit",
+        link_slope: float | Literal["auto"] = "auto",
+        link_intercept: float | Literal["auto"] = "auto",
+        covariance: ArrayLike | Estimator = "auto",
+        sign: Literal["positive", "holdout", "cv"] = "positive",
+        assume_centered: bool = False,
+        random_state: RandomStateLike = 0,
+    ) -> None:
         self.estimator = estimator
         self.link = link
         self.link_slope = link_slope
@@ -141,7 +143,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         self.random_state = random_state
 
     @whole_or_not_at_all
-    def fit(self, X, y, **fit_params):
+    def fit(self, X: Features, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit the classifier, and find the angle on the same rows.
 
         Parameters
@@ -172,7 +174,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         fits = checked_fits(fits, model, self.assume_centered, job.where)
         [fit] = settled(fits, model, job.where, own)
         angle = find_angle(fit, self.covariance, job.where)
-        link = {
+        link: dict[str, Any] = {
             "link": self.link,
             "link_slope": None if self.link_slope == "auto" else self.link_slope,
             "link_intercept": None if self.link_intercept == "auto" else self.link_intercept,
@@ -196,12 +198,12 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         return self
 
     @property
-    def recalibrator_(self):
+    def recalibrator_(self) -> Any:
         """The fitted `AngularCalibration`."""
         return self._only_pair("recalibrator_").recalibrator
 
     @property
-    def platt_equivalent_(self):
+    def platt_equivalent_(self) -> tuple[float, float]:
         """Equation 9: (A, B) with link(slope * (A * (u - center) + B) + intercept)."""
         return self.recalibrator_.platt_equivalent_
 
@@ -231,7 +233,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             )
         return total < 0
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags

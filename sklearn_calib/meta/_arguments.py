@@ -2,7 +2,9 @@
 
 from functools import wraps
 from inspect import signature
+from typing import cast
 
+from .._typing import Function
 from ..exceptions import refuse
 from ..recalibrators import recalibrator_names, suggestion
 
@@ -21,7 +23,7 @@ _HERE = {
 }
 
 
-def says_what_to_write(init):
+def says_what_to_write(init: Function) -> Function:
     """A constructor whose error for an unknown argument names the one that is meant."""
     known = [name for name in signature(init).parameters if name != "self"]
 
@@ -38,7 +40,7 @@ def says_what_to_write(init):
                 )
         init(self, *args, **kwargs)
 
-    return checked
+    return cast("Function", checked)
 
 
 def _cure(name, value, known):
@@ -51,7 +53,7 @@ def _cure(name, value, known):
     return suggestion(name, known, "") or "Leave it out"
 
 
-def refuse_prefit(cv, where):
+def refuse_prefit(cv: object, where: str) -> None:
     """scikit-learn's former cv="prefit"."""
     if isinstance(cv, str) and cv == "prefit":
         refuse(

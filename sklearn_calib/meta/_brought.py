@@ -1,11 +1,14 @@
 """Models as users bring them: fitted by another library, already fitted, or impossible to clone."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_outlier_detector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import AnyArray, Estimator, Features, FloatArray, Self
 from ..exceptions import expectation, refuse
 from ._scores import is_boosted
 
@@ -22,22 +25,22 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
         Who is asking: the opening of error messages.
     """
 
-    def __init__(self, model, classes, where):
+    def __init__(self, model: Estimator, classes: AnyArray, where: str) -> None:
         self.model = model
         self.classes = classes
         self.where = where
 
     @property
-    def classes_(self):
+    def classes_(self) -> AnyArray:
         return self.classes
 
-    def fit(self, X, y=None):
+    def fit(self, X: Features, y: object = None) -> Self:
         return self
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Features) -> FloatArray:
         names = ("predict_proba", "predict", "__call__")
         name = next(name for name in names if hasattr(self.model, name))
         proba = getattr(self.model, name)(X)
@@ -62,7 +65,9 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
         return proba
 
 
-def frozen_with_classes(estimator, classes_of_labels, where):
+def frozen_with_classes(
+    estimator: Estimator, classes_of_labels: Callable[[], AnyArray], where: str
+) -> Estimator:
     """A FrozenEstimator that knows its classes; they come from the labels if need be."""
     inner = estimator.estimator
     of_scikit_learn = hasattr(inner, "__sklearn_tags__")
@@ -84,7 +89,7 @@ def frozen_with_classes(estimator, classes_of_labels, where):
     return estimator if known else FrozenEstimator(ForeignModel(inner, classes_of_labels(), where))
 
 
-def fresh(estimator, where):
+def fresh(estimator: Estimator, where: str) -> Estimator:
     """An unfitted clone, or an error that says what to do without."""
     try:
         return clone(estimator)
@@ -99,7 +104,7 @@ def fresh(estimator, where):
         raise ValueError(message) from error
 
 
-def loses_fit(estimator, where):
+def loses_fit(estimator: Estimator, where: str) -> bool:
     """Whether the estimator is fitted, and a clone of it is not."""
     return _knows_classes(estimator) and not _knows_classes(fresh(estimator, where))
 
@@ -109,7 +114,7 @@ def _knows_classes(model):
     return classes is not None and len(classes) > 0
 
 
-def check_early_stopping(estimator, params, where):
+def check_early_stopping(estimator: Estimator, params: Mapping[str, object], where: str) -> None:
     """XGBoost and LightGBM stop early only if they are given rows to be judged on."""
     learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not is_boosted(learner) or isinstance(learner, FrozenEstimator):

@@ -1,6 +1,7 @@
 """CalibratedModel: a classifier and the recalibrator of its scores, as one classifier."""
 
 from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -10,6 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
+from .._typing import CV, ArrayLike, Estimator, Features, RecalibratorLike, Self
 from ..exceptions import refuse
 from ._arguments import says_what_to_write
 from ._brought import fresh
@@ -134,14 +136,14 @@ class CalibratedModel(CalibratedClassifier):
     @says_what_to_write
     def __init__(
         self,
-        estimator,
-        recalibrator="default",
+        estimator: Estimator,
+        recalibrator: RecalibratorLike = "default",
         *,
-        cv=None,
-        ensemble="auto",
-        response_method="auto",
-        n_jobs=None,
-    ):
+        cv: CV | Literal["alo"] | None = None,
+        ensemble: bool | Literal["auto"] = "auto",
+        response_method: Literal["auto", "decision_function", "predict_proba"] = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.recalibrator = recalibrator
         self.cv = cv
@@ -151,7 +153,9 @@ class CalibratedModel(CalibratedClassifier):
 
     @with_callbacks
     @whole_or_not_at_all
-    def fit(self, X, y, sample_weight=None, **fit_params):
+    def fit(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
         """Fit the classifier and its recalibrator.
 
         Parameters
@@ -186,7 +190,7 @@ class CalibratedModel(CalibratedClassifier):
         return self
 
     @property
-    def recalibrator_(self):
+    def recalibrator_(self) -> Any:
         """The fitted recalibrator, where there is one pair."""
         return self._only_pair("recalibrator_").recalibrator
 

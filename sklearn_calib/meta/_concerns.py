@@ -1,10 +1,12 @@
 """Signs that a recalibration harms: it lost the base rate, or it predicts worse than before."""
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 from scipy.stats import norm
 
+from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..exceptions import caution
 from ..recalibrators import aligned_proba
 
@@ -17,7 +19,15 @@ _MATERIAL = (
 )
 
 
-def warn_of_harm(where, refit, recalibrator, scores, codes, weight, classes):
+def warn_of_harm(
+    where: str,
+    refit: Callable[..., Estimator],
+    recalibrator: Estimator,
+    scores: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    classes: AnyArray,
+) -> None:
     """Warn where a fitted recalibrator harms; silent unless the rows are evidence.
 
     `refit(rows)` fits another copy on some of the rows.

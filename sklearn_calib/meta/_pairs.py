@@ -1,9 +1,10 @@
 """What the estimators of this sub-package share: pairs of a classifier and a recalibrator."""
 
 import warnings
+from collections.abc import Callable
 from functools import partial, wraps
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -20,6 +21,7 @@ from .._sklearn_compat import (
     routing_enabled,
     safe_split,
 )
+from .._typing import AnyArray, Estimator, Features, FloatArray, Function, IntArray
 from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import caution, expectation, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
@@ -62,16 +64,21 @@ class Job(NamedTuple):
     response_method: str
 
     @staticmethod
-    def own_model(estimator):
+    def own_model(estimator: Estimator) -> tuple[bool, Estimator]:
         """Whether a fitted estimator is ours to change, and itself without a FrozenEstimator."""
         frozen = isinstance(estimator, FrozenEstimator)
         return not frozen, estimator.estimator if frozen else estimator
 
-    def labels_of(self, model, columns):
+    def labels_of(self, model: Estimator, columns: IntArray) -> AnyArray:
         """All rows' labels as a fitted model knows them, which may be codes of `fit_estimator`."""
         return model.classes_[np.argsort(columns)[self.codes]]
 
-    def fit_estimator(self, rows, estimator=None, fit=None):
+    def fit_estimator(
+        self,
+        rows: IntArray,
+        estimator: Estimator | None = None,
+        fit: Callable[..., Estimator] | None = None,
+    ) -> tuple[Estimator, IntArray]:
         """Fit a clone on some rows; also the positions of its classes among all classes."""
         estimator = fresh(self.estimator, self.where) if estimator is None else estimator
         fit = estimator.fit if fit is None else partial(fit, estimator)
@@ -89,14 +96,16 @@ class Job(NamedTuple):
         _, columns = canonical_labels(estimator.classes_, classes=self.classes, where=self.where)
         return estimator, columns
 
-    def test_part(self, estimator, columns, train, test):
+    def test_part(
+        self, estimator: Estimator, columns: IntArray, train: IntArray, test: IntArray
+    ) -> tuple[IntArray, Features]:
         """The test rows of classes that the estimator has seen, and their features."""
         rows = np.arange(len(self.codes))[test]
         rows = rows[np.isin(self.codes[rows], columns)]
         part, _ = safe_split(estimator, self.X, self.codes, rows, train)
         return rows, part
 
-    def scores(self, estimator, columns, X):
+    def scores(self, estimator: Estimator, columns: IntArray, X: Features) -> FloatArray:
         """Canonical scores of a fitted estimator, a column for each of all classes."""
         if not X.shape[0] if hasattr(X, "shape") else not len(X):
             return np.empty((0, len(self.classes)))
@@ -104,7 +113,9 @@ class Job(NamedTuple):
             estimator, columns, len(self.classes), X, self.response_method, self.where
         )
 
-    def fit_recalibrator(self, scores, rows, *, watch=True):
+    def fit_recalibrator(
+        self, scores: FloatArray, rows: IntArray, *, watch: bool = True
+    ) -> Estimator:
         """A recalibrator fitted on scores of these rows; `watch` warns where it harms."""
         if not len(scores):
             refuse(
@@ -137,7 +148,7 @@ class Job(NamedTuple):
         )
 
 
-def whole_or_not_at_all(fit):
+def whole_or_not_at_all(fit: Function) -> Function:
     """A fit that leaves no fitted attribute behind if it fails or is interrupted."""
 
     @wraps(fit)
@@ -149,7 +160,7 @@ def whole_or_not_at_all(fit):
                 delattr(self, name)
             raise
 
-    return wrapped
+    return cast("Function", wrapped)
 
 
 def _every_recalibrator_has_intervals(self):
@@ -167,7 +178,7 @@ class CalibratedClassifier(
 
     response_method = "auto"
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Features) -> FloatArray:
         """Calibrated probabilities.
 
         Parameters
@@ -181,7 +192,7 @@ class CalibratedClassifier(
         """
         check_is_fitted(self)
         where = f"{type(self).__name__}.predict_proba"
-        total = 0.0
+        total = np.zeros(())
         for estimator, recalibrator, columns in self.calibrated_pairs_:
             scores = aligned_scores(
                 estimator, columns, len(self.classes_), X, self.response_method, where
@@ -190,7 +201,7 @@ class CalibratedClassifier(
         return total / len(self.calibrated_pairs_)
 
     @available_if(_every_recalibrator_has_intervals)
-    def predict_interval(self, X):
+    def predict_interval(self, X: Features) -> FloatArray:
         """Lower and upper probability, where every recalibrator gives them (``"venn_abers"``).
 
         Parameters
@@ -214,17 +225,17 @@ class CalibratedClassifier(
             for estimator, recalibrator, columns in self.calibrated_pairs_
         ) / len(self.calibrated_pairs_)
 
-    def predict(self, X):
+    def predict(self, X: Features) -> AnyArray:
         """The class with the largest calibrated probability; the first of equals."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     @property
-    def estimator_(self):
+    def estimator_(self) -> Any:
         """The fitted classifier, where there is one pair."""
         return self._only_pair("estimator_").estimator
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """The metadata that fit takes: for the estimator, the recalibrator and the splitter."""
         fit = MethodMapping().add(caller="fit", callee="fit")
         recalibrator = resolve_recalibrator(self.recalibrator, type(self).__name__)
@@ -238,7 +249,7 @@ class CalibratedClassifier(
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if not hasattr(getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"):
             return tags  # a model of another library in a FrozenEstimator

@@ -2,10 +2,11 @@
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
@@ -19,6 +20,17 @@ from .._random import legacy_generator
 from .._renamed import warn_renamed
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
+from .._typing import (
+    CV,
+    ArrayLike,
+    Estimator,
+    Features,
+    FloatArray,
+    Loss,
+    RandomStateLike,
+    RecalibratorLike,
+    Self,
+)
 from ..decomposition import refinement_curve
 from ..exceptions import CalibrationWarning, caution, expectation, refuse
 from ..staging import staging_of
@@ -178,22 +190,22 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     @says_what_to_write
     def __init__(
         self,
-        estimator,
-        param_grid=None,
+        estimator: Estimator,
+        param_grid: dict[str, Any] | list[dict[str, Any]] | None = None,
         *,
-        n_iter=None,
-        stages="auto",
-        recalibrator="default",
-        refinement="temperature-in-sample",
-        loss="log",
-        selection="minimum",
-        cv=None,
-        refit=True,
-        ensemble=False,
-        error_score=np.nan,
-        n_jobs=None,
-        random_state=0,
-    ):
+        n_iter: int | None = None,
+        stages: Literal["auto"] | Sequence[int] | None = "auto",
+        recalibrator: RecalibratorLike = "default",
+        refinement: RecalibratorLike = "temperature-in-sample",
+        loss: Loss = "log",
+        selection: Literal["minimum", "one_standard_error"] = "minimum",
+        cv: CV = None,
+        refit: bool = True,
+        ensemble: bool = False,
+        error_score: float | Literal["raise"] = np.nan,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike = 0,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.n_iter = n_iter
@@ -211,7 +223,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
 
     @with_callbacks
     @whole_or_not_at_all
-    def fit(self, X, y, sample_weight=None, **fit_params):
+    def fit(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
         """Search, refit and calibrate.
 
         Parameters
@@ -263,11 +277,11 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         return self
 
     @property
-    def best_estimator_(self):
+    def best_estimator_(self) -> Any:
         """The chosen model before calibration, where there is one."""
         return self._only_pair("best_estimator_").estimator
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Features) -> FloatArray:
         """Calibrated probabilities.
 
         Parameters

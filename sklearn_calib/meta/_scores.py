@@ -5,6 +5,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from .._simplex import take_columns
+from .._typing import Estimator, Features, FloatArray, IntArray
 from ..canonical import canonical_proba
 from ..exceptions import expectation
 from ..staging import own_logits
@@ -13,7 +14,9 @@ ROUNDING = 0.02  # what the rounding of a classifier's probabilities may add to 
 RESPONSE_METHODS = ("auto", "decision_function", "predict_proba")
 
 
-def classifier_scores(estimator, X, response_method, where):
+def classifier_scores(
+    estimator: Estimator, X: Features, response_method: str, where: str
+) -> FloatArray:
     """Canonical scores of a fitted classifier, one column for each of its own classes.
 
     "auto" takes the logits that a `Staging` adapter knows (XGBoost's probabilities are rounded: a
@@ -47,7 +50,14 @@ def _without_rounding(proba):
     return table / total if np.abs(total - 1).max(initial=0) <= ROUNDING else proba
 
 
-def aligned_scores(estimator, columns, n_classes, X, response_method, where):
+def aligned_scores(
+    estimator: Estimator,
+    columns: IntArray,
+    n_classes: int,
+    X: Features,
+    response_method: str,
+    where: str,
+) -> FloatArray:
     """`classifier_scores` widened to `n_classes` columns; its own ones go to `columns`.
 
     A class that the estimator has not seen gets probability 0.
@@ -64,7 +74,7 @@ def _logits(values, n_classes, where):
     return canonical_proba(values, kind="logits", n_classes=n_classes, where=where)
 
 
-def is_boosted(estimator, package=None):
+def is_boosted(estimator: Estimator, package: str | None = None) -> bool:
     """Whether an estimator, or the end of a pipeline, comes from XGBoost or LightGBM."""
     if isinstance(estimator, FrozenEstimator):
         return is_boosted(estimator.estimator, package)

@@ -1,8 +1,9 @@
 """The fits of a search over candidates and folds, and what their stages say."""
 
 import time
+from collections.abc import Collection, Iterable, Iterator
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -11,10 +12,15 @@ from sklearn.utils.parallel import Parallel
 
 from .._simplex import stack_rows, take_columns
 from .._sklearn_compat import callback_task
+from .._typing import Estimator, FloatArray, IntArray, Loss
 from ..canonical import canonical_proba
 from ..metrics import brier_loss, log_loss
 from ..staging import staging_of
 from ._brought import fresh
+
+if TYPE_CHECKING:
+    from ..staging import Staging
+    from ._pairs import Job
 
 
 class Fold(NamedTuple):
@@ -27,17 +33,17 @@ class Fold(NamedTuple):
     seconds: float
     error: str | None = None
 
-    def scores(self, job):
+    def scores(self, job: "Job") -> FloatArray:
         return job.scores(self.estimator, self.columns, self.part)
 
-    def truncated(self, staging, stage):
+    def truncated(self, staging: "Staging | None", stage: int) -> "Fold":
         if staging is None:
             return self
         stage = min(stage, staging.n_stages(self.estimator))
         return self._replace(estimator=staging.truncated(thawed(self.estimator), stage))
 
 
-def in_turn(n_jobs, tasks):
+def in_turn(n_jobs: int | None, tasks: Iterable[Any]) -> Iterator[Any]:
     """The results one after the other; all at once where joblib's backend cannot do that."""
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
@@ -46,7 +52,9 @@ def in_turn(n_jobs, tasks):
     return iter(parallel(tasks))
 
 
-def fit_fold(job, params, split, caller, task):
+def fit_fold(
+    job: "Job", params: dict[str, Any], split: tuple[IntArray, IntArray], caller: Any, task: Any
+) -> Fold:
     estimator, (train, test) = job.estimator, split
     start = time.perf_counter()
     with callback_task(task, caller, None, job.X, job.codes):
@@ -73,7 +81,9 @@ def _candidate(job, params, stages):
     return (estimator if staging is None else staging.prepared(estimator)), staging
 
 
-def refit(job, params, staging, stage):
+def refit(
+    job: "Job", params: dict[str, Any], staging: "Staging | None", stage: int
+) -> tuple[Estimator, IntArray]:
     everything = np.arange(len(job.codes))
     estimator = fresh(job.estimator, job.where).set_params(**clone(params, safe=False))
     if staging is None:
@@ -84,7 +94,7 @@ def refit(job, params, staging, stage):
     return staging.truncated(estimator, stage), columns
 
 
-def thawed(estimator):
+def thawed(estimator: Estimator) -> Estimator:
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
@@ -95,7 +105,9 @@ class Scores(NamedTuple):
     own: Any
 
 
-def pooled_stages(job, folds, staging, wanted):
+def pooled_stages(
+    job: "Job", folds: list[Fold], staging: "Staging | None", wanted: Collection[int]
+) -> Iterator[Scores]:
     """The `Scores` of all folds' test rows, stage by stage; a shorter fit keeps its last ones."""
     if staging is None:
         yield _stacked([_unstaged(job, fold) for fold in folds if len(fold.rows)])
@@ -110,7 +122,9 @@ def pooled_stages(job, folds, staging, wanted):
             yield _stacked([block for block in blocks if block is not None])
 
 
-def own_risks(stream, risks, loss, codes, known):
+def own_risks(
+    stream: Iterable[Scores], risks: list[float], loss: Loss, codes: IntArray, known: dict[str, Any]
+) -> Iterator[FloatArray]:
     """The scores to be recalibrated; the learner's own loss, where it differs, goes to `risks`."""
     measure = log_loss if loss == "log" else brier_loss
     for given, own in stream:
@@ -154,7 +168,7 @@ def _fold_stages(job, fold, staging, wanted):
         yield Scores(given, given if proba is None else canonical("proba", proba))
 
 
-def results_table(table):
+def results_table(table: list[Any]) -> dict[str, Any]:
     """cv_results_: one row for each candidate and stage."""
     parts = []
     for number, params, seconds, curve in table:
