@@ -1,10 +1,13 @@
 """What the checks share: held-out losses and the assertions."""
 
 import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from .._typing import AnyArray, ArrayLike
 from ..datasets import make_overconfident
 from ..exceptions import CalibrationWarning
 from ..metrics import log_loss
@@ -12,7 +15,7 @@ from ..metrics import log_loss
 TOLERANCE = 1e-6  # two optimiser runs on equal problems
 
 
-def held_out_loss(recalibrator, n_classes, n_samples=1500):
+def held_out_loss(recalibrator: Any, n_classes: int, n_samples: int = 1500) -> tuple[float, float]:
     """Log loss of new rows before and after recalibration, on overconfident scores."""
     proba, y = make_overconfident(n_classes, n_samples, random_state=20)
     new, labels = make_overconfident(n_classes, n_samples, random_state=21)
@@ -23,7 +26,7 @@ def held_out_loss(recalibrator, n_classes, n_samples=1500):
     return log_loss(labels, new, **known), log_loss(labels, after, **known)
 
 
-def run(checks):
+def run(checks: Iterable[tuple[str, Callable[[], None]]]) -> None:
     for name, check in checks:
         try:
             check()
@@ -31,7 +34,7 @@ def run(checks):
             raise AssertionError(f"{name} failed: {error}") from error
 
 
-def assert_simplex(proba, shape):
+def assert_simplex(proba: AnyArray, shape: tuple[int, ...]) -> None:
     assert isinstance(proba, np.ndarray) and proba.dtype == np.float64, "not a float64 array"
     assert proba.shape == shape, f"shape {proba.shape} instead of {shape}"
     assert np.isfinite(proba).all(), "values that are not finite"
@@ -39,12 +42,16 @@ def assert_simplex(proba, shape):
     assert np.abs(proba.sum(axis=1) - 1).max() <= 1e-12, "rows that do not sum to 1"
 
 
-def assert_same(first, second, tolerance=TOLERANCE):
-    worst = np.abs(first - second).max()
+def assert_same(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE) -> None:
+    worst = np.abs(np.asarray(first) - np.asarray(second)).max()
     assert worst <= tolerance, f"differ by {worst:.3g}"
 
 
-def assert_refused(call, *words, error=(ValueError, TypeError)):
+def assert_refused(
+    call: Callable[[], object],
+    *words: str,
+    error: type[Exception] | tuple[type[Exception], ...] = (ValueError, TypeError),
+) -> None:
     try:
         call()
     except error as raised:

@@ -1,6 +1,8 @@
 """Checks of a measure's contract."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,8 +10,11 @@ from ..datasets import make_overconfident
 from ..metrics import BinaryProblem
 from ._common import assert_refused, run
 
+if TYPE_CHECKING:
+    from ..metrics import Measure
 
-def check_metric(metric):
+
+def check_metric(metric: "Measure") -> None:
     """Run every check of the measure contract on a function decorated with `metric`.
 
     Raises AssertionError with the name of the check that failed.
@@ -23,7 +28,7 @@ def check_metric(metric):
     run(metric_checks(metric))
 
 
-def metric_checks(metric):
+def metric_checks(metric: "Measure") -> list[tuple[str, Callable[[], None]]]:
     """The checks as a list of (name, callable without arguments)."""
     return [
         (f"{check.__name__}[{k}]", partial(check, metric, k))
@@ -32,7 +37,7 @@ def metric_checks(metric):
     ]
 
 
-def check_value(metric, k):
+def check_value(metric: "Measure", k: int) -> None:
     proba, y = make_overconfident(k)
     value = metric(y, proba)
     low, high = metric.spec.range
@@ -40,7 +45,7 @@ def check_value(metric, k):
     assert low <= value <= high, f"{value} outside [{low}, {high}]"
 
 
-def check_range(metric, k):
+def check_range(metric: "Measure", k: int) -> None:
     """Predictions of every kind stay inside the declared range, the better end being perfect."""
     low, high = metric.spec.range
     values = []
@@ -70,7 +75,7 @@ def _predictions(k):
     yield np.zeros(5, dtype=int), np.tile(certain[-1], (5, 1))
 
 
-def check_multiclass_options(metric, k):
+def check_multiclass_options(metric: "Measure", k: int) -> None:
     """Each declared way of treating several classes works; others are refused by name."""
     proba, y = make_overconfident(k)
     declared = set(metric.spec.multiclass) - {"canonical"}
@@ -80,10 +85,10 @@ def check_multiclass_options(metric, k):
         values = {metric(y, proba, multiclass=option) for option in declared}
         assert len(values) > 1, f"{', '.join(sorted(declared))} all give the same value"
     for option in {"confidence", "top_label", "classwise", "pairwise"} - declared:
-        assert_refused(lambda option=option: metric(y, proba, multiclass=option), metric.spec.name)
+        assert_refused(partial(metric, y, proba, multiclass=option), metric.spec.name)
 
 
-def check_proper(metric, k):
+def check_proper(metric: "Measure", k: int) -> None:
     """A measure that says it is proper is smallest, in expectation, at the true probabilities."""
     if not metric.spec.proper:
         return
@@ -101,16 +106,17 @@ def check_proper(metric, k):
             assert expected(p) > least, f"{np.round(p, 3)} beats the truth {np.round(truth, 3)}"
 
 
-def check_name_in_errors(metric, k):
+def check_name_in_errors(metric: "Measure", k: int) -> None:
     """Every error opens with the name that was called."""
     proba, y = make_overconfident(k)
     name = metric.spec.name
-    calls = [
+    wrong: Any = object()
+    calls: list[Callable[[], object]] = [
         lambda: metric(y, 3 * proba),
         lambda: metric(y[:-1], proba),
         lambda: metric(y, proba, no_such_option=1),
         *(
-            lambda option=option: metric(y, proba, **{option: object()})
+            partial(metric, y, proba, **{option: wrong})
             for option in metric.option_names
             if option
             in ("norm", "strategy", "n_bins", "kernel", "method", "estimator", "multiclass")
@@ -125,7 +131,7 @@ def check_name_in_errors(metric, k):
             raise AssertionError("a wrong option was accepted")
 
 
-def check_cells(metric, k):
+def check_cells(metric: "Measure", k: int) -> None:
     """A measure that says it reads only cells gives equal values for rows pooled by score."""
     if not metric.spec.cells:
         return
@@ -143,13 +149,13 @@ def check_cells(metric, k):
     assert difference < 1e-7, f"pooled rows differ by {difference:.3g}"
 
 
-def check_perfect_value(metric, k):
+def check_perfect_value(metric: "Measure", k: int) -> None:
     y = np.tile(np.arange(k), 10)
     value = metric(y, np.eye(k)[y])
     assert abs(value - metric.spec.perfect) < 1e-9, f"{value} for perfect predictions"
 
 
-def check_weight_scaling(metric, k):
+def check_weight_scaling(metric: "Measure", k: int) -> None:
     proba, y = make_overconfident(k)
     weight = np.random.default_rng(5).random(len(y)) + 0.1
     first, second = (
@@ -159,20 +165,20 @@ def check_weight_scaling(metric, k):
     assert abs(first - second) < 1e-12
 
 
-def check_weights_repeat(metric, k):
+def check_weights_repeat(metric: "Measure", k: int) -> None:
     proba, y = make_overconfident(k)
     weight = np.random.default_rng(6).integers(0, 4, len(y))
     repeated = metric(np.repeat(y, weight), np.repeat(proba, weight, axis=0), labels=range(k))
     assert abs(metric(y, proba, sample_weight=weight) - repeated) < 1e-10
 
 
-def check_order(metric, k):
+def check_order(metric: "Measure", k: int) -> None:
     proba, y = make_overconfident(k)
     order = np.random.default_rng(7).permutation(len(y))
     assert abs(metric(y, proba) - metric(y[order], proba[order])) < 1e-12
 
 
-def check_label_types(metric, k):
+def check_label_types(metric: "Measure", k: int) -> None:
     proba, y = make_overconfident(k)
     expected = metric(y, proba)
     for labels in (
@@ -187,7 +193,7 @@ def check_label_types(metric, k):
     assert np.isfinite(metric(y[kept], proba[kept], labels=range(k)))
 
 
-def check_metric_bad_input(metric, k):
+def check_metric_bad_input(metric: "Measure", k: int) -> None:
     proba, y = make_overconfident(k)
     bad = proba.copy()
     bad[3, 0] = np.nan
@@ -199,7 +205,7 @@ def check_metric_bad_input(metric, k):
     assert_refused(lambda: metric(np.zeros(len(y), int), proba), "labels=")
 
 
-def check_scorer(metric, k):
+def check_scorer(metric: "Measure", k: int) -> None:
     from sklearn.dummy import DummyClassifier
 
     from ..metrics import get_scorer

@@ -4,6 +4,7 @@ import inspect
 import pickle
 import re
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
@@ -12,8 +13,11 @@ from ..datasets import make_overconfident
 from ..exceptions import CalibrationWarning
 from ._common import held_out_loss
 
+if TYPE_CHECKING:
+    from ..recalibrators import Recalibrator
 
-def check_constructor(recalibrator, k):
+
+def check_constructor(recalibrator: "Recalibrator", k: int) -> None:
     """The constructor stores its arguments untouched, adds nothing, and each has a constraint."""
     cls, given = type(recalibrator), recalibrator.get_params(deep=False)
     built = cls(**given)
@@ -25,7 +29,7 @@ def check_constructor(recalibrator, k):
     assert not unchecked, f"parameters without a constraint: {unchecked}"
 
 
-def check_documented(recalibrator, k):
+def check_documented(recalibrator: "Recalibrator", k: int) -> None:
     """Each parameter and each fitted attribute has an entry in the docstring of the class."""
     text = inspect.getdoc(type(recalibrator)) or ""
     fitted = _fitted(recalibrator, k)
@@ -36,7 +40,7 @@ def check_documented(recalibrator, k):
         assert re.search(entry, text), f"{name} has no entry in the docstring"
 
 
-def check_refit(recalibrator, k):
+def check_refit(recalibrator: "Recalibrator", k: int) -> None:
     """A second fit forgets the first."""
     first, y_first = make_overconfident(k, random_state=11)
     second, y_second = make_overconfident(k, 90, random_state=12, sharpness=0.7)
@@ -52,7 +56,7 @@ def check_refit(recalibrator, k):
     assert np.abs(again - once).max() < 1e-6, "the second fit remembers the first"
 
 
-def check_prediction_leaves_the_state(recalibrator, k):
+def check_prediction_leaves_the_state(recalibrator: "Recalibrator", k: int) -> None:
     """Predictions change nothing in the estimator, and repeat themselves."""
     fitted = _fitted(recalibrator, k)
     before = pickle.dumps(fitted)
@@ -62,13 +66,13 @@ def check_prediction_leaves_the_state(recalibrator, k):
     assert pickle.dumps(fitted) == before, "predict_proba changes the estimator"
 
 
-def check_direction(recalibrator, k):
+def check_direction(recalibrator: "Recalibrator", k: int) -> None:
     """On easy, overconfident data new rows are predicted no worse than without recalibration."""
     before, after = held_out_loss(recalibrator, k)
     assert after <= before + 0.005, f"the held-out log loss rises from {before:.3f} to {after:.3f}"
 
 
-def check_learns(recalibrator, k):
+def check_learns(recalibrator: "Recalibrator", k: int) -> None:
     """Other labels give other predictions."""
     proba, y = make_overconfident(k, 400)
     with _quiet():
@@ -77,7 +81,7 @@ def check_learns(recalibrator, k):
     assert np.abs(first - second).max() > 1e-3, "the labels make no difference"
 
 
-def check_double_precision(recalibrator, k):
+def check_double_precision(recalibrator: "Recalibrator", k: int) -> None:
     """Nothing inside is rounded to single precision."""
     proba = make_overconfident(k, 300)[0]
     fitted = _fitted(recalibrator, k)
@@ -95,7 +99,7 @@ def check_double_precision(recalibrator, k):
     assert (moved[reacts] != near[reacts]).all(), "scores are rounded to single precision"
 
 
-def check_capabilities(recalibrator, k):
+def check_capabilities(recalibrator: "Recalibrator", k: int) -> None:
     """Capabilities are true: the growth of the state, the multiclass form, the stated cost."""
     declared = recalibrator.capabilities
     assert declared.multiclass in ("native", "one-vs-rest"), f"multiclass={declared.multiclass!r}"
@@ -118,7 +122,7 @@ def check_capabilities(recalibrator, k):
     )
 
 
-def check_shape(recalibrator, k):
+def check_shape(recalibrator: "Recalibrator", k: int) -> None:
     """``continuous`` and ``flexible`` are true: three steps, which only a flexible map follows."""
     if k != 2:
         return

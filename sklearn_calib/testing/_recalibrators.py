@@ -4,7 +4,9 @@ import contextlib
 import io
 import pickle
 import warnings
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
@@ -15,8 +17,11 @@ from ..exceptions import CalibrationWarning
 from . import _recalibrator_class
 from ._common import assert_refused, assert_same, assert_simplex, run
 
+if TYPE_CHECKING:
+    from ..recalibrators import Recalibrator
 
-def check_recalibrator(recalibrator, *, n_classes=(2, 4)):
+
+def check_recalibrator(recalibrator: "Recalibrator", *, n_classes: Sequence[int] = (2, 4)) -> None:
     """Run every check of the recalibrator contract.
 
     Parameters
@@ -40,7 +45,9 @@ def check_recalibrator(recalibrator, *, n_classes=(2, 4)):
     run(recalibrator_checks(recalibrator, n_classes=n_classes))
 
 
-def recalibrator_checks(recalibrator, *, n_classes=(2, 4)):
+def recalibrator_checks(
+    recalibrator: "Recalibrator", *, n_classes: Sequence[int] = (2, 4)
+) -> list[tuple[str, Callable[[], None]]]:
     """The checks as a list of (name, callable without arguments)."""
     return [
         (f"{check.__name__}[{k}]", partial(check, recalibrator, k))
@@ -55,7 +62,7 @@ def _fit(recalibrator, *args, **kwargs):
         return clone(recalibrator).fit(*args, **kwargs)
 
 
-def check_simplex(recalibrator, k):
+def check_simplex(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     fitted = _fit(recalibrator, proba, y)
     assert_simplex(fitted.predict_proba(proba), proba.shape)
@@ -63,7 +70,7 @@ def check_simplex(recalibrator, k):
     assert np.array_equal(fitted.predict(proba), fitted.predict_proba(proba).argmax(axis=1))
 
 
-def check_weights_are_repetition(recalibrator, k):
+def check_weights_are_repetition(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     if not recalibrator.capabilities.sample_weight:
@@ -76,7 +83,7 @@ def check_weights_are_repetition(recalibrator, k):
     assert_same(weighted.predict_proba(proba), repeated.predict_proba(proba))
 
 
-def check_weight_scale(recalibrator, k):
+def check_weight_scale(recalibrator: "Recalibrator", k: int) -> None:
     """A common factor of weights that are not whole numbers changes nothing, unless declared."""
     capabilities = recalibrator.capabilities
     if not capabilities.sample_weight or capabilities.weights == "counts":
@@ -93,7 +100,7 @@ def check_weight_scale(recalibrator, k):
         assert_same(fit(sample_weight=np.full(len(y), 3)).predict_proba(proba), equal)
 
 
-def check_order_invariance(recalibrator, k):
+def check_order_invariance(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (1 - proba.round(1).sum(1, keepdims=True))
     proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)  # many ties
@@ -102,7 +109,7 @@ def check_order_invariance(recalibrator, k):
     assert_same(first.predict_proba(proba), second.predict_proba(proba))
 
 
-def check_class_permutation(recalibrator, k):
+def check_class_permutation(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     order = np.roll(np.arange(k), 1)
     first = _fit(recalibrator, proba, y).predict_proba(proba)
@@ -110,14 +117,14 @@ def check_class_permutation(recalibrator, k):
     assert_same(first[:, order], second.predict_proba(proba[:, order]))
 
 
-def check_row_alone(recalibrator, k):
+def check_row_alone(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     fitted = _fit(recalibrator, proba, y)
     alone = np.vstack([fitted.predict_proba(proba[i : i + 1]) for i in range(20)])
     assert_same(alone, fitted.predict_proba(proba)[:20], 1e-14)
 
 
-def check_missing_class(recalibrator, k):
+def check_missing_class(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     kept = y != k - 1
     fitted = _fit(recalibrator, proba[kept], y[kept], classes=range(k))
@@ -127,7 +134,7 @@ def check_missing_class(recalibrator, k):
         assert_refused(lambda: _fit(recalibrator, proba[kept], y[kept]), "classes=")
 
 
-def check_zeros_and_ones(recalibrator, k):
+def check_zeros_and_ones(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     hard = np.eye(k)
     with_zeros = np.vstack([proba, hard, np.full((1, k), 1 / k)])
@@ -138,7 +145,7 @@ def check_zeros_and_ones(recalibrator, k):
         assert_simplex(fitted.predict_proba(near), (k, k))
 
 
-def check_constant_scores(recalibrator, k):
+def check_constant_scores(recalibrator: "Recalibrator", k: int) -> None:
     proba = np.tile(np.arange(1.0, k + 1) / np.arange(1.0, k + 1).sum(), (40, 1))
     y = np.arange(40) % k
     with warnings.catch_warnings(record=True) as caught:
@@ -148,14 +155,14 @@ def check_constant_scores(recalibrator, k):
     assert_simplex(fitted.predict_proba(make_overconfident(k)[0]), (158, k))
 
 
-def check_one_class(recalibrator, k):
+def check_one_class(recalibrator: "Recalibrator", k: int) -> None:
     proba, _ = make_overconfident(k)
     y = np.zeros(len(proba), dtype=int)
     assert_refused(lambda: _fit(recalibrator, proba, y), "two classes", "classes=")
     assert_simplex(_fit(recalibrator, proba, y, classes=range(k)).predict_proba(proba), proba.shape)
 
 
-def check_tiny(recalibrator, k):
+def check_tiny(recalibrator: "Recalibrator", k: int) -> None:
     proba, _ = make_overconfident(k)
     for n in (k, k + 1):
         fitted = _fit(recalibrator, proba[:n], np.arange(n) % k)
@@ -164,13 +171,13 @@ def check_tiny(recalibrator, k):
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
 
-def check_separable(recalibrator, k):
+def check_separable(recalibrator: "Recalibrator", k: int) -> None:
     proba, _ = make_overconfident(k)
     fitted = _fit(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
 
-def check_extreme_logits(recalibrator, k):
+def check_extreme_logits(recalibrator: "Recalibrator", k: int) -> None:
     rng = np.random.default_rng(3)
     for size in (1e-4, 1e5, 1e12):
         logits = canonical_proba(size * rng.normal(size=(80, k)), kind="logits")
@@ -178,7 +185,7 @@ def check_extreme_logits(recalibrator, k):
         assert_simplex(fitted.predict_proba(logits), (80, k))
 
 
-def check_dtypes(recalibrator, k):
+def check_dtypes(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     for dtype in (np.float32, np.float16):
         short = proba.astype(dtype)
@@ -191,7 +198,7 @@ def check_dtypes(recalibrator, k):
         assert_same(first.predict_proba(short), second.predict_proba(double))
 
 
-def check_containers(recalibrator, k):
+def check_containers(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     expected = _fit(recalibrator, proba, y).predict_proba(proba)
     from_lists = _fit(recalibrator, proba.tolist(), y.tolist())
@@ -213,7 +220,7 @@ def check_containers(recalibrator, k):
     assert out.index.equals(frame.index)
 
 
-def check_labels(recalibrator, k):
+def check_labels(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     expected = _fit(recalibrator, proba, y).predict_proba(proba)
     alphabets = [
@@ -232,7 +239,7 @@ def check_labels(recalibrator, k):
         assert np.isin(fitted.predict(proba), labels).all()
 
 
-def check_inputs_untouched(recalibrator, k):
+def check_inputs_untouched(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     weight = np.ones(len(y))
     copies = proba.copy(), y.copy()
@@ -247,7 +254,7 @@ def check_inputs_untouched(recalibrator, k):
     assert repr(fitted.get_params()) == before, "fit changed a constructor argument"
 
 
-def check_no_side_effects(recalibrator, k):
+def check_no_side_effects(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k, 5000)
     random, errors = _global_random_state(), np.geterr()
     filters = list(warnings.filters)
@@ -266,7 +273,7 @@ def _global_random_state():
     return key.tolist(), position, rest
 
 
-def check_pickle(recalibrator, k):
+def check_pickle(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k, 5000)
     fitted = _fit(recalibrator, proba, y)
     text = pickle.dumps(fitted)
@@ -276,7 +283,7 @@ def check_pickle(recalibrator, k):
         assert len(text) < 100_000, f"pickle of {len(text)} bytes: it holds data"
 
 
-def check_monotone(recalibrator, k):
+def check_monotone(recalibrator: "Recalibrator", k: int) -> None:
     if k != 2 or not recalibrator.capabilities.monotone:
         return
     proba, y = make_overconfident(2)
@@ -284,7 +291,7 @@ def check_monotone(recalibrator, k):
     assert np.diff(out).min() >= -1e-12, f"falls by {-np.diff(out).min():.3g}"
 
 
-def check_bad_input(recalibrator, k):
+def check_bad_input(recalibrator: "Recalibrator", k: int) -> None:
     proba, y = make_overconfident(k)
     fitted = _fit(recalibrator, proba, y)
 

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
 
@@ -13,12 +14,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
+from .._typing import Estimator
 from ..canonical import canonical_proba
 from ..staging import Staging, own_logits, staging_of
 from ._common import TOLERANCE, assert_same, run
 
 
-def check_staging(estimator, *, n_classes=(2, 3)):
+def check_staging(estimator: Estimator, *, n_classes: Sequence[int] = (2, 3)) -> None:
     """Run every check of the adapter of a learner, registered with `register_staging`.
 
     The last stage must be the learner's own ``predict_proba``; a stage must be the model truncated
@@ -47,7 +49,9 @@ def check_staging(estimator, *, n_classes=(2, 3)):
     run(staging_checks(estimator, n_classes=n_classes))
 
 
-def staging_checks(estimator, *, n_classes=(2, 3)):
+def staging_checks(
+    estimator: Estimator, *, n_classes: Sequence[int] = (2, 3)
+) -> list[tuple[str, Callable[[], None]]]:
     """The checks as a list of (name, callable without arguments)."""
     return [
         (f"{check.__name__}[{k}]", partial(check, estimator, k))
@@ -98,7 +102,7 @@ def _some_stages(n_stages):
     return sorted({1, (n_stages + 1) // 2, n_stages})
 
 
-def check_unit_and_number(estimator, k):
+def check_unit_and_number(estimator: Estimator, k: int) -> None:
     X, y = _data(k)
     assert isinstance(_adapter(estimator), Staging), "the adapter is not a Staging"
     assert isinstance(_adapter(estimator).unit, str) and _adapter(estimator).unit, "no unit"
@@ -116,7 +120,7 @@ def check_unit_and_number(estimator, k):
         assert values.shape == (len(X), k), f"scores of shape {values.shape}"
 
 
-def check_last_stage_is_the_model(estimator, k):
+def check_last_stage_is_the_model(estimator: Estimator, k: int) -> None:
     X, y = _data(k)
     staging, model = _fitted(estimator, X[:160], y[:160])
     scores, own = _staged(staging, model, X)
@@ -126,7 +130,7 @@ def check_last_stage_is_the_model(estimator, k):
         assert_same(scores[-1], canonical_proba(model.decision_function(X), kind="logits"))
 
 
-def check_stages_are_truncations(estimator, k):
+def check_stages_are_truncations(estimator: Estimator, k: int) -> None:
     X, y = _data(k)
     staging, model = _fitted(estimator, X[:160], y[:160])
     scores, own = _staged(staging, model, X)
@@ -147,14 +151,14 @@ def _staged_or_none(staging, short, X):
     return _staged(staging, short, X) if staging_of(short) is not None else (None, None)
 
 
-def check_stages_differ(estimator, k):
+def check_stages_differ(estimator: Estimator, k: int) -> None:
     X, y = _data(k)
     staging, model = _fitted(estimator, X[:160], y[:160])
     scores, _ = _staged(staging, model, X)
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
-def check_fit_with_so_many_stages(estimator, k):
+def check_fit_with_so_many_stages(estimator: Estimator, k: int) -> None:
     X, y = _data(k)
     (staging, model), (_, twin) = _fitted(estimator, X, y), _fitted(estimator, X, y)
     ours, theirs = _staged(staging, model, X)[0], _staged(staging, twin, X)[0]
@@ -169,7 +173,7 @@ def check_fit_with_so_many_stages(estimator, k):
         assert_same(short, ours[stage - 1])
 
 
-def check_truncation_leaves_the_model_alone(estimator, k):
+def check_truncation_leaves_the_model_alone(estimator: Estimator, k: int) -> None:
     X, y = _data(k)
     staging, model = _fitted(estimator, X, y)
     before, params, attributes = model.predict(X), repr(model.get_params()), dict(vars(model))
@@ -186,7 +190,7 @@ def check_truncation_leaves_the_model_alone(estimator, k):
     assert vars(model).keys() == attributes.keys(), "truncation added or removed an attribute"
 
 
-def check_preparation_leaves_the_estimator_alone(estimator, k):
+def check_preparation_leaves_the_estimator_alone(estimator: Estimator, k: int) -> None:
     mine = clone(estimator)
     before, attributes = repr(mine.get_params()), set(vars(mine))
     staging = _adapter(mine)
@@ -195,7 +199,7 @@ def check_preparation_leaves_the_estimator_alone(estimator, k):
     assert set(vars(mine)) == attributes, "prepared or limited set an attribute"
 
 
-def check_truncated_models_travel(estimator, k):
+def check_truncated_models_travel(estimator: Estimator, k: int) -> None:
     X, y = _data(k)
     staging, model = _fitted(estimator, X, y)
     short = staging.truncated(model, 2)
@@ -204,7 +208,7 @@ def check_truncated_models_travel(estimator, k):
     assert np.array_equal(copy.predict(X), short.predict(X)), "the pickled model predicts otherwise"
 
 
-def check_rows_alone(estimator, k):
+def check_rows_alone(estimator: Estimator, k: int) -> None:
     X, y = _data(k)
     staging, model = _fitted(estimator, X, y)
     scores, some = _staged(staging, model, X)[0], _staged(staging, model, X[:3])[0]
@@ -212,7 +216,7 @@ def check_rows_alone(estimator, k):
         assert_same(whole[:3], part)
 
 
-def check_tables_and_pipelines(estimator, k):
+def check_tables_and_pipelines(estimator: Estimator, k: int) -> None:
     X, y = _data(k)
     shapes = [(estimator, X), (make_pipeline(FunctionTransformer(), estimator), X)]
     if get_tags(estimator).input_tags.sparse:
