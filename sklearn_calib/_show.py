@@ -24,7 +24,7 @@ def quoted(value: object, limit: int | None = 60) -> str:
     return f"'{plain(value, limit)}'"
 
 
-def in_page(value: object, limit: int = 200) -> str:
+def in_page(value: object, limit: int | None = 200) -> str:
     """For HTML, inside tags and attributes."""
     return html.escape(plain(value, limit), quote=True)
 

@@ -1,6 +1,6 @@
 """Names of types: what users pass, what they get back. Nothing heavy is imported for them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike as ArrayLike
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
     from typing_extensions import Self as Self  # type checkers bring it along
 else:
-    Self = Any
+    Axes = Self = Any
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
@@ -38,6 +39,8 @@ Loss: TypeAlias = Literal["log", "brier"]
 Multiclass: TypeAlias = Literal["auto", "confidence", "top_label", "classwise"]
 Strategy: TypeAlias = Literal["quantile", "uniform"]
 Link: TypeAlias = Literal["logit", "probit", "clipped_relu"] | Callable[[Any], Any]
+#: One axes of Matplotlib, or one per panel.
+AxesLike: TypeAlias = Axes | Sequence[Axes] | AnyArray
 #: Called from time to time with the number of finished parts and of all.
 Progress: TypeAlias = Callable[[int, int], object]
 
@@ -48,6 +51,8 @@ __all__ = [
     "CV",
     "AnyArray",
     "ArrayLike",
+    "Axes",
+    "AxesLike",
     "Estimator",
     "Features",
     "FloatArray",

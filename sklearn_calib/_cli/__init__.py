@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 from .._show import plain
@@ -11,7 +12,7 @@ from . import _audit, _compile, _demo
 from ._printing import check_writable
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code.
 
     0: done. 2: what the user can mend, in one sentence on the standard error. 130: interrupted.

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +13,14 @@ from ..exceptions import CalibrationWarning
 from ..recalibrators import cross_fitted_proba
 from ._printing import EXTRAS, Screen, print_losses, print_report, progress, write_report
 
+if TYPE_CHECKING:
+    import argparse
+
 _ADVICE = ("identity", "temperature", "platt", "beta", "isotonic")
 _ADVICE_ROWS = 200_000
 
 
-def add_to(commands):
+def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("audit", help="report on a table of predictions (csv or parquet)")
     parser.add_argument("file", metavar="FILE", help="csv (also compressed) or parquet; - is stdin")
@@ -50,7 +54,7 @@ def add_to(commands):
     parser.set_defaults(run=audit, modules=EXTRAS)
 
 
-def audit(options):
+def audit(options: "argparse.Namespace") -> None:
     """Report on a table and say whether recalibration would help."""
     from ..report import calibration_report
 

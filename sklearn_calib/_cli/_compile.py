@@ -1,13 +1,18 @@
 """The command ``compile``: compile now what the first use would compile."""
 
+from typing import TYPE_CHECKING, Any
 
-def add_to(commands):
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("compile", help="compile now what the first use would compile")
     parser.set_defaults(run=compile_now, modules=())
 
 
-def compile_now(options):
+def compile_now(options: "argparse.Namespace") -> None:
     """Compile the kernels."""
     from .._ahead import compile_kernels
 

@@ -1,12 +1,16 @@
 """The command ``demo``: every recalibrator on embedded data."""
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from ..exceptions import CalibrationWarning
 from ._printing import EXTRAS, Screen, print_losses, print_report, progress, write_report
 
+if TYPE_CHECKING:
+    import argparse
 
-def add_to(commands):
+
+def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("demo", help="train, recalibrate and report on embedded data")
     parser.add_argument("--data", choices=("digits", "breast_cancer"), default="digits")
@@ -14,7 +18,7 @@ def add_to(commands):
     parser.set_defaults(run=demo, modules=EXTRAS)
 
 
-def demo(options):
+def demo(options: "argparse.Namespace") -> None:
     """Train, recalibrate by every method and report."""
     from sklearn import datasets
     from sklearn.frozen import FrozenEstimator

@@ -3,12 +3,18 @@
 import os
 import stat
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from .._show import plain, quoted
 from .._tables import UserError
+from .._typing import AnyArray, FloatArray
+
+if TYPE_CHECKING:
+    from ..report import CalibrationReport
 
 EXTRAS = ("rich", "matplotlib", "pandas")  # what a command that prints tables needs
 
@@ -16,7 +22,7 @@ EXTRAS = ("rich", "matplotlib", "pandas")  # what a command that prints tables n
 class Screen:
     """The standard output; when it breaks, the work goes on and the report is still written."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         from rich.console import Console
 
         class Plain(Console):
@@ -25,9 +31,9 @@ class Screen:
 
         # names of columns are no markup: [red] and :smile: are shown as they are
         self._console = Plain(markup=False, emoji=False)
-        self._failed = None
+        self._failed: OSError | None = None
 
-    def print(self, *things, **options):
+    def print(self, *things: object, **options: Any) -> None:
         if self._failed is None:
             try:
                 self._console.print(*things, **options)
@@ -35,7 +41,7 @@ class Screen:
                 self._failed = error
                 _forget_stdout()
 
-    def finish(self, path):
+    def finish(self, path: str) -> None:
         """Say where the report is; a disk that was full is an error, a closed pipe is none."""
         self.print(f"report: {plain(path, None)}", soft_wrap=True)
         if self._failed is not None and not isinstance(self._failed, BrokenPipeError):
@@ -54,7 +60,7 @@ def _forget_stdout():
 
 
 @contextmanager
-def progress(task):
+def progress(task: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on the error stream; yields advance(done, total)."""
     from rich.console import Console
     from rich.progress import Progress
@@ -65,7 +71,9 @@ def progress(task):
         yield lambda done, total: bar.update(number, completed=done, total=total)
 
 
-def print_table(screen, title, header, lines):
+def print_table(
+    screen: Screen, title: str, header: Sequence[str], lines: Iterable[Sequence[str]]
+) -> None:
     from rich.table import Table
 
     screen.print(f"\n{title}")
@@ -77,7 +85,14 @@ def print_table(screen, title, header, lines):
     screen.print(table)
 
 
-def print_losses(screen, title, y, proba, labels=None, weight=None):
+def print_losses(
+    screen: Screen,
+    title: str,
+    y: AnyArray,
+    proba: dict[str, FloatArray],
+    labels: AnyArray | None = None,
+    weight: FloatArray | None = None,
+) -> None:
     from ..metrics import brier_loss, expected_calibration_error, log_loss
 
     functions = (log_loss, brier_loss, expected_calibration_error)
@@ -94,7 +109,7 @@ def print_losses(screen, title, y, proba, labels=None, weight=None):
     print_table(screen, f"{title}; * best", header, lines)
 
 
-def print_report(screen, report):
+def print_report(screen: Screen, report: "CalibrationReport") -> None:
     screen.print(f"{report.n_samples} rows, {len(report.classes)} classes")
     for name, value in report.accuracy.items():
         screen.print(f"accuracy of {plain(name)}: {value:.4f}")
@@ -111,7 +126,7 @@ def print_report(screen, report):
         screen.print(line, highlight=False)
 
 
-def check_writable(out, file):
+def check_writable(out: str, file: str | None) -> None:
     """Refuse early what would fail after minutes of work, or would overwrite the table."""
     if not out:
         _refuse_out(out, "no name")
@@ -133,16 +148,16 @@ def check_writable(out, file):
         _refuse_out(out, getattr(error, "strerror", None) or error)
 
 
-def _refuse_out(out, got):
+def _refuse_out(out: str, got: object) -> NoReturn:
     raise UserError(
         f"expected a place to write {quoted(out, 200)}, got: {plain(got, 200)}. Choose one with "
         "--out."
     )
 
 
-def write_report(report, out, title):
+def write_report(report: "CalibrationReport", out: str, title: str) -> str:
     try:
         with progress("pictures"):
-            return report.to_html(out, title=title)
+            return str(report.to_html(out, title=title))
     except OSError as error:
         _refuse_out(out, error.strerror or error)

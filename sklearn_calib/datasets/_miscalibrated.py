@@ -6,16 +6,16 @@ import numpy as np
 
 from .._random import legacy_generator
 from .._renamed import renamed_arguments
-from .._typing import RandomStateLike
+from .._typing import AnyArray, FloatArray, RandomStateLike
 from ..exceptions import refuse
 
 
 class ScoredData(NamedTuple):
     """Labels, predictions and the truth behind them."""
 
-    y: np.ndarray
-    proba: np.ndarray
-    true_proba: np.ndarray
+    y: AnyArray
+    proba: FloatArray
+    true_proba: FloatArray
     distance: float  # lower distance to calibration of the population; NaN where it is not known
 
 

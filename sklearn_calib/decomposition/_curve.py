@@ -8,7 +8,7 @@ import numpy as np
 
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_loss_of_rows, log_proba
-from .._typing import CV, ArrayLike, Loss, RecalibratorLike
+from .._typing import CV, AnyArray, ArrayLike, FloatArray, Loss, RecalibratorLike
 from ..canonical import canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
 from ..metrics import brier_of_rows, canonical_case
@@ -42,12 +42,12 @@ class RefinementCurve:
         What a stage is, in the plural.
     """
 
-    stage: np.ndarray
-    risk: np.ndarray
-    refinement: np.ndarray
-    calibration: np.ndarray
-    criterion: np.ndarray
-    standard_error: np.ndarray
+    stage: AnyArray
+    risk: FloatArray
+    refinement: FloatArray
+    calibration: FloatArray
+    criterion: FloatArray
+    standard_error: FloatArray
     loss: str
     unit: str = "stages"
 

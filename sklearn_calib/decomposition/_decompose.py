@@ -22,7 +22,7 @@ from ..recalibrators import (
     folds_of,
     resolve_recalibrator,
 )
-from ._intervals import mean_law, temperature_laws, uncertainty_law
+from ._intervals import Law, mean_law, temperature_laws, uncertainty_law
 
 if TYPE_CHECKING:
     from ..metrics import Case
@@ -63,9 +63,9 @@ class LossDecomposition:
     refinement: float
     sharpness: float
     uncertainty: float
-    standard_errors: dict
+    standard_errors: dict[str, float | None]
     loss: str
-    _laws: dict = field(repr=False, default_factory=dict)
+    _laws: dict[str, Law] = field(repr=False, default_factory=dict)
 
     def interval(self, term: str, level: float = 0.95) -> tuple[float, float] | None:
         """A confidence interval for the value of a term in the population.

@@ -1,9 +1,15 @@
 """Display: what all displays share."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._extras import require
+from .._typing import AnyArray, Axes, AxesLike, Self
 from ..exceptions import refuse
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Display:
@@ -40,7 +46,11 @@ class Display:
     True
     """
 
-    def points(self):
+    figure_: "Figure"
+    axes_: AnyArray
+    ax_: Axes
+
+    def points(self) -> list[list[tuple[Any, ...]]]:
         """What the display shows, as numbers.
 
         Returns
@@ -51,7 +61,7 @@ class Display:
         """
         raise NotImplementedError(f"{type(self).__name__} has no points; see Display")
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: AxesLike | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -104,7 +114,13 @@ class Display:
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
 
 
-def grid(plt, count, panel, margin=(0.0, 0.0), **options):
+def grid(
+    plt: Any,
+    count: int,
+    panel: tuple[float, float],
+    margin: tuple[float, float] = (0.0, 0.0),
+    **options: Any,
+) -> AnyArray:
     """The axes of a new figure in rows of four or fewer, shape (n_rows, n_columns).
 
     Parameters
@@ -127,6 +143,6 @@ def grid(plt, count, panel, margin=(0.0, 0.0), **options):
     return axes
 
 
-def draw_diagonal(ax):
+def draw_diagonal(ax: Axes) -> None:
     """Where observed frequencies equal predicted probabilities."""
     ax.plot([0, 1], [0, 1], color="0.35", lw=1, ls="--", zorder=1.5)

@@ -1,13 +1,20 @@
 """CalibratingFunctionDisplay: what recalibrators do to a score, beside the data."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._show import in_picture
+from .._typing import ArrayLike, AxesLike, Estimator, FloatArray, RecalibratorLike, Self
 from ..canonical import canonical_labels
 from ..exceptions import refuse
 from ..metrics import reliability_curve
 from ..recalibrators import resolve_recalibrator
 from ._base import Display, draw_diagonal, grid
+
+if TYPE_CHECKING:
+    from ..metrics import ReliabilityCurve
 
 
 class CalibratingFunctionDisplay(Display):
@@ -45,14 +52,28 @@ class CalibratingFunctionDisplay(Display):
     ['platt', 'isotonic']
     """
 
-    def __init__(self, scores, functions, curve=None, truth=None):
+    def __init__(
+        self,
+        scores: FloatArray,
+        functions: dict[str, FloatArray],
+        curve: "ReliabilityCurve | None" = None,
+        truth: FloatArray | None = None,
+    ) -> None:
         self.scores = scores
         self.functions = functions
         self.curve = curve
         self.truth = truth
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba, recalibrators, *, axes=None, **options):
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        recalibrators: Sequence[str] | Mapping[str, RecalibratorLike],
+        *,
+        axes: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
         """Fit recalibrators to predictions of two classes and draw their maps.
 
         Parameters
@@ -89,16 +110,16 @@ class CalibratingFunctionDisplay(Display):
     @classmethod
     def from_recalibrators(
         cls,
-        recalibrators,
-        y_true=None,
-        y_proba=None,
+        recalibrators: Estimator | dict[str, Estimator],
+        y_true: ArrayLike | None = None,
+        y_proba: ArrayLike | None = None,
         *,
-        axes=None,
-        truth=None,
-        n_points=1001,
-        n_bins=15,
-        sample_weight=None,
-    ):
+        axes: AxesLike | None = None,
+        truth: Callable[[FloatArray], ArrayLike] | None = None,
+        n_points: int = 1001,
+        n_bins: int = 15,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Draw the maps of fitted recalibrators of two classes.
 
         Parameters
@@ -147,15 +168,16 @@ class CalibratingFunctionDisplay(Display):
         curve = None
         if y_true is not None and y_proba is not None:
             classes, codes = canonical_labels(y_true, where=where)
-            curve = reliability_curve(
+            [curve] = reliability_curve(
                 codes, y_proba, strategy="quantile", n_bins=n_bins, n_resamples=0,
                 sample_weight=sample_weight, labels=np.arange(max(len(classes), 2)),
             )  # fmt: skip
-            curve = curve[0] if isinstance(curve, list) else curve
         true = None if truth is None else np.asarray(truth(scores), dtype=np.float64)
         return cls(scores, functions, curve, true).plot(axes=axes)
 
-    def plot(self, *, axes=None):
+    def plot(  # type: ignore[override]
+        self, *, axes: AxesLike | None = None
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -169,7 +191,7 @@ class CalibratingFunctionDisplay(Display):
         """
         return self._drawn_on(axes)
 
-    def points(self):
+    def points(self) -> list[list[tuple[Any, ...]]]:
         """The observed frequencies, the truth and the map of each method.
 
         Returns

@@ -1,10 +1,16 @@
 """DecompositionDisplay: one bar per model, split into calibration and refinement."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._show import in_picture
+from .._typing import ArrayLike, AxesLike, Self
 from ..decomposition import decompose_loss
 from ._base import Display
+
+if TYPE_CHECKING:
+    from ..decomposition import LossDecomposition
 
 
 class DecompositionDisplay(Display):
@@ -38,11 +44,19 @@ class DecompositionDisplay(Display):
     ['raw', 'dull']
     """
 
-    def __init__(self, parts):
+    def __init__(self, parts: "dict[str, LossDecomposition]") -> None:
         self.parts = parts
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba, *, name="model", ax=None, **options):
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        name: str = "model",
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
         """Decompose and draw predictions.
 
         Parameters
@@ -65,7 +79,7 @@ class DecompositionDisplay(Display):
         parts = {key: decompose_loss(y_true, p, **options) for key, p in models.items()}
         return cls(parts).plot(ax=ax)
 
-    def points(self):
+    def points(self) -> list[list[tuple[Any, ...]]]:
         """The ends of the bars.
 
         Returns

@@ -1,8 +1,12 @@
 """HeatmapDisplay: a number against two others."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from .._show import in_picture
+from .._typing import AnyArray, AxesLike, Self
 from ..exceptions import refuse
 from ._base import Display
 
@@ -34,7 +38,16 @@ class HeatmapDisplay(Display):
     4
     """
 
-    def __init__(self, values, rows, columns, *, row_name="", column_name="", value_name=""):
+    def __init__(
+        self,
+        values: AnyArray,
+        rows: Sequence[object],
+        columns: Sequence[object],
+        *,
+        row_name: str = "",
+        column_name: str = "",
+        value_name: str = "",
+    ) -> None:
         self.values = values
         self.rows = rows
         self.columns = columns
@@ -43,7 +56,16 @@ class HeatmapDisplay(Display):
         self.value_name = value_name
 
     @classmethod
-    def from_cv_results(cls, cv_results, row, column, *, value="criterion", ax=None, **options):
+    def from_cv_results(
+        cls,
+        cv_results: Mapping[str, Any],
+        row: str,
+        column: str,
+        *,
+        value: str = "criterion",
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
         """Draw a search over two parameters.
 
         Parameters
@@ -87,7 +109,16 @@ class HeatmapDisplay(Display):
         names = {"row_name": _plain(row), "column_name": _plain(column), "value_name": value}
         return cls(table, *labels, **names).plot(ax=ax, **options)
 
-    def plot(self, *, ax=None, fmt="{:.3g}", cmap="viridis", vmin=None, vmax=None, colorbar=True):
+    def plot(
+        self,
+        *,
+        ax: AxesLike | None = None,
+        fmt: str = "{:.3g}",
+        cmap: str = "viridis",
+        vmin: float | None = None,
+        vmax: float | None = None,
+        colorbar: bool = True,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -115,7 +146,7 @@ class HeatmapDisplay(Display):
         style = {"fmt": fmt, "cmap": cmap, "vmin": vmin, "vmax": vmax, "colorbar": colorbar}
         return self._drawn_on(ax, **style)
 
-    def points(self):
+    def points(self) -> list[list[tuple[Any, ...]]]:
         """The numbers with their places.
 
         Returns

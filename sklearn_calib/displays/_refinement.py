@@ -1,10 +1,17 @@
 """RefinementCurveDisplay: risk and refinement along the stages of a training."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
 from sklearn.utils.validation import check_is_fitted
 
 from .._show import in_picture
+from .._typing import ArrayLike, AxesLike, Estimator, Self
 from ..decomposition import refinement_curve
 from ._base import Display
+
+if TYPE_CHECKING:
+    from ..decomposition import RefinementCurve
 
 _LABELS = {"log": "log loss [nats]", "brier": "Brier loss"}
 
@@ -42,12 +49,12 @@ class RefinementCurveDisplay(Display):
     'boosting rounds'
     """
 
-    def __init__(self, curve, chosen=None):
+    def __init__(self, curve: "RefinementCurve", chosen: int | None = None) -> None:
         self.curve = curve
         self.chosen = chosen
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: Estimator, *, ax: AxesLike | None = None) -> Self:
         """Draw the curve of a fitted `RefineThenCalibrateCV`.
 
         Parameters
@@ -66,7 +73,14 @@ class RefinementCurveDisplay(Display):
         return cls(curve, curve.best(estimator.selection)).plot(ax=ax)
 
     @classmethod
-    def from_predictions(cls, y_true, staged_proba, *, ax=None, **options):
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        staged_proba: Iterable[ArrayLike],
+        *,
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
         """Draw validation scores of all stages.
 
         Parameters
@@ -86,7 +100,7 @@ class RefinementCurveDisplay(Display):
         """
         return cls(refinement_curve(y_true, staged_proba, **options)).plot(ax=ax)
 
-    def points(self):
+    def points(self) -> list[list[tuple[Any, ...]]]:
         """Risk and refinement.
 
         Returns

@@ -1,8 +1,12 @@
 """ReliabilityDisplay: draws reliability curves; the numbers come from `reliability_curve`."""
 
+from collections.abc import Mapping
+from typing import Any, Literal
+
 import numpy as np
 
 from .._show import in_legend, in_picture
+from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..exceptions import refuse
 from ..metrics import reliability_curve
 from ._base import Display, draw_diagonal, grid
@@ -42,11 +46,20 @@ class ReliabilityDisplay(Display):
     'observed frequency'
     """
 
-    def __init__(self, curves):
+    def __init__(self, curves: Any) -> None:
         self.curves = curves
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba, *, name=None, ax=None, bands="auto", **options):
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
+        **options: Any,
+    ) -> Self:
         """Draw predictions against labels.
 
         Parameters
@@ -77,7 +90,17 @@ class ReliabilityDisplay(Display):
         return cls(curves).plot(ax=ax, bands=bands)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, name=None, ax=None, bands="auto", **options):
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
+        **options: Any,
+    ) -> Self:
         """Draw the predictions of a fitted classifier, or of several.
 
         Parameters
@@ -101,7 +124,17 @@ class ReliabilityDisplay(Display):
         return cls.from_predictions(y, proba, ax=ax, bands=bands, **options)
 
     @classmethod
-    def from_cv_results(cls, cv_results, X, y, *, name=None, ax=None, bands="auto", **options):
+    def from_cv_results(
+        cls,
+        cv_results: Mapping[str, Any],
+        X: Features,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
+        **options: Any,
+    ) -> Self:
         """Draw pooled out-of-fold predictions.
 
         Parameters
@@ -158,7 +191,12 @@ class ReliabilityDisplay(Display):
             **options,
         )
 
-    def plot(self, *, ax=None, bands="auto"):
+    def plot(
+        self,
+        *,
+        ax: AxesLike | None = None,
+        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -184,7 +222,7 @@ class ReliabilityDisplay(Display):
             bands = "both" if len(self.curves) == 1 else "none"
         return self._drawn_on(ax, bands=bands)
 
-    def points(self):
+    def points(self) -> list[list[tuple[Any, ...]]]:
         """The curves.
 
         Returns

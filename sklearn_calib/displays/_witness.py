@@ -1,10 +1,17 @@
 """WitnessDisplay: where predictions are off, under a reliability curve."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._show import in_picture
+from .._typing import ArrayLike, AxesLike, Self
 from ..metrics import calibration_witness, reliability_curve, smooth_calibration_error
 from ._base import Display, draw_diagonal
+
+if TYPE_CHECKING:
+    from ..inference import MonteCarloResult
+    from ..metrics import CalibrationWitness, ReliabilityCurve
 
 
 class WitnessDisplay(Display):
@@ -37,13 +44,22 @@ class WitnessDisplay(Display):
     'witness'
     """
 
-    def __init__(self, curve, witness, error):
+    def __init__(
+        self, curve: "ReliabilityCurve", witness: "CalibrationWitness", error: float
+    ) -> None:
         self.curve = curve
         self.witness = witness
         self.error = error
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba, *, axes=None, **options):
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        axes: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
         """Compute both and draw.
 
         Parameters
@@ -61,11 +77,13 @@ class WitnessDisplay(Display):
         display : WitnessDisplay
         """
         error = smooth_calibration_error(y_true, y_proba, **options)
-        witness = calibration_witness(y_true, y_proba, **options)
+        witness: Any = calibration_witness(y_true, y_proba, **options)  # one: of the largest
         (curve,) = reliability_curve(y_true, y_proba, strategy="isotonic", n_resamples=0, **options)
         return cls(curve, witness, error).plot(axes=axes)
 
-    def plot(self, *, axes=None):
+    def plot(  # type: ignore[override]
+        self, *, axes: AxesLike | None = None
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -79,7 +97,7 @@ class WitnessDisplay(Display):
         """
         return self._drawn_on(axes)
 
-    def points(self):
+    def points(self) -> list[list[tuple[Any, ...]]]:
         """The reliability curve, and the witness.
 
         Returns
@@ -139,10 +157,10 @@ class NullDistributionDisplay(Display):
     'replicates'
     """
 
-    def __init__(self, result):
+    def __init__(self, result: "MonteCarloResult") -> None:
         self.result = result
 
-    def plot(self, *, ax=None, bins=40):
+    def plot(self, *, ax: AxesLike | None = None, bins: int = 40) -> Self:
         """Draw.
 
         Parameters
@@ -157,7 +175,7 @@ class NullDistributionDisplay(Display):
         """
         return self._drawn_on(ax, bins=bins)
 
-    def points(self, bins=40):
+    def points(self, bins: int = 40) -> list[list[tuple[Any, ...]]]:
         """The histogram of the replicates, and the statistic.
 
         Parameters

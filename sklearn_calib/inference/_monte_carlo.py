@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import ArrayLike, Progress, RandomStateLike
+from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import refuse
 from ..metrics import Measure, all_metrics, canonical_case
 from ._resampling import null_distribution
@@ -28,7 +28,7 @@ class MonteCarloResult:
 
     statistic: float
     pvalue: float
-    null_distribution: np.ndarray
+    null_distribution: FloatArray
     name: str = "statistic"
 
 

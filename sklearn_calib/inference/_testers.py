@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from .._random import generator
 from .._renamed import renamed_arguments
-from .._typing import ArrayLike, RandomStateLike
+from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import refuse
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
@@ -33,7 +33,7 @@ class TesterVerdict:
     """
 
     calibrated: bool
-    statistics: np.ndarray
+    statistics: FloatArray
     threshold: float
     n_samples: int
     required: int

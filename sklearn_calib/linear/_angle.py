@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from .._kernels._angle import by_covariance, by_least_squares, observables, quadratic_form
-from .._typing import AnyArray, ArrayLike, Estimator, Features, Link
+from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Link
 from ..canonical import canonical_proba
 from ..exceptions import caution, refuse
 from ..recalibrators import AngularCalibration
@@ -45,8 +45,8 @@ class AngleEstimate:
     norm: float
     center: float
     method: str
-    leave_one_out: np.ndarray
-    diagnostics: dict
+    leave_one_out: FloatArray
+    diagnostics: dict[str, Any]
 
     @property
     def theta(self) -> float:

@@ -20,7 +20,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from .._kernels._leverage import leverage_blocks, leverages
 from .._sklearn_compat import logistic_penalties, mixed_penalties
-from .._typing import ArrayLike, Estimator, Features, FloatArray
+from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
 from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import caution, refuse
 
@@ -42,9 +42,9 @@ class LinearFit:
     """
 
     X: Any
-    target: np.ndarray
-    weight: np.ndarray
-    coef: np.ndarray
+    target: AnyArray
+    weight: FloatArray
+    coef: FloatArray
     intercept: Any
     loss: str
     l2: float

@@ -45,7 +45,7 @@ class CalibratedPair(NamedTuple):
 
     estimator: Any
     recalibrator: Any
-    columns: np.ndarray
+    columns: IntArray
 
 
 class Job(NamedTuple):
@@ -53,14 +53,14 @@ class Job(NamedTuple):
 
     where: str
     X: Any
-    codes: np.ndarray
-    weight: np.ndarray  # what the recalibrator weighs the rows with
-    classes: np.ndarray
+    codes: IntArray
+    weight: FloatArray  # what the recalibrator weighs the rows with
+    classes: AnyArray
     estimator: Any
     recalibrator: Any
-    estimator_params: dict
-    recalibrator_params: dict
-    split_params: dict
+    estimator_params: dict[str, Any]
+    recalibrator_params: dict[str, Any]
+    split_params: dict[str, Any]
     response_method: str
 
     @staticmethod

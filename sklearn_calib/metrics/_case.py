@@ -32,9 +32,9 @@ class Cells(NamedTuple):
         Sum of the weights of all rows, and of those with the event, at each score.
     """
 
-    score: np.ndarray
-    mass: np.ndarray
-    hits: np.ndarray
+    score: FloatArray
+    mass: FloatArray
+    hits: FloatArray
 
     @property
     def residual(self) -> FloatArray:
@@ -90,9 +90,9 @@ class BinaryProblem:
     ([0.2, 0.5], [1.0, 2.0], [0.0, 1.0])
     """
 
-    score: np.ndarray
-    hit: np.ndarray
-    weight: np.ndarray
+    score: FloatArray
+    hit: FloatArray
+    weight: FloatArray
     share: float = 1.0
     title: str = ""
     where: str = "measure"

@@ -42,10 +42,10 @@ class MetricSpec:
 
     name: str
     greater_is_better: bool
-    range: tuple
+    range: tuple[float, float]
     perfect: float
     proper: bool
-    multiclass: tuple
+    multiclass: tuple[str, ...]
     in_report: bool = True
     cells: bool = False
 
@@ -245,7 +245,7 @@ def metric(
         spec = MetricSpec(
             function.__name__,
             greater_is_better,
-            tuple(range),
+            (range[0], range[1]),
             perfect,
             proper,
             tuple(multiclass),

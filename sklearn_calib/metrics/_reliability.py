@@ -9,7 +9,7 @@ from sklearn.isotonic import isotonic_regression
 
 from .._kernels._binning import bin_of_rows, bin_sums, distinct
 from .._random import generator, multiplicities
-from .._typing import ArrayLike, Multiclass, RandomStateLike
+from .._typing import ArrayLike, FloatArray, Multiclass, RandomStateLike
 from ..exceptions import refuse
 from ._case import canonical_case
 
@@ -41,17 +41,17 @@ class ReliabilityCurve:
         Share of the rows with a score in each twentieth of [0, 1].
     """
 
-    predicted: np.ndarray
-    observed: np.ndarray
-    weight: np.ndarray
-    consistency_low: np.ndarray | None
-    consistency_high: np.ndarray | None
-    confidence_low: np.ndarray | None
-    confidence_high: np.ndarray | None
+    predicted: FloatArray
+    observed: FloatArray
+    weight: FloatArray
+    consistency_low: FloatArray | None
+    consistency_high: FloatArray | None
+    confidence_low: FloatArray | None
+    confidence_high: FloatArray | None
     level: float
     strategy: str
     title: str
-    histogram: np.ndarray
+    histogram: FloatArray
 
 
 def reliability_curve(

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._extras import require
-from .._typing import ArrayLike, FloatArray, Multiclass
+from .._typing import ArrayLike, Axes, FloatArray, Multiclass
 from ._case import BINARY, canonical_case
 from ._measure import metric
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from . import BinaryProblem
 
 
@@ -58,7 +56,7 @@ class CalibrationWitness:
         """
         return np.interp(np.asarray(p, dtype=float), self.scores, self.values)
 
-    def plot(self, *, ax: "Axes | None" = None, **style: Any) -> "Axes":
+    def plot(self, *, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the function.
 
         Parameters

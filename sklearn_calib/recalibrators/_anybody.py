@@ -1,5 +1,6 @@
 """Using a recalibrator that anyone may have written: a name, a pipeline, any classifier."""
 
+from collections.abc import Iterator
 from inspect import signature
 from typing import Any
 
@@ -9,8 +10,17 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 
 from .._sklearn_compat import routing_enabled
+from .._typing import (
+    CV,
+    AnyArray,
+    ArrayLike,
+    Estimator,
+    FloatArray,
+    IntArray,
+    RandomStateLike,
+    RecalibratorLike,
+)
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
-from .._typing import AnyArray, ArrayLike, Estimator, FloatArray, RecalibratorLike
 from ..exceptions import refuse
 
 
@@ -83,7 +93,7 @@ def aligned_proba(recalibrator: Estimator, proba: FloatArray, classes: AnyArray)
     return aligned
 
 
-def folds_of(codes, cv, random_state=0):
+def folds_of(codes: IntArray, cv: CV, random_state: RandomStateLike = 0) -> Iterator[Any]:
     """The pairs (train, test) of `cross_fitted_proba`; an int means shuffled stratified folds."""
     if isinstance(cv, int | np.integer):
         if isinstance(random_state, np.random.Generator):
@@ -93,16 +103,16 @@ def folds_of(codes, cv, random_state=0):
 
 
 def cross_fitted_proba(
-    recalibrator,
-    proba,
-    y,
+    recalibrator: RecalibratorLike,
+    proba: ArrayLike,
+    y: ArrayLike,
     *,
-    cv=5,
-    sample_weight=None,
-    classes=None,
-    random_state=0,
-    where="cross_fitted_proba",
-):
+    cv: CV = 5,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    random_state: RandomStateLike = 0,
+    where: str = "cross_fitted_proba",
+) -> FloatArray:
     """Recalibrate each row with a fit that has not seen it.
 
     Parameters

@@ -1,5 +1,7 @@
 """Ensemble of nearly-isotonic regressions."""
 
+from typing import Literal
+
 import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
@@ -7,6 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 from .._kernels._log_odds import interpolated
 from .._renamed import renamed_attribute
 from .._simplex import rank_score
+from .._typing import FloatArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 from ._paths import (
@@ -84,7 +87,7 @@ class ENIR(Recalibrator):
 
     lams_ = renamed_attribute("penalties_")
 
-    def __init__(self, criterion="bic"):
+    def __init__(self, criterion: Literal["bic", "aic"] = "bic") -> None:
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
@@ -115,7 +118,7 @@ class ENIR(Recalibrator):
         self.values_ = np.clip(np.cumsum(steps), 0.0, 1.0)
 
     @property
-    def knots_(self):
+    def knots_(self) -> FloatArray:
         return expit(self.log_odds_)
 
     def _predict_proba(self, proba):

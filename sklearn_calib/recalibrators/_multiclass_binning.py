@@ -18,7 +18,7 @@ from .._kernels._level_sets import (
     rounded,
 )
 from .._random import legacy_generator
-from .._typing import RandomStateLike, Self
+from .._typing import AnyArray, FloatArray, RandomStateLike, Self
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, normalised_rows
 
@@ -38,10 +38,10 @@ class CellGroup(NamedTuple):
         Whether the prediction was changed.
     """
 
-    bins: np.ndarray
+    bins: AnyArray
     mass: float
-    prediction: np.ndarray
-    frequency: np.ndarray
+    prediction: FloatArray
+    frequency: FloatArray
     touched: bool
 
 

@@ -1,6 +1,7 @@
 """Nearly-isotonic regression."""
 
 from numbers import Real
+from typing import Literal
 
 import numpy as np
 from scipy.special import expit
@@ -10,6 +11,7 @@ from .._kernels._binning import log_evidence
 from .._kernels._log_odds import interpolated
 from .._renamed import renamed_arguments, renamed_attribute
 from .._simplex import rank_score
+from .._typing import FloatArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 from ._paths import MAX_PENALTIES, bic_price, loss_of_groups, pooled, run_starts, thinned
@@ -82,7 +84,7 @@ class NearIsotonicCalibration(Recalibrator):
     lam_ = renamed_attribute("penalty_")
 
     @renamed_arguments(lam="penalty")
-    def __init__(self, penalty="bic"):
+    def __init__(self, penalty: float | Literal["bic", "bdeu"] = "bic") -> None:
         self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
@@ -104,7 +106,7 @@ class NearIsotonicCalibration(Recalibrator):
         self.values_ = np.clip(path.solution(best), 0.0, 1.0)
 
     @property
-    def knots_(self):
+    def knots_(self) -> FloatArray:
         return expit(self.log_odds_)
 
     def _predict_proba(self, proba):

@@ -1,7 +1,8 @@
 """Linear trend filtering as a recalibrator."""
 
+from collections.abc import Iterator
 from numbers import Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -9,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._renamed import renamed_arguments, renamed_attribute
 from .._simplex import second_score
+from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 from ._paths import bic_price
@@ -20,13 +22,13 @@ _SCORE_STEP = 1e-5  # scores closer than this share a point
 class Line(NamedTuple):
     """A continuous piecewise linear function and what it cost."""
 
-    knots: np.ndarray  # both ends and every change of slope
-    values: np.ndarray
+    knots: FloatArray  # both ends and every change of slope
+    values: FloatArray
     lam: float
     df: int
     criterion: float
 
-    def __call__(self, score):
+    def __call__(self, score: FloatArray) -> FloatArray:
         """Linear also beyond the ends; within [0, 1]."""
         if len(self.knots) == 1:
             return np.full(len(score), self.values[0])
@@ -111,7 +113,7 @@ class TrendFiltering(Recalibrator):
     lam_ = renamed_attribute("penalty_")
 
     @renamed_arguments(lam="penalty")
-    def __init__(self, penalty="aicc"):
+    def __init__(self, penalty: float | Literal["aicc", "bic"] = "aicc") -> None:
         self.penalty = penalty
 
     def _fit(self, proba, codes, weight):
@@ -131,7 +133,9 @@ class TrendFiltering(Recalibrator):
         return two_columns(self.line_(second_score(proba)))
 
 
-def lines(proba, codes, weight, criterion, lam=None):
+def lines(
+    proba: FloatArray, codes: IntArray, weight: FloatArray, criterion: str, lam: float | None = None
+) -> Iterator[Line]:
     """The fits for 50 penalties or one, each with its criterion; where all scores agree, one."""
     from .._kernels._trend_filter import largest_penalty, trend_filter
 

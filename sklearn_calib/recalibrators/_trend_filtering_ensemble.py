@@ -1,5 +1,7 @@
 """Ensemble of linear trend estimations."""
 
+from typing import Literal
+
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
@@ -71,7 +73,7 @@ class TrendFilteringEnsemble(Recalibrator):
 
     lams_ = renamed_attribute("penalties_")
 
-    def __init__(self, criterion="aicc"):
+    def __init__(self, criterion: Literal["aicc", "bic"] = "aicc") -> None:
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):

@@ -4,14 +4,18 @@ import base64
 import html
 import io
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from .._extras import require
 from .._show import in_page
 from ..metrics import all_metrics
 from ._table import cells
 
+if TYPE_CHECKING:
+    from ._report import CalibrationReport
 
-def page(report, title, pictures):
+
+def page(report: "CalibrationReport", title: str, pictures: Any) -> str:
     """The HTML of a report.
 
     Parameters
@@ -42,7 +46,7 @@ def page(report, title, pictures):
     )
 
 
-def table(report):
+def table(report: "CalibrationReport") -> str:
     """The rows of a report as an HTML table; values beyond what chance explains are marked."""
     header = ("model", "measure", "value", f"{report.level:.0%} interval", "if calibrated, below")
     head = "".join(f"<th>{in_page(cell)}</th>" for cell in header)

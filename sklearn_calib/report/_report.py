@@ -1,7 +1,10 @@
 """calibration_report: the measures of one or several models, with intervals and pictures."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -9,11 +12,17 @@ from .._extras import require
 from .._files import write_whole
 from .._show import plain
 from .._simplex import LARGEST_LOG_LOSS, log_loss_of_rows
-from ..decomposition import decompose_case
+from .._typing import ArrayLike, Progress, RandomStateLike
+from ..decomposition import LossDecomposition, decompose_case
 from ..exceptions import refuse
 from ..metrics import canonical_case
 from ._page import page, table
-from ._table import affordable_resamples, cells, report_measures, report_rows
+from ._table import ReportRow, affordable_resamples, cells, report_measures, report_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..displays import ReliabilityDisplay
 
 
 @dataclass
@@ -34,16 +43,16 @@ class CalibrationReport:
         as 2.2e-16 (36.04 nats), and how many of these give it exactly 0.
     """
 
-    rows: list
+    rows: list[ReportRow]
     n_samples: int
-    classes: list
+    classes: list[Any]
     level: float
-    accuracy: dict
-    decomposition: dict
-    floored: dict
-    _data: dict = field(repr=False, default_factory=dict)
+    accuracy: dict[str, float]
+    decomposition: dict[str, LossDecomposition]
+    floored: dict[str, tuple[int, int]]
+    _data: dict[str, Any] = field(repr=False, default_factory=dict)
 
-    def to_frame(self):
+    def to_frame(self) -> "pd.DataFrame":
         """The rows as a pandas DataFrame, one row for each model and measure.
 
         Raises ModuleNotFoundError where pandas is not installed.
@@ -51,7 +60,7 @@ class CalibrationReport:
         pd = require("pandas", "cli", "CalibrationReport.to_frame")
         return pd.DataFrame([vars(row) for row in self.rows])
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"{self.n_samples} rows, {len(self.classes)} classes"]
         lines += [
             f"accuracy of {plain(name)}: {value:.4f}" for name, value in self.accuracy.items()
@@ -63,7 +72,7 @@ class CalibrationReport:
             lines.append("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())
         return "\n".join(lines + self.decomposition_lines())
 
-    def decomposition_lines(self):
+    def decomposition_lines(self) -> list[str]:
         """The decomposition of the log loss in words, one line per model.
 
         One more for each model that calls a true class impossible (see `floored`).
@@ -87,7 +96,7 @@ class CalibrationReport:
     def _repr_html_(self):
         return table(self)
 
-    def plot(self, **options):
+    def plot(self, **options: Any) -> "ReliabilityDisplay":
         """A `ReliabilityDisplay` of the models.
 
         Parameters
@@ -104,7 +113,7 @@ class CalibrationReport:
             data["y"], data["proba"], labels=self.classes, sample_weight=data["weight"], **options
         )
 
-    def to_html(self, path, *, title="Calibration report"):
+    def to_html(self, path: str | Path, *, title: str = "Calibration report") -> str | Path:
         """Write one self-contained file: tables and pictures, no scripts, no network.
 
         It is written whole or not at all: on an error an existing file is as it was.
@@ -137,19 +146,19 @@ class CalibrationReport:
 
 
 def calibration_report(
-    y_true,
-    y_proba,
+    y_true: ArrayLike,
+    y_proba: ArrayLike | dict[str, Any],
     *,
-    sample_weight=None,
-    labels=None,
-    pos_label=None,
-    name="model",
-    measures=None,
-    level=0.9,
-    n_resamples="auto",
-    random_state=0,
-    progress=None,
-):
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+    name: str = "model",
+    measures: Iterable[str] | None = None,
+    level: float = 0.9,
+    n_resamples: int | Literal["auto"] = "auto",
+    random_state: RandomStateLike = 0,
+    progress: Progress | None = None,
+) -> CalibrationReport:
     """Measure the calibration of predictions.
 
     Parameters
@@ -227,7 +236,7 @@ def calibration_report(
         true = np.asarray(case.proba)[np.arange(n), case.codes]
         low = log_loss_of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
         floored[key] = int(low.sum()), int((true == 0).sum())
-    data = {"y": first.classes[first.codes], "weight": first.weight}
+    data: dict[str, Any] = {"y": first.classes[first.codes], "weight": first.weight}
     data["proba"] = {key: case.proba for key, case in cases.items()}
     parts = {key: decompose_case(case) for key, case in cases.items()}
     classes = first.classes.tolist()

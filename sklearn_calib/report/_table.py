@@ -1,14 +1,20 @@
 """The rows of a report: measures of one model, resampled."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._random import generator
 from .._show import plain
+from .._typing import Progress, RandomStateLike
 from ..exceptions import refuse
 from ..inference import bootstrap_distribution, null_distribution
 from ..metrics import all_metrics
+
+if TYPE_CHECKING:
+    from ..metrics import Case, Measure
 
 
 @dataclass(frozen=True)
@@ -34,12 +40,12 @@ class ReportRow:
     if_calibrated: float
 
 
-def affordable_resamples(n):
+def affordable_resamples(n: int) -> int:
     """Resamples for n rows: 200 up to 100,000 rows, at least 20."""
     return int(np.clip(2e7 / n, 20, 200))
 
 
-def report_measures(names, where):
+def report_measures(names: Iterable[str] | None, where: str) -> "list[Measure]":
     """The measures of these names; by default those that are meant for reports."""
     registered = all_metrics()
     if names is None:
@@ -50,7 +56,14 @@ def report_measures(names, where):
     return [registered[measure] for measure in names]
 
 
-def report_rows(cases, functions, level, n_resamples, random_state, progress=None):
+def report_rows(
+    cases: "Mapping[str, Case]",
+    functions: "list[Measure]",
+    level: float,
+    n_resamples: int,
+    random_state: RandomStateLike,
+    progress: Progress | None = None,
+) -> list[ReportRow]:
     """The rows of all models, each with the same draws.
 
     Parameters
@@ -107,7 +120,7 @@ def _rows(model, functions, values, resampled, null, level):
     return rows
 
 
-def cells(row):
+def cells(row: ReportRow) -> tuple[str, ...]:
     """A row as texts: model, measure, value, interval, the value if calibrated."""
     interval = f"{row.low:.4f} to {row.high:.4f}"
     return plain(row.model), row.measure, f"{row.value:.4f}", interval, f"{row.if_calibrated:.4f}"

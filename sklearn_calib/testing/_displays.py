@@ -2,9 +2,11 @@
 
 import copy
 import inspect
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import partial
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -16,7 +18,7 @@ from ._common import run
 _HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
 
 
-def check_display(display):
+def check_display(display: Any) -> None:
     """Run every check of a display.
 
     It must draw on the axes that it is given and on no others, return itself, set ``figure_`` and
@@ -49,7 +51,7 @@ def check_display(display):
     run(display_checks(display))
 
 
-def display_checks(display):
+def display_checks(display: Any) -> list[tuple[str, Callable[[], None]]]:
     """The checks as a list of (name, callable without arguments)."""
     return [(check.__name__, partial(check, copy.copy(display))) for check in _DISPLAY_CHECKS]
 
@@ -159,7 +161,7 @@ def _inputs(display):
 # -- the checks -----------------------------------------------------------------------------------
 
 
-def check_inputs_untouched(display):
+def check_inputs_untouched(display: Any) -> None:
     before = digest(_inputs(display))
     twin = _with_inputs(display, _read_only)  # an array that was sorted earlier is seen, too
     _plot(twin, _bare_axes(_n_panels(twin)))
@@ -167,7 +169,7 @@ def check_inputs_untouched(display):
     assert digest(_inputs(display)) == before, "plot changes what the constructor was given"
 
 
-def check_points(display):
+def check_points(display: Any) -> None:
     panels = display.points()
     assert _n_panels(display) == len(panels), "the number of panels changes"
     for panel in panels:
@@ -179,12 +181,12 @@ def check_points(display):
     assert told, "no panel has points whose x and y differ; nothing would be checked"
 
 
-def check_returns_itself(display):
+def check_returns_itself(display: Any) -> None:
     axes = _bare_axes(_n_panels(display))
     assert _plot(display, axes) is display, "plot does not return the display"
 
 
-def check_attributes(display):
+def check_attributes(display: Any) -> None:
     axes = _bare_axes(_n_panels(display))
     mine = copy.copy(display)
     for name in ("figure_", "axes_", "ax_"):
@@ -196,13 +198,13 @@ def check_attributes(display):
     assert getattr(mine, "figure_", None) is axes[0].figure, "figure_ is not the axes' figure"
 
 
-def check_shows_its_points(display):
+def check_shows_its_points(display: Any) -> None:
     axes = _bare_axes(_n_panels(display))
     _plot(display, axes)
     _assert_shows(axes, display.points())
 
 
-def check_given_axes_only(display):
+def check_given_axes_only(display: Any) -> None:
     with _pyplot() as plt:
         n = _n_panels(display)
         _, current = plt.subplots()
@@ -216,7 +218,7 @@ def check_given_axes_only(display):
         assert plt.get_fignums() == others, "opens or closes a figure although it was given axes"
 
 
-def check_own_figure(display):
+def check_own_figure(display: Any) -> None:
     with _pyplot() as plt:
         before = [plt.subplots()[0].number, *plt.get_fignums()]
         display.plot()
@@ -227,7 +229,7 @@ def check_own_figure(display):
         _assert_shows(_axes_of(display), display.points())
 
 
-def check_draws_again(display):
+def check_draws_again(display: Any) -> None:
     first, second = (_bare_axes(_n_panels(display)) for _ in range(2))
     _plot(display, first)
     artists = [len(ax.get_children()) for ax in first]
@@ -236,7 +238,7 @@ def check_draws_again(display):
     _assert_shows(second, display.points())
 
 
-def check_number_of_axes(display):
+def check_number_of_axes(display: Any) -> None:
     axes = _bare_axes(_n_panels(display) + 1)
     try:
         _plot(display, axes)
@@ -247,7 +249,7 @@ def check_number_of_axes(display):
     assert all(_is_empty(ax) for ax in axes), "draws before it refuses"
 
 
-def check_settings_untouched(display):
+def check_settings_untouched(display: Any) -> None:
     with _pyplot() as plt:
         settings, backend = dict(plt.rcParams), plt.get_backend()
         figure = require("matplotlib.figure", "plot", "check_display").Figure
@@ -259,7 +261,7 @@ def check_settings_untouched(display):
         assert plt.get_backend() == backend, "changes the backend"
 
 
-def check_names(display):
+def check_names(display: Any) -> None:
     """Each text in the picture that is a name in the inputs, under a hostile name."""
     axes = _bare_axes(_n_panels(display))
     _plot(display, axes)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from .._random import legacy_generator
-from .._typing import ArrayLike, Loss, RandomStateLike
+from .._typing import ArrayLike, FloatArray, Loss, RandomStateLike
 from ..datasets import make_two_gaussians
 from ..exceptions import refuse
 from ._gaussian_loss import gaussian_loss, normal_rule
@@ -18,12 +18,12 @@ _MEMORY = 5  # of Anderson's acceleration
 class LogisticLimit(NamedTuple):
     """What ridge logistic regression tends to: arrays, one entry per regularisation strength."""
 
-    risk: np.ndarray
-    calibration: np.ndarray
-    refinement: np.ndarray
-    error_rate: np.ndarray
-    inner: np.ndarray  # w' S w_best
-    norm: np.ndarray  # sqrt(w' S w)
+    risk: FloatArray
+    calibration: FloatArray
+    refinement: FloatArray
+    error_rate: FloatArray
+    inner: FloatArray  # w' S w_best
+    norm: FloatArray  # sqrt(w' S w)
 
 
 class GaussianLogisticModel:

@@ -1,0 +1,85 @@
+"""The package says that it is typed: every parameter of what users call has an annotation."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import sklearn_calib
+
+ROOT = Path(sklearn_calib.__file__).parent
+FILES = [path for path in sorted(ROOT.rglob("*.py")) if "_kernels" not in path.parts]
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def public(tree, prefix="", method=False):
+    """(name, function, whether it is a method) of all functions outside of other functions."""
+    for node in ast.iter_child_nodes(tree):
+        name = getattr(node, "name", "")
+        if isinstance(node, FUNCTIONS):
+            if name[0] != "_" or name.endswith("__"):
+                yield prefix + name, node, method
+        elif isinstance(node, ast.ClassDef):
+            if name[0] != "_":
+                yield from public(node, f"{prefix}{name}.", method=True)
+        else:
+            yield from public(node, prefix, method)
+
+
+def bare(source):
+    """Names of what has no annotation, and the number of parameters and results."""
+    missing, number = [], 0
+    for name, function, method in public(ast.parse(source)):
+        arguments = function.args
+        named = [*arguments.posonlyargs, *arguments.args]
+        static = any(getattr(d, "id", "") == "staticmethod" for d in function.decorator_list)
+        named = named[1:] if method and not static else named
+        starred = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+        for argument in [*named, *arguments.kwonlyargs, *starred]:
+            number += 1
+            if argument.annotation is None:
+                missing.append(f"{name}({argument.arg})")
+        number += 1
+        if function.returns is None:
+            missing.append(f"{name} ->")
+    return missing, number
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_annotated(path):
+    missing, _ = bare(path.read_text())
+    assert not missing, f"without a type: {', '.join(missing)}"
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ("def f(x): ...", ["f(x)", "f ->"]),
+        ("def f(x: int, *args, y=1, **options) -> None: ...", ["f(args)", "f(y)", "f(options)"]),
+        ("class A:\n    def __init__(self, x): ...", ["A.__init__(x)", "A.__init__ ->"]),
+        ("class A:\n    @property\n    def b(self): ...", ["A.b ->"]),
+        ("class A:\n    @staticmethod\n    def b(x) -> int: ...", ["A.b(x)"]),
+        ("if True:\n    def f(x) -> int: ...", ["f(x)"]),
+        ("def f(x: int) -> int:\n    def inner(z): ...", []),
+        ("class _A:\n    def b(self, x): ...\ndef _f(x): ...", []),
+    ],
+)
+def test_what_is_missing_is_found(source, missing):
+    found, _ = bare(source)
+    assert sorted(found) == sorted(missing)
+
+
+def test_results_are_annotated():
+    """Fields of the public dataclasses and named tuples name more than `object`."""
+    vague = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and node.name[0] != "_":
+                vague += [
+                    f"{node.name}.{ast.unparse(field.target)}"
+                    for field in node.body
+                    if isinstance(field, ast.AnnAssign)
+                    and ast.unparse(field.annotation) in ("object", "list", "dict", "tuple")
+                    and ast.unparse(field.target)[0] != "_"
+                ]
+    assert not vague, f"say of what: {', '.join(vague)}"
