@@ -108,6 +108,13 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     True
     """
 
+    theta_: float
+    cos_theta_: float
+    inner_product_: float
+    link_params_: dict[str, Any]
+    method_: str
+    diagnostics_: dict[str, Any]
+
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": [HasMethods(["fit", "decision_function"])],
         "link": [StrOptions(set(LINKS)), callable],

@@ -176,6 +176,11 @@ class CalibratedClassifier(
     Subclasses have the constructor arguments ``estimator``, ``recalibrator`` and ``cv``.
     """
 
+    calibrated_pairs_: list[CalibratedPair]
+    classes_: AnyArray
+    n_features_in_: int
+    feature_names_in_: AnyArray
+
     response_method = "auto"
 
     def predict_proba(self, X: Features) -> FloatArray:

@@ -31,7 +31,7 @@ from .._typing import (
     RecalibratorLike,
     Self,
 )
-from ..decomposition import refinement_curve
+from ..decomposition import RefinementCurve, refinement_curve
 from ..exceptions import CalibrationWarning, caution, expectation, refuse
 from ..staging import staging_of
 from ._arguments import says_what_to_write
@@ -169,6 +169,14 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     >>> bool(model.best_stage_ > curve.stage[curve.risk.argmin()])
     True
     """
+
+    best_params_: dict[str, Any]
+    best_stage_: int | None
+    best_score_: float
+    best_index_: int
+    recalibrator_: Any
+    cv_results_: dict[str, Any]
+    refinement_curve_: RefinementCurve
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": GIVES_SCORES,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._sklearn_compat import BaseScorer
+from .._typing import ArrayLike, Estimator, Features
 
 if TYPE_CHECKING:
     from . import Measure
@@ -18,6 +19,17 @@ class ProbabilityScorer(BaseScorer):
     (``scorer.set_score_request(sample_weight=True)``). Two scorers of one measure are equal if
     their options and their requests are.
     """
+
+    if TYPE_CHECKING:  # scikit-learn's own has no types
+
+        def __call__(
+            self,
+            estimator: Estimator,
+            X: Features,
+            y_true: ArrayLike,
+            sample_weight: ArrayLike | None = None,
+            **kwargs: Any,
+        ) -> float: ...
 
     def __init__(
         self,

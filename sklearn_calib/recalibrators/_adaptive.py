@@ -85,6 +85,10 @@ class AdaptiveCalibration(Recalibrator):
     [0.333, 0.667]
     """
 
+    log_odds_: FloatArray
+    weights_: FloatArray
+    intervals_: FloatArray
+
     capabilities = Capabilities(flexible=True, nonparametric=True, cost="O(k n log n)")
     _parameter_constraints: dict = {  # noqa: RUF012
         "neighborhood": [StrOptions({"nearest", "interval"})],

@@ -88,6 +88,13 @@ class AngularCalibration(Recalibrator):
     array([0.17, 0.5 , 0.83])
     """
 
+    cos_theta_: float
+    theta_: float
+    norm_: float
+    center_: float
+    link_slope_: float
+    link_intercept_: float
+
     capabilities = Capabilities(
         monotone=True, continuous=True, takes_logarithm=True, max_classes=200
     )

@@ -90,17 +90,22 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ``canonical_proba(log_proba(p), kind="logits")`` for probabilities ``p`` of several columns.
     """
 
+    classes_: AnyArray
+    n_features_in_: int
+    floor_: float
+    one_vs_rest_: list[Any]
+
     capabilities = Capabilities()
     _parameter_constraints: dict = {}  # noqa: RUF012 - scikit-learn's convention
 
     # -- what a subclass writes -------------------------------------------------------------
 
     @abstractmethod
-    def _fit(self, proba, codes, weight):
+    def _fit(self, proba: FloatArray, codes: IntArray, weight: FloatArray) -> None:
         """Learn from float64 arrays: simplex rows (n, k), class positions (n,), weights (n,)."""
 
     @abstractmethod
-    def _predict_proba(self, proba):
+    def _predict_proba(self, proba: FloatArray) -> FloatArray:
         """Map (n, k) simplex rows to (n, k) simplex rows."""
 
     # -- what a user calls ------------------------------------------------------------------

@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 from .._kernels._binning import log_evidence, pool, rows_for_bins
 from .._renamed import renamed_arguments
 from .._simplex import second_score
+from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -67,6 +68,11 @@ class BBQ(Recalibrator):
     >>> bool(0 < bbq.values_.min() < bbq.values_.max() < 1)
     True
     """
+
+    n_bins_: IntArray
+    weights_: FloatArray
+    bin_edges_: FloatArray
+    values_: FloatArray
 
     capabilities = Capabilities(
         flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"

@@ -61,6 +61,10 @@ class BetaCalibration(Recalibrator):
     array([[0.32, 0.68]])
     """
 
+    a_: float
+    b_: float
+    c_: float
+
     capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True)
     _parameter_constraints: dict = {  # noqa: RUF012
         "parameters": [StrOptions({"abm", "am", "ab"})]

@@ -1,7 +1,10 @@
 """The method that is taken when none is named."""
 
+from typing import Any
+
 from .._kernels._base_rate import base_rate_offsets
 from .._simplex import log_proba
+from .._typing import FloatArray
 from ..canonical import canonical_proba
 from ._base import Capabilities, Recalibrator
 from ._platt import PlattScaling
@@ -58,6 +61,9 @@ class DefaultCalibration(Recalibrator):
     >>> DefaultCalibration().fit(*make_overconfident(3, 500)).recalibrator_
     StructuredMatrixScaling()
     """
+
+    recalibrator_: Any
+    offsets_: FloatArray
 
     capabilities = Capabilities(
         multiclass="native",

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._renamed import renamed_arguments
 from .._simplex import log_proba
+from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 
 
@@ -60,6 +61,13 @@ class DirichletCalibration(Recalibrator):
     >>> DirichletCalibration().fit(proba, y).newton_decrement_ < 1e-10
     True
     """
+
+    coef_: FloatArray
+    intercept_: FloatArray
+    objective_: float
+    gradient_norm_: float
+    newton_decrement_: float
+    n_iter_: int
 
     capabilities = Capabilities(
         multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)", max_classes=100

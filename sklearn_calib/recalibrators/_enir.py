@@ -78,6 +78,11 @@ class ENIR(Recalibrator):
     True
     """
 
+    penalties_: FloatArray
+    weights_: FloatArray
+    log_odds_: FloatArray
+    values_: FloatArray
+
     capabilities = Capabilities(
         continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
     )

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
+from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 from ._temperature import TemperatureScaling
 
@@ -42,6 +43,10 @@ class EnsembleTemperatureScaling(Recalibrator):
     >>> float(EnsembleTemperatureScaling().fit(proba, y).weights_.sum().round(9))
     1.0
     """
+
+    temperature_scaling_: TemperatureScaling
+    weights_: FloatArray
+    loss_: float
 
     capabilities = Capabilities(
         multiclass="native", monotone=True, continuous=True, takes_logarithm=True

@@ -18,7 +18,7 @@ from .._kernels._binning import (
 from .._kernels._log_odds import middle
 from .._renamed import renamed_arguments
 from .._simplex import rank_score
-from .._typing import Strategy
+from .._typing import FloatArray, Strategy
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -81,6 +81,11 @@ class HistogramBinning(Recalibrator):
     >>> hb.bin_edges_, hb.bin_values_
     (array([0.5]), array([0.5, 1. ]))
     """
+
+    n_bins_: int
+    bin_edges_: FloatArray
+    bin_values_: FloatArray
+    bin_weights_: FloatArray
 
     capabilities = Capabilities(flexible=True, cost="O(k n log n)")
     _parameter_constraints: dict = {  # noqa: RUF012

@@ -11,6 +11,7 @@ from .._kernels._binning import distinct
 from .._kernels._log_odds import interpolated
 from .._renamed import renamed_arguments
 from .._simplex import rank_score
+from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
 
 
@@ -62,6 +63,9 @@ class IsotonicCalibration(Recalibrator):
     >>> iso.predict_proba([0.1, 0.25, 0.5])[:, 1].round(3).tolist()
     [0.0, 0.25, 0.5]
     """
+
+    knots_: FloatArray
+    values_: FloatArray
 
     capabilities = Capabilities(
         monotone=True, continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"

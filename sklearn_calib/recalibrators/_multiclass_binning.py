@@ -18,7 +18,7 @@ from .._kernels._level_sets import (
     rounded,
 )
 from .._random import legacy_generator
-from .._typing import AnyArray, FloatArray, RandomStateLike, Self
+from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, normalised_rows
 
@@ -146,6 +146,18 @@ class MulticlassBinning(Recalibrator):
     >>> bool(np.abs(model.predict_proba(p) - truth).max() < 0.03)
     True
     """
+
+    bins_: IntArray
+    groups_: list[CellGroup]
+    n_iter_: int
+    n_merges_: int
+    n_levels_: int
+    beta_: float
+    tol_: float
+    mass_in_bins_: float
+    error_bound_: float
+    brier_before_: float
+    brier_after_: float
 
     capabilities = Capabilities(
         multiclass="native",

@@ -74,6 +74,11 @@ class NearIsotonicCalibration(Recalibrator):
     [0.0, 0.8, 0.1, 0.1, 1.0, 1.0]
     """
 
+    penalty_: float
+    log_odds_: FloatArray
+    values_: FloatArray
+    breakpoints_: FloatArray
+
     capabilities = Capabilities(
         continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
     )

@@ -1,6 +1,7 @@
 """Recalibrate each pair of classes and couple the pairs."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,8 @@ class OneVsOne(Recalibrator):
     >>> OneVsOne("platt").fit(P, y).predict_proba(P[:4]).shape
     (4, 3)
     """
+
+    recalibrators_: dict[tuple[int, int], Any]
 
     capabilities = Capabilities(
         multiclass="native",

@@ -1,5 +1,7 @@
 """Recalibrate each class against the others."""
 
+from typing import Any
+
 import numpy as np
 
 from .._simplex import each_against_rest, one_against_rest
@@ -47,6 +49,8 @@ class OneVsRest(Recalibrator):
     >>> OneVsRest("platt").fit(P, y).predict_proba(P[:4]).argmax(axis=1).tolist()
     [0, 1, 2, 0]
     """
+
+    recalibrators_: list[Any]
 
     capabilities = Capabilities(
         multiclass="native", continuous=True, takes_logarithm=True, weights="counts", cost="k fits"

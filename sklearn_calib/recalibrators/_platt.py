@@ -74,6 +74,9 @@ class PlattScaling(Recalibrator):
     (True, array(['yes'], dtype='<U3'))
     """
 
+    slope_: float
+    intercept_: float
+
     capabilities = Capabilities(
         monotone=True, continuous=True, takes_logarithm=True, weights="counts"
     )

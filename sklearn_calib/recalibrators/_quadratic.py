@@ -52,6 +52,10 @@ class QuadraticScaling(Recalibrator):
     True
     """
 
+    a_: float
+    b_: float
+    c_: float
+
     capabilities = Capabilities(continuous=True, takes_logarithm=True)
 
     def _fit(self, proba, codes, weight):

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
 from .._renamed import renamed_arguments
 from .._simplex import log_odds, second_score, without_rounding_noise
-from .._typing import Self
+from .._typing import FloatArray, Self
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, two_columns
 
@@ -98,6 +98,12 @@ class RestrictedPolynomialRegression(Recalibrator):
     >>> rpr.optimality_gap_ < 1e-8
     True
     """
+
+    degree_: int
+    l1_: float
+    coef_: FloatArray
+    domain_: FloatArray
+    optimality_gap_: float
 
     capabilities = Capabilities(
         monotone=True, continuous=True, flexible=True, cost="O(k n)", max_classes=200

@@ -6,6 +6,7 @@ from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
 from .._simplex import rank_score
+from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
 from ._paths import pooled, runs
 
@@ -51,6 +52,9 @@ class SmoothIsotonicCalibration(Recalibrator):
     >>> smooth.predict_proba([0.1, 0.525, 0.9])[:, 1].round(3).tolist()
     [0.0, 0.5, 1.0]
     """
+
+    knots_: FloatArray
+    values_: FloatArray
 
     capabilities = Capabilities(
         monotone=True, continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"

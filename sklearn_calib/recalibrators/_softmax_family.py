@@ -5,6 +5,7 @@ from scipy.special import softmax
 
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._simplex import log_proba
+from .._typing import FloatArray
 from ._base import Recalibrator
 from ._temperature import TemperatureScaling
 
@@ -15,6 +16,14 @@ class SoftmaxRegression(Recalibrator):
     Temperature scaling comes first and gives beta; A and b are then found near 0 by Newton's
     method. A subclass says with `_ridges` what is penalised and whether A is diagonal or full.
     """
+
+    temperature_scaling_: TemperatureScaling
+    coef_: FloatArray
+    intercept_: FloatArray
+    objective_: float
+    gradient_norm_: float
+    newton_decrement_: float
+    n_iter_: int
 
     _laplace = False  # mix the temperature-scaled probabilities with the uniform ones first
 

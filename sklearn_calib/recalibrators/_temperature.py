@@ -81,6 +81,12 @@ class TemperatureScaling(Recalibrator):
     array([[0.5, 0.5]])
     """
 
+    temperature_: float
+    inverse_temperature_: float
+    loss_: float
+    n_samples_: float
+    n_iter_: int
+
     capabilities = Capabilities(
         multiclass="native", monotone=True, continuous=True, takes_logarithm=True
     )

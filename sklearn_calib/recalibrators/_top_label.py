@@ -1,5 +1,7 @@
 """Recalibrate the confidence of the predicted class."""
 
+from typing import Any
+
 import numpy as np
 
 from .._renamed import renamed_arguments
@@ -53,6 +55,8 @@ class TopLabel(Recalibrator):
     >>> bool(top.predict_proba(P)[3, 0] < 0.5)
     True
     """
+
+    recalibrators_: dict[int, Any]
 
     capabilities = Capabilities(
         multiclass="native",

@@ -98,6 +98,12 @@ class TrendFiltering(Recalibrator):
     True
     """
 
+    penalty_: float
+    knots_: FloatArray
+    values_: FloatArray
+    df_: int
+    line_: Line
+
     capabilities = Capabilities(
         continuous=True,
         flexible=True,

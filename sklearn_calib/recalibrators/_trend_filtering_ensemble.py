@@ -7,9 +7,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._renamed import renamed_attribute
 from .._simplex import second_score
+from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
 from ._paths import model_weights
-from ._trend_filtering import lines
+from ._trend_filtering import Line, lines
 
 _MIN_WEIGHT = 1e-10
 
@@ -58,6 +59,10 @@ class TrendFilteringEnsemble(Recalibrator):
     >>> len(elite.penalties_) > 1
     True
     """
+
+    penalties_: FloatArray
+    weights_: FloatArray
+    lines_: list[Line]
 
     capabilities = Capabilities(
         continuous=True,

@@ -49,6 +49,9 @@ class VennAbers(Recalibrator):
     array([[0.5, 0.5]])
     """
 
+    scores_: FloatArray
+    table_: FloatArray
+
     capabilities = Capabilities(
         monotone=True, flexible=True, nonparametric=True, weights="counts", cost="O(k n log n)"
     )

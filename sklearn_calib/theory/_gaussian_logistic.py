@@ -75,6 +75,8 @@ class GaussianLogisticModel:
     [0.577, 0.561, 0.562]
     """
 
+    scale_: float
+
     def __init__(
         self,
         ratio: float = 0.5,
