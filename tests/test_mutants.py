@@ -188,8 +188,8 @@ MUTANTS = {
     ),
     "lp_calibration_bound: all of the confidence in the mean": Mutant(
         "inference._lp_calibration",
-        "np.sqrt(2) + 2 * np.sqrt(-np.log(1 - confidence))",
-        "np.sqrt(2) + np.sqrt(-np.log(1 - confidence))",
+        "np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))",
+        "np.sqrt(2) + np.sqrt(-np.log(1 - level))",
         "metrics/test_lp_calibration.py::test_bound_is_not_loose",
     ),
     "MulticlassBinning.error_bound_: loose by 2": Mutant(

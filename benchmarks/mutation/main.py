@@ -37,7 +37,7 @@ def main():
             left = end - time.monotonic()
             if left > 0:  # each file has an equal part of the time that is left
                 rows += _run(tree, file, options, left / (len(options.files) - number))
-    _write(rows, options)
+                _write(rows, options)  # after each file, so that an interruption loses little
 
 
 def _options():

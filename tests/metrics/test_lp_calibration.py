@@ -159,11 +159,11 @@ def test_bound_is_not_loose():
     for _ in range(400):
         errors.append(lp_calibration_error(rng.integers(0, 2, n), np.full(n, 0.5)))
     y, p = np.arange(n) % 2, np.full(n, 0.5)  # an error of 0
-    for confidence in (0.9, 0.95, 0.99):
-        stated = (np.sqrt(2) + 2 * np.sqrt(np.log(1 / (1 - confidence)))) / np.sqrt(n)
-        bounds[confidence] = lp_calibration_bound(y, p, confidence=confidence)
-        assert bounds[confidence] == pytest.approx(stated)
-        assert 1 < bounds[confidence] / np.quantile(errors, confidence) < 4.5
+    for level in (0.9, 0.95, 0.99):
+        stated = (np.sqrt(2) + 2 * np.sqrt(np.log(1 / (1 - level)))) / np.sqrt(n)
+        bounds[level] = lp_calibration_bound(y, p, level=level)
+        assert bounds[level] == pytest.approx(stated)
+        assert 1 < bounds[level] / np.quantile(errors, level) < 4.5
     weight = np.repeat([1.0, 3.0], n // 2)
     few = lp_calibration_bound(y, p, sample_weight=weight)  # as of 400 rows
     assert few == pytest.approx(bounds[0.95] * np.sqrt(500 / 400))
