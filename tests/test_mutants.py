@@ -56,6 +56,13 @@ MUTANTS = {
         "drawn = weight * np.maximum(multiplicities(n, rng), 1)",
         "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[isotonic-False]",
     ),
+    "ReliabilityDisplay: error bars halved": Mutant(
+        "displays._reliability",
+        "errors = np.maximum([low, high], 0)",
+        "errors = np.maximum([low, high], 0) / 2",
+        "displays/test_reliability_display.py::test_bands_are_drawn_where_the_curve_has_them"
+        "[quantile]",
+    ),
     # -- intervals
     "report: bootstrap tails of twice the size": Mutant(
         "report",
@@ -178,6 +185,20 @@ MUTANTS = {
         "8 * (signs * k * stats.norm.sf(k * x)).sum()",
         "2 * ((4 * k**2 * x**2 - 1) * np.exp(-2 * k**2 * x**2)).sum()",
         "inference/test_calibration_test.py::test_null_laws",
+    ),
+    "lp_calibration_test: another quantile than it says": Mutant(
+        "metrics._lp_calibration",
+        "float(np.quantile(drawn, 0.95))",
+        "float(np.quantile(drawn, 0.85))",
+        "metrics/test_lp_calibration.py::test_pvalues_and_quantile_of_calibrated_predictions"
+        "[1-plugin]",
+    ),
+    "lp_calibration_test: p-values halved": Mutant(
+        "metrics._lp_calibration",
+        "(1 + np.sum(drawn >= value)) / (1 + n_resamples)",
+        "np.sum(drawn > value) / n_resamples / 2",
+        "metrics/test_lp_calibration.py::test_pvalues_and_quantile_of_calibrated_predictions"
+        "[1-plugin]",
     ),
     # -- bounds and numbers of rows
     "lp_calibration_bound: loose by 2": Mutant(

@@ -82,6 +82,21 @@ def test_null():
     assert abs(signed.null_mean) < signed.value
 
 
+@pytest.mark.parametrize(("p", "estimator"), [(1, "plugin"), (2, "unbiased")])
+def test_pvalues_and_quantile_of_calibrated_predictions(p, estimator):
+    """As often beyond the 95 % quantile as it says, and p-values that are neither low nor high."""
+    pvalues, beyond = [], []
+    for seed in range(300):
+        y, P = softmax_data(80, 3, seed)
+        options = {"p": p, "n_levels": 5, "estimator": estimator, "random_state": seed}
+        found = lp_calibration_test(y, P, n_resamples=59, **options)
+        pvalues.append(found.pvalue)
+        beyond.append(found.value > found.null_quantile)
+    assert 0.02 < np.mean(beyond) < 0.09
+    for level in (0.1, 0.5, 0.9):
+        assert np.mean(np.array(pvalues) <= level) == pytest.approx(level, abs=0.06)
+
+
 def test_the_measure_is_weak():
     """The same wrong predictions: the error falls with the size of the cells, but for p = 1."""
     y, P = softmax_data(100_000, 3, sharp=2.0)
