@@ -1,5 +1,7 @@
 """The l_p calibration error: oracles, a slow reference, unbiasedness, the null, validation."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -155,6 +157,9 @@ def test_scorer():
 
 @pytest.mark.parametrize("p", [2, 4, np.inf])
 def test_bound_holds(p):
+    y, P = softmax_data(300, 4)
+    spread = lp_calibration_bound(y, P, p=p) - lp_calibration_error(y, P, p=p)
+    assert spread == pytest.approx((np.sqrt(2) + 2 * np.sqrt(np.log(20))) / np.sqrt(300))
     y, P = softmax_data(300_000, 4, 1, 1.8)
     truth = abs(lp_calibration_error(y, P, p=p, n_levels=10))
     held = 0
@@ -199,6 +204,24 @@ def test_required_samples():
     assert binning_sample_size(2, 0.1, n_classes=1000) < 1.5 * binning_sample_size(2, 0.1)
     for k, n, count in ((3, 2, 10), (2, 4, 9), (3, 7, 85)):
         assert_allclose(np.exp(log_level_sets(n, k)), count)
+
+
+def test_every_constant_of_the_numbers_of_rows():
+    """For p = inf the tolerance is epsilon: 60 cells at most, 10 levels, 6 pools, 10 classes."""
+    sets = math.log(math.comb(20, 10) - math.comb(10, 10))
+    paper = max(
+        math.log(4 * 120 * 60) * 120**2 / 2,  # a third of delta, a twelfth of epsilon
+        8 * 120 / 3 * (math.log(2 * 60) + sets),
+    )
+    for factor in (1, 10):
+        paper += 41472 * 6**3 * math.log(12 * 60 * factor * 6 / 0.05) * 100
+    found = binning_sample_size(np.inf, 0.1, method="paper")
+    assert found == pytest.approx(paper, abs=2)
+    choice = 720 * math.log(8 / 0.005)
+    estimates = 800 * (60 * math.log(2) + math.log(80 / 0.05))
+    assert binning_sample_size(np.inf, 0.1) == pytest.approx(choice + estimates, abs=2)
+    few = 800 * (7 * math.log(2) + math.log(80 / 0.05))
+    assert binning_sample_size(np.inf, 0.1, n_bins=7) == pytest.approx(choice + few, abs=2)
 
 
 def test_bad_arguments():
