@@ -108,6 +108,9 @@ def test_null_laws():
     assert maximum_survival(2.2414) == pytest.approx(0.05, abs=2e-4)
     assert maximum_survival(1.9999) == pytest.approx(maximum_survival(2.0001), abs=1e-4)
     assert range_survival(0.1) == maximum_survival(0.1) == 1
+    assert maximum_survival(0.2) == pytest.approx(1, abs=1e-9)  # where the tail's series is not
+    almost = 1 - 4 / np.pi * np.exp(-(np.pi**2) / 2)
+    assert maximum_survival(0.5) == pytest.approx(almost, abs=1e-9)
 
 
 def test_hosmer_lemeshow_by_hand():
