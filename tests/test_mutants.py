@@ -65,13 +65,13 @@ MUTANTS = {
     ),
     # -- intervals
     "report: bootstrap tails of twice the size": Mutant(
-        "report",
+        "report._table",
         "[(1 - level) / 2, (1 + level) / 2]",
         "[1 - level, level]",
         "test_report.py::test_interval_of_a_mean_is_the_textbook_one",
     ),
     "report: limit of calibrated predictions at the wrong quantile": Mutant(
-        "report",
+        "report._table",
         "limit = np.quantile(null[:, number], tail)",
         "limit = np.quantile(null[:, number], (1 + tail) / 2)",
         "test_report.py::test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says",
@@ -233,9 +233,9 @@ MUTANTS = {
     ),
     # -- the command line
     "advice fitted on the rows it is judged on": Mutant(
-        "_cli",
-        "for train, test in folds:",
-        "for train, test in zip([slice(None)] * 5, list(zip(*folds))[1]):",
+        "recalibrators._anybody",
+        "out[test] = aligned_proba(fitted, proba[test], numbers)",
+        "out[train] = aligned_proba(fitted, proba[train], numbers)",
         "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on",
     ),
 }
