@@ -56,15 +56,22 @@ MUTANTS = {
         "drawn = weight * np.maximum(multiplicities(n, rng), 1)",
         "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[isotonic-False]",
     ),
+    "ReliabilityDisplay: error bars halved": Mutant(
+        "displays._reliability",
+        "errors = np.maximum([low, high], 0)",
+        "errors = np.maximum([low, high], 0) / 2",
+        "displays/test_reliability_display.py::test_bands_are_drawn_where_the_curve_has_them"
+        "[quantile]",
+    ),
     # -- intervals
     "report: bootstrap tails of twice the size": Mutant(
-        "report",
+        "report._table",
         "[(1 - level) / 2, (1 + level) / 2]",
         "[1 - level, level]",
         "test_report.py::test_interval_of_a_mean_is_the_textbook_one",
     ),
     "report: limit of calibrated predictions at the wrong quantile": Mutant(
-        "report",
+        "report._table",
         "limit = np.quantile(null[:, number], tail)",
         "limit = np.quantile(null[:, number], (1 + tail) / 2)",
         "test_report.py::test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says",
@@ -179,6 +186,20 @@ MUTANTS = {
         "2 * ((4 * k**2 * x**2 - 1) * np.exp(-2 * k**2 * x**2)).sum()",
         "inference/test_calibration_test.py::test_null_laws",
     ),
+    "lp_calibration_test: another quantile than it says": Mutant(
+        "metrics._lp_calibration",
+        "float(np.quantile(drawn, 0.95))",
+        "float(np.quantile(drawn, 0.85))",
+        "metrics/test_lp_calibration.py::test_pvalues_and_quantile_of_calibrated_predictions"
+        "[1-plugin]",
+    ),
+    "lp_calibration_test: p-values halved": Mutant(
+        "metrics._lp_calibration",
+        "(1 + np.sum(drawn >= value)) / (1 + n_resamples)",
+        "np.sum(drawn > value) / n_resamples / 2",
+        "metrics/test_lp_calibration.py::test_pvalues_and_quantile_of_calibrated_predictions"
+        "[1-plugin]",
+    ),
     # -- bounds and numbers of rows
     "lp_calibration_bound: loose by 2": Mutant(
         "inference._lp_calibration",
@@ -188,8 +209,8 @@ MUTANTS = {
     ),
     "lp_calibration_bound: all of the confidence in the mean": Mutant(
         "inference._lp_calibration",
-        "np.sqrt(2) + 2 * np.sqrt(-np.log(1 - confidence))",
-        "np.sqrt(2) + np.sqrt(-np.log(1 - confidence))",
+        "np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))",
+        "np.sqrt(2) + np.sqrt(-np.log(1 - level))",
         "metrics/test_lp_calibration.py::test_bound_is_not_loose",
     ),
     "MulticlassBinning.error_bound_: loose by 2": Mutant(
@@ -212,9 +233,9 @@ MUTANTS = {
     ),
     # -- the command line
     "advice fitted on the rows it is judged on": Mutant(
-        "_cli",
-        "for train, test in folds:",
-        "for train, test in zip([slice(None)] * 5, list(zip(*folds))[1]):",
+        "recalibrators._anybody",
+        "out[test] = aligned_proba(fitted, proba[test], numbers)",
+        "out[train] = aligned_proba(fitted, proba[train], numbers)",
         "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on",
     ),
 }

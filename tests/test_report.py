@@ -3,8 +3,9 @@ import re
 import numpy as np
 import pytest
 
+import sklearn_calib
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.metrics import all_metrics, log_loss
+from sklearn_calib.metrics import all_metrics, brier_loss, log_loss, metric
 from sklearn_calib.report import calibration_report
 
 
@@ -70,6 +71,20 @@ def test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says():
         )
         beyond.append(report.rows[0].value > report.rows[0].if_calibrated)
     assert np.mean(beyond) == pytest.approx(0.2, abs=0.07)
+
+
+def test_limit_of_a_measure_that_is_greater_for_better_predictions(monkeypatch):
+    @metric(greater_is_better=True, range=(0, 1), perfect=1.0)
+    def skill(case):
+        """One less the Brier loss."""
+        return 1 - brier_loss.of_case(case)
+
+    monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "skill", skill)
+    proba, y = make_overconfident(2, 300)
+    options = {"measures": ["brier_loss", "skill"], "n_resamples": 50}
+    plain, turned = calibration_report(y, proba, **options).rows
+    assert turned.if_calibrated == pytest.approx(1 - plain.if_calibrated)
+    assert (turned.low, turned.high) == pytest.approx((1 - plain.high, 1 - plain.low))
 
 
 def test_several_models_progress_and_forms(tmp_path):

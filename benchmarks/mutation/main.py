@@ -37,7 +37,7 @@ def main():
             left = end - time.monotonic()
             if left > 0:  # each file has an equal part of the time that is left
                 rows += _run(tree, file, options, left / (len(options.files) - number))
-    _write(rows, options)
+                _write(rows, options)  # after each file, so that an interruption loses little
 
 
 def _options():
@@ -181,7 +181,10 @@ def _survivors(rows):
 
 
 def _write(rows, options):
-    """The table of the files, and the survivors, of which each is to be killed or explained."""
+    """The table of the files, and the survivors, of which each is to be killed or explained.
+
+    What an earlier run found out about other files stays.
+    """
     files = []
     for file in options.files:
         mine = [row for row in rows if row["file"] == file]
@@ -198,14 +201,17 @@ def _write(rows, options):
                 }
             )
     survivors = [row for row in rows if row["outcome"] == "survived"]
+    done, order = {row["file"] for row in rows}, list(TARGETS)
     for name, table, columns in (
         ("results.csv", files, ["file", "mutants", "tested", "survived", "share", "bar"]),
         ("survivors.csv", survivors, ["file", "line", "operator", "becomes"]),
     ):
+        with open(HERE / name, newline="") as file:
+            table += [row for row in csv.DictReader(file) if row["file"] not in done]
         with open(HERE / name, "w", newline="") as file:
             writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
             writer.writeheader()
-            writer.writerows(table)
+            writer.writerows(sorted(table, key=lambda row: order.index(row["file"])))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ def test_each_stage_is_decomposed(staged, loss, recalibrator, cv):
     weight = np.random.default_rng(1).integers(0, 3, len(y))
     options = {"loss": loss, "recalibrator": recalibrator, "cv": cv, "sample_weight": weight}
     curve = refinement_curve(y, iter(proba), **options)
+    assert curve.stage.tolist() == [1, 2, 3, 4, 5, 6]
     for i, p in enumerate(proba):
         parts = decompose_loss(y, p, **options)
         assert curve.risk[i] == pytest.approx(parts.risk, abs=1e-12)

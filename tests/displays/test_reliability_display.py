@@ -42,6 +42,29 @@ def test_bands(bands):
     assert ("if calibrated (90%)" in labels) == (bands in ("auto", "both", "consistency"))
 
 
+@pytest.mark.parametrize("strategy", ["quantile", "isotonic"])
+def test_bands_are_drawn_where_the_curve_has_them(strategy):
+    proba, y = make_overconfident(2, 300)
+    options = {"strategy": strategy, "n_bins": 5, "random_state": 3}
+    axes = ReliabilityDisplay.from_predictions(y, proba, bands="both", **options).axes_[0]
+    (curve,) = reliability_curve(y, proba, **options)
+    outlines = [path.vertices for c in axes.collections for path in c.get_paths()]
+
+    def drawn(low, high):
+        ends = np.r_[low, high]
+        return any(np.isin(ends, outline[:, 1]).all() for outline in outlines)
+
+    assert drawn(curve.consistency_low, curve.consistency_high)
+    if strategy == "isotonic":
+        assert drawn(curve.confidence_low, curve.confidence_high)
+        return
+    (bars,) = (c for c in axes.collections if len(c.get_paths()) == len(curve.predicted))
+    ends = np.array([path.vertices for path in bars.get_paths()])
+    expected = np.column_stack([curve.confidence_low, curve.confidence_high])
+    np.testing.assert_allclose(ends[:, :, 1], expected)
+    np.testing.assert_allclose(ends[:, :, 0], np.column_stack([curve.predicted] * 2))
+
+
 def test_several_models_and_panels():
     proba, y = make_overconfident(3, 400)
     models = {"one": proba, "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)}

@@ -15,8 +15,10 @@ from sklearn_calib.inference import (
 )
 from sklearn_calib.inference._classical import maximum_survival, range_survival
 from sklearn_calib.metrics import (
+    brier_loss,
     expected_calibration_error,
     log_loss,
+    metric,
     smooth_calibration_error,
 )
 
@@ -106,6 +108,9 @@ def test_null_laws():
     assert maximum_survival(2.2414) == pytest.approx(0.05, abs=2e-4)
     assert maximum_survival(1.9999) == pytest.approx(maximum_survival(2.0001), abs=1e-4)
     assert range_survival(0.1) == maximum_survival(0.1) == 1
+    assert maximum_survival(0.2) == pytest.approx(1, abs=1e-9)  # where the tail's series is not
+    almost = 1 - 4 / np.pi * np.exp(-(np.pi**2) / 2)
+    assert maximum_survival(0.5) == pytest.approx(almost, abs=1e-9)
 
 
 def test_hosmer_lemeshow_by_hand():
@@ -242,6 +247,20 @@ def test_both_ends_of_an_inverted_interval():
     assert found.method == "inversion"
     assert found.low == pytest.approx(found.estimate - half, abs=0.12 * half)
     assert found.high == pytest.approx(found.estimate + half, abs=0.12 * half)
+
+
+def test_a_measure_that_is_greater_for_better_predictions():
+    @metric(greater_is_better=True, range=(0, 1), perfect=1.0)
+    def skill(case):
+        """One less the Brier loss."""
+        return 1 - brier_loss.of_case(case)
+
+    y, p = draw(0, 200, 1.5)
+    turned, plain = (calibration_test(y, p, statistic=s) for s in (skill, brier_loss))
+    assert turned.statistic == pytest.approx(plain.statistic - 1)
+    np.testing.assert_allclose(turned.null_distribution, plain.null_distribution - 1)
+    assert turned.pvalue == plain.pvalue
+    assert len(plain.null_distribution) == 999
 
 
 def test_replicates_equal_to_the_statistic_count():

@@ -62,6 +62,8 @@ def test_threads_change_nothing(distribution):
     assert len(np.unique(alone)) == 100
     np.testing.assert_array_equal(alone, distribution(case, brier_loss.of_case, 100, 5, n_jobs=2))
     assert not np.array_equal(alone, distribution(case, brier_loss.of_case, 100, 6))
+    named = distribution(case, brier_loss.of_case, 100, random_state=0)
+    np.testing.assert_array_equal(named, distribution(case, brier_loss.of_case, 100))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -1,5 +1,7 @@
 """The l_p calibration error: oracles, a slow reference, unbiasedness, the null, validation."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -82,6 +84,21 @@ def test_null():
     assert abs(signed.null_mean) < signed.value
 
 
+@pytest.mark.parametrize(("p", "estimator"), [(1, "plugin"), (2, "unbiased")])
+def test_pvalues_and_quantile_of_calibrated_predictions(p, estimator):
+    """As often beyond the 95 % quantile as it says, and p-values that are neither low nor high."""
+    pvalues, beyond = [], []
+    for seed in range(300):
+        y, P = softmax_data(80, 3, seed)
+        options = {"p": p, "n_levels": 5, "estimator": estimator, "random_state": seed}
+        found = lp_calibration_test(y, P, n_resamples=59, **options)
+        pvalues.append(found.pvalue)
+        beyond.append(found.value > found.null_quantile)
+    assert 0.02 < np.mean(beyond) < 0.09
+    for level in (0.1, 0.5, 0.9):
+        assert np.mean(np.array(pvalues) <= level) == pytest.approx(level, abs=0.06)
+
+
 def test_the_measure_is_weak():
     """The same wrong predictions: the error falls with the size of the cells, but for p = 1."""
     y, P = softmax_data(100_000, 3, sharp=2.0)
@@ -140,6 +157,9 @@ def test_scorer():
 
 @pytest.mark.parametrize("p", [2, 4, np.inf])
 def test_bound_holds(p):
+    y, P = softmax_data(300, 4)
+    spread = lp_calibration_bound(y, P, p=p) - lp_calibration_error(y, P, p=p)
+    assert spread == pytest.approx((np.sqrt(2) + 2 * np.sqrt(np.log(20))) / np.sqrt(300))
     y, P = softmax_data(300_000, 4, 1, 1.8)
     truth = abs(lp_calibration_error(y, P, p=p, n_levels=10))
     held = 0
@@ -159,11 +179,11 @@ def test_bound_is_not_loose():
     for _ in range(400):
         errors.append(lp_calibration_error(rng.integers(0, 2, n), np.full(n, 0.5)))
     y, p = np.arange(n) % 2, np.full(n, 0.5)  # an error of 0
-    for confidence in (0.9, 0.95, 0.99):
-        stated = (np.sqrt(2) + 2 * np.sqrt(np.log(1 / (1 - confidence)))) / np.sqrt(n)
-        bounds[confidence] = lp_calibration_bound(y, p, confidence=confidence)
-        assert bounds[confidence] == pytest.approx(stated)
-        assert 1 < bounds[confidence] / np.quantile(errors, confidence) < 4.5
+    for level in (0.9, 0.95, 0.99):
+        stated = (np.sqrt(2) + 2 * np.sqrt(np.log(1 / (1 - level)))) / np.sqrt(n)
+        bounds[level] = lp_calibration_bound(y, p, level=level)
+        assert bounds[level] == pytest.approx(stated)
+        assert 1 < bounds[level] / np.quantile(errors, level) < 4.5
     weight = np.repeat([1.0, 3.0], n // 2)
     few = lp_calibration_bound(y, p, sample_weight=weight)  # as of 400 rows
     assert few == pytest.approx(bounds[0.95] * np.sqrt(500 / 400))
@@ -184,6 +204,24 @@ def test_required_samples():
     assert binning_sample_size(2, 0.1, n_classes=1000) < 1.5 * binning_sample_size(2, 0.1)
     for k, n, count in ((3, 2, 10), (2, 4, 9), (3, 7, 85)):
         assert_allclose(np.exp(log_level_sets(n, k)), count)
+
+
+def test_every_constant_of_the_numbers_of_rows():
+    """For p = inf the tolerance is epsilon: 60 cells at most, 10 levels, 6 pools, 10 classes."""
+    sets = math.log(math.comb(20, 10) - math.comb(10, 10))
+    paper = max(
+        math.log(4 * 120 * 60) * 120**2 / 2,  # a third of delta, a twelfth of epsilon
+        8 * 120 / 3 * (math.log(2 * 60) + sets),
+    )
+    for factor in (1, 10):
+        paper += 41472 * 6**3 * math.log(12 * 60 * factor * 6 / 0.05) * 100
+    found = binning_sample_size(np.inf, 0.1, method="paper")
+    assert found == pytest.approx(paper, abs=2)
+    choice = 720 * math.log(8 / 0.005)
+    estimates = 800 * (60 * math.log(2) + math.log(80 / 0.05))
+    assert binning_sample_size(np.inf, 0.1) == pytest.approx(choice + estimates, abs=2)
+    few = 800 * (7 * math.log(2) + math.log(80 / 0.05))
+    assert binning_sample_size(np.inf, 0.1, n_bins=7) == pytest.approx(choice + few, abs=2)
 
 
 def test_bad_arguments():

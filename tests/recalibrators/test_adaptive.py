@@ -94,6 +94,23 @@ def test_logistic_intervals_know_a_fit_without_penalty():
     np.testing.assert_allclose(logistic_intervals(free, X, X), expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_logistic_intervals_of_a_penalised_fit_by_hand(intercept):
+    """The penalty of every coefficient, not of the intercept, is added to the information."""
+    X, y = make_classification(200, n_features=4, random_state=0)
+    weight = np.random.default_rng(0).exponential(size=200)
+    model = LogisticRegression(C=0.02, fit_intercept=intercept).fit(X, y, sample_weight=weight)
+    rows, p = np.column_stack([X, np.ones(200)][: 1 + intercept]), model.predict_proba(X)[:, 1]
+    penalty = np.diag([50.0] * 4 + [0.0] * intercept)
+    covariance = np.linalg.inv((rows.T * (weight * p * (1 - p))) @ rows + penalty)
+    error = np.sqrt(np.diag(rows @ covariance @ rows.T))
+    z = model.decision_function(X)
+    for level, factor in ((0.95, 1.959964), (0.5, 0.674490)):
+        found = logit(logistic_intervals(model, X, X, sample_weight=weight, level=level))
+        expected = np.column_stack([z - factor * error, z + factor * error])
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
 def test_bad_intervals():
     p, y = [0.1, 0.5, 0.9], [0, 1, 1]
     with pytest.raises(ValueError, match='no intervals with neighborhood="nearest"'):
