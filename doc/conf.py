@@ -33,6 +33,7 @@ extensions = [
 exclude_patterns = ["_build", "whats_new/*/*"]
 default_role = "any"
 autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings name the types
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 nitpicky = False

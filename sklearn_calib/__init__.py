@@ -45,8 +45,10 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *(m.name for m in _iter_modules(__path__) if m.name[0] != "_")})
 
 
-def __getattr__(name: str) -> object:
-    """Sub-packages are imported when they are first asked for."""
-    if name[0] != "_" and name in __dir__():
-        return _import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not _TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Sub-packages are imported when they are first asked for."""
+        if name[0] != "_" and name in __dir__():
+            return _import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -44,3 +45,13 @@ def test_sub_packages_are_imported_when_asked_for():
     assert {"inference", "displays", "report", "metrics"} <= set(dir(sklearn_calib))
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = sklearn_calib.nonsense
+
+
+def test_the_settings_of_a_paper_are_passed_by_name():
+    """The constructor that calls another one must not warn its user."""
+    from sklearn_calib.recalibrators import RestrictedPolynomialRegression
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        paper = RestrictedPolynomialRegression.paper()
+    assert paper.degree == tuple(range(4, 21)) and len(paper.l1) == 21

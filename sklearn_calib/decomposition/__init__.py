@@ -1,5 +1,7 @@
 """Proper-loss decompositions and refinement: measures that need a recalibrated score."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from .._renamed import renamed_names as _renamed_names
 from ..metrics import register as _register
 from ._adapters import as_lightgbm_metric as as_lightgbm_metric
@@ -30,10 +32,11 @@ __all__ = [
     *_REGISTERED,
 ]
 
-__getattr__ = _renamed_names(
-    __name__,
-    {
-        "ts_refinement_brier": "temperature_refinement_brier",
-        "ts_refinement_log_loss": "temperature_refinement_log_loss",
-    },
-)
+if not _TYPE_CHECKING:  # a type checker need not know the old names
+    __getattr__ = _renamed_names(
+        __name__,
+        {
+            "ts_refinement_brier": "temperature_refinement_brier",
+            "ts_refinement_log_loss": "temperature_refinement_log_loss",
+        },
+    )

@@ -4,6 +4,7 @@ One file per family and one import line per measure. The registry is read off th
 """
 
 from collections.abc import Iterable as _Iterable
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from .._renamed import renamed_names as _renamed_names
@@ -157,4 +158,5 @@ __all__ = [
     *_OWN,
 ]
 
-__getattr__ = _renamed_names(__name__, {"LpCalibrationError": "LpCalibrationResult"})
+if not _TYPE_CHECKING:  # a type checker need not know the old names
+    __getattr__ = _renamed_names(__name__, {"LpCalibrationError": "LpCalibrationResult"})

@@ -4,6 +4,7 @@ One file per method and one import line here. The registry below is read off the
 name of a method is its file's name.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from sklearn.base import clone as _clone
@@ -148,14 +149,15 @@ __all__ = [
     *sorted(cls.__name__ for cls in _REGISTRY.values()),
 ]
 
-__getattr__ = _renamed_names(
-    __name__,
-    {
-        "ELiTE": "TrendFilteringEnsemble",
-        "NearIsotonic": "NearIsotonicCalibration",
-        "RPR": "RestrictedPolynomialRegression",
-        "SmoothIsotonic": "SmoothIsotonicCalibration",
-        "TrendFilteringCalibration": "TrendFiltering",
-        "logistic_intervals": "linear:logistic_intervals",
-    },
-)
+if not _TYPE_CHECKING:  # a type checker need not know the old names
+    __getattr__ = _renamed_names(
+        __name__,
+        {
+            "ELiTE": "TrendFilteringEnsemble",
+            "NearIsotonic": "NearIsotonicCalibration",
+            "RPR": "RestrictedPolynomialRegression",
+            "SmoothIsotonic": "SmoothIsotonicCalibration",
+            "TrendFilteringCalibration": "TrendFiltering",
+            "logistic_intervals": "linear:logistic_intervals",
+        },
+    )
