@@ -12,7 +12,7 @@ def test_values_are_means(strategy):
     p = rng.random(500).round(2)
     y = (rng.random(500) < p).astype(int)
     w = rng.exponential(size=500)
-    hb = HistogramBinning(7, strategy).fit(p, y, sample_weight=w)
+    hb = HistogramBinning(7, strategy=strategy).fit(p, y, sample_weight=w)
     number = np.searchsorted(hb.bin_edges_, p, side="left")
     assert len(hb.bin_values_) == 7
     for b in range(7):
@@ -54,10 +54,10 @@ def test_number_of_bins_by_evidence(strategy):
     rng = np.random.default_rng(0)
     p = rng.random(300).round(2)
     y = (rng.random(300) < (p > 0.5) * 0.6 + 0.2).astype(int)
-    chosen = HistogramBinning("bdeu", strategy).fit(p, y)
+    chosen = HistogramBinning("bdeu", strategy=strategy).fit(p, y)
 
     def evidence(n_bins):
-        hb = HistogramBinning(n_bins, strategy).fit(p, y)
+        hb = HistogramBinning(n_bins, strategy=strategy).fit(p, y)
         n, k = hb.bin_weights_, hb.bin_weights_ * hb.bin_values_
         prior, k = 1 / n_bins, np.where(n > 0, k, 0)
         return (betaln(k + prior, n - k + prior) - betaln(prior, prior)).sum()

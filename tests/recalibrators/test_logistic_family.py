@@ -26,7 +26,7 @@ def scores():
 @pytest.mark.parametrize("smooth", [True, False])
 def test_platt_score_equations(scores, scale, smooth):
     p, y, w = scores
-    platt = PlattScaling(scale, smooth).fit(p, y, sample_weight=w)
+    platt = PlattScaling(scale, smooth_targets=smooth).fit(p, y, sample_weight=w)
     q = platt.predict_proba(p)[:, 1]
     z = logit(p) if scale == "logit" else p
     positive, negative = w[y == 1].sum(), w[y == 0].sum()

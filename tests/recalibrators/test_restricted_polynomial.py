@@ -8,7 +8,6 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss
 from sklearn_calib.recalibrators import (
-    RPR,
     IsotonicCalibration,
     PlattScaling,
     RestrictedPolynomialRegression,
@@ -95,7 +94,6 @@ def test_selection_among_candidates():
     assert bound.l1_ > 0.5
     by_mce = RestrictedPolynomialRegression(degree=[1, 4], selection="mce").fit(p, y)
     assert by_mce.degree_ == 4
-    assert RPR is RestrictedPolynomialRegression
 
 
 def problems():
