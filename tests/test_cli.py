@@ -42,7 +42,9 @@ def test_demo(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize(
+    "form", ["csv", *(pytest.param(form, marks=pytest.mark.slow) for form in ("csv.gz", "parquet"))]
+)
 def test_audit(table, capsys, tmp_path, form):
     if form == "parquet":
         table.to_parquet("u.parquet")
@@ -54,6 +56,7 @@ def test_audit(table, capsys, tmp_path, form):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_audit_positive_class(table, capsys):
     table["q"] = 1 - table["p"]
     table.to_csv("t.csv", index=False)

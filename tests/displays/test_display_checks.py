@@ -42,6 +42,7 @@ def test_display(cls, check, made):
     dict(display_checks(made[cls]))[check]()
 
 
+@pytest.mark.slow
 def test_several_panels_models_and_names():
     proba, y = make_overconfident(3, 200)
     models = {"one": proba, "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)}

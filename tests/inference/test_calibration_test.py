@@ -182,6 +182,7 @@ def test_required_rows():
         CalibrationTester(0.1, n_parts=5).test([0, 1], [0.2, 0.4])
 
 
+@pytest.mark.slow
 def test_intervals_of_a_calibration_error_cover():
     """Near 0 too, where the bootstrap's interval lies above the truth."""
     options = {"n_resamples": 99, "random_state": 0}
@@ -210,6 +211,7 @@ def test_intervals_of_a_calibration_error_cover():
     assert boot == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["smooth_calibration_error", "expected_calibration_error"])
 def test_intervals_hold_a_moderate_error(measure):
     """A small version of ``benchmarks/interval_coverage``, where the estimate is often far below.

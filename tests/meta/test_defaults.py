@@ -188,7 +188,16 @@ def warned(method, X, y):
     )
 
 
-@pytest.mark.parametrize("method", ["default", "temperature", "platt", "beta", "venn_abers"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "default",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("temperature", "platt", "beta", "venn_abers")
+        ),
+    ],
+)
 def test_no_false_alarms(method):
     """300 calibrated models of 20 to 2000 rows: at most 1 % are warned of."""
     alarms = [
