@@ -38,7 +38,7 @@ def canonical_proba(
     kind: Literal["proba", "logits"] = "proba",
     n_classes: int | None = None,
     tolerance: float | None = None,
-    where: str = "canonical_proba",
+    _where: str = "canonical_proba",
 ) -> FloatArray:
     """Turn scores into an array whose rows are probability vectors.
 
@@ -58,8 +58,6 @@ def canonical_proba(
         How far the sum of a row of probabilities may be from 1; each row is then divided by its
         sum. By default 1e-6, which is rounding in float32, and 4e-3 for float16 arrays. Give more
         for probabilities that were rounded: ``k / 2 * 10**-d`` for k columns of d decimals.
-    where : str, default="canonical_proba"
-        Who is asking: the opening of every error message.
 
     Returns
     -------
@@ -93,21 +91,23 @@ def canonical_proba(
     [[0.333, 0.333, 0.333]]
     """
     if kind not in ("proba", "logits"):
-        refuse(where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are")
-    _check_tolerance(tolerance, kind, where)
+        refuse(
+            _where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are"
+        )
+    _check_tolerance(tolerance, kind, _where)
     if kind == "proba":
-        proba = two_columns(valid_proba(scores, tolerance=tolerance, where=where))
-        return _check_columns(proba, n_classes, where)
-    return _check_columns(_softmax(_logit_table(scores, where)), n_classes, where)
+        proba = two_columns(valid_proba(scores, tolerance=tolerance, _where=_where))
+        return _check_columns(proba, n_classes, _where)
+    return _check_columns(_softmax(_logit_table(scores, _where)), n_classes, _where)
 
 
 def valid_proba(
-    scores: ArrayLike, *, tolerance: float | None = None, where: str = "valid_proba"
+    scores: ArrayLike, *, tolerance: float | None = None, _where: str = "valid_proba"
 ) -> FloatArray:
     """As `canonical_proba` of probabilities, but a single column stays single."""
     if isinstance(scores, SimplexArray) and scores._log is not None:
         return scores
-    return _simplex_from_proba(*_numeric_table(scores, where), tolerance, where)
+    return _simplex_from_proba(*_numeric_table(scores, _where), tolerance, _where)
 
 
 def two_columns(proba: FloatArray) -> FloatArray:
@@ -115,13 +115,13 @@ def two_columns(proba: FloatArray) -> FloatArray:
     return proba if proba.shape[1] > 1 else np.hstack([1.0 - proba, proba])
 
 
-def canonical_logits(scores: ArrayLike, *, where: str = "canonical_logits") -> FloatArray:
+def canonical_logits(scores: ArrayLike, *, _where: str = "canonical_logits") -> FloatArray:
     """Logits as a float64 array with one column per class, without taking the softmax.
 
     For computations that need only differences of logits; the rules are those of
     `canonical_proba` with ``kind="logits"``.
     """
-    table = _logit_table(scores, where)
+    table = _logit_table(scores, _where)
     return table if table.shape[1] > 1 else np.hstack([np.zeros_like(table), table])
 
 
@@ -259,7 +259,7 @@ def _check_columns(proba, n_classes, where):
 
 
 def canonical_labels(
-    y: ArrayLike, *, classes: ArrayLike | None = None, where: str = "canonical_labels"
+    y: ArrayLike, *, classes: ArrayLike | None = None, _where: str = "canonical_labels"
 ) -> tuple[AnyArray, IntArray]:
     """Encode labels as positions in a list of classes.
 
@@ -271,8 +271,6 @@ def canonical_labels(
         categories of a pandas ``Categorical`` that no row has.
     classes : array-like of shape (n_classes,), default=None
         The classes, in the order of the score columns; by default the sorted labels of `y`.
-    where : str, default="canonical_labels"
-        Who is asking: the opening of every error message.
 
     Returns
     -------
@@ -297,32 +295,32 @@ def canonical_labels(
     """
     if y is None:
         refuse(
-            where,
+            _where,
             "labels y",
             "None",
             "This estimator requires y to be passed, but the target y is None",
         )
-    labels = _label_array(y, where)
-    known, codes = _unique(labels, where)
+    labels = _label_array(y, _where)
+    known, codes = _unique(labels, _where)
     if known.dtype.kind == "f" and np.any(known != np.floor(known)):
         refuse(
-            where,
+            _where,
             "class labels",
             "fractions (Unknown label type: continuous)",
             "Turn the target into classes first",
         )
     if classes is None:
         return known, codes
-    wanted = _label_array(classes, where)
-    if len(_unique(wanted, where)[0]) != len(wanted):
-        refuse(where, "different classes", f"{wanted.tolist()}", "Name each class once")
+    wanted = _label_array(classes, _where)
+    if len(_unique(wanted, _where)[0]) != len(wanted):
+        refuse(_where, "different classes", f"{wanted.tolist()}", "Name each class once")
     column_of = dict(zip(_as_keys(wanted, known), range(len(wanted)), strict=True))
     columns = np.array([column_of.get(key, -1) for key in _as_keys(known, wanted)], dtype=np.intp)
     unknown = columns < 0
     if unknown.any():
         label = known[unknown][0]
         refuse(
-            where,
+            _where,
             f"labels among {wanted.tolist()}",
             f"{label!r} in row {np.flatnonzero(codes == np.flatnonzero(unknown)[0])[0]}",
             "Pass all classes, or drop those rows",
@@ -436,7 +434,7 @@ def check_same_length(codes: Sized, proba: Sized, where: str) -> None:
 
 
 def canonical_weight(
-    sample_weight: ArrayLike | None, n_samples: int, *, where: str = "canonical_weight"
+    sample_weight: ArrayLike | None, n_samples: int, *, _where: str = "canonical_weight"
 ) -> FloatArray:
     """Sample weights as a float64 array; ones by default.
 
@@ -445,12 +443,12 @@ def canonical_weight(
     """
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = read_numbers(sample_weight, "sample_weight", where)
+    weight = read_numbers(sample_weight, "sample_weight", _where)
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
         refuse(
-            where,
+            _where,
             f"one sample_weight per row, shape ({n_samples},), a 1d array",
             f"shape {weight.shape}",
             "Check the rows that the weights belong to",
@@ -460,14 +458,14 @@ def canonical_weight(
     if bad.any():
         row = int(bad.argmax())
         refuse(
-            where,
+            _where,
             "sample_weight >= 0 and finite",
             f"{weight[row]:g} in row {row}",
             "Drop those rows or give them weight 0",
         )
     if not weight.any():
         refuse(
-            where,
+            _where,
             "at least one sample_weight above 0",
             "all-zero weights",
             "Pass sample_weight=None for equal weights",

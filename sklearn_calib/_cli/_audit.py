@@ -76,8 +76,8 @@ def audit(options: "argparse.Namespace") -> None:
     classes, positive = _classes(options, labels, len(columns))
     name = plain(", ".join(columns))
     try:
-        proba = canonical_proba(scores, tolerance=options.tolerance, where="audit")
-        classes, codes = canonical_labels(labels, classes=classes, where="audit")
+        proba = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
+        classes, codes = canonical_labels(labels, classes=classes, _where="audit")
         if len(classes) < 2:
             raise UserError(
                 f"expected labels of at least two classes in column {quoted(options.label)}, got "

@@ -151,15 +151,15 @@ def refinement_curve(
     evaluate = _temperature_stage if _is_plain_temperature(recalibrator) and cv is None else None
     case, start, rows, table = None, None, slice(None), []
     for proba in staged_proba:
-        proba = canonical_proba(proba, kind=kind, where=where)
+        proba = canonical_proba(proba, kind=kind, _where=where)
         if case is None:
             everyone = canonical_case(where, y_true, proba, None, labels)
             case = canonical_case(where, y_true, proba, sample_weight, labels)
-            kept = canonical_weight(sample_weight, len(everyone.codes), where=where) > 0
+            kept = canonical_weight(sample_weight, len(everyone.codes), _where=where) > 0
             rows = slice(None, None, -(-len(case.codes) // _ERROR_ROWS))
             weight = case.weight / case.weight.sum()
         else:
-            proba = canonical_proba(proba, n_classes=len(case.classes), where=where)
+            proba = canonical_proba(proba, n_classes=len(case.classes), _where=where)
             check_same_length(everyone.codes, proba, where)
             case = case.with_proba(proba if kept.all() else proba[kept])
         risk = float(weight @ _losses(case.proba, case.codes, loss))

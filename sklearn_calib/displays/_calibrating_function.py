@@ -167,7 +167,7 @@ class CalibratingFunctionDisplay(Display):
             functions[name] = np.asarray(fitted.predict_proba(both))[:, 1]
         curve = None
         if y_true is not None and y_proba is not None:
-            classes, codes = canonical_labels(y_true, where=where)
+            classes, codes = canonical_labels(y_true, _where=where)
             [curve] = reliability_curve(
                 codes, y_proba, strategy="quantile", n_bins=n_bins, n_resamples=0,
                 sample_weight=sample_weight, labels=np.arange(max(len(classes), 2)),

@@ -267,7 +267,7 @@ def angular_recalibrator(
     angle: AngleEstimate, labels: AnyArray, link: dict[str, Any], where: str
 ) -> AngularCalibration:
     """The recalibrator of an angle; what is not known is fitted to the leave-one-out scores."""
-    scores = canonical_proba(angle.leave_one_out, kind="logits", where=where)
+    scores = canonical_proba(angle.leave_one_out, kind="logits", _where=where)
     known = AngularCalibration(angle.cos_theta, angle.norm, angle.center, **link)
     return known.fit(scores, labels)
 

@@ -136,8 +136,8 @@ def read_linear(
             "Call fit first; the rows passed here are those of that fit",
         )
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
-    _, codes = canonical_labels(y, classes=model.classes_, where=where)
-    weight = canonical_weight(sample_weight, len(codes), where=where)
+    _, codes = canonical_labels(y, classes=model.classes_, _where=where)
+    weight = canonical_weight(sample_weight, len(codes), _where=where)
     coef = np.atleast_2d(model.coef_)
     if X.shape != (len(codes), coef.shape[1]):
         refuse(

@@ -19,7 +19,7 @@ def linear_leave_one_out(job: "Job", estimator: Estimator, columns: IntArray) ->
     fits = read_linear(model, job.X, labels, _training_weight(job, model), job.where)
     scores = leave_one_out_scores(settled(fits, model, job.where, own), job.where)
     n_classes = len(model.classes_)
-    return canonical_proba(scores, kind="logits", n_classes=n_classes, where=job.where)
+    return canonical_proba(scores, kind="logits", n_classes=n_classes, _where=job.where)
 
 
 def _training_weight(job, model):

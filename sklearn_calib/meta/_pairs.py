@@ -93,7 +93,7 @@ class Job(NamedTuple):
             fit(part, local, **params)
             return estimator, present
         fit(part, self.classes[codes], **params)
-        _, columns = canonical_labels(estimator.classes_, classes=self.classes, where=self.where)
+        _, columns = canonical_labels(estimator.classes_, classes=self.classes, _where=self.where)
         return estimator, columns
 
     def test_part(
@@ -281,7 +281,7 @@ class CalibratedClassifier(
         frozen = isinstance(estimator, FrozenEstimator)
         if frozen:
             estimator = frozen_with_classes(
-                estimator, lambda: canonical_labels(y, where=where)[0], where
+                estimator, lambda: canonical_labels(y, _where=where)[0], where
             )
             known = estimator.classes_
         elif loses_fit(estimator, where):
@@ -293,7 +293,7 @@ class CalibratedClassifier(
                 f"{type(self).__name__}(FrozenEstimator(model)), with rows that it has not seen",
                 stacklevel=6,
             )
-        classes, codes = canonical_labels(y, classes=known, where=where)
+        classes, codes = canonical_labels(y, classes=known, _where=where)
         if len(classes) < 2:
             refuse(
                 where,
@@ -302,7 +302,7 @@ class CalibratedClassifier(
                 "There is nothing to classify; check the selection of the rows",
             )
         X, codes = indexable(X, codes)
-        weight = canonical_weight(sample_weight, len(codes), where=where)  # refuses bad ones
+        weight = canonical_weight(sample_weight, len(codes), _where=where)  # refuses bad ones
         estimator_params, recalibrator_params, split_params = self._route(
             sample_weight, fit_params, frozen
         )

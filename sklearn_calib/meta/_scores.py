@@ -36,7 +36,7 @@ def classifier_scores(
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(_no_method(estimator, "predict_proba", where))
     proba = _without_rounding(estimator.predict_proba(X))
-    return canonical_proba(proba, n_classes=n_classes, where=where)
+    return canonical_proba(proba, n_classes=n_classes, _where=where)
 
 
 def _without_rounding(proba):
@@ -71,7 +71,7 @@ def aligned_scores(
 
 
 def _logits(values, n_classes, where):
-    return canonical_proba(values, kind="logits", n_classes=n_classes, where=where)
+    return canonical_proba(values, kind="logits", n_classes=n_classes, _where=where)
 
 
 def is_boosted(estimator: Estimator, package: str | None = None) -> bool:

@@ -151,7 +151,7 @@ def _fold_stages(job, fold, staging, wanted):
     source[fold.columns] = np.arange(len(fold.columns))
 
     def canonical(kind, scores):
-        proba = canonical_proba(scores, kind=kind, n_classes=len(fold.columns), where=job.where)
+        proba = canonical_proba(scores, kind=kind, n_classes=len(fold.columns), _where=job.where)
         return proba if len(fold.columns) == len(source) else take_columns(proba, source)
 
     scored = staging.staged_scores(fold.estimator, fold.part)

@@ -294,7 +294,7 @@ def canonical_case(
         As every measure takes them.
     validate : callable, default=None
         Another function than `canonical_proba` that checks the scores, called with
-        ``(y_proba, where=where)``.
+        ``(y_proba, _where=where)``.
 
     Returns
     -------
@@ -312,8 +312,8 @@ def canonical_case(
     >>> canonical_case("my_measure", [0, 1], [0.2, 0.9], sample_weight=[0, 1]).codes.tolist()
     [1]
     """
-    proba = (valid_proba if validate is None else validate)(y_proba, where=where)
-    classes, codes = canonical_labels(y_true, classes=labels, where=where)
+    proba = (valid_proba if validate is None else validate)(y_proba, _where=where)
+    classes, codes = canonical_labels(y_true, classes=labels, _where=where)
     check_same_length(codes, proba, where)
     columns = max(proba.shape[1], 2)
     if len(classes) != columns:
@@ -336,7 +336,7 @@ def canonical_case(
         positive = int(match[0])
     weight = None
     if sample_weight is not None:
-        weight = canonical_weight(sample_weight, len(codes), where=where)
+        weight = canonical_weight(sample_weight, len(codes), _where=where)
         if not weight.all():
             kept = weight > 0
             proba, codes, weight = proba[kept], codes[kept], weight[kept]

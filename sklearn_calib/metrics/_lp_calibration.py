@@ -44,18 +44,18 @@ class LpCalibrationResult(NamedTuple):
     n_cells: int
 
 
-def _unconverted(y_proba, where):
+def _unconverted(y_proba, _where):
     """Check rows block by block; floating-point tables are not copied."""
     table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
     stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
     if not stored or table.shape[1] < 2 or not len(table):
-        return np.asarray(canonical_proba(y_proba, where=where))
+        return np.asarray(canonical_proba(y_proba, _where=_where))
     size = max(1, _BLOCK_NUMBERS // table.shape[1])
     for start in range(0, len(table), size):
         block = table[start : start + size]
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
         if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
-            canonical_proba(table, where=where)  # its words, with the number of the row
+            canonical_proba(table, _where=_where)  # its words, with the number of the row
     return table
 
 

@@ -159,7 +159,7 @@ class AdaptiveCalibration(Recalibrator):
                     "Leave intervals out",
                 )
             given = _checked(intervals, np.shape(X)[0], where)
-            given = given[canonical_weight(sample_weight, len(given), where=where) > 0]
+            given = given[canonical_weight(sample_weight, len(given), _where=where) > 0]
         self._given = None if intervals is None else given
         try:
             return super().fit(X, y, sample_weight=sample_weight, classes=classes)

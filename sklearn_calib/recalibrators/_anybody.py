@@ -161,11 +161,11 @@ def cross_fitted_proba(
     >>> log_loss(y, cross_fitted_proba("temperature", proba, y)) < log_loss(y, proba)
     True
     """
-    classes, codes = canonical_labels(y, classes=classes, where=where)
-    proba = canonical_proba(proba, n_classes=len(classes), where=where)
+    classes, codes = canonical_labels(y, classes=classes, _where=where)
+    proba = canonical_proba(proba, n_classes=len(classes), _where=where)
     check_same_length(codes, proba, where)
     if sample_weight is not None:
-        sample_weight = canonical_weight(sample_weight, len(codes), where=where)
+        sample_weight = canonical_weight(sample_weight, len(codes), _where=where)
     numbers = np.arange(len(classes))
     out = np.full(proba.shape, np.nan)
     for train, test in folds_of(codes, cv, random_state):

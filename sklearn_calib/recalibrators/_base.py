@@ -146,11 +146,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         where = f"{type(self).__name__}.fit"
         self._forget()
         self._validate_params()
-        proba = canonical_proba(X, where=where)
-        classes, codes = canonical_labels(y, classes=classes, where=where)
+        proba = canonical_proba(X, _where=where)
+        classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
         self._check_fit_shapes(proba, classes, where)
-        weight = canonical_weight(sample_weight, len(codes), where=where)
+        weight = canonical_weight(sample_weight, len(codes), _where=where)
         if not self.capabilities.sample_weight and not (weight == weight[0]).all():
             refuse(
                 where,
@@ -273,7 +273,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _check_predict(self, X, method):
         check_is_fitted(self)
         where = f"{type(self).__name__}.{method}"
-        proba = canonical_proba(X, n_classes=len(self.classes_), where=where)
+        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
         self._remember_input(X, proba, reset=False)
         return raised(proba, self.floor_) if self.capabilities.takes_logarithm else proba
 
