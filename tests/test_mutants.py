@@ -295,6 +295,7 @@ def run(tests):
     outcomes = Outcomes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        patch.delenv("PYTEST_ADDOPTS", raising=False)  # options of plugins that are not loaded
         quiet = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:faulthandler", "-qq", "-s"]
         where = ["--rootdir", str(ROOT), "-c", str(ROOT / "setup.cfg")]
         ids = [f"{ROOT}/tests/{test}" for test in tests]

@@ -33,6 +33,6 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 
 for name, model in models.items():
     interval = confidence_interval(
-        y_test, model.predict_proba, "smooth_calibration_error"(X_test), random_state=0
+        y_test, model.predict_proba(X_test), "smooth_calibration_error", random_state=0
     )
     print(f"{name}: {interval.estimate:.4f}, 95 % [{interval.low:.4f}, {interval.high:.4f}]")
