@@ -279,7 +279,7 @@ def _hostile(kind):
             "mixed columns": (frame.astype({"a": "Float64"}), right),
             "category": (pd.Series(right).astype("category"), right),
             "polars nulls": (pl.from_pandas(holed), "got nan in row 1, column 1"),
-            "polars decimals": (pl.Series([Decimal("0.5"), Decimal("0.75")]), right),
+            "polars decimals": (pl.Series([Decimal("0.50"), Decimal("0.75")]), right),
             "lazy": (pl.LazyFrame({"a": right}), "an array of scores, got a LazyFrame"),
             "pyarrow": (pa.array(right), right),
             "pyarrow table": (pa.Table.from_pandas(frame), right),

@@ -19,8 +19,11 @@ PLOTS = {
 }
 _PROGRAM = """
 import sys
-for name in ("matplotlib", "pandas", "mpl_toolkits"):
-    sys.modules[name] = None  # importing it raises ModuleNotFoundError
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("matplotlib", "pandas", "mpl_toolkits"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
 from sklearn_calib import displays, metrics
 from sklearn_calib.report import calibration_report
 from sklearn_calib.datasets import make_overconfident
