@@ -21,10 +21,10 @@ def compile_kernels() -> None:
     >>> from sklearn_calib import compile_kernels
     >>> compile_kernels()
     """
+    from .datasets import make_overconfident
     from .exceptions import CalibrationWarning
     from .metrics import all_metrics, calibration_witness, lp_calibration_test
     from .recalibrators import TemperatureScaling, all_recalibrators
-    from .testing import make_overconfident
 
     measures: list[Callable[..., object]] = [*all_metrics().values(), calibration_witness]
     with warnings.catch_warnings():
