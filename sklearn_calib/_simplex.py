@@ -96,6 +96,11 @@ def log_proba(proba: FloatArray) -> FloatArray:
     return np.log(np.maximum(np.asarray(proba), SMALLEST_PROBABILITY))
 
 
+def carries_log(proba: FloatArray) -> bool:
+    """Whether an array has exact logarithms, as those made from logits have."""
+    return isinstance(proba, SimplexArray) and proba._log is not None
+
+
 def learned_floor(proba: FloatArray) -> float:
     """What an exact zero counts as: half the smallest positive probability of these rows."""
     plain = np.asarray(proba)
@@ -108,7 +113,7 @@ def raised(proba: FloatArray, floor: float) -> FloatArray:
 
     Arrays that carry exact logarithms, and rows without such a probability, stay as they are.
     """
-    if isinstance(proba, SimplexArray) and proba._log is not None:
+    if carries_log(proba):
         return proba
     low = (proba < floor).any(axis=1)
     if not low.any():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
-from .._simplex import learned_floor, log_loss_of_rows, log_proba, raised
+from .._simplex import carries_log, learned_floor, log_loss_of_rows, log_proba, raised
 from .._typing import CV, ArrayLike, FloatArray, Loss, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, refuse
@@ -429,6 +429,8 @@ def raised_case(case: "Case") -> "Case":
 
     One floor for all folds: half the smallest positive probability of all rows.
     """
+    if carries_log(case.proba):  # nothing is raised; no pass to learn from where to
+        return case
     proba = raised(case.proba, learned_floor(case.proba))
     if proba is case.proba:
         return case
