@@ -24,6 +24,7 @@ TITLES = {
     "linear": "Linear classifiers",
     "displays": "Displays",
     "report": "Reports",
+    "summary": "Summaries of large data",
     "datasets": "Data whose truth is known",
     "theory": "Theory",
     "testing": "Testing your own methods",

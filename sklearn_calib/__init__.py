@@ -27,6 +27,7 @@ if _TYPE_CHECKING:  # at run time they are imported when they are first asked fo
     from . import recalibrators as recalibrators
     from . import report as report
     from . import staging as staging
+    from . import summary as summary
     from . import testing as testing
     from . import theory as theory
 

@@ -23,7 +23,7 @@ FLOORS = (
     ("_kernels",),
     ("metrics", "recalibrators"),
     ("decomposition", "inference", "linear", "staging", "datasets"),
-    ("theory",),
+    ("theory", "summary"),
     ("meta",),
     ("displays", "testing"),
     ("report", "_ahead"),

@@ -20,6 +20,7 @@ from sklearn_calib import (
     recalibrators,
     report,
     staging,
+    summary,
     testing,
     theory,
 )
@@ -37,6 +38,7 @@ MODULES = (
     recalibrators,
     report,
     staging,
+    summary,
     testing,
     theory,
 )

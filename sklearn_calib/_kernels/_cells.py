@@ -1,0 +1,183 @@
+"""Cells of probabilities by the bits of floating-point numbers, and sums over them.
+
+A probability p has a side (p > 1/2 is high) and a distance t = min(p, 1 - p) from its end. The key
+of t is its float64 pattern rounded to 36 bits behind the leading one: an integer that keeps the
+order. A cell is all keys that agree when their last bits are dropped, so cells of one shift are
+unions of cells of the shift before. No cell crosses j / 60 (j = 1 .. 59).
+
+Sums are rows of one int64 table: identity, the numbers of rows with label 0 and 1, the summed
+distance of the keys from the start of their cell, and where rows have weights the summed weights
+and squared weights of both labels. From the fourth column on the bits are those of float64.
+"""
+
+import numpy as np
+
+KEPT_BITS = 36
+ROUNDED = 16  # bits of the pattern that a key drops
+LARGEST_SHIFT = KEPT_BITS  # a cell is one octave then
+TAIL_BITS = 5  # fewer bits are kept below 2^-24
+N_CUTS = 60
+
+ID, N0, N1, OFFSET, W0, W1, V0, V1 = range(8)
+NARROW, WIDE = 4, 8  # columns without and with weights
+
+TOTALS = (
+    "n_samples",
+    "weight",
+    "squared_weight",
+    "log_loss",
+    "brier",
+    "variance",
+    "squared_variance",
+    "spiegelhalter_variance",
+    "certain_and_wrong",
+)
+
+
+def keys_of(t):
+    """The keys of float64 numbers in [0, 1/2]."""
+    bits = np.ascontiguousarray(t, dtype=np.float64).view(np.int64)
+    return (bits + (1 << (ROUNDED - 1))) >> ROUNDED
+
+
+def values_of(keys):
+    """The numbers that keys stand for."""
+    return np.ascontiguousarray(np.asarray(keys, dtype=np.int64) << ROUNDED).view(np.float64)
+
+
+TAIL_KEY, HALF_KEY = keys_of([2.0**-24, 0.5]).tolist()
+
+
+def _cuts():
+    """The first key of each interval between cuts, by the side; where p = j / 60 is below it."""
+    edges = np.arange(N_CUTS // 2 + 1) / N_CUTS
+    low = keys_of(edges) + 1
+    high = keys_of(1.0 - np.arange(N_CUTS, N_CUTS // 2 - 1, -1) / N_CUTS)
+    low[0] = 0
+    return np.vstack([low, high])
+
+
+CUTS = _cuts()  # rows: low side, high side
+
+
+def tail_shift(shift):
+    """How many bits are dropped below 2^-24."""
+    return min(shift + TAIL_BITS, LARGEST_SHIFT) if shift else 0
+
+
+def cells_of(keys, high, shift):
+    """The first key of the cell of each key."""
+    dropped = np.where(keys < TAIL_KEY, tail_shift(shift), shift)
+    floor = [cuts[np.searchsorted(cuts, keys, side="right") - 1] for cuts in CUTS]
+    return np.maximum(keys >> dropped << dropped, np.where(high, floor[1], floor[0]))
+
+
+def ids_of(cells, high):
+    """Identities of cells: in the order of the probabilities when they are read as uint64."""
+    return np.where(high, ~cells, cells)
+
+
+def start_and_side(ids):
+    """The first key of cells, and whether they are on the high side."""
+    high = ids < 0
+    return np.where(high, ~ids, ids), high
+
+
+def real(table):
+    """The columns of a table that hold float64 numbers, at the same positions."""
+    return table.view(np.float64)
+
+
+def widened(table):
+    """A table with columns for weights, where all rows so far weigh 1."""
+    if table.shape[1] == WIDE:
+        return table
+    wide = np.zeros((len(table), WIDE), dtype=np.int64)
+    wide[:, :NARROW] = table
+    real(wide)[:, [W0, W1]] = table[:, [N0, N1]]
+    real(wide)[:, [V0, V1]] = table[:, [N0, N1]]
+    return wide
+
+
+def label_sums(table):
+    """Weights and squared weights of label 0 and 1 in each cell: two arrays of two columns."""
+    if table.shape[1] == NARROW:
+        counts = table[:, [N0, N1]].astype(np.float64)
+        return counts, counts
+    return real(table)[:, [W0, W1]], real(table)[:, [V0, V1]]
+
+
+def mean_distances(table):
+    """The mean distance of the rows of each cell from their end, and their side."""
+    start, high = start_and_side(table[:, ID])
+    step = values_of(start + 1) - values_of(start)
+    weight = label_sums(table)[0].sum(axis=1)
+    return values_of(start) + real(table)[:, OFFSET] / weight * step, high
+
+
+def mean_scores(table):
+    """Probabilities of both labels at the mean of each cell, of shape (n_cells, 2).
+
+    Rounding does not carry a mean across a cut: p stays in (j / 60, (j + 1) / 60] where its rows
+    are. The smaller column has all its digits.
+    """
+    t, high = mean_distances(table)
+    start = start_and_side(table[:, ID])[0]
+    k = np.where(high, *(np.searchsorted(cuts, start, side="right") for cuts in CUTS[::-1]))
+    edges = np.arange(N_CUTS + 1) / N_CUTS
+    lowest = np.nextafter(edges[np.where(high, N_CUTS - k, k - 1)], 1.0)
+    lowest[~high & (k == 1)] = 0.0
+    p = np.where(high, 1.0 - t, t)
+    inside = np.clip(p, lowest, edges[np.where(high, N_CUTS + 1 - k, k)])
+    return np.column_stack([np.where(high & (inside == p), t, 1.0 - inside), inside])
+
+
+def widths(table, shift):
+    """The width of each cell, in probability."""
+    start, high = start_and_side(table[:, ID])
+    dropped = np.where(start < TAIL_KEY, tail_shift(shift), shift)
+    end = np.minimum(((start >> dropped) + 1) << dropped, HALF_KEY + 1)
+    for side in (0, 1):
+        after = np.searchsorted(CUTS[side], start, side="right")
+        cut = np.append(CUTS[side], np.iinfo(np.int64).max)[after]
+        end = np.where(high == side, np.minimum(end, cut), end)
+    return values_of(end) - values_of(start)
+
+
+def sums_of_rows(ids, distance, y, weight, count):
+    """A table of the rows' sums in the order of the probabilities; the reference of the kernels."""
+    order = np.argsort(ids.view(np.uint64), kind="stable")
+    first = np.flatnonzero(np.append(True, np.diff(ids[order].view(np.uint64)) != 0))
+    table = np.zeros((len(first), NARROW if weight is None else WIDE), dtype=np.int64)
+    table[:, ID] = ids[order][first]
+    w = np.ones(len(ids)) if weight is None else weight
+    zeros, ones = (1 - y), y
+    table[:, N0] = np.add.reduceat((zeros * count)[order], first)
+    table[:, N1] = np.add.reduceat((ones * count)[order], first)
+    numbers = real(table)
+    numbers[:, OFFSET] = np.add.reduceat((count * w * distance)[order], first)
+    if weight is not None:
+        for column, label in ((W0, zeros), (W1, ones)):
+            numbers[:, column] = np.add.reduceat((label * count * w)[order], first)
+            numbers[:, column + 2] = np.add.reduceat((label * count * w * w)[order], first)
+    return table
+
+
+def by_sorting(p, y, max_cells, weight=None, count=None):
+    """(table, shift) of rows, by sorting them: what the kernels must give.
+
+    The shift is the smallest at which the rows fill at most `max_cells` cells.
+    """
+    p, y = np.asarray(p, dtype=np.float64), np.asarray(y).astype(np.int64)
+    count = np.ones(len(p), dtype=np.int64) if count is None else np.asarray(count)
+    kept = count > 0 if weight is None else (count > 0) & (np.asarray(weight) > 0)
+    p, y, count = p[kept], y[kept], count[kept]
+    weight = None if weight is None else np.asarray(weight, dtype=np.float64)[kept]
+    high = p > 0.5
+    keys = keys_of(np.where(high, 1.0 - p, p))
+    for shift in range(LARGEST_SHIFT + 1):
+        cells = cells_of(keys, high, shift)
+        ids = ids_of(cells, high)
+        if len(np.unique(ids)) <= max_cells:
+            break
+    return sums_of_rows(ids, keys - cells, y, weight, count), shift

@@ -1,0 +1,201 @@
+"""Batches of a stream: labels, scores and weights are checked before anything is added."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .._arrays import read_array, read_numbers
+from .._typing import AnyArray, ArrayLike, FloatArray
+from ..canonical import canonical_labels, valid_proba
+from ..exceptions import refuse
+
+_BLOCK = 65_536  # rows that are converted at once; they fit into the second cache
+_SLACK = {np.dtype(np.float16): 4e-3}
+_USUAL_SLACK = 1e-6
+_EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
+
+
+class Labels:
+    """Labels of a stream as 1 (positive class) and 0, by classes that no batch can change.
+
+    Parameters
+    ----------
+    classes : array-like of shape (2,) or None
+    pos_label : label or None
+    where : str
+        The opening of error messages.
+    """
+
+    def __init__(self, classes: ArrayLike | None, pos_label: object, where: str) -> None:
+        self.pos_label = pos_label
+        self.classes: AnyArray | None = None
+        if classes is not None:
+            self.classes = canonical_labels(classes, classes=classes, _where=where)[0]
+        elif pos_label is None or _is_zero_or_one(pos_label):
+            self.classes = np.arange(2)
+        self.positive = 1
+        if self.classes is not None:
+            self._check_classes(where)
+
+    def _check_classes(self, where):
+        if len(self.classes) != 2:
+            got, cure = f"{len(self.classes)}", "Name them in the order of the columns"
+            refuse(where, "two classes", got, cure)
+        if self.pos_label is not None:
+            match = np.flatnonzero(self.classes == self.pos_label)
+            if len(match) != 1:
+                rule, cure = f"pos_label among {self.classes.tolist()}", "Name one of the labels"
+                refuse(where, rule, repr(self.pos_label), cure)
+            self.positive = int(match[0])
+
+    def codes(self, y: ArrayLike, where: str) -> AnyArray:
+        """1 where the label is the positive one, else 0: uint8, of shape (n_samples,)."""
+        if y is None:
+            canonical_labels(y, _where=where)  # words the error
+        labels = read_array(y, "labels", where)
+        if self.classes is None:
+            self._learn(labels, where)
+        if self.classes is None:  # all rows have the positive label so far
+            return np.ones(len(labels), dtype=np.uint8)
+        if labels.ndim == 1 and labels.dtype.kind in "biuf" and self.classes.dtype.kind in "biuf":
+            ones = labels == self.classes[self.positive]
+            if (ones | (labels == self.classes[1 - self.positive])).all():
+                return ones.view(np.uint8)
+        codes = canonical_labels(labels, classes=self.classes, _where=where)[1]
+        return (codes == self.positive).astype(np.uint8)
+
+    def _learn(self, labels, where):
+        """The other class of `pos_label`, once a batch shows it."""
+        known, _ = canonical_labels(labels, _where=where)
+        others = known[known != self.pos_label]
+        if not len(others):
+            return
+        cure = "Pass classes=, both classes in the order of the columns of y_proba"
+        if len(others) > 1:
+            got = f"{known.tolist()[:10]}"
+            refuse(where, f"the label {self.pos_label!r} and one other", got, cure)
+        if others[0] != np.sort(np.array([others[0], self.pos_label]))[0]:
+            rule = f"pos_label {self.pos_label!r} to be the second of the sorted classes"
+            refuse(where, rule, f"also the label {others[0]!r}", cure)
+        self.classes = np.array([others[0], self.pos_label])
+
+    def agree(self, other: "Labels", where: str) -> None:
+        """Raise ValueError where another summary has other classes; learn what it knows."""
+        if self.classes is None or other.classes is None:
+            same = self._positive_label() == other._positive_label()
+        else:
+            same = _shown(self) == _shown(other)
+        if not same:
+            got = f"{_shown(self)} and {_shown(other)}"
+            refuse(where, "summaries of the same classes", got, "Summarise them with one classes=")
+        if self.classes is None:
+            self.classes, self.positive = other.classes, other.positive
+
+    def _positive_label(self):
+        return self.pos_label if self.classes is None else self.classes[self.positive]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Labels) and _shown(self) == _shown(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _shown(labels):
+    known = None if labels.classes is None else labels.classes.tolist()
+    return f"classes {known} with positive {labels._positive_label()!r}"
+
+
+def _is_zero_or_one(label):
+    return isinstance(label, int | float | np.number | np.bool_) and label in (0, 1)
+
+
+class Scores(NamedTuple):
+    """Scores of a batch as they were given, checked.
+
+    Attributes
+    ----------
+    raw : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    outside : bool
+        Whether rounding carried some of them out of [0, 1].
+    uneven : bool
+        Whether rows have to be divided by their sums.
+    """
+
+    raw: AnyArray
+    outside: bool
+    uneven: bool
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Rows in pieces: (their place, float64 probabilities)."""
+        for start in range(0, len(self.raw), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            block = self.raw[rows].astype(np.float64, order="F")  # columns lie side by side
+            if self.outside:
+                block = np.clip(block, 0.0, 1.0)
+            if self.uneven:
+                total = block.sum(axis=1)
+                off = np.abs(total - 1.0) > _EXACT
+                block[off] /= total[off, None]
+            yield rows, block
+
+
+def checked_scores(y_proba: ArrayLike, where: str) -> Scores:
+    """Scores of a batch without a copy of them; what `canonical_proba` refuses is refused."""
+    raw = read_numbers(y_proba, "scores", where)
+    raw = np.asarray(raw)
+    if raw.ndim == 2 and raw.shape[1] == 1:
+        raw = raw[:, 0]
+    if raw.ndim not in (1, 2) or (raw.ndim == 2 and raw.shape[1] == 0):
+        valid_proba(raw, _where=where)  # words the error
+    slack = _SLACK.get(raw.dtype, _USUAL_SLACK)
+    outside = uneven = False
+    for start in range(0, len(raw), _BLOCK):
+        block = raw[start : start + _BLOCK]
+        low, high = block.min(), block.max()
+        fine = low >= -slack and high <= 1 + slack
+        if fine and raw.ndim == 2:
+            error = np.abs(block.sum(axis=1, dtype=np.float64) - 1.0).max()
+            fine, uneven = error <= slack, uneven or error > _EXACT
+        if not fine:
+            valid_proba(raw, _where=where)  # words the error
+        outside = outside or low < 0 or high > 1
+    return Scores(raw, bool(outside), bool(uneven))
+
+
+def checked_weight(sample_weight: ArrayLike | None, n: int, where: str) -> FloatArray | None:
+    """Weights of a batch, float64; unlike in a whole sample all of them may be 0."""
+    if sample_weight is None:
+        return None
+    weight = _one_per_row(sample_weight, n, "sample_weight", where).astype(np.float64)
+    _refuse_first(
+        ~np.isfinite(weight) | (weight < 0), weight, "sample_weight >= 0 and finite", where
+    )
+    return weight
+
+
+def checked_counts(counts: ArrayLike | None, n: int, where: str) -> AnyArray | None:
+    """How often each row of a batch is there, int64."""
+    if counts is None:
+        return None
+    given = _one_per_row(counts, n, "counts", where)
+    number = given.astype(np.float64)
+    wrong = ~np.isfinite(number) | (number < 0) | (number != np.floor(number)) | (number > 2.0**53)
+    _refuse_first(wrong, given, "counts that are whole numbers from 0 to 2^53", where)
+    return given.astype(np.int64)
+
+
+def _one_per_row(values, n, name, where):
+    numbers = read_numbers(values, name, where)
+    if numbers.ndim == 0:
+        numbers = np.full(n, numbers)
+    if numbers.shape != (n,):
+        got, cure = f"shape {numbers.shape}", "Check the rows that they belong to"
+        refuse(where, f"one of {name} per row, shape ({n},)", got, cure)
+    return numbers
+
+
+def _refuse_first(wrong, values, rule, where):
+    if wrong.any():
+        row = int(wrong.argmax())
+        refuse(where, rule, f"{values[row]:g} in row {row}", "Drop or repair those rows")

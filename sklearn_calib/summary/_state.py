@@ -1,0 +1,149 @@
+"""The rows of one two-class problem as cells, while they come in."""
+
+from typing import Any
+
+import numpy as np
+
+from .._kernels._cells import NARROW, OFFSET, TOTALS, WIDE, real, widened
+from .._typing import AnyArray, FloatArray
+
+_FIRST_ROOM = 1024  # cells; an hour of few rows needs no more
+_HEADROOM = 1.5  # cells are made coarser when there are so many times more than allowed
+
+
+class CellState:
+    """Sums over the cells of scores, and totals over the rows.
+
+    Rows go into a hash table, which grows up to 1.5 times `max_cells` cells; then, and whenever
+    the cells are read, they are made as coarse as needed for `max_cells`.
+    """
+
+    def __init__(self, max_cells: int) -> None:
+        self.max_cells = max_cells
+        self.totals: FloatArray = np.zeros(len(TOTALS))
+        self._shift = 0
+        self._table: AnyArray | None = np.zeros((0, NARROW), dtype=np.int64)  # None: outdated
+        self._slots: AnyArray | None = None
+        self._filled = 0
+        self._room = 0
+
+    @property
+    def table(self) -> AnyArray:
+        """The cells in the order of their scores; see `_kernels._cells` for the columns."""
+        from .._kernels._cells_compiled import occupied, settled
+
+        if self._table is None:
+            cells, shift = occupied(self._slots), self._shift
+            self._table, self._shift = settled(cells, shift, self.max_cells)
+            if self._shift != shift:
+                self._slots = None
+        return self._table
+
+    @property
+    def shift(self) -> int:
+        """How many bits of the keys are dropped."""
+        _ = self.table
+        return self._shift
+
+    def add(
+        self,
+        p: FloatArray,
+        q: FloatArray,
+        y: AnyArray,
+        weight: FloatArray | None = None,
+        count: AnyArray | None = None,
+    ) -> None:
+        """Add rows; nothing is checked.
+
+        Parameters
+        ----------
+        p : ndarray of shape (n_samples,)
+            Scores, float64 and contiguous.
+        q : ndarray of shape (n_samples,) or (0,)
+            Their complements, where they are known better than 1 - p.
+        y : ndarray of shape (n_samples,), uint8
+        weight : ndarray of shape (n_samples,), default=None
+            Above 0.
+        count : ndarray of shape (n_samples,), int64, default=None
+            Above 0.
+        """
+        from .._kernels._cells_compiled import add_rows, add_weighted
+
+        if weight is not None:
+            self._widen()
+        if self._slots is None:
+            self._rebuild(self.table)
+        plain = weight is None and count is None
+        if not plain:
+            weight = np.ones(len(p)) if weight is None else weight
+            count = np.ones(len(p), dtype=np.int64) if count is None else count
+        done, totals = 0, np.zeros(len(TOTALS))
+        while True:
+            slots = self._slots, self._filled, self._room, self._shift, done
+            if plain:
+                done, self._filled = add_rows(*slots, p, q, y, totals)
+            else:
+                done, self._filled = add_weighted(*slots, p, q, y, weight, count, totals)
+            self._table = None
+            if done == len(p):
+                break
+            self._make_room()
+        self.totals += totals
+
+    def merge(self, other: "CellState") -> None:
+        """Add the rows of another state."""
+        from .._kernels._cells_compiled import settled
+
+        self.max_cells = min(self.max_cells, other.max_cells)
+        mine, theirs, shift = self.table, other.table, max(self.shift, other.shift)
+        if WIDE in (mine.shape[1], theirs.shape[1]):
+            mine, theirs = widened(mine), widened(theirs)
+        both = np.concatenate([mine, theirs])
+        self._table, self._shift = settled(both, shift, self.max_cells)
+        self._slots = None
+        self.totals = self.totals + other.totals
+
+    def equals(self, other: "CellState", tolerance: float) -> bool:
+        """Whether cells and counts are the same, and the other sums within a relative tolerance."""
+        mine, theirs = self.table, other.table
+        if mine.shape != theirs.shape or self.shift != other.shift:
+            return False
+        numbers = slice(OFFSET, None)
+        return (
+            np.array_equal(mine[:, :OFFSET], theirs[:, :OFFSET])
+            and np.allclose(real(mine)[:, numbers], real(theirs)[:, numbers], tolerance, 0.0)
+            and np.allclose(self.totals, other.totals, tolerance, 0.0)
+        )
+
+    def _make_room(self):
+        from .._kernels._cells_compiled import occupied
+
+        most = int(_HEADROOM * self.max_cells)
+        self._rebuild(occupied(self._slots) if self._room < most else self.table)
+
+    def _rebuild(self, cells):
+        """A new hash table of these cells, with room for more."""
+        from .._kernels._cells_compiled import empty_slots, insert
+
+        most = int(_HEADROOM * self.max_cells)
+        self._room = max(min(max(_FIRST_ROOM, 4 * len(cells)), most), len(cells) + 1)
+        self._slots = empty_slots(self._room, cells.shape[1])
+        self._filled = len(cells)
+        insert(self._slots, cells, self._shift)
+
+    def _widen(self):
+        if self.table.shape[1] == NARROW:
+            self._table = widened(self._table)
+            self._slots = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "max_cells": self.max_cells,
+            "totals": self.totals,
+            "shift": self.shift,
+            "table": self.table,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        CellState.__init__(self, state["max_cells"])
+        self.totals, self._shift, self._table = state["totals"], state["shift"], state["table"]

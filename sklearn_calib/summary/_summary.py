@@ -1,0 +1,393 @@
+"""The mergeable summary of predictions and labels."""
+
+import copy
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from .._kernels._cells import KEPT_BITS, TOTALS, label_sums, mean_scores
+from .._typing import AnyArray, ArrayLike, Multiclass, Self
+from ..exceptions import refuse
+from ..metrics import Case, all_metrics
+from ._input import Labels, checked_counts, checked_scores, checked_weight
+from ._state import CellState
+
+_LEAST_CELLS = 4096  # the coarsest cells, octaves and cuts, must fit
+_MOST_CELLS = 2**24
+_ROUNDING = 1e-11  # relative, of sums of floating-point numbers in another order
+_NO_ROWS = np.zeros(0)
+
+
+class Totals(NamedTuple):
+    """Sums over the rows of a summary; p is the score of the positive class, q = 1 - p.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows of positive weight.
+    weight, squared_weight : float
+        Sums of w and of w^2.
+    log_loss, brier : float
+        Weighted sums of the losses of the rows, as `log_loss` and `brier_loss` count them.
+    variance, squared_variance, spiegelhalter_variance : float
+        Sums of w p q, w^2 p q and w^2 p q (1 - 2 p)^2.
+    certain_and_wrong : int
+        Rows whose true class has probability 0.
+    """
+
+    n_samples: int
+    weight: float
+    squared_weight: float
+    log_loss: float
+    brier: float
+    variance: float
+    squared_variance: float
+    spiegelhalter_variance: float
+    certain_and_wrong: int
+
+
+class CalibrationSummary:
+    """What the measures and recalibrators need of any number of rows, in 0.2 to 4 MB.
+
+    The weights of both labels at each score are kept: exactly as long as there are at most
+    `max_cells` distinct scores, later in cells that are narrow relative to the distance from 0 or
+    1. Summaries of parts are merged by ``+``. The state depends on the rows alone, not on their
+    order, on how they were cut into batches, or on which parts were merged first.
+
+    Parameters
+    ----------
+    max_cells : int, default=65_536
+        The largest number of cells, from 4096 on. More cells are finer.
+    multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
+        How more than two classes are treated, as in the measures.
+    classes : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns of the scores. Needed unless the labels are 0 and 1
+        or booleans: no batch need show all classes.
+    pos_label : label, default=None
+        The positive class of two; the second by default. Without `classes`, one other label is
+        accepted, which must come before `pos_label` in sorted order.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows so far; those of weight 0 do not count.
+    weight : float
+        The sum of their weights.
+    exact : bool
+        Whether no two distinct scores share a cell. Scores that agree in 36 bits are one.
+    n_cells : int
+    significant_bits : int
+        Bits of the distance of a score from 0 or 1, behind the leading one, that the cells tell
+        apart: 36 while exact.
+
+    Notes
+    -----
+    Cost of a row: some 20 ns. Neither the scores nor the labels are anonymous in a summary: while
+    it is exact it holds them, and cells of a single row may always exist.
+
+    References
+    ----------
+    The cells are related to those of Masson, Rim, Lee (2019), "DDSketch: a fast and fully-mergeable
+    quantile sketch with relative-error guarantees", and of Epicoco, Melle, Cafaro, Pulimeno, Morleo
+    (2020), "UDDSketch: accurate tracking of quantiles in data streams".
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.summary import CalibrationSummary
+    >>> proba, y = make_overconfident(2, 2000)
+    >>> monday = CalibrationSummary().update(y[:900], proba[:900])
+    >>> tuesday = CalibrationSummary().update(y[900:], proba[900:])
+    >>> both = monday + tuesday
+    >>> both == CalibrationSummary().update(y, proba)
+    True
+    >>> both.n_samples, both.exact
+    (2000, True)
+    >>> from sklearn_calib.metrics import smooth_calibration_error
+    >>> error = both.measure("smooth_calibration_error")
+    >>> round(error - smooth_calibration_error(y, proba), 9)
+    0.0
+    """
+
+    def __init__(
+        self,
+        max_cells: int = 65_536,
+        multiclass: Multiclass = "auto",
+        classes: ArrayLike | None = None,
+        pos_label: object = None,
+    ) -> None:
+        where = "CalibrationSummary"
+        whole = isinstance(max_cells, int | np.integer) and not isinstance(max_cells, bool)
+        if not whole or not _LEAST_CELLS <= max_cells <= _MOST_CELLS:
+            rule = f"max_cells from {_LEAST_CELLS} to {_MOST_CELLS}"
+            refuse(where, rule, repr(max_cells), "Leave the default, or take 4096")
+        self.multiclass = multiclass
+        self._labels = Labels(classes, pos_label, where)
+        self._state = CellState(int(max_cells))
+
+    # -- rows in ------------------------------------------------------------------------------
+
+    def update(
+        self,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
+    ) -> Self:
+        """Add a batch of rows of any size, also none.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+            Probabilities, float16 to float64; one dimension is the probability of the second class.
+            No copy of the batch is made.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0; rows of weight 0 are skipped.
+        counts : array-like of shape (n_samples,), default=None
+            How many rows each of these stands for, as GROUP BY returns them: whole numbers >= 0.
+
+        Returns
+        -------
+        self : CalibrationSummary
+
+        Raises
+        ------
+        ValueError, TypeError
+            Invalid scores, labels, weights or counts, with their row. The summary is then as it
+            was before.
+
+        Examples
+        --------
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> grouped = CalibrationSummary().update([0, 1, 1], [0.2, 0.2, 0.7], counts=[8, 1, 3])
+        >>> grouped.n_samples, grouped.n_cells
+        (12, 2)
+        """
+        where = "CalibrationSummary.update"
+        scores = checked_scores(y_proba, where)
+        n, columns = len(scores.raw), 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
+        if columns != 2:
+            rule, cure = "scores of two classes", "Pass the probability of the positive class"
+            refuse(where, rule, f"{columns} columns", cure)
+        if np.shape(y_true)[:1] != (n,) and y_true is not None:
+            got = f"{np.shape(y_true)} labels and {n} rows"
+            cure = "Check that both come from the same selection"
+            refuse(where, "as many labels as rows of scores", got, cure)
+        weight = checked_weight(sample_weight, n, where)
+        count = checked_counts(counts, n, where)
+        if n:
+            self._add(self._labels.codes(y_true, where), scores, weight, count)
+        return self
+
+    def _add(self, codes, scores, weight, count):
+        for rows, block in scores.blocks():
+            first, second = (_NO_ROWS, block) if block.ndim == 1 else block.T
+            if self._labels.positive == 0:
+                first, second = second, 1.0 - block if block.ndim == 1 else first
+            parts = [second, first, codes[rows]]
+            parts += [None if column is None else column[rows] for column in (weight, count)]
+            given = [part for part in (weight, count) if part is not None]
+            kept = [part[rows] > 0 for part in given]
+            if kept and not np.all(kept):
+                kept = np.logical_and.reduce(kept)
+                parts = [p if p is None or p is _NO_ROWS else p[kept] for p in parts]
+            if len(parts[0]):
+                self._state.add(*parts)
+
+    def merge(self, other: "CalibrationSummary") -> Self:
+        """Add the rows of another summary to this one.
+
+        Parameters
+        ----------
+        other : CalibrationSummary
+            Of the same classes. Of two `max_cells` the smaller one holds for the result.
+
+        Returns
+        -------
+        self : CalibrationSummary
+
+        Raises
+        ------
+        TypeError
+            What is no summary.
+        ValueError
+            Other classes, or another `multiclass`.
+        """
+        where = "CalibrationSummary.merge"
+        if not isinstance(other, CalibrationSummary):
+            got, cure = type(other).__name__, "Summarise the rows first"
+            refuse(where, "a CalibrationSummary", got, cure, error=TypeError)
+        if self.multiclass != other.multiclass:
+            got, cure = f"{self.multiclass!r} and {other.multiclass!r}", "Summarise again"
+            refuse(where, "summaries of one multiclass option", got, cure)
+        self._labels.agree(other._labels, where)
+        self._state.merge(other._state)
+        return self
+
+    def __add__(self, other: "CalibrationSummary") -> "CalibrationSummary":
+        if not isinstance(other, CalibrationSummary):
+            return NotImplemented
+        return self.copy().merge(other)
+
+    def __radd__(self, other: Literal[0]) -> "CalibrationSummary":
+        """``sum(summaries)`` starts with 0."""
+        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented
+
+    def copy(self) -> "CalibrationSummary":
+        """An equal summary of its own."""
+        return copy.deepcopy(self)
+
+    # -- what is inside -----------------------------------------------------------------------
+
+    @property
+    def max_cells(self) -> int:
+        return self._state.max_cells
+
+    @property
+    def classes(self) -> AnyArray | None:
+        """Both classes; None as long as only `pos_label` is known."""
+        return self._labels.classes
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over all rows that need no cells."""
+        named = dict(zip(TOTALS, self._state.totals.tolist(), strict=True))
+        named |= {key: int(named[key]) for key in ("n_samples", "certain_and_wrong")}
+        return Totals(**named)
+
+    @property
+    def n_samples(self) -> int:
+        return self.totals.n_samples
+
+    @property
+    def weight(self) -> float:
+        return self.totals.weight
+
+    @property
+    def n_cells(self) -> int:
+        return len(self._state.table)
+
+    @property
+    def exact(self) -> bool:
+        return self._state.shift == 0
+
+    @property
+    def significant_bits(self) -> int:
+        return KEPT_BITS - self._state.shift
+
+    def rows(self) -> Bunch:
+        """Weighted rows that stand for all: at most two for each cell, one a label.
+
+        For whatever depends on the weight of the labels at each score, and on that alone: measures,
+        recalibrators, pictures. Not for what counts rows (standard errors, tests, intervals):
+        these are not as many rows as there were.
+
+        Returns
+        -------
+        rows : Bunch
+            ``y`` of shape (n_rows,), labels; ``proba`` of shape (n_rows, 2), columns in the order
+            of `classes`, sorted by the score; ``sample_weight`` of shape (n_rows,).
+
+        Examples
+        --------
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> summary = CalibrationSummary().update([0, 1, 1, 1], [0.5, 0.5, 0.5, 0.75])
+        >>> rows = summary.rows()
+        >>> rows.y.tolist(), rows.proba[:, 1].tolist(), rows.sample_weight.tolist()
+        ([0, 1, 1], [0.5, 0.5, 0.75], [1.0, 2.0, 1.0])
+        """
+        codes, proba, weight = self._rows("CalibrationSummary.rows")
+        if self.classes is None:
+            y = np.full(len(codes), self._labels.pos_label)
+        else:
+            y = self.classes[codes]
+        return Bunch(y=y, proba=proba, sample_weight=weight)
+
+    def _rows(self, where):
+        """(codes, probabilities in the order of the classes, weights) of `rows`."""
+        if not self.n_samples:
+            refuse(where, "a summary of at least one row", "an empty one", "Call update first")
+        table = self._state.table
+        proba, (weight, _) = mean_scores(table), label_sums(table)
+        codes = np.tile(np.arange(2), len(table))
+        proba, weight = np.repeat(proba, 2, axis=0), weight.ravel()
+        kept = weight > 0
+        codes, proba, weight = codes[kept], proba[kept], weight[kept]
+        if self._labels.positive == 0:
+            codes, proba = 1 - codes, proba[:, ::-1]
+        return codes, np.ascontiguousarray(proba), weight
+
+    def _case(self, where):
+        codes, proba, weight = self._rows(where)
+        classes = np.arange(2) if self.classes is None else self.classes
+        return Case(proba, codes, weight, classes, self._labels.positive, where)
+
+    # -- numbers out --------------------------------------------------------------------------
+
+    def measure(self, name: str, **options: Any) -> float:
+        """A registered measure of all rows.
+
+        Parameters
+        ----------
+        name : str
+            One of `all_metrics`.
+        **options
+            Options of the measure, such as ``n_bins=10``.
+
+        Returns
+        -------
+        value : float
+            Equal to the measure of the rows, up to rounding, for the losses always and for the rest
+            while the summary is exact.
+
+        Raises
+        ------
+        ValueError
+            An unknown measure or option, one that needs single rows, or no rows.
+
+        Examples
+        --------
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> summary = CalibrationSummary().update([0, 1], [0.2, 0.9])
+        >>> round(summary.measure("brier_loss"), 6)
+        0.025
+        """
+        where = "CalibrationSummary.measure"
+        measure = all_metrics().get(name)
+        if measure is None:
+            rule = f"a measure among {', '.join(all_metrics())}"
+            refuse(where, rule, repr(name), "Check the spelling")
+        measure.check_options(options, where)
+        case, totals = self._case(where), self.totals
+        if name in ("brier_loss", "log_loss"):
+            return (totals.brier if name == "brier_loss" else totals.log_loss) / totals.weight
+        if options.get("debias") or options.get("estimator") == "unbiased":
+            cure = "Measure the rows themselves, or without that option"
+            refuse(where, "options that read weights of scores", "one that reads single rows", cure)
+        if options.get("cv") is not None:
+            refuse(where, "cv=None", repr(options["cv"]), "Measure the rows themselves")
+        if options.get("n_bins") == "cube_root":
+            options["n_bins"] = int(np.cbrt(totals.n_samples) + 1e-9)
+        return measure.of_case(case, **options)
+
+    # -- equality, text -----------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all cells are the same; sums of weights and totals up to rounding."""
+        if not isinstance(other, CalibrationSummary):
+            return NotImplemented
+        mine = self.max_cells, self.multiclass, self._labels
+        return mine == (other.max_cells, other.multiclass, other._labels) and self._state.equals(
+            other._state, _ROUNDING
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        if not self.n_samples:
+            return f"<CalibrationSummary of no rows, max_cells={self.max_cells}>"
+        how = "exact" if self.exact else f"{self.significant_bits} significant bits"
+        return f"<CalibrationSummary of {self.n_samples} rows in {self.n_cells} cells, {how}>"

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from sklearn_calib._kernels import _cells
+from sklearn_calib._kernels._cells import (
+    CUTS,
+    ID,
+    LARGEST_SHIFT,
+    cells_of,
+    ids_of,
+    keys_of,
+    mean_scores,
+    values_of,
+    widths,
+)
+
+GOLDEN_KEYS = {
+    0.5: 70231305224192,
+    0.25: 70162585747456,
+    0.1: 70066378480026,
+    1 / 3: 70185492239701,
+    1e-6: 68928973283510,
+    2.0**-24: 68650757259264,
+    0.0: 0,
+    5e-324: 0,
+}
+
+
+def distances(n=20_000, seed=0):
+    """Numbers in [0, 1/2] of every size, with the edges of all cuts and their neighbours."""
+    rng = np.random.default_rng(seed)
+    edges = np.concatenate([np.arange(31) / 60, 1 - np.arange(30, 61) / 60])
+    near = [np.nextafter(edges, 0), edges, np.nextafter(edges, 1), edges * (1 + 2.0**-37)]
+    some = [rng.random(n) / 2, np.ldexp(rng.random(n), -rng.integers(1, 1074, n)), *near]
+    return np.clip(np.concatenate(some), 0.0, 0.5)
+
+
+@pytest.mark.parametrize("t", GOLDEN_KEYS)
+def test_golden_keys(t):
+    assert keys_of([t])[0] == GOLDEN_KEYS[t]
+
+
+def test_keys_keep_the_order_and_36_bits():
+    t = np.sort(distances())
+    assert (np.diff(keys_of(t)) >= 0).all()
+    normal = t[t > 1e-300]
+    assert np.abs(values_of(keys_of(normal)) / normal - 1).max() <= 2.0**-37
+
+
+def test_cells_are_nested_and_stay_between_cuts():
+    keys = keys_of(distances())
+    for side in (0, 1):
+        high = np.full(len(keys), side == 1)
+        finer = keys
+        for shift in range(LARGEST_SHIFT + 1):
+            cells = cells_of(keys, high, shift)
+            assert np.array_equal(cells_of(finer, high, shift), cells)  # of cells of one less
+            assert np.array_equal(
+                np.searchsorted(CUTS[side], cells, side="right"),
+                np.searchsorted(CUTS[side], keys, side="right"),
+            )
+            finer = cells
+    assert len(np.unique(finer)) < 2048  # the coarsest fit, on both sides, into 4096
+
+
+def test_compiled_cells_are_those_of_numpy():
+    from sklearn_calib._kernels._cells_compiled import add_rows, empty_slots, occupied
+
+    t = distances()
+    for p in (t, 1 - t):
+        for shift in (0, 5, 20, 31, 36):
+            slots = empty_slots(len(p) + 1, 4)
+            totals = np.zeros(9)
+            labels = np.zeros(len(p), dtype=np.uint8)
+            rest = p, np.zeros(0), labels, totals
+            assert add_rows(slots, 0, len(p), shift, 0, *rest)[0] == len(p)
+            high = p > 0.5
+            expected = ids_of(cells_of(keys_of(np.where(high, 1 - p, p)), high, shift), high)
+            assert np.array_equal(np.sort(occupied(slots)[:, ID]), np.unique(expected))
+
+
+def test_mean_scores_stay_in_their_bins():
+    """Exact edges belong to the bin below them although 36 bits cannot hold most of them."""
+    edges = np.arange(61) / 60
+    p = np.unique(np.clip(np.r_[edges, np.nextafter(edges, 2), edges + 1e-7], 0, 1))
+    for max_cells in (10_000, 130):
+        table, _ = _cells.by_sorting(p, np.zeros(len(p)), max_cells)
+        mean = mean_scores(table)
+        assert np.array_equal(mean.sum(axis=1), np.ones(len(mean)))
+        assert (np.diff(mean[:, 1]) >= 0).all()
+        for n_bins in (2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60):
+            edges_of_bins = np.arange(n_bins + 1) / n_bins
+            counts = np.bincount(np.searchsorted(edges_of_bins, p), minlength=n_bins + 1)
+            rows = table[:, 1] + table[:, 2]
+            found = np.bincount(
+                np.searchsorted(edges_of_bins, mean[:, 1]), weights=rows, minlength=n_bins + 1
+            )
+            apart = 2.0**-40  # a neighbour of an edge may be one with it: 36 bits
+            near = (np.abs(p[:, None] - edges_of_bins) < apart).sum()
+            assert np.abs(counts - found).sum() <= 2 * near
+            exact = np.bincount(np.searchsorted(edges_of_bins, edges), minlength=n_bins + 1)
+            only = _cells.by_sorting(edges, np.zeros(61), max_cells)[0]
+            assert np.array_equal(
+                np.bincount(
+                    np.searchsorted(edges_of_bins, mean_scores(only)[:, 1]),
+                    weights=only[:, 1],
+                    minlength=n_bins + 1,
+                ),
+                exact,
+            )
+
+
+def test_rows_lie_in_the_width_of_their_cell():
+    p = np.sort(np.r_[distances(2000), 1 - distances(2000, 1)])
+    for max_cells in (2500, 5000, 10**6):
+        table, shift = _cells.by_sorting(p, np.zeros(len(p)), max_cells)
+        high = p > 0.5
+        ids = ids_of(cells_of(keys_of(np.where(high, 1 - p, p)), high, shift), high)
+        order = np.argsort(ids.view(np.uint64), kind="stable")
+        group = np.cumsum(np.append(0, np.diff(ids[order].view(np.uint64)) != 0))
+        t = np.where(high, 1 - p, p)[order]
+        first = np.flatnonzero(np.append(True, np.diff(group) > 0))
+        spread = np.maximum.reduceat(t, first) - np.minimum.reduceat(t, first)
+        assert (spread <= widths(table, shift) * (1 + 1e-12)).all()

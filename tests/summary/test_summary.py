@@ -1,0 +1,448 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from sklearn_calib import metrics
+from sklearn_calib._kernels._cells import N0, OFFSET, by_sorting, real, widths
+from sklearn_calib.decomposition import isotonic_refinement_brier
+from sklearn_calib.inference import spiegelhalter_test
+from sklearn_calib.summary import CalibrationSummary
+
+LAWS = {
+    "uniform": lambda rng, n: rng.random(n),
+    "low": lambda rng, n: rng.beta(0.1, 20, n),
+    "atoms": lambda rng, n: np.where(
+        rng.random(n) < 0.5, rng.integers(0, 11, n) / 10, rng.random(n)
+    ),
+    "rates": lambda rng, n: np.exp(rng.normal(-13.8, 1, n)),
+    "float32": lambda rng, n: rng.beta(2, 5, n).astype(np.float32),
+    "float16": lambda rng, n: rng.beta(2, 5, n).astype(np.float16),
+    "saturated": lambda rng, n: np.select(
+        [rng.random(n) < 0.1, rng.random(n) < 0.1],
+        [0.0, 1.0],
+        1 / (1 + np.exp(-rng.normal(0, 20, n))),
+    ),
+}
+
+
+def sample(law, n, seed=0):
+    rng = np.random.default_rng(seed)
+    p = LAWS[law](rng, n)
+    y = (rng.random(n) < p.astype(float) ** 1.2).astype(int)
+    y[p.argmax()], y[p.argmin()] = 1, 0  # both classes are there
+    return p, y
+
+
+def golden():
+    i = np.arange(1, 100_001)
+    p = 0.6180339887498949 * i % 1
+    return p, (0.7548776662466927 * i % 1 < p**1.5).astype(int)
+
+
+@pytest.fixture
+def small_cells(monkeypatch):
+    """Fewer cells than users may ask for, so that few rows make them coarse."""
+    monkeypatch.setattr("sklearn_calib.summary._summary._LEAST_CELLS", 1)
+
+
+def test_golden_values():
+    p, y = golden()
+    assert y.sum() == 39979
+    fine, coarse = CalibrationSummary().update(y, p), CalibrationSummary(4096).update(y, p)
+    for summary, cells, bits, offsets in (
+        (fine, 56986, 13, 418713335148),
+        (coarse, 2482, 7, 26146760296580),
+    ):
+        assert (summary.n_cells, summary.significant_bits, summary.exact) == (cells, bits, False)
+        assert real(summary._state.table)[:, OFFSET].sum() == offsets
+        assert summary.measure("brier_loss") == pytest.approx(0.1620546470555, abs=1e-13)
+        assert summary.measure("log_loss") == pytest.approx(0.4883312380901, abs=1e-13)
+        for strategy in ("uniform", "quantile"):
+            found = summary.measure("expected_calibration_error", strategy=strategy)
+            assert found == pytest.approx(0.10021448912007, abs=1e-13)
+        totals = summary.totals
+        z = (totals.brier - totals.variance) / totals.spiegelhalter_variance**0.5
+        assert z == pytest.approx(-7.99099084, abs=1e-8)
+    for summary, smooth, isotonic in (
+        (fine, 0.10021563751677, 0.15007655380),
+        (coarse, 0.10021458773824, 0.15009820076),
+    ):
+        assert summary.measure("smooth_calibration_error") == pytest.approx(smooth, abs=1e-13)
+        assert summary.measure("isotonic_refinement_brier") == pytest.approx(isotonic, abs=1e-11)
+    table = coarse._state.table
+    assert widths(table, coarse._state.shift).max() == 2.0**-9
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("max_cells", [4096, 65_536])
+def test_equal_to_sorting(law, max_cells):
+    p, y = sample(law, 30_000)
+    rng = np.random.default_rng(1)
+    weight, counts = (
+        rng.gamma(1.0, size=len(p)) * (rng.random(len(p)) < 0.9),
+        rng.integers(0, 3, len(p)),
+    )
+    for w in (None, weight):
+        for c in (None, counts):
+            summary = CalibrationSummary(max_cells)
+            for rows in np.array_split(rng.permutation(len(p)), 4):
+                take = [None if column is None else column[rows] for column in (w, c)]
+                summary.update(y[rows], p[rows], *take)
+            table, shift = by_sorting(p, y, max_cells, w, c)
+            found = summary._state.table
+            assert summary._state.shift == shift
+            assert np.array_equal(found[:, :OFFSET], table[:, :OFFSET])
+            assert np.allclose(real(found)[:, OFFSET:], real(table)[:, OFFSET:], 1e-12, 0)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_totals(law):
+    p, y = sample(law, 5000)
+    w = np.random.default_rng(2).gamma(1.0, size=len(p))
+    totals = CalibrationSummary().update(y, p, sample_weight=w).totals
+    q, p = 1 - p.astype(float), p.astype(float)
+    right = np.where(y == 1, p, q)
+    assert totals.n_samples == 5000 and totals.certain_and_wrong == (right == 0).sum()
+    expected = [
+        w.sum(),
+        w @ w,
+        w @ -np.log(np.maximum(right, np.finfo(float).eps)),
+        w @ (1 - right) ** 2,
+        w @ (p * q),
+        w**2 @ (p * q),
+        w**2 @ (p * q * (1 - 2 * p) ** 2),
+    ]
+    assert np.allclose(totals[1:-1], expected, 1e-12, 0)
+    result = spiegelhalter_test(y, p, sample_weight=w)
+    if np.isfinite(result.statistic):
+        z = (totals.brier - totals.variance) / totals.spiegelhalter_variance**0.5
+        assert z == pytest.approx(result.statistic, rel=1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_order_and_partition_do_not_matter(law, small_cells):
+    p, y = sample(law, 3000)
+    rng = np.random.default_rng(3)
+    w = rng.integers(1, 4, len(p)).astype(float)
+    for max_cells, weight in ((200, None), (700, w), (5000, None)):
+        once = CalibrationSummary(max_cells).update(y, p, weight)
+        parts = []
+        for rows in np.array_split(rng.permutation(len(p)), [10, 11, 11, 1500]):
+            part = CalibrationSummary(max_cells)
+            part.update(y[rows], p[rows], None if weight is None else weight[rows])
+            parts.append(pickle.loads(pickle.dumps(part)))
+        while len(parts) > 1:
+            first = parts.pop(rng.integers(len(parts)))
+            parts.append(first + parts.pop(rng.integers(len(parts))))
+        assert parts[0] == once
+        assert np.array_equal(
+            parts[0]._state.table[:, : OFFSET + 1], once._state.table[:, : OFFSET + 1]
+        )
+
+
+def test_merge_algebra():
+    p, y = sample("atoms", 9000)
+    a, b, c = (CalibrationSummary(4096).update(y[i::3], p[i::3]) for i in range(3))
+    before = a.copy()
+    assert a + b == b + a and (a + b) + c == a + (b + c) == sum([a, b, c])
+    assert a + CalibrationSummary(4096) == a == CalibrationSummary(4096) + a
+    assert a == before and a is not before and a != b
+    fine = CalibrationSummary().update(y[1::3], p[1::3])
+    assert a + fine == fine + a == a + b  # the smaller max_cells holds
+    assert a.merge(b) is a and a == before + b
+    weighted = CalibrationSummary(4096).update(y[1::3], p[1::3], np.ones(3000))
+    assert np.array_equal((before + weighted)._state.table[:, :3], (before + b)._state.table[:, :3])
+    assert (before + weighted).totals == pytest.approx((before + b).totals, rel=1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_counts_are_repeated_rows(law):
+    p, y = sample(law, 2000)
+    counts = np.random.default_rng(4).integers(0, 4, len(p))
+    repeated = CalibrationSummary().update(np.repeat(y, counts), np.repeat(p, counts))
+    assert CalibrationSummary().update(y, p, counts=counts) == repeated
+    w = np.random.default_rng(5).random(len(p))
+    given = CalibrationSummary().update(y, p, w, counts)
+    rows = [np.repeat(column, counts) for column in (y, p, w)]
+    assert given == CalibrationSummary().update(*rows)
+
+
+def test_whole_weights_are_repetitions_for_what_reads_weights():
+    p, y = sample("uniform", 2000)
+    w = np.random.default_rng(6).integers(0, 4, len(p))
+    weighted = CalibrationSummary().update(y, p, sample_weight=w)
+    repeated = CalibrationSummary().update(y, p, counts=w)
+    for name in (
+        "brier_loss",
+        "log_loss",
+        "expected_calibration_error",
+        "smooth_calibration_error",
+    ):
+        assert weighted.measure(name) == pytest.approx(repeated.measure(name), rel=1e-12)
+    assert weighted.n_samples == (w > 0).sum() and repeated.n_samples == w.sum()
+
+
+NEEDS_ROWS = {"lp_calibration_error"}
+
+
+@pytest.mark.parametrize("name", sorted(metrics.all_metrics()))
+@pytest.mark.parametrize("law", ["uniform", "atoms", "rates", "float32", "saturated"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_measures_of_rows_while_exact(name, law, weighted):
+    p, y = sample(law, 400)
+    p = _rounded(p)
+    w = np.random.default_rng(7).gamma(1.0, size=len(p)) if weighted else None
+    summary = CalibrationSummary().update(y, p, w)
+    assert summary.exact and summary.significant_bits == 36
+    expected = metrics.all_metrics()[name](y, p, sample_weight=w)
+    assert summary.measure(name) == pytest.approx(expected, abs=1e-12, rel=1e-12)
+
+
+def _rounded(p):
+    """The scores that 36 bits can hold, on either side."""
+    p = p.astype(float)
+    t = np.where(p > 0.5, 1 - p, p)
+    from sklearn_calib._kernels._cells import keys_of, values_of
+
+    t = values_of(keys_of(t))
+    return np.where(p > 0.5, 1 - t, t)
+
+
+def test_arbitrary_scores_while_exact():
+    p, y = sample("uniform", 5000)
+    rows = CalibrationSummary().update(y, p).rows()
+    order = np.argsort(p)
+    assert np.abs(rows.proba[:, 1] - p[order]).max() < 4e-12
+    assert np.array_equal(rows.y, y[order]) and (rows.sample_weight == 1).all()
+
+
+@pytest.mark.parametrize("n_bins", [2, 3, 5, 6, 10, 15, 60])
+@pytest.mark.parametrize("law", LAWS)
+def test_bins_of_equal_width_stay_exact(law, n_bins, small_cells):
+    """1 / n_bins divides into sixtieths, so no cell, however coarse, crosses the edge of a bin."""
+    p, y = sample(law, 4000)
+    summary = CalibrationSummary(300).update(y, p)
+    assert not summary.exact
+    for norm in ("l1", "l2", "max"):
+        options = {"strategy": "uniform", "n_bins": n_bins, "norm": norm}
+        expected = metrics.calibration_error(y, p.astype(float), **options)
+        assert summary.measure("calibration_error", **options) == pytest.approx(expected, abs=1e-11)
+
+
+def test_forms_of_scores():
+    p, y = sample("uniform", 3000)
+    one = CalibrationSummary().update(y, p)
+    for scores in (
+        p.tolist(),
+        p[:, None],
+        np.column_stack([1 - p, p]),
+        np.asfortranarray(np.column_stack([1 - p, p])),
+    ):
+        assert CalibrationSummary().update(y.tolist(), scores) == one
+    assert CalibrationSummary().update(y == 1, p) == one
+    assert CalibrationSummary().update(y.astype(float), p) == one
+    for dtype in (np.float32, np.float16):
+        low = p.astype(dtype)
+        assert CalibrationSummary().update(y, low) == CalibrationSummary().update(
+            y, low.astype(float)
+        )
+    sloppy = np.column_stack([1 - p, p]).astype(np.float32)
+    total = sloppy.astype(float).sum(axis=1)
+    exact = CalibrationSummary().update(y, sloppy.astype(float)[:, 1] / total)
+    assert CalibrationSummary().update(y, sloppy).measure("brier_loss") == pytest.approx(
+        exact.measure("brier_loss"), rel=1e-12
+    )
+
+
+def test_digits_near_one_are_kept():
+    from sklearn_calib import canonical_proba
+
+    z = np.array([-80.0, -79.0, 79.0, 80.0])
+    summary = CalibrationSummary().update([0, 0, 1, 1], canonical_proba(z, kind="logits"))
+    assert summary.n_cells == 4
+    assert np.allclose(summary.rows().proba[2:, 0], np.exp(-z[2:]), 1e-9, 0)
+
+
+def test_rounding_out_of_the_interval_is_clipped():
+    near = CalibrationSummary().update([0, 1], [-1e-7, 1 + 1e-7])
+    assert near == CalibrationSummary().update([0, 1], [0.0, 1.0])
+    assert CalibrationSummary().update([0, 1], [-0.0, 1.0]) == CalibrationSummary().update(
+        [0, 1], [0.0, 1.0]
+    )
+
+
+def test_labels():
+    p, y = sample("uniform", 500)
+    words = np.where(y == 1, "yes", "no")
+    plain = CalibrationSummary().update(y, p)
+    both = CalibrationSummary(classes=["no", "yes"]).update(words, p)
+    assert both.rows().y.tolist() == np.array(["no", "yes"])[plain.rows().y].tolist()
+    named = CalibrationSummary(pos_label="yes").update(["yes"], [0.5])
+    assert named.classes is None and named.measure("brier_loss") == 0.25
+    assert named.rows().y.tolist() == ["yes"]
+    assert named.merge(both).classes.tolist() == ["no", "yes"]
+    learned = CalibrationSummary(pos_label="yes").update(words, p)
+    assert learned == both
+    first = CalibrationSummary(classes=["no", "yes"], pos_label="no").update(words, p)
+    for name in ("expected_calibration_error", "brier_loss", "log_loss"):
+        expected = metrics.all_metrics()[name](
+            words, p, **({"pos_label": "no"} if name[0] == "e" else {})
+        )
+        assert first.measure(name) == pytest.approx(expected, abs=1e-11)
+    assert (np.diff(first.rows().proba[:, 0]) >= 0).all()
+    assert CalibrationSummary(pos_label=0).update(y, p).measure(
+        "smooth_calibration_error"
+    ) == pytest.approx(metrics.smooth_calibration_error(y, p, pos_label=0), abs=1e-11)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_class_only(label):
+    p = np.random.default_rng(0).random(50)
+    summary = CalibrationSummary().update(np.full(50, label), p)
+    for name in ("brier_loss", "expected_calibration_error", "smooth_calibration_error"):
+        expected = metrics.all_metrics()[name](np.full(50, label), p, labels=[0, 1])
+        assert summary.measure(name) == pytest.approx(expected, abs=1e-11)
+
+
+def test_nothing():
+    empty = CalibrationSummary()
+    assert empty.update([], []) is empty and empty.n_samples == 0
+    assert empty.update([0, 1], [0.2, 0.3], sample_weight=[0, 0]).n_samples == 0
+    assert empty == CalibrationSummary() == pickle.loads(pickle.dumps(empty))
+    assert repr(empty) == "<CalibrationSummary of no rows, max_cells=65536>"
+    with pytest.raises(
+        ValueError, match=r"rows: expected a summary of at least one row, got an empty"
+    ):
+        empty.rows()
+    with pytest.raises(ValueError, match=r"measure: expected a summary of at least one row"):
+        empty.measure("brier_loss")
+
+
+BAD = {
+    "nan": (([0, 1], [0.1, np.nan]), "expected finite scores, got nan in row 1"),
+    "above": (([0, 1], [0.1, 1.5]), r"expected probabilities in \[0, 1\], got 1.5 in row 1"),
+    "below": (([0, 1], [-0.1, 0.5]), r"expected probabilities in \[0, 1\], got -0.1 in row 0"),
+    "sum": (([0, 1], [[0.5, 0.5], [0.5, 0.6]]), "expected rows that sum to 1, got row 1"),
+    "label": (([0, 2], [0.1, 0.5]), r"expected labels among \[0, 1\], got .*2.* in row 1"),
+    "text": ((["no", "yes"], [0.1, 0.5]), r"expected labels among \[0, 1\], got .*no.* in row 0"),
+    "missing": (([0, np.nan], [0.1, 0.5]), "expected a label in every row, got nan in row 1"),
+    "length": (([0, 1, 1], [0.1, 0.5]), "expected as many labels as rows of scores, got .*3"),
+    "weight": (
+        ([0, 1], [0.1, 0.5], [1, -1]),
+        "expected sample_weight >= 0 and finite, got -1 in row 1",
+    ),
+    "nan weight": (([0, 1], [0.1, 0.5], [1, np.nan]), "got nan in row 1"),
+    "weights": (([0, 1], [0.1, 0.5], [1]), r"expected one of sample_weight per row, shape \(2,\)"),
+    "counts": (
+        ([0, 1], [0.1, 0.5], None, [1, 1.5]),
+        "expected counts that are whole numbers .* 1.5 in row 1",
+    ),
+    "columns": (([0, 1], [[0.2, 0.3, 0.5]] * 2), "expected scores of two classes, got 3 columns"),
+    "nothing": ((None, [0.2, 0.3]), "expected labels y, got None"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_refused_batch_changes_nothing(case):
+    batch, message = BAD[case]
+    summary = CalibrationSummary().update([0, 1, 1], [0.25, 0.5, 1.0], [1, 2, 3])
+    before = pickle.dumps(summary)
+    with pytest.raises((ValueError, TypeError), match="CalibrationSummary.update: .*" + message):
+        summary.update(*batch)
+    assert pickle.dumps(summary) == before
+
+
+def test_the_last_row_of_a_large_batch_is_named():
+    p, y = sample("uniform", 200_000)
+    p[-1] = np.nan
+    summary = CalibrationSummary()
+    with pytest.raises(ValueError, match="got nan in row 199999"):
+        summary.update(y, p)
+    assert summary == CalibrationSummary()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: CalibrationSummary(1000), "max_cells from 4096 to"),
+        (lambda: CalibrationSummary(4096.0), "max_cells from 4096 to"),
+        (lambda: CalibrationSummary(classes=["a"]), "expected two classes, got 1"),
+        (lambda: CalibrationSummary(classes=["a", "a"]), "expected different classes"),
+        (
+            lambda: CalibrationSummary(classes=["a", "b"], pos_label="c"),
+            r"pos_label among \['a', 'b'\]",
+        ),
+        (
+            lambda: CalibrationSummary(pos_label="b").update(["c", "b"], [0.1, 0.2]),
+            "to be the second",
+        ),
+        (
+            lambda: CalibrationSummary(pos_label="b").update(list("abd"), [0.1, 0.2, 0.3]),
+            "and one other",
+        ),
+        (lambda: CalibrationSummary().merge(3), "expected a CalibrationSummary, got int"),
+        (
+            lambda: CalibrationSummary(classes=["ab"]) + CalibrationSummary(),
+            "expected two classes",
+        ),
+        (
+            lambda: CalibrationSummary(classes=["a", "b"]) + CalibrationSummary(),
+            "expected summaries of the same classes",
+        ),
+        (lambda: CalibrationSummary().measure("smooth"), "expected a measure among brier_loss"),
+        (
+            lambda: CalibrationSummary().update([1], [1.0]).measure("brier_loss", bins=3),
+            "expected options among none, got 'bins'",
+        ),
+        (
+            lambda: (
+                CalibrationSummary()
+                .update([1], [1.0])
+                .measure("expected_calibration_error", debias=True)
+            ),
+            "one that reads single rows",
+        ),
+        (
+            lambda: (
+                CalibrationSummary().update([1], [1.0]).measure("isotonic_refinement_brier", cv=5)
+            ),
+            "expected cv=None, got 5",
+        ),
+    ],
+)
+def test_what_is_refused(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+def test_a_number_of_bins_by_the_rows():
+    p, y = sample("uniform", 30_000)
+    found = CalibrationSummary(4096).update(y, p).measure("calibration_error", n_bins="cube_root")
+    assert found == pytest.approx(metrics.calibration_error(y, p, n_bins="cube_root"), abs=2e-3)
+    assert found == CalibrationSummary(4096).update(y, p).measure("calibration_error", n_bins=31)
+
+
+def test_isotonic_regression_does_not_see_the_labels_through_the_means():
+    """Both labels of a cell sit at one score; at means of their own a step would part them."""
+    p, y = sample("uniform", 100_000)
+    summary = CalibrationSummary(4096).update(y, p)
+    found = summary.measure("isotonic_refinement_brier")
+    assert found == pytest.approx(isotonic_refinement_brier(y, p), abs=2e-4)
+    rows = summary.rows()
+    assert len(np.unique(rows.proba[:, 1])) == summary.n_cells < len(rows.y)
+
+
+def test_repr_and_properties():
+    p, y = sample("uniform", 10_000)
+    summary = CalibrationSummary(4096).update(y, p)
+    assert (
+        repr(summary)
+        == f"<CalibrationSummary of 10000 rows in {summary.n_cells} cells, 9 significant bits>"
+    )
+    assert summary.weight == summary.n_samples == 10_000 and summary.max_cells == 4096
+    assert summary._state.table[:, N0].sum() == (y == 0).sum()
+    assert (
+        repr(CalibrationSummary().update([1], [0.5]))
+        == "<CalibrationSummary of 1 rows in 1 cells, exact>"
+    )
