@@ -1,0 +1,295 @@
+"""Penalised logistic regression on natural cubic splines, the penalty by leave-one-out.
+
+Green and Silverman (1994), chapter 2, in coordinates in which all penalties are diagonal: a curve
+is f = c_0 + c_1 x + sum_j w_j g_j(x), with natural splines g_j without a linear part over the knots
+and int g_i'' g_j'' = 1{i = j}. With h the gaps of the knots, Q' takes values at the knots to second
+differences (b_{j+1} - b_j) / h_j - (b_j - b_{j-1}) / h_{j-1}, and R, tridiagonal with (h_{j-1} +
+h_j) / 3 and h_j / 6, takes second derivatives to the same: Q'b = R g (their eq. 2.4). So for R =
+CC' the columns of C are the second differences of g_j, and those of C^-T its second derivatives.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky_banded, solve_banded
+from scipy.special import expit
+
+from ._binning import bin_of_distinct, distinct
+
+LINE = np.inf  # the penalty that leaves the straight lines
+_PENALTIES = (LINE, *10.0 ** np.arange(4, -4.1, -0.5))
+_NEWTON_STEPS = 100  # five are many
+_PRIOR_POINTS = 101
+_WIN = 1e-7  # by less a weaker penalty does not win
+
+
+class Curve(NamedTuple):
+    """A cubic between knots, given by values and slopes there; straight lines outside."""
+
+    knots: np.ndarray
+    values: np.ndarray  # shape (n_knots,) or, for several curves, (n_knots, n_curves)
+    slopes: np.ndarray
+
+    def __call__(self, x):
+        """Values at x, one row each."""
+        knots, values, slopes = self
+        left = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
+        width = knots[left + 1] - knots[left]
+        inside = np.clip(x, knots[left], knots[left + 1])
+        t = (inside - knots[left]) / width
+        beyond = x - inside
+        shape = (-1,) + (1,) * (values.ndim - 1)
+        rest, square = 1 - t, t * t
+        parts = (
+            (rest * rest * (1 + 2 * t), values, left),
+            (square * (3 - 2 * t), values, left + 1),
+            (width * t * rest * rest + np.minimum(beyond, 0), slopes, left),
+            (-width * square * rest + np.maximum(beyond, 0), slopes, left + 1),
+        )
+        return sum(weight.reshape(shape) * table[rows] for weight, table, rows in parts)
+
+
+class Cells(NamedTuple):
+    """Labels at sorted distinct scores. Rows 0 and 1 of the tables are for the labels 0 and 1."""
+
+    x: np.ndarray
+    mass: np.ndarray  # weights that are fitted, shape (2, n_cells)
+    scored: np.ndarray  # weights that count in leave-one-out, shape (2, n_cells)
+    unit: np.ndarray  # what one row weighs, shape (2, n_cells)
+
+
+class SplineFit(NamedTuple):
+    curve: Curve
+    penalty: float  # of int f''^2; infinite for a straight line
+    edf: float  # effective degrees of freedom, the line's included
+    loo: float  # approximate leave-one-out log loss, mean over the weights
+    loss: float  # log loss, sum over the weights
+
+
+class _State(NamedTuple):
+    theta: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    loss: float  # without the penalty
+    objective: float
+
+
+def natural_basis(knots):
+    """The curves 1, x and g_j of the module's text, from at least two knots: one `Curve`."""
+    gaps = np.diff(knots)
+    ones, count = np.ones_like(knots), len(knots) - 2
+    if count == 0:
+        return Curve(knots, np.column_stack([ones, knots]), np.column_stack([0 * ones, ones]))
+    R = np.stack([(gaps[:-1] + gaps[1:]) / 3, np.append(gaps[1:-1], 0.0) / 6])
+    factor = cholesky_banded(R, lower=True, check_finite=False)
+    jumps = np.diag(factor[0]) + np.diag(factor[1, :-1], -1)  # C: changes of the secants
+    upper = np.stack([np.append(0.0, factor[1, :-1]), factor[0]])
+    second = np.zeros((len(knots), count))
+    second[1:-1] = solve_banded((0, 1), upper, np.eye(count), check_finite=False)
+    secants = np.vstack([np.zeros(count), np.cumsum(jumps, axis=0)])
+    values = np.vstack([np.zeros(count), np.cumsum(gaps[:, None] * secants, axis=0)])
+    centred = knots - knots.mean()
+    tilt = centred @ values / (centred @ centred)
+    values -= values.mean(axis=0) + np.outer(centred, tilt)
+    secants -= tilt
+    wide = gaps[:, None]
+    slopes = secants - wide * (2 * second[:-1] + second[1:]) / 6
+    last = secants[-1] + gaps[-1] * second[-2] / 6
+    return Curve(
+        knots,
+        np.column_stack([ones, knots, values]),
+        np.column_stack([0 * ones, ones, np.vstack([slopes, last])]),
+    )
+
+
+def cells_of(score, codes, weight):
+    """The distinct scores.
+
+    Of weights that are whole numbers a row weighs 1; of others what the rows of its label weigh at
+    its score, the mean weighted by the weights themselves.
+    """
+    values, row_value = distinct(score)
+    place, size = 2 * row_value + codes, 2 * len(values)
+    mass = np.bincount(place, weight, size)
+    unit = np.ones(size)
+    if (weight != np.floor(weight)).any():
+        np.divide(np.bincount(place, weight * weight, size), mass, out=unit, where=mass > 0)
+    mass, unit = mass.reshape(-1, 2).T, unit.reshape(-1, 2).T
+    return Cells(values, mass, mass, unit)
+
+
+def coarser(cells, most):
+    """No more than `most` cells, of about equal mass, each at its mean."""
+    if len(cells.x) <= most:
+        return cells
+    total = cells.mass.sum(axis=0)
+    number = bin_of_distinct(cells.x, total, most, "quantile")
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    mass, scored = (np.add.reduceat(table, starts, axis=1) for table in cells[1:3])
+    square = np.add.reduceat(cells.unit * cells.mass, starts, axis=1)
+    unit = np.divide(square, mass, out=np.ones_like(mass), where=mass > 0)
+    x = np.add.reduceat(cells.x * total, starts) / mass.sum(axis=0)
+    return Cells(x, mass, scored, unit)
+
+
+def with_prior(cells, prior):
+    """The cells and 101 points over their range whose labels confirm the score, not scored."""
+    if prior == 0:
+        return cells
+    grid = np.linspace(cells.x[0], cells.x[-1], _PRIOR_POINTS)
+    mass = prior / _PRIOR_POINTS * np.stack([expit(-grid), expit(grid)])
+    order = np.argsort(x := np.append(cells.x, grid), kind="stable")
+    joined = [
+        np.hstack([table, added])[:, order]
+        for table, added in zip(cells[1:], (mass, 0 * mass, 1 + 0 * mass), strict=True)
+    ]
+    return Cells(x[order], *joined)
+
+
+def spread_knots(x, mass, count):
+    """Weighted quantiles (j - 1/2) / count of sorted x: at least two, 1e-3 sd or more apart."""
+    middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
+    wanted = np.interp((np.arange(count) + 0.5) / count, middle, x)
+    mean = mass @ x / mass.sum()
+    near = 1e-3 * np.sqrt(mass @ (x - mean) ** 2 / mass.sum())
+    kept = [wanted[0]]
+    for knot in wanted[1:]:
+        if knot - kept[-1] > near:
+            kept.append(knot)
+    return np.array(kept) if len(kept) > 1 else kept[0] + np.array([-0.5, 0.5])
+
+
+def fit_spline(cells, knots, *, pull=1.0, penalties=None):
+    """The penalised fit by the best of several penalties.
+
+    Parameters
+    ----------
+    cells : Cells
+    knots : ndarray of shape (n_knots,), at least 2
+    pull : float
+        Factor of half the squared distance of the straight part from the identity.
+    penalties : sequence of float, default=None
+        Factors of half the integral of f''^2, tried in this order. By default `LINE` and 17 values
+        in proportion to the cube of the range of the knots.
+
+    Returns
+    -------
+    best : SplineFit
+        A penalty wins against those before it by at least 1e-7 nats of the leave-one-out loss.
+    """
+    if penalties is None:
+        scale = (knots[-1] - knots[0]) ** 3 / len(knots)
+        penalties = [scale * penalty for penalty in _PENALTIES[: None if len(knots) > 2 else 1]]
+    basis = natural_basis(knots)
+    design = basis(cells.x)
+    theta = np.zeros(len(knots))
+    theta[1] = 1.0
+    best = None
+    for penalty in penalties:
+        free = 2 if penalty == LINE else len(knots)
+        ridge = np.full(free, penalty)
+        ridge[:2] = pull
+        rows = design[:, :free]
+        state, factor = _minimum(rows, cells.mass, ridge, theta[:free])
+        theta[:free] = state.theta
+        leverage = _leverages(rows, factor)
+        loo = _left_out(rows @ state.theta, cells, leverage, state)
+        if best is None or loo < best.loo - _WIN:
+            edf = float(cells.mass.sum(axis=0) @ (leverage * state.variance))
+            best = SplineFit(_combined(basis, theta), float(penalty), edf, loo, state.loss)
+    return best
+
+
+def _combined(basis, theta):
+    return Curve(basis.knots, basis.values @ theta, basis.slopes @ theta)
+
+
+def _minimum(design, label_mass, ridge, start):
+    """Newton's method with halving; the state there and the factor of its Hessian."""
+    mass = label_mass.sum(axis=0)
+    ones = label_mass[1]
+    target = np.zeros_like(ridge)
+    target[1] = 1.0
+
+    def at(theta):
+        eta = design @ theta
+        mean, other = expit(eta), expit(-eta)
+        loss = float(mass @ np.logaddexp(0, eta) - ones @ eta)
+        away = theta - target
+        return _State(theta, mean, mean * other, loss, loss + ridge @ (away * away) / 2)
+
+    state = at(start.copy())
+    for _ in range(_NEWTON_STEPS):
+        hessian = design.T @ (design * (mass * state.variance)[:, None])
+        hessian.flat[:: len(ridge) + 1] += ridge
+        gradient = design.T @ (mass * state.mean - ones) + ridge * (state.theta - target)
+        factor = _factored(hessian)
+        step = -_solved(factor, gradient)
+        decrement = -gradient @ step
+        if decrement <= 1e-14 * (1 + abs(state.objective)):
+            break
+        length = 1.0
+        moved = at(state.theta + step)
+        while not moved.objective <= state.objective - 1e-4 * length * decrement:
+            length *= 0.5
+            if length < 1e-12:
+                return state, factor  # no progress is possible in floating point
+            moved = at(state.theta + length * step)
+        state = moved
+    return state, factor
+
+
+def _factored(hessian):
+    """Cholesky of the matrix scaled to a diagonal of ones: penalties may be of any size."""
+    scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-290))
+    scaled = hessian / scale / scale[:, None]
+    scaled.flat[:: len(scale) + 1] = 1 + 1e-13
+    return cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False), scale
+
+
+def _solved(factor, right):
+    inner, scale = factor
+    return cho_solve(inner, right / scale, check_finite=False) / scale
+
+
+def _leverages(design, factor):
+    """b'H^-1 b of each row b."""
+    (lower, _), scale = factor
+    inverse = np.linalg.inv(np.tril(lower)) / scale
+    half = design @ inverse.T
+    return np.einsum("ij,ij->i", half, half)
+
+
+def _left_out(eta, cells, leverage, state):
+    """Mean log loss of labels predicted without one row of their own, to first order.
+
+    Leaving out one positive of weight u at eta moves it to eta - a u (1 - mean) / (1 - a u v), one
+    negative to eta + a u mean / (1 - a u v), a the leverage and v = mean (1 - mean).
+    """
+    kept = np.flatnonzero(cells.scored.any(axis=0))
+    pull = leverage[kept] * cells.unit[:, kept]
+    pull /= np.maximum(1 - pull * state.variance[kept], 1e-10)
+    eta, mean, scored = eta[kept], state.mean[kept], cells.scored[:, kept]
+    negative = np.logaddexp(0, eta + pull[0] * mean)
+    positive = np.logaddexp(0, pull[1] * (1 - mean) - eta)
+    return float((scored[0] @ negative + scored[1] @ positive) / scored.sum())
+
+
+def rising(curve, cells, project):
+    """The curve with rising values, and slopes small enough for it to rise between the knots.
+
+    `project` is an isotonic regression, ``project(values, sample_weight=)``; a knot weighs what the
+    curvatures of the likelihood near it do. A cubic whose slopes at both ends are between 0 and 3
+    times its secant is monotone (Fritsch and Carlson 1980, section 3).
+    """
+    knots, eta = curve.knots, curve(cells.x)
+    weight = cells.mass.sum(axis=0) * expit(eta) * expit(-eta)
+    place = np.interp(cells.x, knots, np.arange(len(knots)))
+    left = np.minimum(place.astype(np.intp), len(knots) - 2)
+    share = weight * (place - left)
+    weight = np.bincount(left, weight - share, len(knots))
+    weight += np.bincount(left + 1, share, len(knots))
+    values = project(curve.values, sample_weight=weight + 1e-12 * weight.sum())
+    secants = np.diff(values) / np.diff(knots)
+    least = np.minimum(np.append(secants, np.inf), np.append(np.inf, secants))
+    return curve._replace(values=values, slopes=np.clip(curve.slopes, 0.0, 3 * least))
