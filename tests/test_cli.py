@@ -32,6 +32,11 @@ def run(*arguments):
     return main(["audit", *arguments])
 
 
+@pytest.fixture
+def few_resamples(monkeypatch):
+    monkeypatch.setattr("sklearn_calib.report._report.affordable_resamples", lambda n: 10)
+
+
 @pytest.mark.slow  # the README asks for it by name, and .ci/run does
 def test_demo(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -45,7 +50,7 @@ def test_demo(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "form", ["csv", *(pytest.param(form, marks=pytest.mark.slow) for form in ("csv.gz", "parquet"))]
 )
-def test_audit(table, capsys, tmp_path, form):
+def test_audit(table, few_resamples, capsys, tmp_path, form):
     if form == "parquet":
         table.to_parquet("u.parquet")
     else:
@@ -57,7 +62,7 @@ def test_audit(table, capsys, tmp_path, form):
 
 
 @pytest.mark.slow
-def test_audit_positive_class(table, capsys):
+def test_audit_positive_class(table, few_resamples, capsys):
     table["q"] = 1 - table["p"]
     table.to_csv("t.csv", index=False)
     outputs = []
@@ -68,7 +73,7 @@ def test_audit_positive_class(table, capsys):
     assert len(set(outputs)) == 1
 
 
-def test_audit_many_classes(tmp_path, monkeypatch, capsys):
+def test_audit_many_classes(few_resamples, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     proba, y = make_overconfident(3, 300)
     frame = pd.DataFrame(proba, columns=["a", "b", "c"]).assign(y=y + 1)
@@ -134,6 +139,12 @@ def test_module_is_the_command():
 
 
 # -- hostile input: exit 2, one sentence, nothing lost ---------------------------------------------
+
+
+@pytest.fixture
+def unpainted(monkeypatch):
+    """Pictures are made as always, but not painted."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, file, **options: None)
 
 
 @pytest.fixture
@@ -268,9 +279,13 @@ def _brier(capsys):
     return next(line for line in lines if "brier_loss" in line)
 
 
-def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
+@pytest.fixture
+def no_pictures(monkeypatch):
     monkeypatch.setattr("sklearn_calib.report.CalibrationReport.plot", lambda report, **kw: None)
     monkeypatch.setattr("sklearn_calib.report._page._picture", lambda display, name: "")
+
+
+def test_forms_of_a_table_give_one_result(quick, no_pictures, capsys, tmp_path, monkeypatch):
     quick.to_csv("plain.csv", index=False)
     assert run("plain.csv", *AS_USUAL) == 0
     expected = _brier(capsys)
@@ -322,8 +337,13 @@ HOSTILE_NAMES = [
 ]  # fmt: skip
 
 
+PAINTED = ("$a_{$", "😀", "p" * 3000)  # test_show.py paints the others
+
+
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name)[:20])
-def test_names_are_shown_as_they_are(quick, capsys, tmp_path, name):
+def test_names_are_shown_as_they_are(quick, capsys, tmp_path, request, name):
+    if name not in PAINTED:
+        request.getfixturevalue("unpainted")
     other = f"not {name}"
     quick = quick.rename(columns={"p": name, "label": f"{name} label"})
     quick[f"{name} label"] = np.where(quick.iloc[:, 1] == "yes", name, other)
@@ -341,7 +361,7 @@ def test_names_are_shown_as_they_are(quick, capsys, tmp_path, name):
     assert f"<h1>Calibration of {html.escape(shown)}</h1>" in page
 
 
-def test_names_of_several_columns(quick, capsys):
+def test_names_of_several_columns(quick, no_pictures, capsys):
     proba, y = make_overconfident(3, 60)
     names = ["a,b", "c", "d"]
     frame = pd.DataFrame(proba, columns=names).assign(y=np.array(["u,v", "w", "x"])[y])
@@ -356,7 +376,7 @@ def test_names_of_several_columns(quick, capsys):
     assert "expected a column 'a' in t.csv, got: a,b, c, d, y" in capsys.readouterr().err
 
 
-def test_tolerance(quick, capsys, tmp_path):
+def test_tolerance(quick, no_pictures, capsys, tmp_path):
     proba, y = make_overconfident(3, 60)
     pd.DataFrame(proba.round(2), columns=list("abc")).assign(y=y).to_csv("t.csv", index=False)
     arguments = ["t.csv", "--label", "y", "--prob", "a,b,c"]
@@ -370,7 +390,7 @@ def test_tolerance(quick, capsys, tmp_path):
     assert "expected a tolerance in [0, 1), got -1.0" in capsys.readouterr().err
 
 
-def test_a_full_disk_loses_nothing(quick, capsys, tmp_path, monkeypatch):
+def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeypatch):
     quick.to_csv("t.csv", index=False)
     (tmp_path / "report.html").write_text("the page of yesterday")
     (tmp_path / "report.html").chmod(0o640)
@@ -419,7 +439,9 @@ class _Broken(io.StringIO):
         raise OSError(self.number, os.strerror(self.number))  # EPIPE makes a BrokenPipeError
 
 
-def test_the_report_is_written_when_nobody_listens(quick, capsys, tmp_path, monkeypatch):
+def test_the_report_is_written_when_nobody_listens(
+    quick, no_pictures, capsys, tmp_path, monkeypatch
+):
     quick.to_csv("t.csv", index=False)
     for number, code in ((errno.EPIPE, 0), (errno.ENOSPC, 2)):
         with monkeypatch.context() as patched:

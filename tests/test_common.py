@@ -19,14 +19,18 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer, scorer_names
 from sklearn_calib.recalibrators import (
+    AngularCalibration,
     BetaCalibration,
     HistogramBinning,
     IsotonicCalibration,
     OneVsOne,
     OneVsRest,
     PlattScaling,
+    RestrictedPolynomialRegression,
     TemperatureScaling,
     TopLabel,
+    TrendFiltering,
+    TrendFilteringEnsemble,
     all_recalibrators,
     get_recalibrator,
     recalibrator_names,
@@ -38,7 +42,7 @@ from sklearn_calib.testing import (
     recalibrator_checks,
 )
 
-REPRESENTATIVES = ("platt", "isotonic", "structured_matrix")  # through all of scikit-learn's checks
+REPRESENTATIVE = "platt"  # through all of scikit-learn's checks in the quick tests, too
 CHECKS_WITHOUT_DATA = (
     "check_do_not_raise_errors_in_init_or_set_param",
     "check_do_not_raise_errors_in_init_or_set_params",
@@ -76,6 +80,15 @@ EXEMPT = {
 STEP = IsotonicCalibration(prediction="step")
 DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
+# 60 ms or more for a fit of two classes and one such fit per class: of their checks on four
+# classes only a sample is quick
+SLOW_TO_FIT = (
+    AngularCalibration,
+    RestrictedPolynomialRegression,
+    TrendFiltering,
+    TrendFilteringEnsemble,
+)
+SAMPLE = ("check_simplex", "check_class_permutation")
 
 
 def _cases():
@@ -86,7 +99,9 @@ def _cases():
                 continue
             if instance not in DEFAULTS and name.startswith(DECLARED):
                 continue
-            marks = pytest.mark.slow if instance in VARIANTS else ()
+            slow = name.endswith("[4]") and not name.startswith(SAMPLE)
+            slow = instance in VARIANTS or (isinstance(instance, SLOW_TO_FIT) and slow)
+            marks = pytest.mark.slow if slow else ()
             yield pytest.param(check, id=f"{instance!r}-{name}", marks=marks)
 
 
@@ -208,17 +223,10 @@ def _run(check, estimator):
 
 
 @parametrize_with_checks(
-    [CalibratedModel(LogisticRegression(), name) for name in REPRESENTATIVES]
-    + [
-        CalibratedModel(LogisticRegression(), ensemble=False),
-        CalibratedModel(LogisticRegression(), response_method="predict_proba"),
+    [
+        CalibratedModel(LogisticRegression(), REPRESENTATIVE),
         CalibratedModel(LogisticRegression(), cv="alo"),
         AngularCalibratedClassifier(LogisticRegression()),
-        CalibratedModel(
-            LogisticRegression(), make_pipeline(TemperatureScaling(), HistogramBinning())
-        ),
-        RefineThenCalibrateCV(LogisticRegression(), {"C": [0.1, 1.0]}, error_score="raise"),
-        RefineThenCalibrateCV(LogisticRegression(), ensemble=True),
         RefineThenCalibrateCV(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)),
     ]
 )
@@ -229,9 +237,25 @@ def test_scikit_learn_contract(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
+        CalibratedModel(LogisticRegression(), ensemble=False),
+        CalibratedModel(LogisticRegression(), response_method="predict_proba"),
+        CalibratedModel(
+            LogisticRegression(), make_pipeline(TemperatureScaling(), HistogramBinning())
+        ),
+        RefineThenCalibrateCV(LogisticRegression(), {"C": [0.1, 1.0]}, error_score="raise"),
+        RefineThenCalibrateCV(LogisticRegression(), ensemble=True),
+    ]
+)
+def test_scikit_learn_contract_of_the_other_forms(estimator, check):
+    _run(check, estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
         CalibratedModel(LogisticRegression(), name)
         for name in recalibrator_names()
-        if name not in REPRESENTATIVES
+        if name != REPRESENTATIVE
     ]
 )
 def test_scikit_learn_contract_of_the_other_methods(estimator, check):

@@ -154,9 +154,8 @@ def test_drawing_of_the_layers():
     floors = _layers.levels(graph)
     height = {part: number for number, floor in enumerate(floors) for part in floor}
     assert all(height[o] < height[part] for part, others in graph.items() for o in others)
-    assert all(
-        f">{part}</text>" in _layers.drawing() for part in set(graph) - _layers.ground(graph)
-    )
+    drawing = _layers.drawing()
+    assert all(f">{part}</text>" in drawing for part in set(graph) - _layers.ground(graph))
     with pytest.raises(ValueError, match="circle"):
         _layers.levels({"a": {"b"}, "b": {"a"}})
 

@@ -296,7 +296,9 @@ def run(tests):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         patch.delenv("PYTEST_ADDOPTS", raising=False)  # options of plugins that are not loaded
-        quiet = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:faulthandler", "-qq", "-s"]
+        # the last two collect the garbage of the whole process several times at every call
+        unused = ("cacheprovider", "faulthandler", "unraisableexception", "threadexception")
+        quiet = ["-o", "addopts=", *(f"-pno:{name}" for name in unused), "-qq", "-s"]
         where = ["--rootdir", str(ROOT), "-c", str(ROOT / "setup.cfg")]
         ids = [f"{ROOT}/tests/{test}" for test in tests]
         pytest.main([*quiet, "--tb=no", "--no-summary", *where, *ids], plugins=[outcomes])

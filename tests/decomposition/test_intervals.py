@@ -1,5 +1,7 @@
 """A small version of ``benchmarks/decomposition_coverage``: how often intervals hold the truth."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import expit, log_softmax, softmax
@@ -10,6 +12,7 @@ from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.decomposition._intervals import Law
 
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
+QUICK = ((1.0, 2, "log"), (1.3, 4, "brier"))
 
 
 def truth_of(k, factor, loss, n=400_000):
@@ -26,9 +29,17 @@ def truth_of(k, factor, loss, n=400_000):
     return dict(zip(TERMS, values, strict=True))
 
 
-@pytest.mark.parametrize("loss", ["log", "brier"])
-@pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("factor", [1.0, 1.3, 2.5])
+@pytest.mark.parametrize(
+    ("factor", "k", "loss"),
+    [
+        *QUICK,
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in product((1.0, 1.3, 2.5), (2, 4), ("log", "brier"))
+            if case not in QUICK
+        ),
+    ],
+)
 def test_coverage(k, loss, factor):
     """Between 92.5 and 97.5 %: 2.6 standard deviations of 500 draws around 95."""
     truth, inside, by_error = truth_of(k, factor, loss), dict.fromkeys(TERMS, 0), {}
