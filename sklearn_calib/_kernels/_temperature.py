@@ -112,8 +112,12 @@ def excess_loss(z, codes, weight, beta):
     return excess
 
 
-def solve(sums, total, n_classes, label_smoothing, beta, box, tol, max_iter=100):
-    """The optimum where `sums(beta)` are the six sums of rows whose weights add up to `total`."""
+def solve(sums, total, n_classes, label_smoothing, beta, box, tol, step_from=None, max_iter=100):
+    """The optimum where `sums(beta)` are the six sums of rows whose weights add up to `total`.
+
+    ``step_from(beta, first, second, third)``, of the derivatives, is Halley's step or a better one.
+    """
+    step_from = step_from or (lambda beta, *derivatives: halley_step(*derivatives))
     lowest, highest = box
     loss, first, second, third, at_infinity, at_zero = sums(beta)
     eps = label_smoothing
@@ -131,7 +135,7 @@ def solve(sums, total, n_classes, label_smoothing, beta, box, tol, max_iter=100)
             high = min(high, beta)
         else:
             low = max(low, beta)
-        new = beta + _halley_step(first, second, third)
+        new = beta + step_from(beta, first, second, third)
         converged = new > 0 and abs(np.log(new / beta)) < tol
         if not converged and not low < new < high:
             new = np.sqrt(low * high)
@@ -142,7 +146,7 @@ def solve(sums, total, n_classes, label_smoothing, beta, box, tol, max_iter=100)
     return TemperatureFit(float(beta), float(loss / total), "inside", n_passes)
 
 
-def _halley_step(first, second, third):
+def halley_step(first, second, third):
     if second <= 0:
         return np.inf  # flat to rounding: let the caller bisect
     denominator = 2 * second * second - first * third
@@ -206,7 +210,7 @@ def cross_validated_temperature(z, codes, weight, fold, start=None):
         _, first, second, third, at_infinity, at_zero = total - part
         if at_zero >= 0 or at_infinity <= 0:
             return None
-        step = _halley_step(first, second, third)
+        step = halley_step(first, second, third)
         if abs(step) < _SHORT_STEP * fit.beta:
             loss += part[0] + step * (part[1] + step * (part[2] / 2 + step * part[3] / 6))
             beta = fit.beta + step

@@ -30,10 +30,10 @@ from ..exceptions import refuse
 Kind = Literal["proba", "logits"]
 Rows = tuple[AnyArray, IntArray, FloatArray]  # logits up to a constant per row, codes, weights
 
-_PIECE = 1000  # rows of the sample that lie together
+_PIECE, _PLACES = 1000, 20  # rows of the sample that lie together, and places if there are as many
 _SAMPLE, _SAMPLE_ENTRIES = 20_000, 4_000_000  # its rows; ten times as many if classes are few
 _SAMPLE_SHARE = 20  # but of more than 20,000 rows no more than one in so many
-_LOADED = 20  # of functions that load a block, one in so many is called for the sample
+_LOADED = 10  # of functions that load a block, at most one in so many is called for the sample
 _SLICE_ENTRIES = 1 << 18  # of an array: what is checked is still in the cache when it is summed
 
 
@@ -215,7 +215,7 @@ class Blocks:
             classes = canonical_labels(classes, classes=classes, _where=where)[0]
         self.blocks, self.map = blocks, map
         self.kind, self.classes, self.where = kind, classes, where
-        self.n_passes, self.floor = 0, SMALLEST_PROBABILITY
+        self.n_passes, self.floor, self._sample = 0, SMALLEST_PROBABILITY, None
 
     def read(self, function: Callable[..., Any]) -> Any:
         """The sum of ``function(z, codes, weight)`` over slices of all rows: one pass.
@@ -243,55 +243,60 @@ class Blocks:
         """Some rows: pieces of 1000 that lie together, from random places (always the same).
 
         20,000 rows; of few classes up to 200,000, if that is no more than one in 20. Of blocks
-        that are loaded by functions, one in 20 is loaded for it; of blocks that can only be read in
-        order, the first ones are taken.
+        that are loaded by functions, at most one in ten is loaded for it; of blocks that can only
+        be read in order, the first ones are taken.
         """
-        pieces, n_rows, blocks = [], 0, [*self._candidates()]
+        if self._sample is None:
+            self._sample = self._joined([part for group in self._sampled() for part in group])
+        return self._sample
+
+    def _joined(self, parts):
+        if len({z.shape[1] for z, *_ in parts}) != 1:  # without rows or of different widths:
+            self.read(_nothing)  # says which block it is
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+    def _sampled(self):
+        blocks: Any = self.blocks
+        rng = np.random.default_rng(0)
+        if not isinstance(blocks, list | tuple):
+            return [self._some(self._first_blocks(), _SAMPLE, rng)]
+        if not any(map(callable, blocks)):
+            every = [self._block(number, item) for number, item in enumerate(blocks)]
+            share = sum(block.n_rows for block in every) // _SAMPLE_SHARE
+            return [self._some(every, max(_SAMPLE, min(share, _most_rows(every))), rng)]
+        groups: list[Any] = []
+        chosen = rng.permutation(len(blocks))[: max(1, len(blocks) // _LOADED)]
+        for number in chosen:
+            one = [self._block(number, blocks[number])]
+            groups.append(self._some(one, _most_rows(one) // min(len(chosen), _PLACES), rng))
+            if sum(len(z) for group in groups for z, *_ in group) >= _SAMPLE:
+                break
+        return groups
+
+    def _first_blocks(self):
+        n_rows, found = 0, []
+        for number, item in enumerate(self.blocks):
+            found.append(self._block(number, item))
+            n_rows += found[-1].n_rows
+            if n_rows >= _SAMPLE:
+                break
+        return found
+
+    def _some(self, blocks, most, rng):
+        """About `most` rows of these blocks: copied, so that the blocks are not kept."""
         places = [
             (block, slice(start, min(start + _PIECE, block.n_rows)))
             for block in blocks
             for start in range(0, block.n_rows, _PIECE)
         ]
-        enough = _SAMPLE
-        if places:
-            few = min(10 * _SAMPLE, _SAMPLE_ENTRIES // len(places[0][0].classes))
-            known = sum(block.n_rows for block in blocks)
-            enough = max(_SAMPLE, min(few, known // (1 if self._by_functions() else _SAMPLE_SHARE)))
-        for which in np.random.default_rng(0).permutation(len(places)):
-            pieces.append(places[which])
-            n_rows += pieces[-1][1].stop - pieces[-1][1].start
-            if n_rows >= enough:
-                break
-        parts = [block.rows(place, self.floor) for block, place in pieces]
+        order = rng.permutation(len(places))[: -(-most * len(places) // max(1, _rows_of(places)))]
+        chosen = [places[which] for which in order]
+        parts = [block.rows(place, self.floor) for block, place in chosen]
         if parts and min(part[2] for part in parts) < self.floor:
             self.floor = min(part[1] for part in parts)
-            parts = [block.rows(place, self.floor) for block, place in pieces]
+            parts = [block.rows(place, self.floor) for block, place in chosen]
         rows = [part[0] for part in parts if len(part[0][0])]
-        if len({z.shape[1] for z, *_ in rows}) != 1:  # without rows or of different widths:
-            self.read(_nothing)  # says which block it is
-        z, codes, weight = (np.concatenate(column) for column in zip(*rows, strict=True))
-        return z, codes, weight
-
-    def _candidates(self):
-        """The blocks that the sample is taken from."""
-        blocks: Any = self.blocks
-        if not isinstance(blocks, list | tuple):
-            n_rows = 0
-            for number, item in enumerate(blocks):
-                yield (block := self._block(number, item))
-                n_rows += block.n_rows
-                if n_rows >= _SAMPLE:
-                    return
-            return
-        numbers = range(len(blocks))
-        if self._by_functions():
-            most = min(max(1, len(blocks) // _LOADED), _SAMPLE // _PIECE)
-            numbers = np.sort(np.random.default_rng(1).permutation(len(blocks))[:most])
-        for number in numbers:
-            yield self._block(number, blocks[number])
-
-    def _by_functions(self):
-        return isinstance(self.blocks, list | tuple) and any(map(callable, self.blocks))
+        return [self._joined(rows)] if rows else []
 
     def _block(self, number, item):
         return Block(number, item, self.kind, self.classes, self.where)
@@ -299,3 +304,12 @@ class Blocks:
 
 def _nothing(z, codes, weight):
     return 0
+
+
+def _rows_of(places):
+    return sum(place.stop - place.start for _, place in places)
+
+
+def _most_rows(blocks):
+    columns = max((len(block.classes) for block in blocks), default=2)
+    return int(np.clip(_SAMPLE_ENTRIES // columns, _SAMPLE, 10 * _SAMPLE))

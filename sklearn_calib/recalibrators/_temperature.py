@@ -160,9 +160,9 @@ class TemperatureScaling(Recalibrator):
         start : float > 0, default=None
             Inverse temperature to start from. By default the fit on a sample: 20,000 rows (more,
             up to 200,000 or one in 20, if there are fewer than 200 classes), in pieces of 1000
-            rows from random places, always the same. If blocks are loaded by functions, one in 20
-            of them is called for it; if they are neither a list nor a tuple, their first rows are
-            taken.
+            rows from random places, always the same. If blocks are loaded by functions, at most
+            one in ten of them is called for it; if they are neither a list nor a tuple, their
+            first rows are taken.
         map : callable, default=map
             Applies a function to every element of an iterable and gives the results in order:
             ``concurrent.futures.ThreadPoolExecutor().map`` uses all cores. The function and its
@@ -183,11 +183,11 @@ class TemperatureScaling(Recalibrator):
         Notes
         -----
         A pass adds up the objective, its first three derivatives and two sums that decide the
-        infinite cases. After it follows one step of Halley's method. If that changes log beta by
-        less than 5e-3, the error is of the order of its third power and the fit ends: from the
-        default start nearly always after one pass, so the data are read 1.02 times. Rows of
-        probabilities with exact zeros need a second pass, since all rows decide what a zero counts
-        as. For logits ``floor_`` is learned from the rows whose logits differ most.
+        infinite cases. After it follows one step of Halley's method, whose remainder the sample
+        estimates. If that changes log beta by less than 2e-2 (without a sample, 5e-3), the fit
+        ends: from the default start nearly always after one pass, unless few rows decide
+        everything. Probabilities with exact zeros need one more, since all rows decide what a zero
+        counts as. For logits ``floor_`` is learned from the rows whose logits differ most.
 
         Examples
         --------
@@ -216,14 +216,16 @@ class TemperatureScaling(Recalibrator):
         return self
 
     def _fit_passes(self, blocks, start):
+        sample = None
         if start is None:
-            sample = fit_temperature(*blocks.sample())
-            start = sample.beta if sample.status == "inside" else 1.0
+            sample = blocks.sample()
+            fit = fit_temperature(*sample)
+            start = fit.beta if fit.status == "inside" else 1.0
 
         def run(beta):
             return blocks.read(partial(temperature_pass, beta=beta))
 
-        self._settle(partial(fit_temperature_passes, run, start))
+        self._settle(partial(fit_temperature_passes, run, start, sample=sample))
         self.classes_ = np.arange(blocks.n_classes) if blocks.classes is None else blocks.classes
         self.n_features_in_ = 1 if blocks.single else blocks.n_classes
         self.floor_, self.n_iter_ = blocks.floor, blocks.n_passes
