@@ -24,7 +24,7 @@ def compile_kernels() -> None:
     from .datasets import make_overconfident
     from .exceptions import CalibrationWarning
     from .metrics import all_metrics, calibration_witness, lp_calibration_test
-    from .recalibrators import TemperatureScaling, all_recalibrators
+    from .recalibrators import TemperatureScaling, VectorScaling, all_recalibrators
 
     measures: list[Callable[..., object]] = [*all_metrics().values(), calibration_witness]
     with warnings.catch_warnings():
@@ -38,6 +38,8 @@ def compile_kernels() -> None:
                 for measure in measures:
                     measure(y, proba)
                 lp_calibration_test(y, proba, n_resamples=9)
+                VectorScaling().fit_blocks([(proba, y)], kind="proba")
+                VectorScaling().fit_blocks([(proba, y)])
             for n_classes, n_rows in ((2, 50_000), (4, 25_000), (40, 2500)):  # each has its pass
                 proba, y = make_overconfident(n_classes, n_rows)
                 TemperatureScaling().fit(proba.astype(dtype), y)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ._typing import FloatArray, IntArray
+from ._typing import AnyArray, FloatArray, IntArray
 
 #: Probabilities below the smallest normal float32 (1.18e-38) are raised to it before a logarithm is
 #: taken, whatever the input's dtype: the result must not depend on how a zero was stored.
@@ -20,6 +20,8 @@ LARGEST_FLOOR = 0.01  # a model whose smallest probability is large may still sa
 #: The largest log loss of a row, 36.04 nats: wherever a log loss is *evaluated*, a true class of
 #: probability below the float64 machine epsilon, 2.2e-16, counts as that, as in scikit-learn.
 LARGEST_LOG_LOSS = -float(np.log(np.finfo(np.float64).eps))
+
+_BLOCK_ENTRIES = 1 << 16  # of them some arrays stay in the cache
 
 
 class SimplexArray(np.ndarray):
@@ -69,6 +71,28 @@ def with_log(proba: FloatArray, log: FloatArray) -> FloatArray:
     return out
 
 
+def row_blocks(table: AnyArray, entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
+    """Slices of rows of a table of two dimensions, of about so many entries each."""
+    rows = max(1, entries // table.shape[1])
+    return (slice(start, start + rows) for start in range(0, len(table), rows))
+
+
+def softmax_of_rows(logits: AnyArray) -> FloatArray:
+    """Probabilities with their logarithms, from one exponential; the sigmoid for one column."""
+    if logits.shape[1] == 1:
+        return two_classes_of_margin(logits[:, 0].astype(np.float64, copy=False))
+    proba, log = np.empty(logits.shape), np.empty(logits.shape)
+    for block in row_blocks(logits):
+        z, p, lp = logits[block], proba[block], log[block]
+        # the transposed copy makes the maximum fast
+        top = np.ascontiguousarray(z.T).max(axis=0)[:, None]
+        np.exp(np.subtract(z, top, out=lp, dtype=np.float64), out=p)
+        total = p @ np.ones(p.shape[1])
+        p /= total[:, None]
+        lp -= np.log(total)[:, None]
+    return with_log(proba, log)
+
+
 def log_proba(proba: FloatArray) -> FloatArray:
     """Logarithms of probabilities, finite even where a probability is zero.
 
@@ -93,7 +117,8 @@ def log_proba(proba: FloatArray) -> FloatArray:
     """
     if isinstance(proba, SimplexArray) and proba._log is not None:
         return proba._log
-    return np.log(np.maximum(np.asarray(proba), SMALLEST_PROBABILITY))
+    positive = np.maximum(np.asarray(proba), SMALLEST_PROBABILITY)
+    return np.log(positive, out=positive)
 
 
 def carries_log(proba: FloatArray) -> bool:

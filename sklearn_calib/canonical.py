@@ -6,13 +6,13 @@ by the caller and never guessed from the values.
 
 import warnings
 from collections.abc import Sized
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
 from ._arrays import is_missing, read_array, read_numbers
-from ._simplex import SimplexArray, log_proba, two_classes_of_margin, with_log
+from ._simplex import SimplexArray, log_proba, row_blocks, softmax_of_rows
 from ._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .exceptions import refuse
 
@@ -39,6 +39,7 @@ def canonical_proba(
     n_classes: int | None = None,
     tolerance: float | None = None,
     _where: str = "canonical_proba",
+    _first: int = 0,
 ) -> FloatArray:
     """Turn scores into an array whose rows are probability vectors.
 
@@ -75,9 +76,10 @@ def canonical_proba(
 
     Notes
     -----
-    Cost: O(n_samples * n_classes). float32 is raised to float64 exactly. The result is accepted
-    wherever probabilities are, so scores that need a tolerance are repaired once:
-    ``recalibrator.fit(canonical_proba(scores, tolerance=0.01), y)``.
+    Cost: O(n_samples * n_classes), in blocks of rows: nothing of the size of the table is made
+    beside the result (two such arrays for logits). float32 is raised to float64 exactly. The
+    result is accepted wherever probabilities are, so scores that need a tolerance are repaired
+    once: ``recalibrator.fit(canonical_proba(scores, tolerance=0.01), y)``.
 
     Examples
     --------
@@ -96,18 +98,22 @@ def canonical_proba(
         )
     _check_tolerance(tolerance, kind, _where)
     if kind == "proba":
-        proba = two_columns(valid_proba(scores, tolerance=tolerance, _where=_where))
+        proba = two_columns(valid_proba(scores, tolerance=tolerance, _where=_where, _first=_first))
         return _check_columns(proba, n_classes, _where)
-    return _check_columns(_softmax(_logit_table(scores, _where)), n_classes, _where)
+    return _check_columns(softmax_of_rows(_logit_table(scores, _where)), n_classes, _where)
 
 
 def valid_proba(
-    scores: ArrayLike, *, tolerance: float | None = None, _where: str = "valid_proba"
+    scores: ArrayLike,
+    *,
+    tolerance: float | None = None,
+    _where: str = "valid_proba",
+    _first: int = 0,
 ) -> FloatArray:
     """As `canonical_proba` of probabilities, but a single column stays single."""
     if isinstance(scores, SimplexArray) and scores._log is not None:
         return scores
-    return _simplex_from_proba(*_numeric_table(scores, _where), tolerance, _where)
+    return _simplex_from_proba(_numeric_table(scores, _where), tolerance, _where, _first)
 
 
 def two_columns(proba: FloatArray) -> FloatArray:
@@ -115,20 +121,24 @@ def two_columns(proba: FloatArray) -> FloatArray:
     return proba if proba.shape[1] > 1 else np.hstack([1.0 - proba, proba])
 
 
-def canonical_logits(scores: ArrayLike, *, _where: str = "canonical_logits") -> FloatArray:
-    """Logits as a float64 array with one column per class, without taking the softmax.
+def canonical_logits(
+    scores: ArrayLike, *, _where: str = "canonical_logits", _first: int = 0
+) -> FloatArray:
+    """Logits as an array with one column per class, without taking the softmax.
 
     For computations that need only differences of logits; the rules are those of
-    `canonical_proba` with ``kind="logits"``.
+    `canonical_proba` with ``kind="logits"``. An array of float32 or float64 is not copied.
     """
-    table = _logit_table(scores, _where)
+    table = _logit_table(scores, _where, _first)
     return table if table.shape[1] > 1 else np.hstack([np.zeros_like(table), table])
 
 
-def _logit_table(scores, where):
-    table, _ = _numeric_table(scores, where)
+def _logit_table(scores, where, first=0):
+    table = _numeric_table(scores, where)
+    if table.dtype != np.float32:
+        table = table.astype(np.float64, copy=False)
     cure = "For log-probabilities with -inf pass their exponentials with kind='proba'"
-    lowest, highest = _finite_range(table, where, cure)
+    lowest, highest = _finite_range(table, where, cure, first)
     largest = max(highest, -lowest)
     if largest > _MAX_LOGIT:
         refuse(
@@ -140,12 +150,17 @@ def _logit_table(scores, where):
     return table
 
 
-def _finite_range(table, where, cure):
-    """Smallest and largest entry; NaN and infinity are refused."""
-    lowest, highest = table.min(), table.max()
-    if not (np.isfinite(lowest) and np.isfinite(highest)):
-        row, column = np.argwhere(~np.isfinite(table))[0]
-        refuse(where, "finite scores", f"{table[row, column]} in row {row}, column {column}", cure)
+def _finite_range(table, where, cure, first=0):
+    """Smallest and largest entry; NaN and infinity are refused. Row 0 is called row `first`."""
+    lowest, highest = np.inf, -np.inf
+    for block in row_blocks(table):
+        part = table[block]
+        low, high = float(part.min()), float(part.max())
+        if not (np.isfinite(low) and np.isfinite(high)):
+            row, column = np.argwhere(~np.isfinite(part))[0]
+            got = f"{part[row, column]} in row {first + block.start + row}, column {column}"
+            refuse(where, "finite scores", got, cure)
+        lowest, highest = min(lowest, low), max(highest, high)
     return lowest, highest
 
 
@@ -164,8 +179,8 @@ def _check_tolerance(tolerance, kind, where):
         )
 
 
-def _numeric_table(scores: ArrayLike, where: str) -> tuple[FloatArray, np.dtype[Any]]:
-    """Any array-like as a two-dimensional float64 array, with the dtype it came in."""
+def _numeric_table(scores: ArrayLike, where: str) -> AnyArray:
+    """Any array-like as a two-dimensional array of numbers, in the dtype it came in."""
     raw = read_numbers(scores, "scores", where)
     if raw.ndim not in (1, 2):
         refuse(
@@ -181,21 +196,21 @@ def _numeric_table(scores: ArrayLike, where: str) -> tuple[FloatArray, np.dtype[
             f"shape {raw.shape}, 0 sample(s)",
             "Check the selection that produced this table (a minimum of 1 is required)",
         )
-    table = raw.astype(np.float64, copy=False)
-    return (table[:, None] if raw.ndim == 1 else table), raw.dtype
+    return raw[:, None] if raw.ndim == 1 else raw
 
 
 def _simplex_from_proba(
-    table: FloatArray, dtype: np.dtype[Any], tolerance: float | None, where: str
+    raw: AnyArray, tolerance: float | None, where: str, first: int = 0
 ) -> FloatArray:
-    slack = _HALF_SLACK if dtype == np.float16 else SLACK
-    lowest, highest = _finite_range(table, where, "Drop or repair those rows first")
+    slack = _HALF_SLACK if raw.dtype == np.float16 else SLACK
+    table = raw.astype(np.float64, copy=False)
+    lowest, highest = _finite_range(table, where, "Drop or repair those rows first", first)
     if lowest < -slack or highest > 1 + slack:
         row, column = np.argwhere((table < -slack) | (table > 1 + slack))[0]
         refuse(
             where,
             "probabilities in [0, 1]",
-            f"{table[row, column]:.6g} in row {row}, column {column}",
+            f"{table[row, column]:.6g} in row {first + row}, column {column}",
             "For logits call canonical_proba(scores, kind='logits') first; divide percentages "
             "by 100",
         )
@@ -207,12 +222,12 @@ def _simplex_from_proba(
     error = np.abs(total - 1.0)
     worst = int(error.argmax())
     if error[worst] > (slack if tolerance is None else tolerance + 1e-9):
-        got = f"row {worst}, which sums to {total[worst]:.6g}"
+        got = f"row {first + worst}, which sums to {total[worst]:.6g}"
         refuse(where, "rows that sum to 1", got, _cure_of_sums(table, error[worst]))
     if error[worst] > 1e-15:
-        off = error > 1e-15
-        table = table.copy()
-        table[off] /= total[off, None]
+        if np.may_share_memory(table, raw):
+            table = table.copy()
+        table /= np.where(error > 1e-15, total, 1.0)[:, None]
     return table
 
 
@@ -233,18 +248,6 @@ def _cure_of_sums(table, worst):
     if worst <= 0.05:
         return "If the probabilities were rounded, " + call.format(1.05 * worst)
     return "For logits call canonical_proba(scores, kind='logits') first"
-
-
-def _softmax(table):
-    if table.shape[1] == 1:
-        return two_classes_of_margin(table[:, 0])
-    # softmax and its logarithm from one exponential; the transposed copy makes the maximum fast
-    log = table - np.ascontiguousarray(table.T).max(axis=0)[:, None]
-    proba = np.exp(log)
-    total = proba @ np.ones(proba.shape[1])
-    proba /= total[:, None]
-    log -= np.log(total)[:, None]
-    return with_log(proba, log)
 
 
 def _check_columns(proba, n_classes, where):

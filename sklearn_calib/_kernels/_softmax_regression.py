@@ -34,7 +34,7 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_it
     convexity = 2 * min(ridge_a.min(), ridge_b)  # of the penalties: gap <= |g|^2 / (2 convexity)
     enough = 0.5 * np.sqrt(convexity * tol)  # a gradient of this size ends the iteration
     direction = _full_direction(z, w, enough) if A.ndim == 2 else _diagonal_direction
-    objective, proba = _evaluate(z, codes, w, A, b, ridge_a, ridge_b)
+    objective, proba = evaluate_softmax(z, codes, w, A, b, ridge_a, ridge_b)
     n_iter = 0
     while n_iter < max_iter:
         n_iter += 1
@@ -53,7 +53,7 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_it
         length = 1.0
         while length > 1e-10:
             trial = A + length * step_a, b + length * step_b
-            value, trial_proba = _evaluate(z, codes, w, *trial, ridge_a, ridge_b)
+            value, trial_proba = evaluate_softmax(z, codes, w, *trial, ridge_a, ridge_b)
             if value <= objective + 1e-4 * length * slope:
                 break
             length *= 0.5
@@ -64,7 +64,7 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_it
     return SoftmaxFit(A, b, float(objective), norm, float(decrement), n_iter)
 
 
-def _evaluate(z, codes, w, A, b, ridge_a, ridge_b):
+def evaluate_softmax(z, codes, w, A, b, ridge_a, ridge_b):
     """Objective and probabilities, from one exponential per entry."""
     logits = z + (A @ z if A.ndim == 2 else A[:, None] * z) + b[:, None]
     logits -= logits.max(axis=0)
@@ -78,6 +78,13 @@ def _evaluate(z, codes, w, A, b, ridge_a, ridge_b):
 
 def _diagonal_direction(z, w, proba, grad_a, grad_b, ridge_a, ridge_b):
     """The Newton step of the 2k coefficients."""
+    k, solve = len(z), diagonal_solver(z, w, proba, ridge_a, ridge_b)
+    step = solve(-np.r_[grad_a, grad_b])
+    return step[:k], step[k:]
+
+
+def diagonal_solver(z, w, proba, ridge_a, ridge_b):
+    """A function that solves systems of the Hessian of the 2k coefficients."""
     k = len(z)
     weighted, moved = proba * w, proba * z
     hessian = np.empty((2 * k, 2 * k))
@@ -91,18 +98,13 @@ def _diagonal_direction(z, w, proba, grad_a, grad_b, ridge_a, ridge_b):
     hessian[i + k, i] += (weighted * z).sum(axis=1)
     hessian[i + k, i + k] += weighted.sum(axis=1) + 2 * ridge_b
     hessian[k:, k:] += 1.0 / k  # the sum of the intercepts does not matter: keep it
-    step = _solve(hessian, -np.r_[grad_a, grad_b])
-    return step[:k], step[k:]
-
-
-def _solve(hessian, right):
     scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     scaled = hessian / np.outer(scale, scale)
     try:
         factor = cho_factor(scaled + 1e-13 * np.eye(len(scaled)))
     except np.linalg.LinAlgError:
-        return np.linalg.lstsq(scaled, right / scale, rcond=1e-12)[0] / scale
-    return cho_solve(factor, right / scale) / scale
+        return lambda right: np.linalg.lstsq(scaled, right / scale, rcond=1e-12)[0] / scale
+    return lambda right: cho_solve(factor, right / scale) / scale
 
 
 def _full_direction(z, w, enough):

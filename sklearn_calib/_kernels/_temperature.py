@@ -8,17 +8,20 @@ with E_j = S_j / S_0. L is convex in beta, and not in the temperature.
 """
 
 import os
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
-from .._simplex import LARGEST_LOG_LOSS
+from .._simplex import LARGEST_LOG_LOSS, row_blocks
 
 BETA_MIN, BETA_MAX = np.exp(-16.0), np.exp(16.0)  # the box of Berta et al. (2025), for unit logits
 _BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
 _SUBSAMPLED_ENTRIES = 40_000  # from here on a subsample gives the start: half the full passes
 _COMPILED_ENTRIES = 100_000  # from here on loading the compiler pays
+_LONG_ROW = 32
+_START_ROWS = 20_000  # of a very large problem; their optimum is a Halley step away
 _SHORT_STEP = 2e-3  # relative; up to it one Halley step is exact to 1e-8 of the loss
 
 
@@ -55,56 +58,84 @@ def fit_temperature(z, codes, weight, label_smoothing=0.0, start=None, tol=None,
     unit = 1.0
     if not 1e-50 < spread < 1e50:  # third powers would leave the range of a float
         unit, z = spread, (z - z.max(axis=1, keepdims=True)) / np.float64(spread)
-    box = BETA_MIN * (unit / max(1.0, spread)), BETA_MAX * (unit / min(1.0, spread))
-    beta, sums = unit if start is None else start * unit, _choose_pass(n_fits * z.size)
+    box = box_of(spread, unit)
+    beta, sums = unit if start is None else start * unit, choose_pass(n_fits * z.size)
     if tol is None:
         tol = 1e-3 if z.size < _SUBSAMPLED_ENTRIES else 5e-3
-    if start is None and z.size >= _SUBSAMPLED_ENTRIES:
-        part = slice(None, None, 8 if z.size < 100 * _SUBSAMPLED_ENTRIES else 4)
+
+    def solved(part, beta, tol):
         problem = np.ascontiguousarray(z[part]), codes[part], weight[part]
-        rough = _solve(sums, *problem, label_smoothing, beta, box, 1e-2)
+        total = float(problem[2].sum())
+        return solve(partial(sums, *problem), total, z.shape[1], label_smoothing, beta, box, tol)
+
+    if start is None and z.size >= _SUBSAMPLED_ENTRIES:
+        step = 8 if z.size < 100 * _SUBSAMPLED_ENTRIES else 4
+        if z.size >= 1000 * _SUBSAMPLED_ENTRIES:
+            step = max(step, len(z) // _START_ROWS)
+        rough = solved(slice(None, None, step), beta, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
-    fit = _solve(sums, z, codes, weight, label_smoothing, beta, box, tol)
-    if label_smoothing == 0 and fit.beta * spread / unit > _unreachable(z):
-        excess = _excess(z, codes, weight, fit.beta) / weight.sum()
+    fit = solved(slice(None), beta, tol)
+    if label_smoothing == 0 and fit.beta * spread / unit > unreachable(z.shape[1]):
+        excess = excess_loss(z, codes, weight, fit.beta)[0] / weight.sum()
         fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
     return fit._replace(beta=fit.beta / unit)
 
 
-def _unreachable(z):
+def box_of(spread, unit=1.0):
+    """The smallest and the largest beta for logits that differ by up to `spread`."""
+    return BETA_MIN * (unit / max(1.0, spread)), BETA_MAX * (unit / min(1.0, spread))
+
+
+def unreachable(n_classes):
     """A row whose scaled logits differ by less cannot lose LARGEST_LOG_LOSS."""
-    return LARGEST_LOG_LOSS - np.log(z.shape[1])
+    return LARGEST_LOG_LOSS - np.log(n_classes)
 
 
-def _excess(z, codes, weight, beta):
-    """The weighted sum of what rows lose beyond LARGEST_LOG_LOSS."""
-    top = np.ascontiguousarray(z.T).max(axis=0)  # faster than along the rows
-    gap = beta * (top.astype(np.float64) - z[np.arange(len(z)), codes])
-    rows = np.flatnonzero(gap > _unreachable(z))
-    part = z[rows].astype(np.float64)
-    loss = logsumexp(beta * (part - part.max(axis=1, keepdims=True)), axis=1) + gap[rows]
-    return float(weight[rows] @ np.maximum(loss - LARGEST_LOG_LOSS, 0.0)) if len(rows) else 0.0
+def excess_loss(z, codes, weight, beta):
+    """The weighted sum of what rows lose beyond LARGEST_LOG_LOSS, and its derivative in beta."""
+    excess = np.zeros(2)
+    for block in row_blocks(z):
+        part, label = z[block], codes[block]
+        if part.shape[1] < _LONG_ROW:  # along long rows the maximum is fast by itself
+            top = np.ascontiguousarray(part.T).max(axis=0)
+        else:
+            top = part.max(axis=1)
+        gap = beta * (top.astype(np.float64) - part[np.arange(len(part)), label])
+        rows = np.flatnonzero(gap > unreachable(z.shape[1]))
+        if len(rows):
+            d = part[rows].astype(np.float64) - top[rows, None]
+            log_sum = logsumexp(beta * d, axis=1)
+            loss = log_sum + gap[rows]
+            slope = (np.exp(beta * d - log_sum[:, None]) * d).sum(axis=1) + gap[rows] / beta
+            w = np.where(loss > LARGEST_LOG_LOSS, weight[block][rows], 0.0)
+            excess += w @ (loss - LARGEST_LOG_LOSS), w @ slope
+    return excess
 
 
-def _solve(sums, z, codes, weight, label_smoothing, beta, box, tol, max_iter=100):
-    total, (lowest, highest) = float(weight.sum()), box
-    loss, first, second, third, at_infinity, at_zero = sums(z, codes, weight, beta)
+def solve(sums, total, n_classes, label_smoothing, beta, box, tol, step_from=None, max_iter=100):
+    """The optimum where `sums(beta)` are the six sums of rows whose weights add up to `total`.
+
+    ``step_from(beta, first, second, third)``, of the derivatives, is Halley's step or a better one.
+    """
+    step_from = step_from or (lambda beta, *derivatives: halley_step(*derivatives))
+    lowest, highest = box
+    loss, first, second, third, at_infinity, at_zero = sums(beta)
     eps = label_smoothing
     at_infinity -= eps * at_zero
     if at_zero * (1 - eps) >= 0 or at_infinity <= 0:
         status, beta = ("uninformative", lowest) if at_zero >= 0 else ("separable", highest)
-        loss = sums(z, codes, weight, beta)[0] - beta * eps * at_zero
+        loss = sums(beta)[0] - beta * eps * at_zero
         return TemperatureFit(float(beta), max(float(loss / total), 0.0), status, 2)
-    low, high = lowest, min(highest, total * np.log(z.shape[1]) / at_infinity)
+    low, high = lowest, min(highest, total * np.log(n_classes) / at_infinity)
     for n_passes in range(1, max_iter + 1):
         if n_passes > 1:
-            loss, first, second, third = sums(z, codes, weight, beta)[:4]
+            loss, first, second, third = sums(beta)[:4]
         loss, first = loss - beta * eps * at_zero, first - eps * at_zero
         if first > 0:
             high = min(high, beta)
         else:
             low = max(low, beta)
-        new = beta + _halley_step(first, second, third)
+        new = beta + step_from(beta, first, second, third)
         converged = new > 0 and abs(np.log(new / beta)) < tol
         if not converged and not low < new < high:
             new = np.sqrt(low * high)
@@ -115,7 +146,7 @@ def _solve(sums, z, codes, weight, label_smoothing, beta, box, tol, max_iter=100
     return TemperatureFit(float(beta), float(loss / total), "inside", n_passes)
 
 
-def _halley_step(first, second, third):
+def halley_step(first, second, third):
     if second <= 0:
         return np.inf  # flat to rounding: let the caller bisect
     denominator = 2 * second * second - first * third
@@ -124,7 +155,7 @@ def _halley_step(first, second, third):
     return -2 * first * second / denominator
 
 
-def _choose_pass(size):
+def choose_pass(size):
     """The compiled pass for large problems; by size alone, so that a result is reproducible."""
     if size < _COMPILED_ENTRIES or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return _sums_numpy
@@ -171,7 +202,7 @@ def cross_validated_temperature(z, codes, weight, fold, start=None):
     fit = fit_temperature(z, codes, weight, start=start, tol=1e-4)
     if fit.status != "inside":
         return None
-    sums = _choose_pass(z.size)
+    sums = choose_pass(z.size)
     tests = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
     parts = [np.asarray(sums(z[t], codes[t], weight[t], fit.beta)) for t in tests]
     total, loss = np.sum(parts, axis=0), 0.0
@@ -179,7 +210,7 @@ def cross_validated_temperature(z, codes, weight, fold, start=None):
         _, first, second, third, at_infinity, at_zero = total - part
         if at_zero >= 0 or at_infinity <= 0:
             return None
-        step = _halley_step(first, second, third)
+        step = halley_step(first, second, third)
         if abs(step) < _SHORT_STEP * fit.beta:
             loss += part[0] + step * (part[1] + step * (part[2] / 2 + step * part[3] / 6))
             beta = fit.beta + step
@@ -191,5 +222,5 @@ def cross_validated_temperature(z, codes, weight, fold, start=None):
                 return None
             beta = other.beta
             loss += sums(z[test], codes[test], weight[test], beta)[0]
-        loss -= _excess(z[test], codes[test], weight[test], beta)
+        loss -= excess_loss(z[test], codes[test], weight[test], beta)[0]
     return float(loss / weight.sum())

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import softmax
 
+from .._kernels._softmax_blocks import scaled_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._simplex import log_proba
 from .._typing import FloatArray
@@ -36,7 +37,9 @@ class SoftmaxRegression(Recalibrator):
         self.temperature_scaling_._fit(proba, codes, weight)
         ridge_a, ridge_b = self._ridges(float(weight.sum()), proba.shape[1])
         z = self._inputs(proba)
-        fit = fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b)
+        self._keep(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
+
+    def _keep(self, fit):
         self.coef_ = fit.A + (1.0 if fit.A.ndim == 1 else np.eye(len(fit.A)))
         self.intercept_ = fit.b - fit.b.mean()
         self.objective_, self.gradient_norm_ = fit.objective, fit.gradient_norm
@@ -45,11 +48,7 @@ class SoftmaxRegression(Recalibrator):
     def _inputs(self, proba):
         if self._laplace:
             return log_proba(self.temperature_scaling_._predict_proba(proba))
-        log = log_proba(proba)
-        scaled = self.temperature_scaling_.inverse_temperature_ * (
-            log - log.max(axis=1, keepdims=True)
-        )
-        return np.maximum(scaled, -1e4)  # beyond, a class is impossible at any sensible coefficient
+        return scaled_inputs(log_proba(proba), self.temperature_scaling_.inverse_temperature_)
 
     def _predict_proba(self, proba):
         z = self._inputs(proba)
