@@ -5,7 +5,9 @@ import importlib.metadata
 import json
 import os
 import platform
+import signal
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,7 +76,7 @@ def _time(function):
     return time.perf_counter() - start
 
 
-def rounds(path, jobs, function):
+def rounds(path, jobs, function, processes=2):
     """Rows of all jobs, run on both cores; finished ones are kept in `path` and not run again.
 
     A job is a tuple of numbers and words, the arguments of `function`, which returns rows.
@@ -86,10 +88,11 @@ def rounds(path, jobs, function):
             done[tuple(job)] = rows
     todo = [job for job in jobs if tuple(job) not in done]
     name = path.name.partition(".")[0]
-    print(f"{name}: {len(jobs) - len(todo)} of {len(jobs)} rounds are there already")
+    if todo:
+        print(f"{name}: {len(jobs) - len(todo)} of {len(jobs)} rounds are there already")
     calls = (delayed(_labelled)(function, job) for job in todo)
     with open(path, "a") as file:
-        finished = Parallel(n_jobs=2, return_as="generator_unordered")(calls)
+        finished = Parallel(n_jobs=processes, return_as="generator_unordered")(calls)
         for number, (job, rows) in enumerate(finished, 1):
             file.write(json.dumps([job, rows]) + "\n")
             file.flush()
@@ -101,6 +104,22 @@ def rounds(path, jobs, function):
 
 def _labelled(function, job):
     return list(job), function(*job)
+
+
+@contextmanager
+def at_most(cpu_seconds):
+    """Raise `TimeoutError` in the block after so much time of the processor (main thread only)."""
+
+    def stop(signum, frame):
+        raise TimeoutError(f"more than {cpu_seconds} s")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def seconds(function, times=7):
