@@ -1,11 +1,14 @@
 """Rows into a table of cells by hashing, and coarser cells, compiled. `_cells` says what they are.
 
-Open addressing: a slot is a row of the table, 32 bytes, or 64 with weights. Eight neighbouring
-cells lie side by side, because scores of one batch have neighbours; the step from an occupied slot
-leaves the lane, because the last bits of float32 scores are zero.
+Three passes over a block that fits into a cache: the losses, the cells, and the table. The first
+two have no branches, so the vector units do them; mispredicted ones made a single pass twice as
+slow. Open addressing: a slot is a row of the table, 32 bytes, or 64 with weights. Eight
+neighbouring cells lie side by side, because scores of one batch have neighbours; the step from an
+occupied slot leaves the lane, because the last bits of float32 scores are zero.
 """
 
 import numpy as np
+from numba import uint64
 
 from ._cells import (
     CUTS,
@@ -28,10 +31,15 @@ from ._compile import kernel, part
 
 EMPTY = np.iinfo(np.int64).min
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_HALF = 1 << (ROUNDED - 1)
-_STEP = 9
+_HALF = np.uint64(1 << (ROUNDED - 1))
+_DROPPED = np.uint64(ROUNDED)
+_TAIL = np.uint64(TAIL_KEY)
+_STEP = np.uint64(9)
+_NO, _ONE, _LANE, _LANES = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7)
+_SIDE = np.uint64(CUTS.shape[1])  # where the cuts of the high side begin
+_CUTS = CUTS.astype(np.uint64).ravel()
 _FLOOR = float(np.finfo(np.float64).eps)  # of a probability whose logarithm is taken
-_SMALL = 1e-280  # a product of probabilities from here on cannot take another
+_GROUP = 16  # rows that share a logarithm: 16 * log(_FLOOR) is a float64 yet
 _EDGE = 1e-9  # more than rounding to a key can move 60 t
 
 
@@ -44,144 +52,161 @@ def empty_slots(n_cells, columns):
 
 
 @part
-def _start(key, t, cuts, shift, tail):
-    """The first key of the cell; `cuts` are those of the side."""
-    dropped = tail if key < TAIL_KEY else shift
-    j = int(t * N_CUTS + _EDGE)
-    cut = cuts[j]
-    if cut > key:
-        cut = cuts[j - 1]
-    return max((key >> dropped) << dropped, cut)
+def _start(key, t, high, shift, tail, cuts):
+    """The first key of the cell; all integers unsigned."""
+    j = uint64(np.int64(t * N_CUTS + _EDGE)) + high * _SIDE
+    j -= uint64(cuts[j] > key)
+    dropped = tail if key < _TAIL else shift
+    return max((key >> dropped) << dropped, cuts[j])
 
 
 @part
 def _slot(table, identity, shift, bits):
     """Where a cell is, or the empty slot where it belongs."""
-    mask = len(table) - 1
-    place = np.uint64(identity >> shift)
-    if shift == 0:
-        slot = np.int64((place * _FACTOR) >> np.uint64(64 - bits))
+    place = uint64(identity) >> shift
+    if shift == _NO:
+        slot = (place * _FACTOR) >> (uint64(64) - bits)
     else:
-        lane = np.int64(place & np.uint64(7))
-        slot = (np.int64(((place >> np.uint64(3)) * _FACTOR) >> np.uint64(67 - bits)) << 3) | lane
+        slot = ((place >> _LANE) * _FACTOR) >> (uint64(67) - bits)
+        slot = (slot << _LANE) | (place & _LANES)
+    mask = uint64(len(table) - 1)
     while table[slot, ID] != identity and table[slot, ID] != EMPTY:
         slot = (slot + _STEP) & mask
     return slot
 
 
-def add_rows(slots, filled, room, shift, start, p, q, y, totals):
-    """Add rows of weight 1 from `start` on, as long as their cells find room.
-
-    `q` is the probability of label 0, or empty where it is 1 - p. Returns (the first row that was
-    not added, the number of filled slots); `totals` gets the sums over the rows.
-    """
-    shifts = shift, tail_shift(shift), _bits(slots)
-    return _add_rows(slots, real(slots), filled, room, *shifts, start, p, q, y, CUTS, totals)
-
-
-def add_weighted(slots, filled, room, shift, start, p, q, y, weight, count, totals):
-    """As `add_rows`, with a weight and a number of repetitions for each row; none of them is 0."""
-    shifts = shift, tail_shift(shift), _bits(slots)
-    rows = p, q, y, weight, count
-    return _add_weighted(slots, real(slots), filled, room, *shifts, start, *rows, CUTS, totals)
+def _shifts(shift):
+    return np.uint64(shift), np.uint64(tail_shift(shift))
 
 
 def _bits(slots):
-    return len(slots).bit_length() - 1
+    return np.uint64(len(slots).bit_length() - 1)
 
 
-@kernel
-def _add_rows(slots, numbers, filled, room, shift, tail, bits, start, p, q, y, cuts, totals):
+def identify(p, q, shift):
+    """The identity of each row's cell, and the distance of its key from the start of the cell.
+
+    `q` is the probability of label 0, or empty where it is 1 - p.
+    """
+    ids, distance = np.empty(len(p), dtype=np.int64), np.empty(len(p))
+    _identify(p, q, *_shifts(shift), _CUTS, ids, distance)
+    return ids, distance
+
+
+@kernel(error_model="numpy")
+def _identify(p, q, shift, tail, cuts, ids, distance):
     two = len(q) > 0
-    product, loss, brier, variance, score, wrong = 1.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    done = start
-    for i in range(start, len(p)):
-        own = p[i]
-        rest = q[i] if two else 1.0 - own
-        high = own > 0.5
-        t = abs(rest if high else own)  # no -0.0
-        key = (np.float64(t).view(np.int64) + _HALF) >> ROUNDED
-        side = 1 if high else 0
-        cell = _start(key, t, cuts[side], shift, tail)
-        identity = ~cell if high else cell
-        slot = _slot(slots, identity, shift, bits)
-        if slots[slot, ID] == EMPTY:
-            if filled == room:
-                break
-            slots[slot, ID] = identity
-            filled += 1
-        label = y[i]
-        slots[slot, N0 + label] += 1
-        numbers[slot, OFFSET] += key - cell
-        right, off = (own, rest) if label else (rest, own)
-        if right <= 0.0:
-            wrong += 1.0
-        product *= max(right, _FLOOR)
-        if product < _SMALL:
-            loss -= np.log(product)
-            product = 1.0
-        brier += off * off
-        spread = own * rest
-        variance += spread
-        score += spread * (rest - own) * (rest - own)
-        done = i + 1
-    totals[3] += loss - np.log(product)
+    for i in range(len(p)):
+        rest = q[i] if two else 1.0 - p[i]
+        high = uint64(p[i] > 0.5)
+        t = abs(min(p[i], rest))  # no -0.0
+        key = (np.float64(t).view(np.uint64) + _HALF) >> _DROPPED
+        cell = _start(key, t, high, shift, tail, cuts)
+        ids[i] = np.int64(cell ^ (_NO - high))
+        distance[i] = np.float64(np.int64(key - cell))
+
+
+@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
+def add_losses(p, q, y, totals):
+    """Add what rows of weight 1 give to the totals."""
+    two = len(q) > 0
+    loss, brier, variance, score, wrong = 0.0, 0.0, 0.0, 0.0, 0
+    for start in range(0, len(p), _GROUP):
+        product = 1.0
+        for i in range(start, min(start + _GROUP, len(p))):
+            rest = q[i] if two else 1.0 - p[i]
+            right = p[i] if y[i] == 1 else rest
+            off = rest if y[i] == 1 else p[i]
+            product *= max(right, _FLOOR)
+            brier += off * off
+            spread = p[i] * rest
+            variance += spread
+            score += spread * (rest - p[i]) * (rest - p[i])
+            wrong += right <= 0.0
+        loss -= np.log(product)
+    for j in range(3):
+        totals[j] += len(p)
+    totals[3] += loss
     totals[4] += brier
     totals[5] += variance
     totals[6] += variance
     totals[7] += score
     totals[8] += wrong
-    for j in range(3):
-        totals[j] += done - start
-    return done, filled
 
 
-@kernel
-def _add_weighted(
-    slots, numbers, filled, room, shift, tail, bits, start, p, q, y, weight, count, cuts, totals
-):
-    two, wide = len(q) > 0, slots.shape[1] == WIDE
-    for i in range(start, len(p)):
-        own = p[i]
-        rest = q[i] if two else 1.0 - own
-        high = own > 0.5
-        t = abs(rest if high else own)  # no -0.0
-        key = (np.float64(t).view(np.int64) + _HALF) >> ROUNDED
-        side = 1 if high else 0
-        cell = _start(key, t, cuts[side], shift, tail)
-        identity = ~cell if high else cell
-        slot = _slot(slots, identity, shift, bits)
-        if slots[slot, ID] == EMPTY:
-            if filled == room:
-                return i, filled
-            slots[slot, ID] = identity
-            filled += 1
-        label, c = y[i], count[i]
-        w = weight[i] * c
+@kernel(error_model="numpy")
+def add_weighted_losses(p, q, y, weight, count, totals):
+    """The same with a weight and a number of repetitions for each row."""
+    two = len(q) > 0
+    for i in range(len(p)):
+        rest = q[i] if two else 1.0 - p[i]
+        right = p[i] if y[i] == 1 else rest
+        off = rest if y[i] == 1 else p[i]
+        spread = p[i] * rest
+        w = weight[i] * count[i]
         v = w * weight[i]
-        slots[slot, N0 + label] += c
-        numbers[slot, OFFSET] += w * (key - cell)
-        if wide:
-            numbers[slot, W0 + label] += w
-            numbers[slot, V0 + label] += v
-        right, off = (own, rest) if label else (rest, own)
-        spread = own * rest
-        totals[0] += c
+        totals[0] += count[i]
         totals[1] += w
         totals[2] += v
         totals[3] -= w * np.log(max(right, _FLOOR))
         totals[4] += w * off * off
         totals[5] += w * spread
         totals[6] += v * spread
-        totals[7] += v * spread * (rest - own) * (rest - own)
-        if right <= 0.0:
-            totals[8] += c
-    return len(p), filled
+        totals[7] += v * spread * (rest - p[i]) * (rest - p[i])
+        totals[8] += count[i] * (right <= 0.0)
+
+
+def add_rows(slots, filled, room, shift, ids, distance, y):
+    """Add rows of weight 1, as long as their cells find room.
+
+    Returns (how many were added, the number of filled slots).
+    """
+    table = slots, real(slots), filled, room, np.uint64(shift), _bits(slots)
+    return _add_rows(*table, ids, distance, y)
+
+
+def add_weighted(slots, filled, room, shift, ids, distance, y, weight, count):
+    """As `add_rows`, with a weight and a number of repetitions for each row; none of them is 0."""
+    table = slots, real(slots), filled, room, np.uint64(shift), _bits(slots)
+    return _add_weighted(*table, ids, distance, y, weight, count)
+
+
+@kernel(error_model="numpy")
+def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y):
+    for i in range(len(ids)):
+        slot = _slot(slots, ids[i], shift, bits)
+        if slots[slot, ID] == EMPTY:
+            if filled == room:
+                return i, filled
+            slots[slot, ID] = ids[i]
+            filled += 1
+        slots[slot, _ONE + uint64(y[i])] += 1
+        numbers[slot, OFFSET] += distance[i]
+    return len(ids), filled
+
+
+@kernel(error_model="numpy")
+def _add_weighted(slots, numbers, filled, room, shift, bits, ids, distance, y, weight, count):
+    wide = slots.shape[1] == WIDE
+    for i in range(len(ids)):
+        slot = _slot(slots, ids[i], shift, bits)
+        if slots[slot, ID] == EMPTY:
+            if filled == room:
+                return i, filled
+            slots[slot, ID] = ids[i]
+            filled += 1
+        w = weight[i] * count[i]
+        slots[slot, N0 + y[i]] += count[i]
+        numbers[slot, OFFSET] += w * distance[i]
+        if wide:
+            numbers[slot, W0 + y[i]] += w
+            numbers[slot, V0 + y[i]] += w * weight[i]
+    return len(ids), filled
 
 
 def insert(slots, cells, shift):
     """Put cells of this shift into empty slots."""
-    _insert(slots, cells, shift, _bits(slots))
+    _insert(slots, cells, np.uint64(shift), _bits(slots))
 
 
 @kernel
@@ -193,30 +218,29 @@ def _insert(slots, cells, shift, bits):
 
 
 @part
-def _coarse(identity, cuts, shift, tail):
-    key = ~identity if identity < 0 else identity
-    t = np.int64(key << ROUNDED).view(np.float64)
-    cell = _start(key, t, cuts[1 if identity < 0 else 0], shift, tail)
-    return ~cell if identity < 0 else cell
+def _coarse(identity, shift, tail, cuts):
+    high = uint64(identity < 0)
+    key = uint64(identity) ^ (_NO - high)
+    t = np.uint64(key << _DROPPED).view(np.float64)
+    return np.int64(_start(key, t, high, shift, tail, cuts) ^ (_NO - high))
 
 
 @kernel
-def _count(cells, cuts, shift, tail):
+def _count(cells, shift, tail, cuts):
     number, last = 0, np.int64(EMPTY)
     for i in range(len(cells)):
-        identity = _coarse(cells[i, ID], cuts, shift, tail)
-        if identity != last:
-            number += 1
+        identity = _coarse(cells[i, ID], shift, tail, cuts)
+        number += identity != last
         last = identity
     return number
 
 
 @kernel
-def _merge_runs(cells, numbers, cuts, shift, tail):
+def _merge_runs(cells, numbers, shift, tail, cuts):
     filled = -1
     for i in range(len(cells)):
         before = cells[i, ID]
-        identity = _coarse(before, cuts, shift, tail)
+        identity = _coarse(before, shift, tail, cuts)
         moved = identity - before if before < 0 else before - identity
         weight = np.float64(cells[i, N0] + cells[i, N1])
         if cells.shape[1] == WIDE:
@@ -240,20 +264,22 @@ def _merge_runs(cells, numbers, cuts, shift, tail):
 def settled(cells, shift, max_cells):
     """(cells, shift) in the order of the probabilities, equal ones added, at most `max_cells`.
 
-    `cells` of one shift, in any order. The shift is the smallest from the given one on that is
-    possible; found by bisection, because the number of cells falls with it.
+    `cells` of this shift or a smaller one, in any order. The new shift is the smallest from the
+    given one on that is possible, found by bisection, because the number of cells falls with it;
+    first near the given one, where it is when two summaries are merged.
     """
     cells = cells[np.argsort(cells[:, ID].view(np.uint64), kind="stable")]
-    low, high = shift, LARGEST_SHIFT
-    if _count(cells, CUTS, low, tail_shift(low)) <= max_cells:
-        high = low
+
+    def fit(shift):
+        return shift == LARGEST_SHIFT or _count(cells, *_shifts(shift), _CUTS) <= max_cells
+
+    low, high, step = shift, shift, 1
+    while not fit(high):
+        low, high, step = high + 1, min(high + step, LARGEST_SHIFT), 2 * step
     while low < high:
         middle = (low + high) // 2
-        if _count(cells, CUTS, middle, tail_shift(middle)) <= max_cells:
-            high = middle
-        else:
-            low = middle + 1
-    n_cells = _merge_runs(cells, real(cells), CUTS, high, tail_shift(high))
+        low, high = (low, middle) if fit(middle) else (middle + 1, high)
+    n_cells = _merge_runs(cells, real(cells), *_shifts(high), _CUTS)
     return cells[:n_cells].copy(), high
 
 

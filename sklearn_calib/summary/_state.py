@@ -67,27 +67,33 @@ class CellState:
         count : ndarray of shape (n_samples,), int64, default=None
             Above 0.
         """
-        from .._kernels._cells_compiled import add_rows, add_weighted
+        from .._kernels import _cells_compiled as kernels
 
         if weight is not None:
             self._widen()
         if self._slots is None:
             self._rebuild(self.table)
-        plain = weight is None and count is None
-        if not plain:
+        totals, more = np.zeros(len(TOTALS)), ()
+        if weight is None and count is None:
+            kernels.add_losses(p, q, y, totals)
+            add = kernels.add_rows
+        else:
             weight = np.ones(len(p)) if weight is None else weight
-            count = np.ones(len(p), dtype=np.int64) if count is None else count
-        done, totals = 0, np.zeros(len(TOTALS))
+            more = weight, np.ones(len(p), dtype=np.int64) if count is None else count
+            kernels.add_weighted_losses(p, q, y, *more, totals)
+            add = kernels.add_weighted
+        self._table = None
+        start = 0
         while True:
-            slots = self._slots, self._filled, self._room, self._shift, done
-            if plain:
-                done, self._filled = add_rows(*slots, p, q, y, totals)
-            else:
-                done, self._filled = add_weighted(*slots, p, q, y, weight, count, totals)
-            self._table = None
-            if done == len(p):
+            left = [column[start:] for column in (p, q, y, *more)]
+            ids = kernels.identify(left[0], left[1], self._shift)
+            table = self._slots, self._filled, self._room, self._shift
+            done, self._filled = add(*table, *ids, *left[2:])
+            start += done
+            if start == len(p):
                 break
             self._make_room()
+            self._table = None
         self.totals += totals
 
     def merge(self, other: "CellState") -> None:

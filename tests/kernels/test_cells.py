@@ -4,7 +4,6 @@ import pytest
 from sklearn_calib._kernels import _cells
 from sklearn_calib._kernels._cells import (
     CUTS,
-    ID,
     LARGEST_SHIFT,
     cells_of,
     ids_of,
@@ -64,19 +63,17 @@ def test_cells_are_nested_and_stay_between_cuts():
 
 
 def test_compiled_cells_are_those_of_numpy():
-    from sklearn_calib._kernels._cells_compiled import add_rows, empty_slots, occupied
+    from sklearn_calib._kernels._cells_compiled import identify
 
     t = distances()
     for p in (t, 1 - t):
-        for shift in (0, 5, 20, 31, 36):
-            slots = empty_slots(len(p) + 1, 4)
-            totals = np.zeros(9)
-            labels = np.zeros(len(p), dtype=np.uint8)
-            rest = p, np.zeros(0), labels, totals
-            assert add_rows(slots, 0, len(p), shift, 0, *rest)[0] == len(p)
-            high = p > 0.5
-            expected = ids_of(cells_of(keys_of(np.where(high, 1 - p, p)), high, shift), high)
-            assert np.array_equal(np.sort(occupied(slots)[:, ID]), np.unique(expected))
+        high = p > 0.5
+        keys = keys_of(np.where(high, 1 - p, p))
+        for shift in range(LARGEST_SHIFT + 1):
+            ids, distance = identify(p, np.zeros(0), shift)
+            cells = cells_of(keys, high, shift)
+            assert np.array_equal(ids, ids_of(cells, high))
+            assert np.array_equal(distance, keys - cells)
 
 
 def test_mean_scores_stay_in_their_bins():
