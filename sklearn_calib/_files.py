@@ -8,19 +8,20 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write_whole(path: str | Path, text: str) -> None:
-    """Write text as UTF-8; on an error the file is as it was before, and nothing is left behind.
+def write_whole(path: str | Path, content: str | bytes) -> None:
+    """Write bytes, or text as UTF-8; on an error the file is as it was before.
 
-    The text goes into a new file of the same folder, which then takes the name. Links are followed,
-    the permissions of an existing file are kept. Devices and pipes are written to directly. Raises
-    OSError.
+    Nothing is left behind then. The content goes into a new file of the same folder, which then
+    takes the name. Links are followed, the permissions of an existing file are kept. Devices and
+    pipes are written to directly. Raises OSError.
     """
+    content = content.encode() if isinstance(content, str) else content
     mode = None
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
     if mode is not None and not stat.S_ISREG(mode):
-        with open(path, "w", encoding="utf-8") as file:  # a folder raises IsADirectoryError
-            file.write(text)
+        with open(path, "wb") as file:  # a folder raises IsADirectoryError
+            file.write(content)
         return
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
@@ -28,8 +29,8 @@ def write_whole(path: str | Path, text: str) -> None:
     temporary = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.tmp")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(handle)
         if mode is not None:

@@ -65,6 +65,13 @@ def tail_shift(shift):
     return min(shift + TAIL_BITS, LARGEST_SHIFT) if shift else 0
 
 
+def dropped_bits(ids, shift):
+    """How many bits the cells of these identities drop; `shift` may be one for each."""
+    start, _ = start_and_side(ids)
+    tail = np.where(shift > 0, np.minimum(shift + TAIL_BITS, LARGEST_SHIFT), 0)
+    return np.where(start < TAIL_KEY, tail, shift)
+
+
 def cells_of(keys, high, shift):
     """The first key of the cell of each key."""
     dropped = np.where(keys < TAIL_KEY, tail_shift(shift), shift)
@@ -135,7 +142,7 @@ def mean_scores(table):
 def widths(table, shift):
     """The width of each cell, in probability."""
     start, high = start_and_side(table[:, ID])
-    dropped = np.where(start < TAIL_KEY, tail_shift(shift), shift)
+    dropped = dropped_bits(table[:, ID], np.int64(shift))
     end = np.minimum(((start >> dropped) + 1) << dropped, HALF_KEY + 1)
     for side in (0, 1):
         after = np.searchsorted(CUTS[side], start, side="right")

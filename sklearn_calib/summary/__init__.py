@@ -1,6 +1,15 @@
 """Summaries of predictions and labels that are small, can be merged, and are measured like rows."""
 
+from ._problems import CellProblems as CellProblems
+from ._problems import MulticlassTotals as MulticlassTotals
+from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary as CalibrationSummary
 from ._summary import Totals as Totals
 
-__all__ = ["CalibrationSummary", "Totals"]
+__all__ = [
+    "CalibrationSummary",
+    "CellProblems",
+    "MulticlassTotals",
+    "Totals",
+    "is_summary_file",
+]

@@ -17,11 +17,13 @@ _EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
 
 
 class Labels:
-    """Labels of a stream as 1 (positive class) and 0, by classes that no batch can change.
+    """Labels of a stream as positions among classes that no batch can change.
 
     Parameters
     ----------
-    classes : array-like of shape (2,) or None
+    classes : array-like of shape (n_classes,) or None
+        None: 0 and 1, or 0 to k - 1 where the first batch has k > 2 columns, or `pos_label` and
+        one other label.
     pos_label : label or None
     where : str
         The opening of error messages.
@@ -30,6 +32,7 @@ class Labels:
     def __init__(self, classes: ArrayLike | None, pos_label: object, where: str) -> None:
         self.pos_label = pos_label
         self.classes: AnyArray | None = None
+        self.guessed = classes is None and pos_label is None
         if classes is not None:
             self.classes = canonical_labels(classes, classes=classes, _where=where)[0]
         elif pos_label is None or _is_zero_or_one(pos_label):
@@ -39,38 +42,59 @@ class Labels:
             self._check_classes(where)
 
     def _check_classes(self, where):
-        if len(self.classes) != 2:
-            got, cure = f"{len(self.classes)}", "Name them in the order of the columns"
-            refuse(where, "two classes", got, cure)
-        if self.pos_label is not None:
-            match = np.flatnonzero(self.classes == self.pos_label)
-            if len(match) != 1:
-                rule, cure = f"pos_label among {self.classes.tolist()}", "Name one of the labels"
-                refuse(where, rule, repr(self.pos_label), cure)
-            self.positive = int(match[0])
+        n_classes = len(self.classes)
+        if n_classes < 2:
+            cure = "Name them in the order of the columns"
+            refuse(where, "at least two classes", f"{n_classes}", cure)
+        if self.pos_label is None:
+            return
+        if n_classes > 2:
+            cure = "Leave pos_label out"
+            refuse(where, "pos_label with two classes", f"{n_classes} classes", cure)
+        match = np.flatnonzero(self.classes == self.pos_label)
+        if len(match) != 1:
+            rule, cure = f"pos_label among {self.classes.tolist()}", "Name one of the labels"
+            refuse(where, rule, repr(self.pos_label), cure)
+        self.positive = int(match[0])
 
-    def codes(self, y: ArrayLike, where: str) -> AnyArray:
-        """1 where the label is the positive one, else 0: uint8, of shape (n_samples,)."""
+    @property
+    def n_classes(self) -> int:
+        return 2 if self.classes is None else len(self.classes)
+
+    def read(
+        self, y: ArrayLike, columns: int, empty: bool, where: str
+    ) -> tuple[AnyArray | None, AnyArray]:
+        """The classes after a batch, and the positions of its labels, of shape (n_samples,).
+
+        Nothing is changed; `columns` are those of the scores, `empty` whether this is the first
+        batch. Raises ValueError for labels or columns that do not belong to the classes.
+        """
+        classes = self.classes
+        if columns != self.n_classes:
+            if not (self.guessed and empty and columns > 2):
+                rule, cure = f"scores of {self.n_classes} classes", "Pass one column per class"
+                refuse(where, rule, f"{columns} columns", cure)
+            classes = np.arange(columns)
         if y is None:
             canonical_labels(y, _where=where)  # words the error
         labels = read_array(y, "labels", where)
-        if self.classes is None:
-            self._learn(labels, where)
-        if self.classes is None:  # all rows have the positive label so far
-            return np.ones(len(labels), dtype=np.uint8)
-        if labels.ndim == 1 and labels.dtype.kind in "biuf" and self.classes.dtype.kind in "biuf":
-            ones = labels == self.classes[self.positive]
-            if (ones | (labels == self.classes[1 - self.positive])).all():
-                return ones.view(np.uint8)
-        codes = canonical_labels(labels, classes=self.classes, _where=where)[1]
-        return (codes == self.positive).astype(np.uint8)
+        if classes is None:
+            classes = self._learned(labels, where)
+        if classes is None:  # all rows have the positive label so far
+            return None, np.ones(len(labels), dtype=np.uint8)
+        numbers = labels.ndim == 1 and labels.dtype.kind in "biuf"
+        if numbers and len(classes) == 2 and classes.dtype.kind in "biuf":
+            ones = labels == classes[1]
+            if (ones | (labels == classes[0])).all():
+                return classes, ones.view(np.uint8)
+        return classes, canonical_labels(labels, classes=classes, _where=where)[1]
 
-    def _learn(self, labels, where):
-        """The other class of `pos_label`, once a batch shows it."""
+    def _learned(self, labels, where):
+        """Both classes where `pos_label` is known, once a batch shows the other; else None."""
         known, _ = canonical_labels(labels, _where=where)
         others = known[known != self.pos_label]
         if not len(others):
-            return
+            return None
         cure = "Pass classes=, both classes in the order of the columns of y_proba"
         if len(others) > 1:
             got = f"{known.tolist()[:10]}"
@@ -78,32 +102,30 @@ class Labels:
         if others[0] != np.sort(np.array([others[0], self.pos_label]))[0]:
             rule = f"pos_label {self.pos_label!r} to be the second of the sorted classes"
             refuse(where, rule, f"also the label {others[0]!r}", cure)
-        self.classes = np.array([others[0], self.pos_label])
+        return np.array([others[0], self.pos_label])
 
     def agree(self, other: "Labels", where: str) -> None:
         """Raise ValueError where another summary has other classes; learn what it knows."""
         if self.classes is None or other.classes is None:
-            same = self._positive_label() == other._positive_label()
+            same = self.positive_label == other.positive_label
         else:
-            same = _shown(self) == _shown(other)
+            same = self.said == other.said
         if not same:
-            got = f"{_shown(self)} and {_shown(other)}"
-            refuse(where, "summaries of the same classes", got, "Summarise them with one classes=")
+            got, cure = f"{self.said} and {other.said}", "Summarise them with one classes="
+            refuse(where, "summaries of the same classes", got, cure)
         if self.classes is None:
             self.classes, self.positive = other.classes, other.positive
 
-    def _positive_label(self):
+    @property
+    def positive_label(self) -> object:
         return self.pos_label if self.classes is None else self.classes[self.positive]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Labels) and _shown(self) == _shown(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _shown(labels):
-    known = None if labels.classes is None else labels.classes.tolist()
-    return f"classes {known} with positive {labels._positive_label()!r}"
+    @property
+    def said(self) -> str:
+        """The classes in words; equal for labels that mean the same."""
+        known = None if self.classes is None else self.classes.tolist()
+        positive = f" with positive {self.positive_label!r}" if self.n_classes == 2 else ""
+        return f"classes {known}{positive}"
 
 
 def _is_zero_or_one(label):

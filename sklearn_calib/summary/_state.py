@@ -106,6 +106,8 @@ class CellState:
     def equals(self, other: "CellState", tolerance: float) -> bool:
         """Whether cells and counts are the same, and the other sums within a relative tolerance."""
         mine, theirs = self.table, other.table
+        if mine.shape[1] != theirs.shape[1]:
+            mine, theirs = widened(mine), widened(theirs)
         if mine.shape != theirs.shape or self.shift != other.shift:
             return False
         numbers = slice(OFFSET, None)
@@ -145,5 +147,9 @@ class CellState:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        CellState.__init__(self, state["max_cells"])
-        self.totals, self._shift, self._table = state["totals"], state["shift"], state["table"]
+        self.restore(**state)
+
+    def restore(self, table: AnyArray, shift: int, max_cells: int, totals: FloatArray) -> None:
+        """Become the state of these cells, in the order of their scores."""
+        CellState.__init__(self, max_cells)
+        self.totals, self._shift, self._table = totals, shift, table

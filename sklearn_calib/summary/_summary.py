@@ -6,17 +6,29 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._kernels._cells import KEPT_BITS, TOTALS, label_sums, mean_scores
+from .._kernels._cells import KEPT_BITS
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
 from ..exceptions import refuse
 from ..metrics import Case, all_metrics
 from ._input import Labels, checked_counts, checked_scores, checked_weight
-from ._state import CellState
+from ._problems import (
+    LEAST_CELLS,
+    CellProblems,
+    MulticlassTotals,
+    joint_totals,
+    parts_of_many,
+    rows_of,
+    states_of,
+    two_class_part,
+)
+from ._storage import Storable
 
-_LEAST_CELLS = 4096  # the coarsest cells, octaves and cuts, must fit
+_MULTICLASS = "auto", "confidence", "top_label", "classwise"
+_WHOLE = "n_samples", "certain_and_wrong"
 _MOST_CELLS = 2**24
+LOSSES = {"brier_loss": "brier", "log_loss": "log_loss"}  # measures that are totals
+N_JOINT = len(MulticlassTotals._fields)
 _ROUNDING = 1e-11  # relative, of sums of floating-point numbers in another order
-_NO_ROWS = np.zeros(0)
 
 
 class Totals(NamedTuple):
@@ -47,7 +59,7 @@ class Totals(NamedTuple):
     certain_and_wrong: int
 
 
-class CalibrationSummary:
+class CalibrationSummary(Storable):
     """What the measures and recalibrators need of any number of rows, in 0.2 to 4 MB.
 
     The weights of both labels at each score are kept: exactly as long as there are at most
@@ -119,12 +131,22 @@ class CalibrationSummary:
     ) -> None:
         where = "CalibrationSummary"
         whole = isinstance(max_cells, int | np.integer) and not isinstance(max_cells, bool)
-        if not whole or not _LEAST_CELLS <= max_cells <= _MOST_CELLS:
-            rule = f"max_cells from {_LEAST_CELLS} to {_MOST_CELLS}"
+        if not whole or not LEAST_CELLS <= max_cells <= _MOST_CELLS:
+            rule = f"max_cells from {LEAST_CELLS} to {_MOST_CELLS}"
             refuse(where, rule, repr(max_cells), "Leave the default, or take 4096")
+        if multiclass not in _MULTICLASS:
+            rule = f"multiclass among {', '.join(_MULTICLASS)}"
+            refuse(where, rule, repr(multiclass), "See the user guide, Measures")
         self.multiclass = multiclass
         self._labels = Labels(classes, pos_label, where)
-        self._state = CellState(int(max_cells))
+        self._max_cells = int(max_cells)
+        self._open(self._labels.classes)
+
+    def _open(self, classes):
+        """Empty states of the two-class problems of these classes."""
+        self._labels.classes = classes
+        self._states = states_of(self.multiclass, self._labels.n_classes, self._max_cells)
+        self._joint = None if self._labels.n_classes == 2 else np.zeros(N_JOINT)
 
     # -- rows in ------------------------------------------------------------------------------
 
@@ -168,34 +190,42 @@ class CalibrationSummary:
         """
         where = "CalibrationSummary.update"
         scores = checked_scores(y_proba, where)
-        n, columns = len(scores.raw), 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
-        if columns != 2:
-            rule, cure = "scores of two classes", "Pass the probability of the positive class"
-            refuse(where, rule, f"{columns} columns", cure)
-        if np.shape(y_true)[:1] != (n,) and y_true is not None:
-            got = f"{np.shape(y_true)} labels and {n} rows"
+        n = len(scores.raw)
+        if y_true is not None and np.shape(y_true)[:1] != (n,):
+            got = f"labels of shape {np.shape(y_true)} and {n} rows"
             cure = "Check that both come from the same selection"
             refuse(where, "as many labels as rows of scores", got, cure)
         weight = checked_weight(sample_weight, n, where)
         count = checked_counts(counts, n, where)
-        if n:
-            self._add(self._labels.codes(y_true, where), scores, weight, count)
+        if not n:
+            return self
+        columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
+        classes, codes = self._labels.read(y_true, columns, not self.n_samples, where)
+        if columns != self._labels.n_classes:
+            self._open(classes)
+        self._labels.classes = classes
+        for rows, block in scores.blocks():
+            given = [None if column is None else column[rows] for column in (weight, count)]
+            self._add(codes[rows], block, *given)
         return self
 
-    def _add(self, codes, scores, weight, count):
-        for rows, block in scores.blocks():
-            first, second = (_NO_ROWS, block) if block.ndim == 1 else block.T
-            if self._labels.positive == 0:
-                first, second = second, 1.0 - block if block.ndim == 1 else first
-            parts = [second, first, codes[rows]]
-            parts += [None if column is None else column[rows] for column in (weight, count)]
-            given = [part for part in (weight, count) if part is not None]
-            kept = [part[rows] > 0 for part in given]
-            if kept and not np.all(kept):
-                kept = np.logical_and.reduce(kept)
-                parts = [p if p is None or p is _NO_ROWS else p[kept] for p in parts]
-            if len(parts[0]):
-                self._state.add(*parts)
+    def _add(self, codes, block, weight, count):
+        """Add checked rows; those of weight or count 0 are left out."""
+        kept = [column > 0 for column in (weight, count) if column is not None]
+        if kept and not np.all(kept):
+            rows = np.logical_and.reduce(kept)
+            columns = codes, block, weight, count
+            codes, block, weight, count = (None if c is None else c[rows] for c in columns)
+        if not len(codes):
+            return
+        if self._joint is None:
+            parts = [two_class_part(codes, block, self._labels.positive)]
+        else:
+            parts = parts_of_many(self.multiclass, codes, block)
+            self._joint += joint_totals(codes, block, weight, count)
+        for number, rows, *columns in parts:
+            given = [None if column is None else column[rows] for column in (weight, count)]
+            self._states[number].add(*columns, *given)
 
     def merge(self, other: "CalibrationSummary") -> Self:
         """Add the rows of another summary to this one.
@@ -223,8 +253,18 @@ class CalibrationSummary:
         if self.multiclass != other.multiclass:
             got, cure = f"{self.multiclass!r} and {other.multiclass!r}", "Summarise again"
             refuse(where, "summaries of one multiclass option", got, cure)
+        if self._labels.guessed and other._labels.guessed:  # no rows, no classes yet
+            if not self.n_samples:
+                self._open(other.classes)
+            elif not other.n_samples:
+                other = other.copy()
+                other._open(self.classes)
         self._labels.agree(other._labels, where)
-        self._state.merge(other._state)
+        self._max_cells = min(self._max_cells, other._max_cells)
+        for mine, theirs in zip(self._states, other._states, strict=True):
+            mine.merge(theirs)
+        if self._joint is not None:
+            self._joint = self._joint + other._joint
         return self
 
     def __add__(self, other: "CalibrationSummary") -> "CalibrationSummary":
@@ -244,19 +284,20 @@ class CalibrationSummary:
 
     @property
     def max_cells(self) -> int:
-        return self._state.max_cells
+        return self._max_cells
 
     @property
     def classes(self) -> AnyArray | None:
-        """Both classes; None as long as only `pos_label` is known."""
+        """All classes; None as long as only `pos_label` is known."""
         return self._labels.classes
 
     @property
-    def totals(self) -> Totals:
-        """Sums over all rows that need no cells."""
-        named = dict(zip(TOTALS, self._state.totals.tolist(), strict=True))
-        named |= {key: int(named[key]) for key in ("n_samples", "certain_and_wrong")}
-        return Totals(**named)
+    def totals(self) -> Totals | MulticlassTotals:
+        """Sums over all rows that need no cells; `Totals` for two classes."""
+        kind: type[Any] = Totals if self._joint is None else MulticlassTotals
+        sums = self._states[0].totals if self._joint is None else self._joint
+        named = dict(zip(kind._fields, sums.tolist(), strict=True))
+        return kind(**named | {name: int(named[name]) for name in _WHOLE})
 
     @property
     def n_samples(self) -> int:
@@ -268,15 +309,15 @@ class CalibrationSummary:
 
     @property
     def n_cells(self) -> int:
-        return len(self._state.table)
+        return sum(len(state.table) for state in self._states)
 
     @property
     def exact(self) -> bool:
-        return self._state.shift == 0
+        return self.significant_bits == KEPT_BITS
 
     @property
     def significant_bits(self) -> int:
-        return KEPT_BITS - self._state.shift
+        return KEPT_BITS - max(state.shift for state in self._states)
 
     def rows(self) -> Bunch:
         """Weighted rows that stand for all: at most two for each cell, one a label.
@@ -299,31 +340,49 @@ class CalibrationSummary:
         >>> rows.y.tolist(), rows.proba[:, 1].tolist(), rows.sample_weight.tolist()
         ([0, 1, 1], [0.5, 0.5, 0.75], [1.0, 2.0, 1.0])
         """
-        codes, proba, weight = self._rows("CalibrationSummary.rows")
+        where = "CalibrationSummary.rows"
+        self._check_filled(where)
+        self._check_two_classes(where, "whole vectors of probabilities")
+        proba, codes, weight = self._rows()
         if self.classes is None:
             y = np.full(len(codes), self._labels.pos_label)
         else:
             y = self.classes[codes]
         return Bunch(y=y, proba=proba, sample_weight=weight)
 
-    def _rows(self, where):
-        """(codes, probabilities in the order of the classes, weights) of `rows`."""
-        if not self.n_samples:
-            refuse(where, "a summary of at least one row", "an empty one", "Call update first")
-        table = self._state.table
-        proba, (weight, _) = mean_scores(table), label_sums(table)
-        codes = np.tile(np.arange(2), len(table))
-        proba, weight = np.repeat(proba, 2, axis=0), weight.ravel()
-        kept = weight > 0
-        codes, proba, weight = codes[kept], proba[kept], weight[kept]
-        if self._labels.positive == 0:
-            codes, proba = 1 - codes, proba[:, ::-1]
-        return codes, np.ascontiguousarray(proba), weight
+    def case(self) -> Case | CellProblems:
+        """What measures and their ``of_case`` are functions of, of the cells instead of rows.
+
+        Returns
+        -------
+        case : Case or CellProblems
+            For two classes a `Case` of `rows`; for more, an object with the method ``problems``
+            of a `Case` alone.
+        """
+        return self._case("CalibrationSummary.case")
 
     def _case(self, where):
-        codes, proba, weight = self._rows(where)
+        self._check_filled(where)
+        if self._joint is not None:
+            return CellProblems(self.multiclass, self._states, self.classes, where)
         classes = np.arange(2) if self.classes is None else self.classes
-        return Case(proba, codes, weight, classes, self._labels.positive, where)
+        return Case(*self._rows(), classes, self._labels.positive, where)
+
+    def _rows(self):
+        """(probabilities in the order of the classes, codes, weights) of `rows`."""
+        codes, proba, weight = rows_of(self._states[0])
+        if self._labels.positive == 0:
+            codes, proba = 1 - codes, np.ascontiguousarray(proba[:, ::-1])
+        return proba, codes, weight
+
+    def _check_filled(self, where):
+        if not self.n_samples:
+            refuse(where, "a summary of at least one row", "an empty one", "Call update first")
+
+    def _check_two_classes(self, where, what):
+        if self._joint is not None:
+            rule, cure = "a summary of two classes", f"Of {what} the rows themselves are needed"
+            refuse(where, rule, f"one of {len(self.classes)}", cure)
 
     # -- numbers out --------------------------------------------------------------------------
 
@@ -362,16 +421,25 @@ class CalibrationSummary:
             refuse(where, rule, repr(name), "Check the spelling")
         measure.check_options(options, where)
         case, totals = self._case(where), self.totals
-        if name in ("brier_loss", "log_loss"):
-            return (totals.brier if name == "brier_loss" else totals.log_loss) / totals.weight
+        if name in LOSSES:
+            return getattr(totals, LOSSES[name]) / totals.weight
+        return measure.of_case(case, **self._options(measure, options, where))
+
+    def _options(self, measure, options, where):
+        """The options of a measure as they are for cells; refused where single rows are needed."""
         if options.get("debias") or options.get("estimator") == "unbiased":
             cure = "Measure the rows themselves, or without that option"
             refuse(where, "options that read weights of scores", "one that reads single rows", cure)
         if options.get("cv") is not None:
-            refuse(where, "cv=None", repr(options["cv"]), "Measure the rows themselves")
+            refuse(where, "cv=None", repr(options["cv"]), "Call cross_validate")
+        if "multiclass" not in measure.option_names:
+            reason = f"{measure.spec.name}, which reads whole vectors of probabilities"
+            self._check_two_classes(where, reason)
+            return options
+        options = {"multiclass": self.multiclass, **options}
         if options.get("n_bins") == "cube_root":
-            options["n_bins"] = int(np.cbrt(totals.n_samples) + 1e-9)
-        return measure.of_case(case, **options)
+            options["n_bins"] = int(np.cbrt(self.n_samples) + 1e-9)
+        return options
 
     # -- equality, text -----------------------------------------------------------------------
 
@@ -379,9 +447,14 @@ class CalibrationSummary:
         """Whether all cells are the same; sums of weights and totals up to rounding."""
         if not isinstance(other, CalibrationSummary):
             return NotImplemented
-        mine = self.max_cells, self.multiclass, self._labels
-        return mine == (other.max_cells, other.multiclass, other._labels) and self._state.equals(
-            other._state, _ROUNDING
+        return (
+            (self.max_cells, self.multiclass, self._labels.said)
+            == (other.max_cells, other.multiclass, other._labels.said)
+            and (self._joint is None or np.allclose(self._joint, other._joint, _ROUNDING, 0.0))
+            and all(
+                mine.equals(theirs, _ROUNDING)
+                for mine, theirs in zip(self._states, other._states, strict=True)
+            )
         )
 
     __hash__ = None  # type: ignore[assignment]

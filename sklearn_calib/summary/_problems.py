@@ -1,0 +1,198 @@
+"""How rows become two-class problems, and what measures are given of their cells."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .._kernels._cells import label_sums, mean_scores
+from .._simplex import LARGEST_LOG_LOSS
+from .._typing import AnyArray, FloatArray, IntArray, Multiclass
+from ..exceptions import refuse
+from ..metrics import BinaryProblem
+from ._state import CellState
+
+LEAST_CELLS = 4096  # the coarsest cells, octaves and cuts, must fit
+_KEPT = np.zeros(0)  # the complement of p where 1 - p is as good
+
+
+class Part(NamedTuple):
+    """Rows of a block that belong to one two-class problem.
+
+    Attributes
+    ----------
+    number : int
+        Which problem.
+    rows : slice or ndarray
+        Which rows of the block.
+    p, q : ndarray
+        Score, and its complement where it is known better than 1 - p, else empty.
+    hit : ndarray of uint8
+    """
+
+    number: int
+    rows: slice | IntArray
+    p: FloatArray
+    q: FloatArray
+    hit: AnyArray
+
+
+def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Part:
+    """All rows of a block, the positive class against the other.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,), 0 or 1
+    block : ndarray of shape (n_samples,) or (n_samples, 2)
+    positive : {0, 1}
+    """
+    first, second = (_KEPT, block) if block.ndim == 1 else block.T
+    if positive == 0:
+        first, second = second, 1.0 - block if block.ndim == 1 else first
+        codes = 1 - codes
+    return Part(0, slice(None), second, first, codes.astype(np.uint8, copy=False))
+
+
+def parts_of_many(kind: Multiclass, codes: AnyArray, block: FloatArray) -> Iterator[Part]:
+    """The rows of a block of three or more classes, as `sklearn_calib.metrics.Case` parts them."""
+    if kind == "classwise":
+        for c in range(block.shape[1]):
+            yield Part(c, slice(None), block[:, c], _KEPT, (codes == c).astype(np.uint8))
+        return
+    top = block.argmax(axis=1)
+    score = block[np.arange(len(block)), top]
+    hit = (codes == top).astype(np.uint8)
+    if kind in ("auto", "confidence"):
+        yield Part(0, slice(None), score, _KEPT, hit)
+        return
+    for c in np.unique(top):
+        rows = np.flatnonzero(top == c)
+        yield Part(int(c), rows, score[rows], _KEPT, hit[rows])
+
+
+def states_of(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellState]:
+    """Empty states of the problems; several share `max_cells`, with at least 4096 for each."""
+    if n_classes == 2 or kind in ("auto", "confidence"):
+        return [CellState(max_cells)]
+    each = max(max_cells // n_classes, min(LEAST_CELLS, max_cells))
+    return [CellState(each) for _ in range(n_classes)]
+
+
+class MulticlassTotals(NamedTuple):
+    """Sums over rows of three or more classes; l is the loss of a row.
+
+    For each of the losses, that of `log_loss` and that of `brier_loss`: its mean, the standard
+    error of the mean, and what labels drawn from the predictions would give.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows of positive weight.
+    weight, squared_weight : float
+        Sums of w and of w^2.
+    correct : float
+        The weight of the rows whose first largest probability is that of the true class.
+    certain_and_wrong : int
+        Rows whose true class has probability 0.
+    log_loss, log_loss_of_squares, squared_log_loss : float
+        Sums of w l, w^2 l and w^2 l^2.
+    expected_log_loss, variance_of_log_loss : float
+        Sums of w E(l) and w^2 Var(l) for labels drawn from the predictions.
+    brier, brier_of_squares, squared_brier, expected_brier, variance_of_brier : float
+        The same of the Brier loss.
+    """
+
+    n_samples: int
+    weight: float
+    squared_weight: float
+    correct: float
+    certain_and_wrong: int
+    log_loss: float
+    log_loss_of_squares: float
+    squared_log_loss: float
+    expected_log_loss: float
+    variance_of_log_loss: float
+    brier: float
+    brier_of_squares: float
+    squared_brier: float
+    expected_brier: float
+    variance_of_brier: float
+
+
+def joint_totals(
+    codes: AnyArray, block: FloatArray, weight: FloatArray | None, count: AnyArray | None
+) -> FloatArray:
+    """The numbers of `MulticlassTotals` of one block."""
+    rows = np.arange(len(block))
+    c = np.ones(len(block)) if count is None else count.astype(np.float64)
+    w = np.ones(len(block)) if weight is None else weight
+    kept = w > 0
+    right = block[rows, codes]
+    sums = [
+        c[kept].sum(),
+        c @ w,
+        c @ w**2,
+        (c * w) @ (block.argmax(axis=1) == codes),
+        c[kept] @ (right[kept] == 0),
+    ]
+    log = np.minimum(-np.log(np.maximum(block, np.finfo(np.float64).eps)), LARGEST_LOG_LOSS)
+    squares = np.einsum("ij,ij->i", block, block)
+    for losses in (log, squares[:, None] - 2 * block + 1):
+        own = losses[rows, codes]
+        mean = np.einsum("ij,ij->i", block, losses)
+        spread = np.einsum("ij,ij->i", block, (losses - mean[:, None]) ** 2)
+        cw, cv = c * w, c * w**2
+        sums += [cw @ own, cv @ own, cv @ own**2, cw @ mean, cv @ spread]
+    return np.array(sums)
+
+
+class CellProblems:
+    """The two-class problems of three or more classes, where measures expect a `Case`."""
+
+    def __init__(
+        self, kind: Multiclass, states: list[CellState], classes: AnyArray, where: str
+    ) -> None:
+        self.kind = kind
+        self.states = states
+        self.classes = classes
+        self.where = where
+
+    def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
+        """As `Case.problems`, of the one option that the cells were made for."""
+        check_kind(multiclass, self.kind, self.where)
+        masses = [label_sums(state.table)[0].sum() for state in self.states]
+        problems = []
+        for number, (state, mass) in enumerate(zip(self.states, masses, strict=True)):
+            if mass > 0:
+                codes, proba, weight = rows_of(state)
+                share = 1 / len(masses) if self.kind == "classwise" else mass / sum(masses)
+                rest = share, title_of(self.kind, self.classes, number), self.where
+                problems.append(BinaryProblem(proba[:, 1], codes.astype(float), weight, *rest))
+        return problems
+
+
+def check_kind(asked: Multiclass, kind: Multiclass, where: str) -> None:
+    """Raise ValueError where a summary of several classes was made for another option."""
+    kind = "confidence" if kind == "auto" else kind
+    if asked not in ("auto", kind):
+        cure = f"Summarise the rows with CalibrationSummary(multiclass={asked!r})"
+        refuse(where, f"multiclass {kind!r}, which was summarised", repr(asked), cure)
+
+
+def title_of(kind: Multiclass, classes: AnyArray, number: int) -> str:
+    """What a problem is called, as in `BinaryProblem.title`."""
+    if kind in ("auto", "confidence"):
+        return "confidence"
+    return f"{'class' if kind == 'classwise' else 'predicted'} {classes[number]}"
+
+
+def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
+    """(codes, probabilities of shape (n_rows, 2), weights): two rows a cell, empty ones left out.
+
+    Both labels are at the common mean; at means of their own, isotonic regression would see them.
+    """
+    table = state.table
+    weight = label_sums(table)[0].ravel()
+    kept = weight > 0
+    codes = np.tile(np.arange(2), len(table))
+    return codes[kept], np.repeat(mean_scores(table), 2, axis=0)[kept], weight[kept]

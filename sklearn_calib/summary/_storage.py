@@ -1,0 +1,355 @@
+"""Summaries as Arrow tables and parquet files.
+
+The schema's metadata says the format, the options, the shift and the totals (as hexadecimal
+floats). In a file of unweighted rows the offsets are less what rows in the middle of their cell
+would give, the sign moved to the last bit, and the bits of these integers are stored as doubles
+split into bytes: that is what compresses best.
+"""
+
+import hashlib
+import io
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from .._extras import require
+from .._files import write_whole
+from .._kernels._cells import ID, N0, N1, NARROW, OFFSET, WIDE, dropped_bits, real, widened
+from .._typing import Self
+from ..exceptions import refuse
+
+KEY = b"sklearn_calib.summary"
+_FORMAT = "sklearn-calib summary "
+_VERSION = "1"
+_WHOLE = ("id", "n0", "n1")
+_REAL = ("offset", "w0", "w1", "v0", "v1")
+_PACKED = "packed_offset"
+_MOST_PACKED = 2.0**61  # the bits of larger integers might be a NaN
+_LEVEL = 19
+
+
+class Storable:
+    """What a summary has for files."""
+
+    def to_arrow(self) -> Any:
+        """The cells as a pyarrow table, with all else that the summary holds in its metadata.
+
+        Returns
+        -------
+        table : pyarrow.Table
+            A row per cell: ``id``, the numbers of rows with label 0 and 1, ``n0`` and ``n1``, and
+            ``offset``, from which the mean score follows; under weights also the sums of weights
+            ``w0``, ``w1`` and of their squares ``v0``, ``v1``. `from_arrow` reads it.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pyarrow is not installed.
+        ValueError
+            Classes that are no numbers, booleans or text.
+
+        Examples
+        --------
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> summary = CalibrationSummary().update([0, 1, 1], [0.25, 0.5, 0.5])
+        >>> summary.to_arrow().column("n1").to_pylist()
+        [0, 2]
+        >>> CalibrationSummary.from_arrow(summary.to_arrow()) == summary
+        True
+        """
+        return _to_table(self, "CalibrationSummary.to_arrow")
+
+    @classmethod
+    def from_arrow(cls, table: Any) -> "Self":
+        """The summary that `to_arrow` made a table of.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+
+        Returns
+        -------
+        summary : CalibrationSummary
+
+        Raises
+        ------
+        ValueError
+            Another table, or one that was changed.
+        """
+        return _from_table(cls, table, "the table", "CalibrationSummary.from_arrow")
+
+    def to_parquet(self, path: "str | os.PathLike[str]") -> None:
+        """Write the summary into a file: 0.2 to 0.3 MB, some 2 MB with weights.
+
+        The file is written whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pyarrow is not installed.
+        OSError
+            The file cannot be written.
+        ValueError
+            Classes that are no numbers, booleans or text.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> summary = CalibrationSummary().update([0, 1, 1], [0.25, 0.5, 0.5])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "monday.parquet")
+        ...     summary.to_parquet(path)
+        ...     CalibrationSummary.from_parquet(path) == summary
+        True
+        """
+        _write(self, os.fspath(path), "CalibrationSummary.to_parquet")
+
+    @classmethod
+    def from_parquet(cls, path: "str | os.PathLike[str]") -> "Self":
+        """Read a summary from a file of `to_parquet`: equal in all its bits.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        summary : CalibrationSummary
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pyarrow is not installed.
+        OSError
+            There is no such file.
+        ValueError
+            The file is truncated, damaged, of another version or no summary; it is named.
+        """
+        return _read(cls, os.fspath(path), "CalibrationSummary.from_parquet")
+
+
+def is_summary_file(path: "str | os.PathLike[str]") -> bool:
+    """Whether a file is a parquet file that `CalibrationSummary.to_parquet` wrote, of any version.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    answer : bool
+
+    Raises
+    ------
+    ModuleNotFoundError
+        pyarrow is not installed.
+    OSError
+        There is no such file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn_calib.summary import CalibrationSummary, is_summary_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "monday.parquet")
+    ...     CalibrationSummary().to_parquet(path)
+    ...     is_summary_file(path)
+    True
+    """
+    parquet = require("pyarrow.parquet", "cli", "is_summary_file")
+    with open(path, "rb") as file:
+        if file.read(4) != b"PAR1":
+            return False
+        try:
+            metadata = parquet.read_schema(file).metadata
+        except Exception:  # pyarrow has a dozen kinds for a damaged file
+            return False
+    return KEY in (metadata or {})
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def _to_table(summary, where):
+    pa = require("pyarrow", "cli", where)
+    tables = [state.table for state in summary._states]
+    wide = any(table.shape[1] == WIDE for table in tables)
+    cells = np.concatenate([table if not wide else widened(table) for table in tables])
+    columns = {name: cells[:, column] for name, column in zip(_WHOLE, (ID, N0, N1), strict=True)}
+    numbers = real(cells)[:, OFFSET:]
+    columns |= dict(zip(_REAL, numbers.T, strict=False))
+    if len(tables) > 1:
+        problem = np.repeat(np.arange(len(tables), dtype=np.int64), [len(t) for t in tables])
+        columns = {"problem": problem, **columns}
+    table = pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
+    metadata = _metadata(summary, where)
+    metadata["checksum"] = _checksum(metadata, cells)
+    return table.replace_schema_metadata({KEY: json.dumps(metadata)})
+
+
+def _metadata(summary, where):
+    labels = summary._labels
+    classes = None if labels.classes is None else labels.classes.tolist()
+    for label in [*(classes or ()), labels.pos_label]:
+        if not isinstance(label, str | int | float | np.number | np.bool_ | None):
+            rule = "classes that are numbers, booleans or text"
+            refuse(where, rule, repr(label), "Convert the labels first")
+    pos_label = labels.pos_label
+    return {
+        "format": _FORMAT + _VERSION,
+        "max_cells": summary.max_cells,
+        "multiclass": summary.multiclass,
+        "classes": classes,
+        "guessed": labels.guessed,
+        "pos_label": pos_label.item() if hasattr(pos_label, "item") else pos_label,
+        "problems": [
+            {
+                "cells": len(state.table),
+                "shift": state.shift,
+                "max_cells": state.max_cells,
+                "totals": _hex(state.totals),
+            }
+            for state in summary._states
+        ],
+        "joint": None if summary._joint is None else _hex(summary._joint),
+    }
+
+
+def _hex(numbers):
+    return [number.hex() for number in numbers.tolist()]
+
+
+def _from_hex(texts):
+    return np.array([float.fromhex(text) for text in texts])
+
+
+def _from_table(cls, table, name, where):
+    """The summary of a table; `name` is what errors call it."""
+    cure = "Give what to_arrow or to_parquet made"
+    found = (table.schema.metadata or {}).get(KEY)
+    if found is None:
+        refuse(where, f"a calibration summary in {name}", "a table without its metadata", cure)
+    try:
+        metadata = json.loads(found)
+        version = metadata["format"]
+    except (ValueError, KeyError, TypeError):
+        refuse(where, f"a calibration summary in {name}", "metadata that cannot be read", cure)
+    if version != _FORMAT + _VERSION:
+        rule = f"{_FORMAT + _VERSION!r} in {name}"
+        refuse(
+            where, rule, repr(version), "Read it with the version of sklearn-calib that wrote it"
+        )
+    try:
+        return _assembled(cls, table, metadata)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        refuse(where, f"an unchanged calibration summary in {name}", f"{error}", "Write it again")
+
+
+def _assembled(cls, table, metadata):
+    summary = cls.__new__(cls)
+    summary.__init__(**{key: metadata[key] for key in ("max_cells", "multiclass")})
+    labels = summary._labels
+    labels.pos_label, labels.guessed = metadata["pos_label"], metadata["guessed"]
+    classes = metadata["classes"]
+    classes = None if classes is None else np.array(classes)
+    summary._open(classes)
+    if classes is not None and labels.pos_label is not None:
+        labels.positive = classes.tolist().index(labels.pos_label)
+    columns = [column for column in table.column_names if column != "problem"]
+    wide = len(columns) == WIDE
+    if tuple(columns) != (*_WHOLE, *_REAL[: len(columns) - len(_WHOLE)]):
+        raise ValueError(f"the columns {columns}")
+    cells = np.zeros((len(table), WIDE if wide else NARROW), dtype=np.int64)
+    for place, name in enumerate(columns):
+        target = cells if name in _WHOLE else real(cells)
+        target[:, place] = table.column(name).to_numpy()
+    if metadata["checksum"] != _checksum(metadata, cells):
+        raise ValueError("another checksum")
+    ends = np.cumsum([said["cells"] for said in metadata["problems"]])
+    for state, said, own in zip(
+        summary._states, metadata["problems"], np.split(cells, ends[:-1]), strict=True
+    ):
+        state.restore(own.copy(), said["shift"], said["max_cells"], _from_hex(said["totals"]))
+    if summary._joint is not None:
+        summary._joint = _from_hex(metadata["joint"])
+    return summary
+
+
+def _checksum(metadata, cells):
+    """Of all that a table holds: the metadata but for the checksum itself, and the cells."""
+    said = {name: value for name, value in metadata.items() if name != "checksum"}
+    content = json.dumps(said, sort_keys=True).encode() + cells.tobytes()
+    return hashlib.sha256(content).hexdigest()
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def _write(summary, path, where):
+    parquet = require("pyarrow.parquet", "cli", where)
+    table = _packed(_to_table(summary, where))
+    file = io.BytesIO()
+    encoding = {
+        name: "DELTA_BINARY_PACKED" if name in ("problem", *_WHOLE) else "BYTE_STREAM_SPLIT"
+        for name in table.column_names
+    }
+    parquet.write_table(
+        table,
+        file,
+        use_dictionary=False,
+        column_encoding=encoding,
+        compression="zstd",
+        compression_level=_LEVEL,
+        write_statistics=False,
+        write_page_checksum=True,
+    )
+    write_whole(path, file.getvalue())
+
+
+def _read(cls, path, where):
+    parquet = require("pyarrow.parquet", "cli", where)
+    with open(path, "rb") as file:
+        try:
+            table = parquet.ParquetFile(file, page_checksum_verification=True).read()
+        except Exception as error:  # pyarrow has a dozen kinds for a damaged file
+            said = str(error).partition("\n")[0].rstrip(".")[:120]
+            cure = "It is truncated, damaged or of another format: write it again"
+            refuse(where, f"a parquet file, {path}", f"one that cannot be read ({said})", cure)
+    if _PACKED in table.column_names:
+        table = _unpacked(table)
+    return _from_table(cls, table, path, where)
+
+
+def _middles(table):
+    """The offset of each cell if its rows were in its middle."""
+    ids, n0, n1 = (table.column(name).to_numpy() for name in _WHOLE)
+    problems = json.loads(table.schema.metadata[KEY])["problems"]
+    shift = np.repeat([p["shift"] for p in problems], [p["cells"] for p in problems])
+    return (n0 + n1) << dropped_bits(ids, shift) >> 1
+
+
+def _packed(table):
+    offset = table.column("offset").to_numpy()
+    if "w0" in table.column_names or offset.max(initial=0.0) >= _MOST_PACKED:
+        return table
+    excess = offset.astype(np.int64) - _middles(table)
+    bits = (excess << 1) ^ (excess >> 63)
+    return _with_column(table, "offset", _PACKED, bits.view(np.float64))
+
+
+def _unpacked(table):
+    bits = table.column(_PACKED).to_numpy().view(np.int64)
+    excess = (bits >> 1) ^ -(bits & 1)
+    return _with_column(table, _PACKED, "offset", (excess + _middles(table)).astype(np.float64))
+
+
+def _with_column(table, old, new, values):
+    place = table.column_names.index(old)
+    return table.set_column(place, new, [values])

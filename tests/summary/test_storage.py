@@ -1,0 +1,176 @@
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+from laws import LAWS, sample
+
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.summary import CalibrationSummary, is_summary_file
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+def same_bits(a, b):
+    """Equal in every bit of every sum."""
+    return a == b and all(
+        np.array_equal(x.table, y.table)
+        and (x.shift, x.max_cells) == (y.shift, y.max_cells)
+        and x.totals.tobytes() == y.totals.tobytes()
+        for x, y in zip(a._states, b._states, strict=True)
+    )
+
+
+def summaries():
+    for law in LAWS:
+        p, y = sample(law, 20_000)
+        yield CalibrationSummary(4096).update(y, p)
+        yield CalibrationSummary().update(y[:3000], p[:3000], np.random.default_rng(0).random(3000))
+    yield CalibrationSummary()
+    yield CalibrationSummary(pos_label="yes").update(["yes"], [0.25])
+    yield CalibrationSummary(classes=["n", "j"], pos_label="n").update(["n", "j"], [0.25, 0.5])
+    yield CalibrationSummary(classes=[False, True]).update([True, False], [0.25, 0.5])
+    yield CalibrationSummary().update([0, 1], [0.2, 0.4], counts=[2**52, 1])
+    for kind in ("confidence", "top_label", "classwise"):
+        proba, y = make_overconfident(4, 500)
+        yield CalibrationSummary(multiclass=kind).update(y, proba)
+        yield CalibrationSummary(multiclass=kind).update(y, proba, np.arange(500.0))
+
+
+@pytest.mark.parametrize("summary", summaries(), ids=repr)
+def test_round_trip(summary, tmp_path):
+    path = tmp_path / "summary.parquet"
+    assert same_bits(CalibrationSummary.from_arrow(summary.to_arrow()), summary)
+    summary.to_parquet(path)
+    back = CalibrationSummary.from_parquet(str(path))
+    assert same_bits(back, summary) and is_summary_file(path)
+    assert os.listdir(tmp_path) == ["summary.parquet"]
+    if summary.n_samples and summary.classes is not None:
+        assert back + summary == summary + summary  # it goes on
+        assert back.classes.dtype.kind == summary.classes.dtype.kind
+
+
+@pytest.mark.parametrize("law", ["uniform", "low", "float32", "saturated"])
+def test_size_of_a_full_summary(law, tmp_path):
+    p, y = sample(law, 1_000_000)
+    summary = CalibrationSummary().update(y, p)
+    assert summary.n_cells > 30_000
+    summary.to_parquet(tmp_path / "full.parquet")
+    assert os.path.getsize(tmp_path / "full.parquet") <= 300_000
+
+
+def saved(tmp_path):
+    p, y = sample("uniform", 5000)
+    summary = CalibrationSummary(4096).update(y, p)
+    summary.to_parquet(tmp_path / "s.parquet")
+    return summary, tmp_path / "s.parquet"
+
+
+@pytest.mark.parametrize("kept", [0, 3, 4, 500, 5000, -1])
+def test_truncated(tmp_path, kept):
+    _, path = saved(tmp_path)
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(
+        ValueError, match=r"from_parquet: expected .*s.parquet, got one that cannot"
+    ):
+        CalibrationSummary.from_parquet(path)
+    assert not is_summary_file(path)
+
+
+def test_damaged(tmp_path):
+    """A flipped bit is found, by the checksums of the pages or by what must hold of the cells."""
+    summary, path = saved(tmp_path)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for place in rng.integers(4, len(content) - 4, 100):
+        wrong = bytearray(content)
+        wrong[place] ^= 1 << rng.integers(8)
+        path.write_bytes(wrong)
+        try:
+            found = CalibrationSummary.from_parquet(path)
+        except ValueError as error:
+            assert "s.parquet" in str(error)
+        else:
+            assert same_bits(found, summary)  # in what nobody reads
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m | {"format": "sklearn-calib summary 2"}, "got 'sklearn-calib summary 2'"),
+        (lambda m: {"format": 7}, "got 7"),
+        (lambda m: {}, "metadata that cannot be read"),
+        (lambda m: [], "metadata that cannot be read"),
+        (lambda m: m | {"max_cells": 7}, "an unchanged calibration summary"),
+        (lambda m: m | {"problems": m["problems"] * 2}, "an unchanged calibration summary"),
+        (lambda m: m | {"problems": [m["problems"][0] | {"cells": 3}]}, "another checksum"),
+    ],
+)
+def test_other_metadata(tmp_path, change, message):
+    summary, _ = saved(tmp_path)
+    table = summary.to_arrow()
+    said = json.loads(table.schema.metadata[b"sklearn_calib.summary"])
+    table = table.replace_schema_metadata({b"sklearn_calib.summary": json.dumps(change(said))})
+    parquet.write_table(table, tmp_path / "other.parquet")
+    with pytest.raises(ValueError, match=r"(?s)(?=.*other.parquet).*" + message):
+        CalibrationSummary.from_parquet(tmp_path / "other.parquet")
+    with pytest.raises(ValueError, match=r"(?s)from_arrow: (?=.*in the table).*" + message):
+        CalibrationSummary.from_arrow(table)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop_columns(["n1"]), "the columns"),
+        (lambda t: t.slice(1), "another checksum"),
+        (lambda t: t.take([1, 0, *range(2, len(t))]), "another checksum"),
+        (lambda t: t.set_column(1, "n0", [np.arange(len(t))]), "another checksum"),
+    ],
+)
+def test_other_cells(tmp_path, change, message):
+    summary, _ = saved(tmp_path)
+    with pytest.raises(ValueError, match="an unchanged calibration summary .* " + message):
+        CalibrationSummary.from_arrow(change(summary.to_arrow()))
+
+
+def test_another_table(tmp_path):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table({"y": [0, 1], "p": [0.1, 0.2]}), path)
+    with pytest.raises(ValueError, match=r"summary in .*rows.parquet, got a table without"):
+        CalibrationSummary.from_parquet(path)
+    assert not is_summary_file(path)
+    with pytest.raises(FileNotFoundError):
+        CalibrationSummary.from_parquet(tmp_path / "nothing.parquet")
+
+
+def test_labels_that_no_file_can_hold():
+    days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
+    with pytest.raises(ValueError, match="expected classes that are numbers, booleans or text"):
+        CalibrationSummary(classes=days).update(days, [0.1, 0.2]).to_arrow()
+
+
+def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    _, path = saved(tmp_path)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError("no space")
+
+    monkeypatch.setattr("sklearn_calib._files.os.replace", full)
+    with pytest.raises(OSError, match="no space"):
+        CalibrationSummary().to_parquet(path)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["s.parquet"]
+
+
+def test_other_tools_read_the_counts(tmp_path):
+    _, path = saved(tmp_path)
+    table = parquet.read_table(io.BytesIO(path.read_bytes()))
+    assert sum(table.column("n0").to_pylist()) + sum(table.column("n1").to_pylist()) == 5000
+
+
+def test_without_pyarrow(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'sklearn-calib\[cli\]'"):
+        CalibrationSummary().to_arrow()
