@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sklearn_calib._kernels._distance import lower_distance, onto_grid, rounded_distance
+from sklearn_calib._kernels._distance import lower_distance, on_uniform_grid, rounded_distance
 from sklearn_calib.inference import (
     calibration_test,
     cox_test,
@@ -58,15 +58,14 @@ def speed():
     v, y = scores(10**6)
     weight = np.full(10**6, 1e-6)
     for cells, bar in ((1000, "<= 0.1 s"), (10_000, "<= 0.6 s")):
-        ones, zeros, _ = onto_grid(v, weight * y, weight * (1 - y), cells)
-        grid = np.linspace(0, 1, cells + 1)
-        (ours,) = seconds(partial(lower_distance, grid, ones, zeros))
+        program = on_uniform_grid(v, weight * y, weight * (1 - y), cells)
+        (ours,) = seconds(partial(lower_distance, program))
         yield f"distance at 1/{cells}, n = 1e6, beyond the histogram", ours, "", None, "", bar
     v, y = scores(300)
     weight = np.full(300, 1 / 300)
-    ones, zeros, _ = onto_grid(v, weight * y, weight * (1 - y), 100)
+    grid = on_uniform_grid(v, weight * y, weight * (1 - y), 100)
     program, rounded = seconds(
-        lambda: lower_distance(np.linspace(0, 1, 101), ones, zeros),
+        lambda: lower_distance(grid),
         lambda: rounded_distance(v, weight * y, weight * (1 - y), 100, 0.01),
     )
     name = "distance at 1/100, n = 300"

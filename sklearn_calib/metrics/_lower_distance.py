@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from .._kernels._distance import lower_distance, onto_grid, rounded_distance
 from .._typing import ArrayLike, Multiclass
 from ..exceptions import refuse
 from ._case import BINARY, canonical_case
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from . import BinaryProblem
 
 _METHODS = ("linear_program", "rounded")
+_ROUNDED = 1e-3  # the resolution of "rounded" where none is given
 
 
 class DistanceInterval(NamedTuple):
@@ -40,7 +40,7 @@ class DistanceInterval(NamedTuple):
 def lower_distance_to_calibration(
     problem: "BinaryProblem",
     *,
-    resolution: float = 1e-3,
+    resolution: float | None = None,
     method: Literal["linear_program", "rounded"] = "linear_program",
 ) -> float:
     """How far the predictions have to be moved, on average, to become calibrated.
@@ -50,13 +50,15 @@ def lower_distance_to_calibration(
 
     Parameters
     ----------
-    resolution : float, default=1e-3
-        Spacing of the grid of calibrated predictions, in (0, 1].
+    resolution : float in [1e-6, 1], default=None
+        Spacing of the grid of calibrated predictions, where it is to be uniform; the predictions
+        are moved to it. None: the predictions themselves and the multiples of 1/64. More than 256
+        distinct predictions are pooled to 256 means, in cells that are narrow where they are many.
     method : {"linear_program", "rounded"}, default="linear_program"
-        "linear_program": a program of the grid's size, by the interior-point solver Clarabel.
+        "linear_program": a program of the grid's size, by an interior-point method.
         "rounded": the published route, for comparison: a first-order method on all pairs of grid
         point and prediction, rounded to a feasible solution. Its value is an upper bound of the
-        distance.
+        distance. Its grid is uniform, of resolution 1e-3 by default.
 
     Returns
     -------
@@ -69,8 +71,18 @@ def lower_distance_to_calibration(
     -----
     Given the law of u, the label-1 and the label-0 rows are moved onto it by optimal transport on
     a line, whose cost is the integral of a difference of distribution functions: so the program has
-    two variables a grid point, whatever n is. Cost: O(n), and some 0.02 s at resolution 1e-3, 0.2 s
-    at 1e-4. "rounded": O(n / resolution) time per iteration, and as much memory.
+    two variables a grid point, whatever n is. Cost: sorting the predictions, and some 0.4 ms; with
+    a resolution 1 ms at 1e-3, 30 ms at 1e-4.
+
+    Two errors are bounded. Pooling (or moving to a uniform grid) changes the distance by at most
+    the mean change of the predictions, since that is what moving them costs: half the mean width of
+    the cells at most, and much less in fact, as changes around a mean cancel. Confining u to a grid
+    that holds the predictions raises it by at most half the mean square of the grid's gaps: a u
+    between the points a and b is split between them with its mean kept, which costs each label at
+    most (u - a)(b - u). With the default that is below 1.3e-4. `lower_distance_interval` computes
+    both bounds for the rows given, the second from the dual solution. In six laws of predictions
+    (uniform, rare, atoms, rates of 1e-6, float32, saturated) with 10^6 rows, the default and 7000
+    points differed by at most 5e-7.
 
     References
     ----------
@@ -94,7 +106,7 @@ def lower_distance_interval(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    resolution: float = 1e-3,
+    resolution: float | None = None,
     method: Literal["linear_program", "rounded"] = "linear_program",
     multiclass: Multiclass = "auto",
     sample_weight: ArrayLike | None = None,
@@ -111,9 +123,11 @@ def lower_distance_interval(
     Returns
     -------
     interval : DistanceInterval
-        (distance, bound). The bound is the resolution and the mean distance of the predictions
-        from the grid; "rounded" does not move predictions, and adds the gap of its solution, at
-        most one resolution. It is not a confidence interval; see
+        (distance, bound). The bound is the mean change of the predictions by pooling them or moving
+        them to the grid, and the most that the optimum over all u can be below that on the grid,
+        computed from the dual solution. "rounded" does not move predictions; its bound is the
+        resolution and the gap of its solution, at most one resolution. It is not a confidence
+        interval; see
         `sklearn_calib.inference.confidence_interval`.
 
     Raises
@@ -136,7 +150,7 @@ def lower_distance_interval(
     >>> p = np.linspace(0, 0.9, 10_000)
     >>> y = np.random.default_rng(0).random(10_000) < p + 0.1
     >>> distance, bound = lower_distance_interval(y, p)
-    >>> round(distance, 2), bound < 0.002
+    >>> round(distance, 2), bound < 0.001
     (0.1, True)
     """
     where = "lower_distance_interval"
@@ -149,17 +163,25 @@ def lower_distance_interval(
 
 
 def _distance(problem, resolution, method):
+    from .._kernels import _distance as kernel
+
     where = problem.where
     if method not in _METHODS:
         refuse(where, f"method among {', '.join(_METHODS)}", repr(method), "Check the spelling")
-    if isinstance(resolution, bool) or not 1e-6 <= resolution <= 1:
+    if resolution is not None and (isinstance(resolution, bool) or not 1e-6 <= resolution <= 1):
         refuse(where, "a resolution from 1e-6 to 1", repr(resolution), "Leave the default")
-    n_cells = int(np.ceil(1 / resolution - 1e-9))
+    n_cells = int(np.ceil(1 / (resolution or _ROUNDED) - 1e-9))
     cells = problem.cells
-    ones, zeros = (part / cells.mass.sum() for part in (cells.hits, cells.mass - cells.hits))
+    hits, misses = cells.hits, np.maximum(cells.mass - cells.hits, 0.0)
+    rows = cells.score, hits / cells.mass.sum(), misses / cells.mass.sum()
     if method == "rounded":
-        value, lower = rounded_distance(cells.score, ones, zeros, n_cells, 1 / n_cells)
+        value, lower = kernel.rounded_distance(*rows, n_cells, 1 / n_cells)
         return DistanceInterval(value, value - lower + 1 / n_cells)
-    ones, zeros, moved = onto_grid(cells.score, ones, zeros, n_cells)
-    value, _ = lower_distance(np.linspace(0, 1, n_cells + 1), ones, zeros)
-    return DistanceInterval(value, 1 / n_cells + moved)
+    if resolution is None:
+        program = kernel.on_scores(*rows)
+    else:
+        program = kernel.on_uniform_grid(*rows, n_cells)
+    found = kernel.lower_distance(program)
+    return DistanceInterval(
+        found.value, program.moved + kernel.loss_of_grid(program.grid, found.prices)
+    )

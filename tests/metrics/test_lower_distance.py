@@ -3,7 +3,13 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 
-from sklearn_calib._kernels._distance import lower_distance, rounded_distance
+from sklearn_calib._kernels._distance import (
+    Program,
+    loss_of_grid,
+    lower_distance,
+    on_scores,
+    rounded_distance,
+)
 from sklearn_calib.metrics import (
     lower_distance_interval,
     lower_distance_to_calibration,
@@ -45,8 +51,8 @@ def test_equals_the_transport_program():
             np.bincount(place, w * y, len(grid)),
             np.bincount(place, w * (1 - y), len(grid)),
         )
-        value, law = lower_distance(grid, ones, zeros)
-        assert value == pytest.approx(transport(grid, v, y, w), abs=2e-8)
+        value, law, _ = lower_distance(Program(grid, ones, zeros, 0.0))
+        assert value == pytest.approx(transport(grid, v, y, w), abs=1e-9)
         assert law.sum() == pytest.approx(1, abs=1e-6)
         assert law @ grid == pytest.approx(w @ y, abs=1e-6)  # calibrated on the whole
 
@@ -63,7 +69,7 @@ def test_equals_the_least_cost_flow():
         w = counts / counts.sum()
         place = np.rint(v * 10).astype(int)
         ones, zeros = np.bincount(place, w * y, 11), np.bincount(place, w * (1 - y), 11)
-        value, law = lower_distance(grid, ones, zeros)
+        value, law, _ = lower_distance(Program(grid, ones, zeros, 0.0))
         flow_cost = 0.0
         for have, want in ((ones, law * grid), (zeros, law * (1 - grid))):
             have = np.round(have * 1e7).astype(int)
@@ -78,6 +84,95 @@ def test_equals_the_least_cost_flow():
                 graph.add_edge(k + 1, k, weight=1, capacity=all_mass)
             flow_cost += networkx.min_cost_flow_cost(graph) / 1e8
         assert flow_cost == pytest.approx(value, abs=2e-6)
+
+
+def test_the_gap_of_the_solution_is_what_it_says():
+    """Prices that obey every constraint, on the laws where programs are hard to solve."""
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 1e-6):
+        for share in (0.5, 1e-3, 1e-12):
+            for n in (3, 400):
+                v = np.sort(rng.random(n)) * scale
+                mass = rng.dirichlet(np.full(n, 0.2))
+                program = on_scores(v, mass * share, mass * (1 - share))
+                value, law, (x, z) = lower_distance(program)
+                grid = program.grid
+                assert (np.abs(np.diff([x, z])) <= np.diff(grid) + 1e-12).all()
+                assert (grid * x + (1 - grid) * z <= 1e-12).all()
+                flow = [law * grid - program.ones, law * (1 - grid) - program.zeros]
+                primal = np.abs(np.cumsum(flow, axis=1)[:, :-1]) @ np.diff(grid)
+                assert primal.sum() == pytest.approx(value, rel=1e-8, abs=1e-11)
+
+
+def test_the_grid_and_what_it_costs():
+    """Ones at .2 and zeros at .8: all want to go to 1/2, and half the square of the gap is lost."""
+    ones, zeros = np.array([0, 0.5, 0, 0]), np.array([0, 0, 0.5, 0])
+    found = lower_distance(Program(np.array([0, 0.2, 0.8, 1]), ones, zeros, 0.0))
+    assert found.value == pytest.approx(0.48, abs=1e-9)
+    assert loss_of_grid(np.array([0, 0.2, 0.8, 1]), found.prices) == pytest.approx(0.18, abs=1e-6)
+    grid = np.arange(11) / 10
+    at = [0.5 * (np.arange(11) == k) for k in (2, 8)]
+    assert lower_distance(Program(grid, *at, 0.0)).value == pytest.approx(0.3, abs=1e-9)
+    assert lower_distance_to_calibration([1, 0], [0.2, 0.8]) == pytest.approx(0.3, abs=1e-9)
+
+
+def test_the_default_is_within_its_bound_of_a_fine_grid():
+    from hypothesis import given, settings
+    from hypothesis import strategies as st
+
+    laws = {
+        "uniform": lambda rng, n: rng.random(n),
+        "rare": lambda rng, n: rng.beta(0.1, 20, n),
+        "atoms": lambda rng, n: np.where(
+            rng.random(n) < 0.5, rng.integers(1, 10, n) / 10, rng.random(n)
+        ),
+        "rates": lambda rng, n: np.minimum(1e-4 * np.exp(rng.normal(size=n)), 1),
+        "certain": lambda rng, n: np.clip(rng.normal(0.5, 0.7, n), 0, 1),
+    }
+
+    @settings(max_examples=40, deadline=None)
+    @given(st.sampled_from(sorted(laws)), st.integers(1, 1200), st.integers(0, 10**6))
+    def check(law, n, seed):
+        rng = np.random.default_rng(seed)
+        v = laws[law](rng, n)
+        y = (rng.random(n) < rng.choice([v, 1 - v, v**2])).astype(int)
+        w = rng.gamma(1.0, size=n)
+        fine, fine_bound = lower_distance_interval(
+            y, v, resolution=2e-4, labels=[0, 1], sample_weight=w
+        )
+        value, bound = lower_distance_interval(y, v, labels=[0, 1], sample_weight=w)
+        assert fine - fine_bound <= value + 1e-9 and value - bound - 1e-9 <= fine + fine_bound
+        if n <= 256:
+            assert bound <= 1 / 64**2 / 2 + 1e-12  # nothing is pooled
+            assert value - bound <= fine + fine_bound
+
+    check()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
+def test_pooling_to_256_cells_changes_little(scale):
+    """The cells' means keep the first order: errors far below the mean change of a prediction."""
+    rng = np.random.default_rng(0)
+    v = scale * rng.beta(2, 5, 100_000)
+    y = (rng.random(len(v)) < np.minimum(v * 1.5, 1)).astype(int)
+    if scale < 1:
+        y[:3] = 1
+    mass = np.full(len(v), 1 / len(v))
+    order = np.argsort(v)
+    program = on_scores(v[order], (mass * y)[order], (mass * (1 - y))[order])
+    assert program.moved < 1e-3 * scale
+    value = lower_distance(program).value
+    fine = np.unique(np.r_[np.arange(4097) / 4096 * scale, np.linspace(scale, 1, 513)])
+    place = np.rint(v / scale * 4096).astype(int)
+    sums = [np.bincount(place, part, len(fine)) for part in (mass * y, mass * (1 - y))]
+    assert value == pytest.approx(lower_distance(Program(fine, *sums, 0.0)).value, abs=3e-6 * scale)
+
+
+def test_close_and_equal_scores_are_one_point():
+    v = np.array([0.3, 0.1 + 0.2, 0.5, 0.5 - 1e-16, 5e-324, 0.0])
+    y = np.array([1, 0, 0, 1, 0, 1])
+    value = lower_distance_to_calibration(y, v)
+    assert value == pytest.approx(lower_distance_to_calibration(y, np.round(v, 9)), abs=1e-9)
 
 
 def test_rounded_is_certified():
@@ -135,9 +230,10 @@ def test_counts_of_equal_predictions():
 
 
 def test_extremes():
-    assert lower_distance_to_calibration([0, 1], [0.0, 1.0]) == pytest.approx(0, abs=1e-7)
-    assert lower_distance_to_calibration([0, 1], [1.0, 0.0]) == pytest.approx(0.5, abs=1e-6)
-    assert lower_distance_to_calibration([1], [0.3], labels=[0, 1]) == pytest.approx(0.7, abs=1e-6)
+    assert lower_distance_to_calibration([0, 1], [0.0, 1.0]) == pytest.approx(0, abs=1e-11)
+    assert lower_distance_to_calibration([0, 1], [1.0, 0.0]) == pytest.approx(0.5, abs=1e-8)
+    assert lower_distance_to_calibration([1], [0.3], labels=[0, 1]) == pytest.approx(0.7, abs=1e-15)
+    assert lower_distance_to_calibration([0], [0.3], labels=[0, 1]) == pytest.approx(0.3, abs=1e-15)
 
 
 @pytest.mark.parametrize(
