@@ -88,24 +88,23 @@ def lower_distance(program):
 
 def _interior_point(grid, masses):
     """The prices and the law, from a start where all products of the pairs are about alike."""
-    n, gaps, depth = len(grid), np.diff(grid), 0.1
-    primal, slack = np.zeros((5, n)), np.ones((5, n))
-    primal[4] = 1 / n
-    flow = np.cumsum(np.stack([grid, 1 - grid]) / n - masses, axis=1)[:, :-1]
-    for label in (0, 1):
-        primal[2 * label, :-1] = np.maximum(flow[label], 0) + depth / (n * gaps)
-        primal[2 * label + 1, :-1] = np.maximum(-flow[label], 0) + depth / (n * gaps)
-    slack[:4, :-1] = gaps
-    slack[4] = depth
+    n, gaps, depth = len(grid), np.diff(grid)[:, None], 0.03
+    shares = np.stack([grid, 1 - grid], axis=1)
+    flow = np.cumsum(shares / n - masses.T, axis=0)[:-1]
+    primal, slack = np.zeros((n, 5)), np.ones((n, 5))
+    primal[:, 4], slack[:, 4] = 1 / n, depth
+    primal[:-1, 0:4:2] = np.maximum(flow, 0) + depth / (n * gaps)
+    primal[:-1, 1:4:2] = np.maximum(-flow, 0) + depth / (n * gaps)
+    slack[:-1, :4] = gaps
     prices = np.full((2, n), -depth)
-    work = [np.zeros((rows, n)) for rows in (5, 5, 2, 2, 5)]
+    work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 5))]
     gap, value = interior_point(grid, masses, prices, primal, slack, *work, ITERATIONS)
     if not gap <= tolerance(value):
         raise RuntimeError(
             f"lower_distance_to_calibration: expected a solved linear program, got a gap of "
             f"{gap:.1e} at {value:.3g}. Choose a coarser resolution."
         )
-    return prices, primal[4]
+    return prices, primal[:, 4]
 
 
 def loss_of_grid(grid, prices):

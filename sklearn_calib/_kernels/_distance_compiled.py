@@ -30,8 +30,8 @@ def interior_point(
         product = unbalanced = value = 0.0
         for k in range(n):
             for i in range(0 if k < n - 1 else 4, 5):
-                product += primal[i, k] * slack[i, k]
-                d_primal[i, k] = -primal[i, k]
+                product += primal[k, i] * slack[k, i]
+                d_primal[k, i] = -primal[k, i]
             for label in range(2):
                 unbalanced += left[label, k] * prices[label, k]
                 value += masses[label, k] * prices[label, k]
@@ -49,18 +49,18 @@ def interior_point(
             reached = 0.0
             for k in range(n):
                 for i in range(0 if k < n - 1 else 4, 5):
-                    reached += (primal[i, k] + step * d_primal[i, k]) * (
-                        slack[i, k] + d_step * d_slack[i, k]
+                    reached += (primal[k, i] + step * d_primal[k, i]) * (
+                        slack[k, i] + d_step * d_slack[k, i]
                     )
             centre = (reached / product) ** 3 * product / (5 * n - 4)
             for k in range(n):
                 for i in range(0 if k < n - 1 else 4, 5):
-                    second = d_primal[i, k] * d_slack[i, k]
-                    d_primal[i, k] = (centre - second) / slack[i, k] - primal[i, k]
+                    second = d_primal[k, i] * d_slack[k, i]
+                    d_primal[k, i] = (centre - second) / slack[k, i] - primal[k, i]
         for k in range(n):
             for i in range(0 if k < n - 1 else 4, 5):
-                primal[i, k] += step * d_primal[i, k]
-                slack[i, k] += d_step * d_slack[i, k]
+                primal[k, i] += step * d_primal[k, i]
+                slack[k, i] += d_step * d_slack[k, i]
             for label in range(2):
                 prices[label, k] += d_step * d_prices[label, k]
     return gap, value
@@ -75,8 +75,8 @@ def _imbalance(grid, masses, primal, left):
             share = 1 - grid[k] if label else grid[k]
             after = 0.0
             if k < len(grid) - 1:
-                after = primal[2 * label, k] - primal[2 * label + 1, k]
-            left[label, k] = masses[label, k] - share * primal[4, k] + after - before
+                after = primal[k, 2 * label] - primal[k, 2 * label + 1]
+            left[label, k] = masses[label, k] - share * primal[k, 4] + after - before
             before = after
 
 
@@ -87,23 +87,23 @@ def _eliminate(grid, primal, slack, factor):
     for k in range(len(grid)):
         t = grid[k]
         u = 1 - t
-        weight = primal[4, k] / slack[4, k]
+        weight = primal[k, 4] / slack[k, 4]
         det += weight * max(u * u * a + t * t * b - 2 * t * u * c, 0.0)
         a += weight * t * t
         b += weight * u * u
         c += weight * t * u
         p = q = 0.0
         if k < len(grid) - 1:
-            p = primal[0, k] / slack[0, k] + primal[1, k] / slack[1, k]
-            q = primal[2, k] / slack[2, k] + primal[3, k] / slack[3, k]
-        whole = det + a * q + b * p + p * q
-        factor[0, k] = (b + q) / whole
-        factor[1, k] = (a + p) / whole
-        factor[2, k] = c / whole
-        factor[3, k] = p
-        factor[4, k] = q
-        a, b, c = p * (det + a * q) / whole, q * (det + b * p) / whole, p * q * c / whole
-        det = p * q * det / whole
+            p = primal[k, 0] / slack[k, 0] + primal[k, 1] / slack[k, 1]
+            q = primal[k, 2] / slack[k, 2] + primal[k, 3] / slack[k, 3]
+        part = 1 / (det + a * q + b * p + p * q)
+        factor[k, 0] = (b + q) * part
+        factor[k, 1] = (a + p) * part
+        factor[k, 2] = c * part
+        factor[k, 3] = p
+        factor[k, 4] = q
+        a, b, c = p * part * (det + a * q), q * part * (det + b * p), p * part * q * c
+        det = p * part * q * det
 
 
 @part
@@ -112,42 +112,42 @@ def _direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack):
     last = len(grid) - 1
     x = z = 0.0
     for k in range(last + 1):
-        u = left[0, k] - grid[k] * d_primal[4, k]
-        v = left[1, k] - (1 - grid[k]) * d_primal[4, k]
+        u = left[0, k] - grid[k] * d_primal[k, 4]
+        v = left[1, k] - (1 - grid[k]) * d_primal[k, 4]
         if k < last:
-            u += d_primal[0, k] - d_primal[1, k]
-            v += d_primal[2, k] - d_primal[3, k]
+            u += d_primal[k, 0] - d_primal[k, 1]
+            v += d_primal[k, 2] - d_primal[k, 3]
         if k > 0:
-            u += factor[3, k - 1] * x - d_primal[0, k - 1] + d_primal[1, k - 1]
-            v += factor[4, k - 1] * z - d_primal[2, k - 1] + d_primal[3, k - 1]
-        x = factor[0, k] * u - factor[2, k] * v
-        z = factor[1, k] * v - factor[2, k] * u
+            u += factor[k - 1, 3] * x - d_primal[k - 1, 0] + d_primal[k - 1, 1]
+            v += factor[k - 1, 4] * z - d_primal[k - 1, 2] + d_primal[k - 1, 3]
+        x = factor[k, 0] * u - factor[k, 2] * v
+        z = factor[k, 1] * v - factor[k, 2] * u
         d_prices[0, k] = x
         d_prices[1, k] = z
     for k in range(last, -1, -1):
         if k < last:
-            u = factor[3, k] * d_prices[0, k + 1]
-            v = factor[4, k] * d_prices[1, k + 1]
-            d_prices[0, k] += factor[0, k] * u - factor[2, k] * v
-            d_prices[1, k] += factor[1, k] * v - factor[2, k] * u
+            u = factor[k, 3] * d_prices[0, k + 1]
+            v = factor[k, 4] * d_prices[1, k + 1]
+            d_prices[0, k] += factor[k, 0] * u - factor[k, 2] * v
+            d_prices[1, k] += factor[k, 1] * v - factor[k, 2] * u
             u = d_prices[0, k + 1] - d_prices[0, k]
             v = d_prices[1, k + 1] - d_prices[1, k]
-            d_slack[0, k] = -u
-            d_slack[1, k] = u
-            d_slack[2, k] = -v
-            d_slack[3, k] = v
-        d_slack[4, k] = -grid[k] * d_prices[0, k] - (1 - grid[k]) * d_prices[1, k]
+            d_slack[k, 0] = -u
+            d_slack[k, 1] = u
+            d_slack[k, 2] = -v
+            d_slack[k, 3] = v
+        d_slack[k, 4] = -grid[k] * d_prices[0, k] - (1 - grid[k]) * d_prices[1, k]
         for i in range(0 if k < last else 4, 5):
-            d_primal[i, k] -= primal[i, k] / slack[i, k] * d_slack[i, k]
+            d_primal[k, i] -= primal[k, i] / slack[k, i] * d_slack[k, i]
 
 
 @part
 def _longest(values, change):
     """The largest step that leaves all values at least 0."""
     step = 1e300
-    last = values.shape[1] - 1
+    last = len(values) - 1
     for k in range(last + 1):
         for i in range(0 if k < last else 4, 5):
-            if change[i, k] * step < -values[i, k]:
-                step = -values[i, k] / change[i, k]
+            if change[k, i] * step < -values[k, i]:
+                step = -values[k, i] / change[k, i]
     return step
