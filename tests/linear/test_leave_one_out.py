@@ -96,7 +96,11 @@ CASES = [
 
 @pytest.mark.parametrize(
     ("model", "k", "shape", "tolerance"),
-    [(model, k, shape, t) for model, k, shapes, t in CASES for shape in shapes],
+    [
+        pytest.param(model, k, shape, t, marks=pytest.mark.slow if again else ())
+        for number, (model, k, shapes, t) in enumerate(CASES)
+        for again, shape in enumerate(shapes if number else shapes[::-1])  # once with d > n
+    ],
 )
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_against_refits(model, k, shape, tolerance):

@@ -214,7 +214,9 @@ def test_few_huge_scores(size, link):
         assert loss == pytest.approx(smallest_probit_loss(u, y), abs=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4, 5))]
+)
 def test_logit_is_the_likeliest(seed):
     """Beside a simplex search with Gauss-Hermite nodes; saturated, narrow and rounded scores."""
     rng = np.random.default_rng(seed)
