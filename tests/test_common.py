@@ -81,7 +81,7 @@ STEP = IsotonicCalibration(prediction="step")
 DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
 # 60 ms or more for a fit of two classes and one such fit per class: of their checks on four
-# classes only a sample is quick
+# classes only a sample is quick, and of those on two none that fits more than three times
 SLOW_TO_FIT = (
     AngularCalibration,
     RestrictedPolynomialRegression,
@@ -89,6 +89,13 @@ SLOW_TO_FIT = (
     TrendFilteringEnsemble,
 )
 SAMPLE = ("check_simplex", "check_class_permutation")
+MANY_FITS = (
+    "check_labels",
+    "check_weight_scale",
+    "check_refit",
+    "check_dtypes",
+    "check_containers",
+)
 
 
 def _cases():
@@ -100,8 +107,11 @@ def _cases():
                 continue
             if instance not in DEFAULTS and name.startswith(DECLARED):
                 continue
-            slow = name.endswith("[4]") and not name.startswith(SAMPLE)
-            slow = instance in VARIANTS or (isinstance(instance, SLOW_TO_FIT) and slow)
+            slow = instance in VARIANTS
+            if isinstance(instance, SLOW_TO_FIT):
+                slow = name.startswith(MANY_FITS) or (
+                    name.endswith("[4]") and not name.startswith(SAMPLE)
+                )
             marks = pytest.mark.slow if slow else ()
             yield pytest.param(check, id=f"{title}-{name}", marks=marks)
 

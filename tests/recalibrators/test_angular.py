@@ -94,7 +94,7 @@ def test_theorem_5_platt_converges_to_it():
 
 def test_missing_parameters_are_fitted():
     rng = np.random.default_rng(0)
-    n = 40_000
+    n = 20_000
     u, z = rng.standard_normal((2, n))
     p = expit(3 * (0.6 * u + 0.8 * z) + 1)
     y = rng.random(n) < p
