@@ -39,6 +39,7 @@ for code in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_each_picture_and_table_says_what_to_install():
     codes = [*PLOTS.values(), "report.plot()", "report.to_html('x.html')", "report.to_frame()"]
     out = subprocess.run(

@@ -61,6 +61,7 @@ def test_several_panels_models_and_names():
     check_display(known)
 
 
+@pytest.mark.slow
 def test_without_a_display_server():
     windows = ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")
     code = (

@@ -56,9 +56,9 @@ def test_nothing_is_left_to_compile(tmp_path):
     assert run(USE, tmp_path, capture_output=True).stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("before", "lines"),
-    [("", 1), pytest.param("os.environ['SKLEARN_CALIB_QUIET']='1'", 0, marks=pytest.mark.slow)],
+    ("before", "lines"), [("", 1), ("os.environ['SKLEARN_CALIB_QUIET']='1'", 0)]
 )
 def test_a_line_on_the_terminal_while_the_compiler_runs(tmp_path, before, lines):
     pty = pytest.importorskip("pty")
@@ -91,6 +91,24 @@ from sklearn_calib.metrics import interval_calibration_error
 interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 """
     assert run(code, tmp_path, capture_output=True).stderr == ""
+
+
+def test_own_compilation_is_announced(monkeypatch):
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(_compile, "SLOW", 0.0)
+    monkeypatch.setattr(_compile, "_say", lambda: None)
+
+    def double(x):
+        return 2 * x
+
+    double.__module__ = "sklearn_calib._kernels._double"
+    listener = _compile.Announcement()
+    numba.core.event.register("numba:compile", listener)
+    try:
+        assert numba.njit(double)(1) == 2
+    finally:
+        numba.core.event.unregister("numba:compile", listener)
+    assert listener.said and listener.spent > 0.0
 
 
 def test_other_peoples_compilation_is_not_announced():

@@ -52,10 +52,10 @@ def data(n, d, k=2, seed=0):
     return X, y
 
 
-def refitted(model, X, y, weight=None):
+def refitted(model, X, y, weight=None, step=1):
     """Scores of each row by a model fitted on the others, with the same penalty on their sum."""
     found = []
-    for row in range(len(y)):
+    for row in range(0, len(y), step):
         rest = np.arange(len(y)) != row
         params = {} if weight is None else {"sample_weight": weight[rest]}
         one = clone(model)
@@ -96,19 +96,24 @@ CASES = [
 
 @pytest.mark.parametrize(
     ("model", "k", "shape", "tolerance"),
-    [(model, k, shape, t) for model, k, shapes, t in CASES for shape in shapes],
+    [
+        pytest.param(model, k, shape, t, marks=pytest.mark.slow if again else ())
+        for number, (model, k, shapes, t) in enumerate(CASES)
+        for again, shape in enumerate(shapes if number else shapes[::-1])  # once with d > n
+    ],
 )
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_against_refits(model, k, shape, tolerance):
-    """The tolerance is relative to the standard deviation of the scores."""
+    """Every third row; the tolerance is relative to the standard deviation of the scores."""
     X, y = data(*shape, k)
     fitted = clone(model).fit(X, y)
-    exact = refitted(model, X, y)
+    exact = refitted(model, X, y, step=3)
     found = approximate_leave_one_out(fitted, X, y)
+    assert len(found) == len(y)
+    found, in_sample = found[::3], fitted.decision_function(X)[::3]
     assert found.shape == exact.shape
     assert rms(found, exact) <= tolerance * exact.std()
-    in_sample = rms(fitted.decision_function(X), exact)
-    assert rms(found, exact) <= 0.3 * in_sample
+    assert rms(found, exact) <= 0.3 * rms(in_sample, exact)
 
 
 @pytest.mark.parametrize(

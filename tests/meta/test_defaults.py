@@ -45,7 +45,7 @@ def thirds(X, y):
     "classifier, method",
     [
         (RandomForestClassifier(random_state=0), "default"),
-        (RandomForestClassifier(random_state=0), "platt"),
+        pytest.param(RandomForestClassifier(random_state=0), "platt", marks=pytest.mark.slow),
         (KNeighborsClassifier(), "default"),
         (DecisionTreeClassifier(random_state=0), "beta"),
         (DecisionTreeClassifier(min_samples_leaf=5, random_state=0), "default"),

@@ -55,7 +55,13 @@ def data(request):
     return X, np.array(["blue", "green", "red"])[y]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+# for what does not depend on the number of classes
+two_classes = pytest.mark.parametrize(
+    "data", [2, pytest.param(3, marks=pytest.mark.slow)], indirect=True
+)
+
+
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_against_a_loop_by_hand(data, weighted):
     """Candidates, stages, pooling, the recalibrator and the refit, written out."""
     X, y = data
@@ -144,6 +150,7 @@ def test_hold_out_keeps_the_model_of_the_split(data):
     )
 
 
+@two_classes
 def test_search_only(data):
     X, y = data
     model = RefineThenCalibrateCV(boosting(), refit=False).fit(X, y)
@@ -152,6 +159,7 @@ def test_search_only(data):
         model.predict_proba(X)
 
 
+@two_classes
 def test_frozen_model_is_truncated_and_left_alone(data):
     X, y = data
     fitted = boosting(n_estimators=60, learning_rate=0.9).fit(X[:250], y[:250])
@@ -185,6 +193,7 @@ def test_pipeline_with_a_grid_over_both_steps(data):
     assert model.predict_proba(X).shape == (len(X), len(set(y)))
 
 
+@two_classes
 def test_epochs_in_a_pipeline(data):
     X, y = data
     pipe = make_pipeline(
@@ -199,6 +208,7 @@ def test_epochs_in_a_pipeline(data):
     assert kept.best_stage_ == model.best_stage_
 
 
+@two_classes
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm", "catboost"])
 def test_boosting_libraries(data, package):
     module = pytest.importorskip(package)
@@ -219,6 +229,7 @@ def test_boosting_libraries(data, package):
         assert (model.predict(X) == y).mean() > 0.8
 
 
+@two_classes
 def test_no_stages_and_chosen_stages(data):
     X, y = data
     plain = RefineThenCalibrateCV(LogisticRegression(), {"C": [0.01, 1]}).fit(X, y)
@@ -246,6 +257,7 @@ def test_fits_of_different_length(data):
     assert np.isfinite(model.cv_results_["criterion"]).all()
 
 
+@two_classes
 @pytest.mark.parametrize(
     "refinement", ["temperature-in-sample", "isotonic", "beta", TemperatureScaling(laplace=True)]
 )
@@ -269,6 +281,7 @@ def test_one_standard_error_is_earlier():
     assert curve.criterion[position] - curve.criterion.min() <= curve.standard_error[position]
 
 
+@two_classes
 def test_random_search(data):
     X, y = data
     space = {"C": stats.loguniform(1e-3, 1e3)}
@@ -301,6 +314,7 @@ def test_a_training_part_of_one_class_says_nothing():
         RefineThenCalibrateCV(GaussianNB(), cv=one_sided).fit(X, y)
 
 
+@two_classes
 def test_groups_and_cv_that_leaves_rows_out(data):
     X, y = data
     groups = np.arange(len(y)) % 7
@@ -311,6 +325,7 @@ def test_groups_and_cv_that_leaves_rows_out(data):
     assert partly.best_stage_ >= 1
 
 
+@two_classes
 def test_metadata_routing(data):
     X, y = data
     weight = np.random.default_rng(0).uniform(0.2, 2, len(y))
@@ -398,6 +413,7 @@ def test_few_rows_or_errors_are_told(data):
         RefineThenCalibrateCV(GaussianNB()).fit(X, y)
 
 
+@two_classes
 def test_inside_cross_validation(data):
     X, y = data
     scores = cross_val_score(RefineThenCalibrateCV(boosting(n_estimators=5), cv=KFold(3)), X, y)

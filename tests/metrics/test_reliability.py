@@ -98,8 +98,8 @@ def test_both_tails_of_consistency_bands(strategy):
     """Calibrated rows are below and above as often as the level says."""
     rng, outside = np.random.default_rng(1), []
     for seed in range(40):
-        p = rng.random(2000)
-        y = (rng.random(2000) < p).astype(int)
+        p = rng.random(600)
+        y = (rng.random(600) < p).astype(int)
         (curve,) = reliability_curve(
             y, p, strategy=strategy, n_bins=8, level=0.8, n_resamples=100, random_state=seed
         )

@@ -104,6 +104,7 @@ except BaseException as error:
 """
 
 
+@pytest.mark.slow
 def test_interruption_of_compiled_code():
     """Was: SystemError, and an estimator with classes_ and the last fit's line."""
     run = subprocess.Popen([sys.executable, "-c", CODE], stdout=subprocess.PIPE, text=True)
