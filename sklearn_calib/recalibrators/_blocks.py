@@ -215,7 +215,8 @@ class Blocks:
             classes = canonical_labels(classes, classes=classes, _where=where)[0]
         self.blocks, self.map = blocks, map
         self.kind, self.classes, self.where = kind, classes, where
-        self.n_passes, self.floor, self._sample = 0, SMALLEST_PROBABILITY, None
+        self.n_passes, self.floor = 0, SMALLEST_PROBABILITY
+        self._sample: Any = None
 
     def read(self, function: Callable[..., Any]) -> Any:
         """The sum of ``function(z, codes, weight)`` over slices of all rows: one pass.
@@ -256,7 +257,7 @@ class Blocks:
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
     def _sampled(self):
-        blocks: Any = self.blocks
+        blocks = self.blocks
         rng = np.random.default_rng(0)
         if not isinstance(blocks, list | tuple):
             return [self._some(self._first_blocks(), _SAMPLE, rng)]
@@ -264,7 +265,7 @@ class Blocks:
             every = [self._block(number, item) for number, item in enumerate(blocks)]
             share = sum(block.n_rows for block in every) // _SAMPLE_SHARE
             return [self._some(every, max(_SAMPLE, min(share, _most_rows(every))), rng)]
-        groups: list[Any] = []
+        groups = []
         chosen = rng.permutation(len(blocks))[: max(1, len(blocks) // _LOADED)]
         for number in chosen:
             one = [self._block(number, blocks[number])]

@@ -155,6 +155,16 @@ def test_how_often_rows_are_read():
     assert loader.readings <= 1.25 * 100_000  # its first 20,000 rows and all
 
 
+@pytest.mark.parametrize(("k", "scale"), [(2, 1.0), (20, 3.0), (50, 8.0)])
+def test_one_pass_from_a_share_of_the_rows(k, scale):
+    """The sample says what Halley's step leaves out."""
+    z, y, _ = problem(100_000, k, scale=scale)
+    whole = TemperatureScaling().fit(canonical_proba(z, kind="logits"), y)
+    parts = TemperatureScaling().fit_blocks(cut(z, y, rows=9000))
+    assert parts.n_iter_ == 1
+    close(parts, whole)
+
+
 def test_start_and_warm_start():
     z, y, _ = problem(3000, 4)
     cold = TemperatureScaling().fit_blocks(cut(z, y))
