@@ -99,20 +99,25 @@ def table_blocks(
                 rows += len(table.frame)
     except UserError:
         raise
-    except UnicodeDecodeError as error:
-        raise UserError(
+    except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
+        raise unreadable(error, file) from error
+    if not rows:
+        raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
+
+
+def unreadable(error: Exception, file: str) -> UserError:
+    """What to tell of a file that cannot be read."""
+    if isinstance(error, UnicodeDecodeError):
+        return UserError(
             f"expected {error.encoding} text in {quoted(file)}, got the byte "
             f"0x{error.object[error.start]:02x}. Name the encoding, for instance --encoding "
             "cp1252 (Western European Windows) or utf-16."
-        ) from error
-    except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
-        said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-        raise UserError(
-            f"expected a readable csv or parquet file, got {quoted(file)} "
-            f"({plain(said, 200).rstrip('.')}). Check the path and the format."
-        ) from error
-    if not rows:
-        raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
+        )
+    said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+    return UserError(
+        f"expected a readable csv or parquet file, got {quoted(file)} "
+        f"({plain(said, 200).rstrip('.')}). Check the path and the format."
+    )
 
 
 def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
@@ -288,7 +293,8 @@ def _blocks(stream, encoding, sep, size):
                 yield io.StringIO(rest[:end], newline="")
                 rest = rest[end:]
     finally:
-        text.detach()  # who opened the stream closes it
+        if not stream.closed:
+            text.detach()  # who opened the stream closes it
 
 
 def _end_of_rows(text, sep):

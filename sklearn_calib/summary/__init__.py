@@ -2,6 +2,7 @@
 
 from ._problems import CellProblems as CellProblems
 from ._problems import MulticlassTotals as MulticlassTotals
+from ._sources import summarize as summarize
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary as CalibrationSummary
 from ._summary import Totals as Totals
@@ -12,4 +13,5 @@ __all__ = [
     "MulticlassTotals",
     "Totals",
     "is_summary_file",
+    "summarize",
 ]
