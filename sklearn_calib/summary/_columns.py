@@ -77,7 +77,7 @@ def coded(block: Block, name: str, what: str = "value") -> Coded:
     if _is_arrow(column):
         pieces = column.dictionary_encode()
         values, codes = pieces.dictionary.to_pylist(), pieces.indices
-        codes = codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+        codes = codes.cast("int64").fill_null(-1).to_numpy()
     elif isinstance(column, np.ndarray) and column.dtype.kind != "O":
         found, codes = np.unique(column, return_inverse=True)
         values = found.tolist()

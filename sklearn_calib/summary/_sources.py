@@ -232,7 +232,7 @@ class Tally:
     def _new(self, key):
         if len(self.groups) == _MOST_GROUPS:
             got, cure = "more", "Group by columns of few values, for instance by the day"
-            refuse(_WHERE, f"at most {_MOST_GROUPS} groups in {self.plan.by}", got, cure)
+            refuse(_WHERE, f"at most {_MOST_GROUPS} groups by {', '.join(self.plan.by)}", got, cure)
         self.groups[key] = self.summary()
         return self.groups[key]
 
