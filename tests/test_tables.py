@@ -1,6 +1,7 @@
 """Tables in blocks: the same values as when read at once, wherever the blocks end."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sklearn_calib._tables import (
@@ -11,8 +12,6 @@ from sklearn_calib._tables import (
     table_blocks,
     values_of_text,
 )
-
-pd = pytest.importorskip("pandas")
 
 NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"]
 

@@ -329,8 +329,12 @@ def _dataset_blocks(dataset, needed):
 
 def _reader(data):
     pa = require("pyarrow", "cli", "summarize")
-    if isinstance(data, pa.RecordBatchReader):
-        return data
-    if hasattr(pa.RecordBatchReader, "from_stream") and hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
-    return data.to_reader() if isinstance(data, pa.Table) else pa.table(data).to_reader()
+    if hasattr(data, "to_arrow") and not hasattr(data, "__arrow_c_stream__"):
+        data = data.to_arrow()  # early versions of polars
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if not hasattr(data, "__arrow_c_stream__"):
+        got, cure = f"a {type(data).__name__}", "Turn it into an Arrow table first"
+        rule = "paths, a table, a dataset, a dict of arrays, or an object with __arrow_c_stream__"
+        refuse("summarize", rule, got, cure, TypeError)
+    return pa.RecordBatchReader._import_from_c_capsule(data.__arrow_c_stream__())

