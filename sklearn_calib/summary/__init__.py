@@ -1,5 +1,6 @@
 """Summaries of predictions and labels that are small, can be merged, and are measured like rows."""
 
+from ._find_classes import find_classes as find_classes
 from ._problems import CellProblems as CellProblems
 from ._problems import MulticlassTotals as MulticlassTotals
 from ._sources import summarize as summarize
@@ -12,6 +13,7 @@ __all__ = [
     "CellProblems",
     "MulticlassTotals",
     "Totals",
+    "find_classes",
     "is_summary_file",
     "summarize",
 ]

@@ -67,7 +67,7 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
     labels = coded(block, name, "label")
     if block.of_csv and not names:
         typed = values_of_text(labels.values.tolist(), block.decimal)
-        labels = Coded(_array_of([*typed.values()]), labels.codes)
+        labels = Coded(array_of([*typed.values()]), labels.codes)
     return labels
 
 
@@ -85,7 +85,7 @@ def coded(block: Block, name: str, what: str = "value") -> Coded:
         values, codes = _coded_objects(column)
     missing = np.array([*(is_missing(value) for value in values), True])[codes]
     _refuse_missing(block, name, missing.any() and missing, what)
-    return Coded(_array_of(values), codes)
+    return Coded(array_of(values), codes)
 
 
 def _coded_objects(column):
@@ -99,7 +99,7 @@ def _coded_objects(column):
     return [*places], codes
 
 
-def _array_of(values):
+def array_of(values: list[Any]) -> AnyArray:
     """Values as numpy reads them, or as they are where it would make text of all of them."""
     if len({type(value) for value in values}) == 1 and isinstance(values[0], str | int | float):
         return np.array(values)

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
+from .._show import quoted
 from .._tables import UserError
 from .._typing import ArrayLike, Multiclass, Progress
 from ..exceptions import refuse
 from ._columns import grouped, label_values, number_values, placed
-from ._parts import Block, ParquetPart, StreamPart, file_parts
+from ._parts import Block, ParquetPart, SummaryPart, parts_of
 from ._summary import CalibrationSummary
 
 _WHERE = "summarize"
@@ -50,8 +51,8 @@ class Plan(NamedTuple):
 def summarize(
     data: object,
     *,
-    label: str,
-    prob: str | Sequence[str],
+    label: str | None = None,
+    prob: str | Sequence[str] | None = None,
     weight: str | None = None,
     counts: str | None = None,
     by: str | Sequence[str] | None = None,
@@ -73,13 +74,14 @@ def summarize(
         * the path of a parquet or csv file, a pattern (``"day=*/*.parquet"``), a folder, or a list
           of these. Of a folder or a pattern without ending, files that end in ``.parquet`` or
           ``.csv`` and the like are read and no others; names that begin with ``_`` or ``.`` never;
+        * files of `CalibrationSummary.to_parquet` among these: they are merged with the rest;
         * the address of parquet files, such as ``"s3://bucket/day=1/"``, by ``pyarrow.fs``;
         * a ``pyarrow.dataset.Dataset``, of any file system, with its filter if it has one;
         * a table: pandas, and whatever has ``__arrow_c_stream__`` (polars, DuckDB, ibis, pyarrow);
         * a dict of arrays, by name;
         * a dask DataFrame, or a dict of dask arrays.
     label : str
-        The column of true labels.
+        The column of true labels; needed unless all files are saved summaries, as is `prob`.
     prob : str or list of str
         The column with the probability of the positive class, or one column per class.
     weight : str, default=None
@@ -138,18 +140,15 @@ def summarize(
         refuse(_WHERE, f"csv with {sorted(_FORMAT)}", repr(sorted(csv)), "Leave out the others")
     several = isinstance(by, list | tuple)
     columns = () if by is None else tuple(by) if several else (by,)
-    probs = (prob,) if isinstance(prob, str) else tuple(prob)
-    plan = Plan(label, probs, weight, counts, columns, not several, max_cells, multiclass, classes,
-                pos_label)  # fmt: skip
+    probs = (prob,) if isinstance(prob, str) else tuple(prob or ())
+    options = (max_cells, multiclass, classes, pos_label)
+    plan = Plan(label or "", probs, weight, counts, columns, not several, *options)
     plan.empty().summary()  # options that cannot be are refused before the work
     if _is_dask(data):
         from ._dask import tally_of_dask
 
         return tally_of_dask(data, plan, _WHERE).result()
-    if isinstance(data, str | list | tuple) or hasattr(data, "__fspath__"):
-        parts = file_parts(data, label, csv or {}, _WHERE)
-    else:
-        parts = [StreamPart(data)]
+    parts = parts_of(data, plan.label, csv or {}, _WHERE)
     return _tally_of_parts(parts, plan, n_jobs, progress).result()
 
 
@@ -160,32 +159,40 @@ def _is_dask(data):
 
 def _tally_of_parts(parts, plan, n_jobs, progress):
     total = plan.empty()
-    if n_jobs not in (None, 1) and len(parts) < _n_workers(n_jobs):
+    if n_jobs not in (None, 1) and len(parts) < effective_n_jobs(n_jobs):
         parts = [
             piece
             for part in parts
             for piece in (part.split() if isinstance(part, ParquetPart) else [part])
         ]
     if n_jobs in (None, 1) or len(parts) == 1:
-        found = (plan.empty().add_part(part) for part in parts)
+        found = (_tally_of_part(part, plan) for part in parts)
     else:
         jobs = (delayed(_tally_of_part)(part, plan) for part in parts)
         found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
-    for done, each in enumerate(found, 1):
-        total = total.merge(each)
+    for done, (part, each) in enumerate(zip(parts, found, strict=True), 1):
+        try:
+            total.merge(each)
+        except ValueError as error:  # saved summaries of other classes
+            said = str(error).removeprefix("CalibrationSummary.merge: ")
+            raise ValueError(f"{_WHERE}: {part.name}: {said}") from error
         if progress is not None:
             progress(done, len(parts))
     return total
 
 
-def _n_workers(n_jobs):
-    from joblib import effective_n_jobs
-
-    return effective_n_jobs(n_jobs)
-
-
 def _tally_of_part(part, plan):
-    return plan.empty().add_part(part)
+    tally = plan.empty()
+    if not isinstance(part, SummaryPart):
+        if not (plan.label and plan.prob):
+            cure = "Name the columns of the labels and of the probabilities"
+            refuse(_WHERE, "label= and prob=", "none of one of them", cure)
+        return tally.add_part(part)
+    if plan.by:
+        cure = "Save one summary for each group"
+        refuse(_WHERE, "rows to group", f"the summary {quoted(part.name)}", cure)
+    tally.groups[()] = CalibrationSummary.from_parquet(part.path)
+    return tally
 
 
 class Tally:
