@@ -10,7 +10,7 @@ import re
 import sys
 import warnings
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from ._show import plain, quoted
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _HEAD = 2**20  # bytes that the separator is looked for in
+_BLOCK = 2**23  # characters of a csv file that are read at a time
 
 
 class UserError(Exception):
@@ -34,6 +35,8 @@ class Table(NamedTuple):
     frame: Any  # pandas DataFrame
     file: str
     decimal: str | None  # "." or ","; None where both are possible
+    first: int = 0  # the row of the file that the frame begins with
+    signs: Any = None  # dict: by column, whether its texts end in %; blocks of a file share it
 
 
 def read_table(
@@ -56,31 +59,83 @@ def read_table(
     sep, decimal, encoding : str, default=None
         Of a csv file; found out, ".", and UTF-8 by default.
     """
+    (table,) = table_blocks(file, pick, sep=sep, decimal=decimal, encoding=encoding, size=None)
+    return table
+
+
+def table_blocks(
+    file: str,
+    pick: Callable[[Sequence[str]], Any],
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    size: int | None = _BLOCK,
+    as_text: Collection[str] = (),
+) -> Iterator[Table]:
+    """What `read_table` reads, a csv file in blocks of rows: memory does not grow with the file.
+
+    Parameters
+    ----------
+    file, pick, sep, decimal, encoding
+        As in `read_table`.
+    size : int or None, default=2**23
+        Characters of a csv file that are read at a time; None reads all.
+    as_text : collection of str, default=()
+        Columns that stay text, so that all blocks have the same kind; see `values_of_text`.
+    """
+    rows = 0
     try:
         with _open(file) as stream:
             if stream.read(4) == b"PAR1":
                 stream.seek(0)
-                table = Table(_read_parquet(stream, file, pick), file, decimal)
+                tables = [Table(_read_parquet(stream, file, pick), file, decimal)]
             else:
                 stream.seek(0)
-                table = _read_csv(stream, file, pick, sep, decimal, encoding)
+                tables = _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text)
+            for table in tables:
+                if len(table.frame):
+                    yield table
+                rows += len(table.frame)
     except UserError:
         raise
-    except UnicodeDecodeError as error:
-        raise UserError(
+    except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
+        raise unreadable(error, file) from error
+    if not rows:
+        raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
+
+
+def unreadable(error: Exception, file: str) -> UserError:
+    """What to tell of a file that cannot be read."""
+    if isinstance(error, UnicodeDecodeError):
+        return UserError(
             f"expected {error.encoding} text in {quoted(file)}, got the byte "
             f"0x{error.object[error.start]:02x}. Name the encoding, for instance --encoding "
             "cp1252 (Western European Windows) or utf-16."
-        ) from error
-    except Exception as error:  # pandas, pyarrow, the compressions and the system: a dozen kinds
-        said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-        raise UserError(
-            f"expected a readable csv or parquet file, got {quoted(file)} "
-            f"({plain(said, 200).rstrip('.')}). Check the path and the format."
-        ) from error
-    if not len(table.frame):
-        raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
-    return table
+        )
+    said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+    return UserError(
+        f"expected a readable csv or parquet file, got {quoted(file)} "
+        f"({plain(said, 200).rstrip('.')}). Check the path and the format."
+    )
+
+
+def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
+    """What the cells of a column mean, given the different texts in it.
+
+    Numbers if all of them are numbers, booleans if all are booleans, else the texts themselves:
+    as if the column had been read at once.
+    """
+    import pandas as pd
+
+    if not texts:
+        return {}
+    lines = io.StringIO()
+    csv.writer(lines, quoting=csv.QUOTE_ALL).writerows([text] for text in texts)
+    lines.seek(0)
+    options = {"decimal": decimal or ".", "keep_default_na": False, "skip_blank_lines": False}
+    values = pd.read_csv(lines, header=None, names=["value"], **options)["value"]
+    return dict(zip(texts, values.tolist(), strict=True))
 
 
 def number_column(table: Table, name: str) -> Any:
@@ -99,10 +154,20 @@ def number_column(table: Table, name: str) -> Any:
         row = int(bad.argmax())
         raise UserError(
             f"expected a number in every row of column {quoted(name)} of {plain(table.file)}, got "
-            f"{numbers[row]} in row {row} (of {int(bad.sum())} such rows). Drop or repair those "
-            "rows."
+            f"{numbers[row]} in row {row + table.first} (of {int(bad.sum())} such rows). Drop or "
+            "repair those rows."
         )
+    _check_signs(table, name, kind)
     return numbers
+
+
+def _check_signs(table, name, kind):
+    """Refuse a block of a file whose numbers are in percent where those above were not."""
+    if table.signs is None:
+        return
+    signed = kind not in "fiub" and _in_percent(table.frame[name].astype(object))
+    if table.signs.setdefault(name, signed) != signed:
+        _refuse_text(table, name, 0, "Write all of them in percent, or none.")
 
 
 def label_column(table: Table, name: str) -> Any:
@@ -160,43 +225,89 @@ def _only_member(file):
 # -- csv ------------------------------------------------------------------------------------------
 
 
-def _read_csv(stream, file, pick, sep, decimal, encoding):
-    import pandas as pd
-
+def _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text):
     head = stream.read(_HEAD)
     stream.seek(0)
     encoding = _encoding(head, file, encoding)
     text = codecs.getincrementaldecoder(encoding)().decode(head)
     sep, header = _separator(text, file, pick, sep)
     needed = pick(header)
-    _check_columns(needed, header, file, sep)
+    check_columns(needed, header, file, sep)
     places = sorted({header.index(name) for name in needed})
-    beyond = len(header)  # what stands one place behind the last name is too much
     options = {
         "sep": sep,
         "decimal": decimal or ".",
-        "encoding": encoding,
-        "header": 0,
         "index_col": False,
         "skipinitialspace": True,
         "low_memory": False,
+        "dtype": {header.index(name): str for name in as_text},
     }
+    decimal = "." if decimal is None and sep == "," else decimal
+    first, signs = 0, {}
+    for number, block in enumerate(_blocks(stream, encoding, sep, size)):
+        # the header stands in the first block
+        frame = _frame(block, places, len(header), {"header": None if number else 0, **options})
+        extra = frame.pop("extra") if "extra" in frame else None
+        if extra is not None and extra.notna().any():
+            raise UserError(
+                f"expected {len(header)} cells in each row of {plain(file)}, as many as names, got "
+                f"more in row {first + extra.notna().to_numpy().argmax()}. Put cells that hold the "
+                "separator into quotes."
+            )
+        frame.columns = [header[place] for place in places]
+        yield Table(frame, file, decimal, first, signs)
+        first += len(frame)
+
+
+def _frame(block, places, beyond, options):
+    """The columns at some places, and `extra`: what stands one place behind the last name."""
+    import pandas as pd
+
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             frame = pd.read_csv(
-                stream, names=range(beyond + 1), usecols=[*places, beyond], **options
+                block, names=range(beyond + 1), usecols=[*places, beyond], **options
             )
+            return frame.rename(columns={beyond: "extra"})
+        except pd.errors.EmptyDataError:  # blank lines at the end of a file
+            return pd.DataFrame(columns=places)
         except pd.errors.ParserError:  # so no row has more cells than there are names
-            stream.seek(0)
-            frame = pd.read_csv(stream, names=range(beyond), usecols=places, **options)
-    if beyond in frame and (too_long := frame.pop(beyond).notna().to_numpy()).any():
-        raise UserError(
-            f"expected {beyond} cells in each row of {plain(file)}, as many as names, got more in "
-            f"row {too_long.argmax()}. Put cells that hold the separator into quotes."
-        )
-    frame.columns = [header[place] for place in places]
-    return Table(frame, file, "." if decimal is None and sep == "," else decimal)
+            block.seek(0)
+            return pd.read_csv(block, names=range(beyond), usecols=places, **options)
+
+
+def _blocks(stream, encoding, sep, size):
+    """The text in parts that end where a row ends."""
+    text = io.TextIOWrapper(stream, encoding, newline="")
+    try:
+        if size is None:
+            yield text
+            return
+        rest, more = "", True
+        while more:
+            more = text.read(size)
+            rest += more
+            end = _end_of_rows(rest, sep) if more else len(rest)
+            if end:
+                yield io.StringIO(rest[:end], newline="")
+                rest = rest[end:]
+    finally:
+        if not stream.closed:
+            text.detach()  # who opened the stream closes it
+
+
+def _end_of_rows(text, sep):
+    """Where the last whole row of a text ends; a line break inside quotes ends none."""
+    mark = "\n" if "\n" in text else "\r"
+    quoted_cell = re.compile(rf'(?:(?<=[{re.escape(sep)}\r\n])|^)[ ]*"(?:[^"]|"")*("|$)')
+    above = len(text)
+    for cell in reversed([*quoted_cell.finditer(text)] if '"' in text else []):
+        end = text.rfind(mark, cell.end(), above) + 1
+        if end:
+            return end
+        above = cell.start()
+    return text.rfind(mark, 0, above) + 1
 
 
 def _encoding(head, file, encoding):
@@ -247,7 +358,10 @@ def _first_line(text, sep):
         ) from error
 
 
-def _check_columns(needed, present, file, sep=None):
+def check_columns(
+    needed: Iterable[str], present: Sequence[str], file: str, sep: str | None = None
+) -> None:
+    """Raise UserError unless each name stands exactly once among those of a file."""
     for name in needed:
         count = present.count(name)
         if count == 1:
@@ -279,19 +393,27 @@ def _read_parquet(stream, file, pick):
     source = ParquetFile(stream)
     schema = source.schema_arrow
     needed = list(dict.fromkeys(pick(schema.names)))
-    _check_columns(needed, schema.names, file)
-    for name in needed:
-        if pa.types.is_nested(schema.field(name).type):
-            raise UserError(
-                f"expected one value in each row of column {quoted(name)} of {plain(file)}, got "
-                f"{plain(schema.field(name).type)}. Write one column per class."
-            )
+    check_columns(needed, schema.names, file)
+    check_types(needed, schema, file)
     columns = source.read(columns=needed).select(needed).columns
     columns = [
         column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         for column in columns
     ]
     return pa.Table.from_arrays(columns, names=needed).to_pandas()
+
+
+def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
+    """Raise UserError where a column of an Arrow schema holds lists or records."""
+    from pyarrow import types
+
+    for name in needed:
+        kind = schema.field(name).type
+        if types.is_nested(kind):
+            raise UserError(
+                f"expected one value in each row of column {quoted(name)} of {plain(file)}, got "
+                f"{plain(kind)}. Write one column per class."
+            )
 
 
 # -- cells ----------------------------------------------------------------------------------------
@@ -304,7 +426,7 @@ def _numbers_of_text(column, decimal):
     """Numbers of a column of text or of objects; NaN for what is none."""
     values = column.astype(object).to_numpy()
     texts = [value for value in values if isinstance(value, str)]
-    in_percent = bool(texts) and all(text.strip().endswith("%") for text in texts)
+    in_percent = _in_percent(values)
     if decimal is None:
         decimal = "," if any("," in text for text in texts) else "."
 
@@ -322,9 +444,13 @@ def _numbers_of_text(column, decimal):
     return np.array([number(value) for value in values])
 
 
-def _refuse_text(table, name, row):
+def _in_percent(values):
+    texts = [value for value in values if isinstance(value, str)]
+    return bool(texts) and all(text.strip().endswith("%") for text in texts)
+
+
+def _refuse_text(table, name, row, cure="Clean the column first."):
     value = table.frame[name].iloc[row]
-    cure = "Clean the column first."
     if isinstance(value, str) and value.strip().endswith("%"):
         cure = "Write all of them in percent, or none."
     elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
@@ -333,7 +459,7 @@ def _refuse_text(table, name, row):
             cure = "Leave out --decimal , where the point is the decimal mark."
     raise UserError(
         f"expected numbers in column {quoted(name)} of {plain(table.file)}, got for instance "
-        f"{quoted(value)} in row {row}. {cure}"
+        f"{quoted(value)} in row {row + table.first}. {cure}"
     )
 
 

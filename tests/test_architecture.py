@@ -18,6 +18,7 @@ FLOORS = (
     ("_typing",),
     ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random", "_renamed"),
     ("_extras", "_files", "_show"),
+    ("_file_names",),
     ("_arrays", "_tables"),
     ("canonical",),
     ("_kernels",),
@@ -41,6 +42,10 @@ HEAVY = {
     "lightgbm",
     "catboost",
     "pyarrow",
+    "dask",
+    "distributed",
+    "duckdb",
+    "polars",
 }
 
 

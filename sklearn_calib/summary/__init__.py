@@ -1,9 +1,11 @@
 """Summaries of predictions and labels that are small, can be merged, and are measured like rows."""
 
+from ._find_classes import find_classes as find_classes
 from ._problems import CellProblems as CellProblems
 from ._problems import MulticlassTotals as MulticlassTotals
 from ._resampling import CellSample as CellSample
 from ._resampling import Fold as Fold
+from ._sources import summarize as summarize
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary as CalibrationSummary
 from ._summary import Totals as Totals
@@ -15,5 +17,7 @@ __all__ = [
     "Fold",
     "MulticlassTotals",
     "Totals",
+    "find_classes",
     "is_summary_file",
+    "summarize",
 ]

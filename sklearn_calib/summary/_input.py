@@ -1,7 +1,7 @@
 """Batches of a stream: labels, scores and weights are checked before anything is added."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,26 @@ _BLOCK = 65_536  # rows that are converted at once; they fit into the second cac
 _SLACK = {np.dtype(np.float16): 4e-3}
 _USUAL_SLACK = 1e-6
 _EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
+
+
+class Coded:
+    """Labels as their different values and the place of each row's among them.
+
+    Text is compared once for each value then, not once for each row.
+    """
+
+    def __init__(self, values: AnyArray, codes: AnyArray) -> None:
+        self.values, self.codes = values, codes
+        self.shape = codes.shape
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> "Coded":
+        return Coded(self.values, self.codes[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.asarray(self.values[self.codes], dtype=dtype)
 
 
 class Labels:
@@ -69,6 +89,14 @@ class Labels:
         Nothing is changed; `columns` are those of the scores, `empty` whether this is the first
         batch. Raises ValueError for labels or columns that do not belong to the classes.
         """
+        if isinstance(y, Coded):
+            shown = np.bincount(y.codes, minlength=len(y.values)) > 0
+            places = np.cumsum(shown) - 1
+            try:
+                classes, codes = self.read(y.values[shown], columns, empty, where)
+                return classes, codes[places[y.codes]]
+            except ValueError:
+                y = np.asarray(y)  # the message names the row
         classes = self.classes
         if columns != self.n_classes:
             if not (self.guessed and empty and columns > 2):

@@ -1,0 +1,95 @@
+"""The files that paths, patterns, folders and addresses mean."""
+
+import os
+import re
+from glob import glob, has_magic
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ._extras import require
+from ._show import plain, quoted
+from .exceptions import refuse
+
+_PARQUET = (".parquet", ".parq", ".pq")
+_CSV = (".csv", ".tsv", ".txt")
+_PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
+_ENDINGS = (*_PARQUET, *(kind + packed for kind in _CSV for packed in _PACKED))
+
+
+def files_of(data: Any, where: str) -> list[tuple[str, str, Any]]:
+    """(name, path, filesystem) of each file that paths, folders, patterns and addresses mean.
+
+    The filesystem is None for files of this machine. A file that is meant twice is there once.
+    Raises ValueError for patterns and folders without tables, TypeError for what is no path.
+    """
+    several = isinstance(data, list | tuple)
+    found = chain.from_iterable(_expand(item, where) for item in (data if several else [data]))
+    different = {}
+    for name, path, filesystem in found:
+        key = path if filesystem is not None or "\0" in path else os.path.realpath(path)
+        different.setdefault((key, filesystem is None), (name, path, filesystem))
+    return [*different.values()]
+
+
+def _expand(data, where):
+    try:
+        text = os.fspath(data)
+    except TypeError:
+        got = f"a {type(data).__name__}"
+        refuse(where, "paths of files in the list", got, "Pass a list of paths alone", TypeError)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
+        yield from _expand_address(text, where)
+    elif os.path.isdir(text):
+        below = [str(path) for path in sorted(Path(text).rglob("*")) if path.is_file()]
+        paths = _without_strays(below, text)
+        yield from ((path, path, None) for path in _one_format(paths, text, where))
+    elif os.path.exists(text) or not has_magic(text):
+        yield text, text, None
+    else:
+        paths = [path for path in sorted(glob(text, recursive=True)) if os.path.isfile(path)]
+        if not text.lower().endswith(_ENDINGS):
+            fixed = re.split(r"[*?\[]", text)[0]
+            paths = [*_without_strays(paths, os.path.dirname(fixed))]
+        if not paths:
+            refuse(where, "files of that name", f"none for {quoted(text)}", "Check the pattern")
+        yield from ((path, path, None) for path in paths)
+
+
+def _expand_address(text, where):
+    """Parquet files of another file system, by pyarrow."""
+    fs = require("pyarrow.fs", "cli", where)
+    try:
+        filesystem, path = fs.FileSystem.from_uri(text)
+    except (ValueError, OSError) as error:
+        said = str(error).partition("\n")[0].rstrip(".")
+        cure = "Pass a pyarrow.dataset.Dataset made with that file system"
+        refuse(where, "an address that pyarrow can open", f"{quoted(text)} ({plain(said)})", cure)
+    info = filesystem.get_file_info(path)
+    if info.type == fs.FileType.Directory:
+        below = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
+        files = sorted(each.path for each in below if each.type == fs.FileType.File)
+        paths = [file for file in _without_strays(files, path) if file.lower().endswith(_PARQUET)]
+        if not paths:
+            refuse(where, "parquet files", f"none under {quoted(text)}", "Check the address")
+    else:
+        paths = [path]
+    yield from ((f"{path}", path, filesystem) for path in paths)
+
+
+def _without_strays(paths, folder):
+    """Files with the ending of a table, and none that a program left for itself (_SUCCESS)."""
+    for path in paths:
+        parts = Path(os.path.relpath(path, folder or ".")).parts
+        if path.lower().endswith(_ENDINGS) and not any(part[0] in "._" for part in parts):
+            yield path
+
+
+def _one_format(paths, folder, where):
+    paths = [*paths]
+    parquet = [path for path in paths if path.lower().endswith(_PARQUET)]
+    if not paths or (parquet and len(parquet) < len(paths)):
+        got = f"both kinds in {quoted(folder)}" if paths else f"none in {quoted(folder)}"
+        cure = "Name the files with a pattern, for instance '**/*.parquet'"
+        refuse(where, "a folder of parquet files, or of csv files", got, cure)
+    return paths

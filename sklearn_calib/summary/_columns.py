@@ -1,0 +1,161 @@
+"""Columns of blocks as arrays: numbers, labels, groups; a missing value is told by its row."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._arrays import is_missing
+from .._show import quoted
+from .._tables import Table, UserError, number_column, values_of_text
+from .._typing import AnyArray
+from ._input import Coded
+from ._parts import Block
+
+_SMALL = 2**16  # numbers below are sorted by their digits
+
+
+def number_values(block: Block, name: str) -> AnyArray:
+    """A column of numbers; NaN and infinity are left to whoever reads them.
+
+    Raises UserError for missing values and text that is no number.
+    """
+    column = block.columns[name]
+    if _is_arrow(column):
+        from pyarrow import float64, types
+
+        kind = column.type
+        if types.is_dictionary(kind):
+            column = column.dictionary_decode()
+            kind = column.type
+        _refuse_missing(block, name, column.null_count and column.is_null())
+        if types.is_decimal(kind):
+            column, kind = column.cast(float64()), float64()
+        if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
+            return column.to_numpy(zero_copy_only=False)
+        column = column.to_pandas()
+    if isinstance(column, np.ndarray):
+        return column
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        return column.to_numpy()
+    if getattr(column.dtype, "kind", "O") in "fiub":  # nullable
+        _refuse_missing(block, name, column.isna().to_numpy())
+        return column.to_numpy(dtype=column.dtype.numpy_dtype)
+    frame = column.to_frame(name).reset_index(drop=True)
+    file = block.where or "the table"
+    return number_column(Table(frame, file, block.decimal, block.first, block.signs), name)
+
+
+def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
+    """A column of labels; anything but numbers and booleans by its different values.
+
+    The text of a csv file becomes numbers or booleans unless the classes are `names`. Raises
+    UserError for missing labels.
+    """
+    column = block.columns[name]
+    if _is_arrow(column):
+        from pyarrow import types
+
+        kind = column.type
+        if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
+            missing = column.null_count and column.is_null()
+            _refuse_missing(block, name, missing, "label")
+            return column.to_numpy(zero_copy_only=False)
+    elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        return np.asarray(column)
+    labels = coded(block, name, "label")
+    if block.of_csv and not names:
+        typed = values_of_text(labels.values.tolist(), block.decimal)
+        labels = Coded(array_of([*typed.values()]), labels.codes)
+    return labels
+
+
+def coded(block: Block, name: str, what: str = "value") -> Coded:
+    """A column by its different values. Raises UserError for missing ones."""
+    column = block.columns[name]
+    if _is_arrow(column):
+        pieces = column.dictionary_encode()
+        values, codes = pieces.dictionary.to_pylist(), pieces.indices
+        codes = codes.cast("int64").fill_null(-1).to_numpy()
+    elif isinstance(column, np.ndarray) and column.dtype.kind != "O":
+        found, codes = np.unique(column, return_inverse=True)
+        values = found.tolist()
+    else:
+        values, codes = _coded_objects(column)
+    missing = np.array([*(is_missing(value) for value in values), True])[codes]
+    _refuse_missing(block, name, missing.any() and missing, what)
+    return Coded(array_of(values), codes)
+
+
+def _coded_objects(column):
+    if hasattr(column, "iloc"):
+        import pandas as pd
+
+        codes, found = pd.factorize(column)
+        return found.tolist(), codes
+    places: dict[Any, int] = {}
+    codes = np.array([places.setdefault(value, len(places)) for value in column], dtype=np.intp)
+    return [*places], codes
+
+
+def array_of(values: list[Any]) -> AnyArray:
+    """Values as numpy reads them, or as they are where it would make text of all of them."""
+    if len({type(value) for value in values}) == 1 and isinstance(values[0], str | int | float):
+        return np.array(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def grouped(block: Block, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], AnyArray | None]]:
+    """(key, rows of the block) of each group that the block has; rows None are all."""
+    if not by:
+        yield (), None
+        return
+    columns = [coded(block, name) for name in by]
+    code, size = columns[0].codes, len(columns[0].values)
+    for column in columns[1:]:
+        code, size = code * len(column.values) + column.codes, size * len(column.values)
+        if size > _SMALL:
+            code = np.unique(code, return_inverse=True)[1]
+            size = int(code.max(initial=0)) + 1
+    order = np.argsort(code.astype(np.uint16) if size <= _SMALL else code, kind="stable")
+    ends = np.cumsum(np.bincount(code, minlength=1))
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        if start == end:
+            continue
+        rows = order[start:end]
+        key = tuple(_plain_value(column.values[column.codes[rows[0]]]) for column in columns)
+        yield key, rows
+
+
+def _plain_value(value):
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def placed(message: str, block: Block, rows: AnyArray | None, where: str) -> str:
+    """An error of a batch with the place of its row in the file."""
+
+    def row_of_file(match):
+        row = int(match[1])
+        return f"in row {block.first + int(row if rows is None else rows[row])}"
+
+    message = message.removeprefix("CalibrationSummary.update: ")
+    opening = f"{where}: {block.where}: " if block.where else f"{where}: "
+    return opening + re.sub(r"\bin row (\d+)", row_of_file, message, count=1)
+
+
+def _refuse_missing(block, name, missing, what="value"):
+    if not np.any(missing):
+        return
+    row = block.first + int(np.argmax(np.asarray(missing)))
+    place = f" of {block.where}" if block.where else ""
+    raise UserError(
+        f"expected a {what} in every row, got nan in row {row} of column {quoted(name)}{place}. "
+        "Fill it, or leave out such rows."
+    )
+
+
+def _is_arrow(column):
+    return type(column).__module__.startswith("pyarrow")

@@ -1,0 +1,84 @@
+"""find_classes: the labels that rows show, before the rows are summarised."""
+
+from typing import Any
+
+import numpy as np
+
+from .._tables import UserError, values_of_text
+from .._typing import AnyArray
+from ..canonical import canonical_labels
+from ..exceptions import refuse
+from ._columns import array_of, label_values
+from ._input import Coded
+from ._parts import SummaryPart, parts_of
+
+_WHERE = "find_classes"
+_MOST = 10_000
+
+
+def find_classes(data: object, *, label: str, csv: dict[str, str] | None = None) -> AnyArray:
+    """The different labels of rows that need not fit into memory, sorted.
+
+    A summary has to know its classes before the first batch. Where they are not 0 and 1 and nobody
+    knows them, this reads the column of labels, and no other.
+
+    Parameters
+    ----------
+    data : object
+        Files or tables, as in `summarize`; no stream that can be read only once, and no dask
+        collection. Saved summaries count with their classes.
+    label : str
+        The column of true labels.
+    csv : dict, default=None
+        As in `summarize`.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+
+    Raises
+    ------
+    ValueError
+        What `summarize` refuses, no labels at all, or more than 10,000 different ones.
+
+    Examples
+    --------
+    >>> from sklearn_calib.summary import find_classes, summarize
+    >>> table = {"y": ["no", "yes", "no"], "p": [0.1, 0.7, 0.2]}
+    >>> classes = find_classes(table, label="y")
+    >>> classes.tolist()
+    ['no', 'yes']
+    >>> summarize(table, label="y", prob="p", classes=classes).n_samples
+    3
+    """
+    if type(data).__name__ == "RecordBatchReader" or type(data).__module__.startswith("dask"):
+        cure = "Pass classes= to summarize yourself"
+        refuse(_WHERE, "data that can be read twice", f"a {type(data).__name__}", cure, TypeError)
+    from ._summary import CalibrationSummary
+
+    found: dict[Any, None] = {}
+    texts: dict[str, None] = {}
+    decimal = None
+    try:
+        for part in parts_of(data, label, csv or {}, _WHERE):
+            if isinstance(part, SummaryPart):
+                known = CalibrationSummary.from_parquet(part.path).classes
+                found |= dict.fromkeys([] if known is None else known.tolist())
+                continue
+            for block in part.blocks([label]):
+                values = label_values(block, label, names=True)
+                values = values.values if isinstance(values, Coded) else np.unique(values)
+                if block.of_csv:
+                    texts |= dict.fromkeys(values.tolist())
+                    decimal = block.decimal
+                else:
+                    found |= dict.fromkeys(values.tolist())
+                if len(found) + len(texts) > _MOST:
+                    cure = "Name the column of the labels"
+                    refuse(_WHERE, f"at most {_MOST} different labels", "more", cure)
+    except UserError as error:
+        raise ValueError(f"{_WHERE}: {error}") from error
+    found |= dict.fromkeys(values_of_text(texts, decimal).values())
+    if not found:
+        refuse(_WHERE, "rows with labels", "none", "Check the data")
+    return canonical_labels(array_of([*found]), _where=_WHERE)[0]

@@ -1,0 +1,276 @@
+"""Data of every kind as parts that can be read on their own, and parts as blocks of rows."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
+
+import numpy as np
+
+from .._extras import require
+from .._file_names import files_of
+from .._show import plain, quoted
+from .._tables import UserError, check_columns, check_types, table_blocks, unreadable
+from ..exceptions import refuse
+from ._storage import is_summary_file
+
+ROWS = 2**17  # in a block
+_READ_AHEAD = 2**20  # bytes of a column of a parquet file that are fetched at a time
+
+
+class Block(NamedTuple):
+    """Some columns of some rows.
+
+    Attributes
+    ----------
+    columns : mapping of str to Arrow array, pandas Series or ndarray
+    n_rows : int
+    where : str
+        The file and its row group, in words; empty for data in memory.
+    first : int
+        The row of the file that the block begins with.
+    decimal, signs
+        Of a csv file, as in `Table`.
+    """
+
+    columns: Any
+    n_rows: int
+    where: str = ""
+    first: int = 0
+    decimal: str | None = None
+    signs: Any = None
+
+    @property
+    def of_csv(self) -> bool:
+        """Whether labels are still text."""
+        return self.signs is not None
+
+
+class Part(Protocol):
+    """A unit of work."""
+
+    name: str
+
+    def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
+        """The columns in blocks of rows."""
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+class ParquetPart(NamedTuple):
+    """A parquet file, or some of its row groups; can be sent to another process.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the file.
+    path : str
+    filesystem : pyarrow FileSystem or None
+        None for files of this machine.
+    groups : tuple of int or None
+        The row groups; None for all.
+    """
+
+    name: str
+    path: str
+    filesystem: Any = None
+    groups: tuple[int, ...] | None = None
+
+    def open(self) -> Any:
+        parquet = require("pyarrow.parquet", "cli", "summarize")
+        source = (
+            self.path if self.filesystem is None else self.filesystem.open_input_file(self.path)
+        )
+        return parquet.ParquetFile(source, buffer_size=_READ_AHEAD)
+
+    def split(self) -> "list[ParquetPart]":
+        """One part for each row group."""
+        with self.open() as file:
+            return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [self]
+
+    def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
+        try:
+            with self.open() as file:
+                yield from self._blocks(file, needed)
+        except (OSError, ValueError) as error:  # pyarrow's among them
+            raise unreadable(error, self.name) from error
+
+    def _blocks(self, file, needed):
+        schema, names = file.schema_arrow, file.schema_arrow.names
+        folders = {k: v for k, v in _folder_values(self.path).items() if k not in names}
+        inside = [name for name in needed if name not in folders]
+        check_columns(inside, names, self.name)
+        check_types(inside, schema, self.name)
+        first = 0
+        for group in range(file.num_row_groups):
+            n_rows = file.metadata.row_group(group).num_rows
+            if self.groups is None or group in self.groups:
+                place = f"{plain(self.name)}, row group {group}"
+                batches = file.iter_batches(ROWS, row_groups=[group], columns=inside)
+                yield from _arrow_blocks(batches, place, first, folders)
+            first += n_rows
+
+
+class SummaryPart(NamedTuple):
+    """A file that `CalibrationSummary.to_parquet` wrote."""
+
+    name: str
+    path: str
+
+
+class CsvPart(NamedTuple):
+    """A csv file.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the file.
+    path : str
+    options : dict
+        ``sep``, ``decimal``, ``encoding``.
+    label : str
+        The column that stays text.
+    """
+
+    name: str
+    path: str
+    options: dict[str, Any]
+    label: str
+
+    def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
+        tables = table_blocks(
+            self.path, lambda present: [*needed], as_text=[self.label], **self.options
+        )
+        for table in tables:
+            columns = {name: table.frame[name] for name in needed}
+            n = len(table.frame)
+            yield Block(columns, n, plain(self.name), table.first, table.decimal, table.signs)
+
+
+def _folder_values(path):
+    """Values that the names of folders hold, such as ``day=2026-01-31``."""
+    found = {}
+    for folder in PurePosixPath(Path(path).as_posix()).parts[:-1]:
+        name, equals, value = folder.partition("=")
+        if name and equals:
+            value = unquote(value)
+            found[name] = int(value) if re.fullmatch(r"-?(0|[1-9]\d{0,17})", value) else value
+    return found
+
+
+def parts_of(data: Any, label: str, csv: dict[str, Any], where: str) -> list[Any]:
+    """One part for each file, or one for all that is no file."""
+    if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
+        return [StreamPart(data)]
+    parts: list[Any] = []
+    for name, path, filesystem in files_of(data, where):
+        try:
+            parquet = _is_parquet(path, filesystem)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{where}: {unreadable(error, name)}") from error
+        if parquet and filesystem is None and is_summary_file(path):
+            parts.append(SummaryPart(name, path))
+        elif parquet:
+            parts.append(ParquetPart(name, path, filesystem))
+        elif filesystem is None:
+            parts.append(CsvPart(name, path, csv, label))
+        else:
+            cure = "Download it, or write parquet"
+            refuse(where, "parquet files at an address", quoted(name), cure)
+    return parts
+
+
+def _is_parquet(path, filesystem):
+    with open(path, "rb") if filesystem is None else filesystem.open_input_file(path) as stream:
+        return stream.read(4) == b"PAR1"
+
+
+# -- data in memory and streams -------------------------------------------------------------------
+
+
+class StreamPart(NamedTuple):
+    """Rows that are already here, or that another library hands over."""
+
+    data: Any
+    name: str = ""
+
+    def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
+        data, name = self.data, self.name
+        if isinstance(data, Mapping):
+            data = {k: v if _is_column(v) else np.asarray(v) for k, v in data.items()}
+            yield from _array_blocks(data, [*data], needed, name)
+        elif hasattr(data, "iloc"):  # pandas
+            yield from _array_blocks(data, [*data.columns], needed, name)
+        elif hasattr(data, "scanner"):  # pyarrow.dataset
+            yield from _dataset_blocks(data, needed)
+        else:
+            reader = _reader(data)
+            check_columns(needed, reader.schema.names, name or "the table")
+            check_types(needed, reader.schema, name or "the table")
+            selected = (batch.select([*needed]) for batch in reader)
+            yield from _arrow_blocks(selected, name, 0, {})
+
+
+def _is_column(values):
+    return isinstance(values, np.ndarray) or hasattr(values, "iloc")
+
+
+def _array_blocks(data, present, needed, where):
+    check_columns(needed, present, where or "the table")
+    columns = {name: data[name] for name in needed}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise UserError(
+            f"expected columns of one length, got {lengths}. Check where they are from."
+        )
+    n = next(iter(lengths.values()))
+    for first in range(0, n, ROWS):
+        rows = slice(first, first + ROWS)
+        block = {
+            name: column.iloc[rows] if hasattr(column, "iloc") else column[rows]
+            for name, column in columns.items()
+        }
+        yield Block(block, min(ROWS, n - first), where, first)
+
+
+def _arrow_blocks(batches, where, first, folders):
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS):
+            piece = batch.slice(start, ROWS)
+            columns = dict(zip(piece.schema.names, piece.columns, strict=True))
+            n = piece.num_rows
+            columns |= {name: _repeated(value, n) for name, value in folders.items()}
+            yield Block(columns, n, where, first)
+            first += n
+
+
+def _repeated(value, n):
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), pa.array([value]))
+
+
+def _dataset_blocks(dataset, needed):
+    check_columns(needed, dataset.schema.names, "the dataset")
+    check_types(needed, dataset.schema, "the dataset")
+    first: dict[str, int] = {}
+    for tagged in dataset.scanner(columns=[*needed], batch_size=ROWS).scan_batches():
+        name = getattr(tagged.fragment, "path", "")
+        batch = tagged.record_batch
+        yield from _arrow_blocks([batch], plain(name), first.get(name, 0), {})
+        first[name] = first.get(name, 0) + batch.num_rows
+
+
+def _reader(data):
+    pa = require("pyarrow", "cli", "summarize")
+    if hasattr(data, "to_arrow") and not hasattr(data, "__arrow_c_stream__"):
+        data = data.to_arrow()  # early versions of polars
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if not hasattr(data, "__arrow_c_stream__"):
+        got, cure = f"a {type(data).__name__}", "Turn it into an Arrow table first"
+        rule = "paths, a table, a dataset, a dict of arrays, or an object with __arrow_c_stream__"
+        refuse("summarize", rule, got, cure, TypeError)
+    return pa.RecordBatchReader._import_from_c_capsule(data.__arrow_c_stream__())

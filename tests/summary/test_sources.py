@@ -1,0 +1,346 @@
+"""summarize: the same summary from every kind of file and table; errors name the place."""
+
+import pickle
+import re
+from decimal import Decimal
+
+import duckdb
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.fs
+import pytest
+from pyarrow import dataset, parquet
+
+from sklearn_calib.summary import CalibrationSummary, summarize
+from sklearn_calib.summary._parts import ROWS
+
+COLUMNS = {"label": "y", "prob": "p", "max_cells": 4096}
+
+
+def table(n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    return pd.DataFrame(
+        {
+            "p": p,
+            "y": (rng.random(n) < p**1.5).astype(np.int8),
+            "w": rng.integers(0, 4, n) / 2,
+            "n": rng.integers(0, 5, n),
+            "shop": rng.choice(["north", "south", "west"], n),
+            "size": rng.integers(1, 3, n),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return table()
+
+
+@pytest.fixture(scope="module")
+def expected(frame):
+    return CalibrationSummary(4096).update(frame["y"], frame["p"])
+
+
+@pytest.fixture
+def folder(frame, tmp_path, monkeypatch):
+    """Three parquet files of several row groups in folders of their day, and strays."""
+    monkeypatch.chdir(tmp_path)
+    for day in range(3):
+        place = tmp_path / f"day=2026-01-0{day + 1}"
+        place.mkdir()
+        frame.iloc[day::3].to_parquet(place / "a.parquet", row_group_size=700)
+    (tmp_path / "day=2026-01-01" / "_SUCCESS").write_text("")
+    (tmp_path / "day=2026-01-01" / "._a.parquet").write_text("not a table")
+    (tmp_path / "notes.md").write_text("not a table")
+    return tmp_path
+
+
+def test_files(folder, frame, expected):
+    files = [f"day=2026-01-0{day}/a.parquet" for day in (3, 1, 2)]
+    here = dataset.dataset([*map(str, folder.glob("*/a.parquet"))])
+    for data in (
+        "day=*/*.parquet",
+        "day=*/*",
+        "**/a.parquet",
+        ".",
+        folder,
+        files,
+        [files[0], folder / "day=2026-01-01", "day=2026-01-02/*"],
+        [*files, "day=*/a.parquet"],
+        folder.as_uri(),
+        [f"{folder.as_uri()}/{file}" for file in files],
+        here,
+    ):
+        assert summarize(data, **COLUMNS) == expected, data
+
+
+def test_a_dataset_keeps_its_filter_and_its_file_system(folder, frame):
+    low = frame["p"] < 0.3
+    wanted = CalibrationSummary().update(frame["y"][low], frame["p"][low])
+    here = pa.fs.SubTreeFileSystem(str(folder), pa.fs.LocalFileSystem())
+    files = [f"day=2026-01-0{day}/a.parquet" for day in (1, 2, 3)]
+    rows = dataset.dataset(files, filesystem=here).filter(dataset.field("p") < 0.3)
+    assert summarize(rows, label="y", prob="p") == wanted
+
+
+def test_csv(frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv("comma.csv", index=False)
+    frame = pd.read_csv("comma.csv")  # some versions of pandas round the last bit
+    expected = CalibrationSummary(4096).update(frame["y"], frame["p"])
+    frame.to_csv("semicolon.csv.gz", index=False, sep=";", decimal=",")
+    frame.to_csv("wide.txt", index=False, encoding="utf-16", sep="\t")
+    for file in ("comma.csv", "semicolon.csv.gz", "wide.txt"):
+        assert summarize(file, **COLUMNS) == expected, file
+        monkeypatch.setattr("sklearn_calib._tables._BLOCK", 1000)
+    frame[:2000].to_csv("one.csv", index=False)
+    frame[2000:].to_parquet("two.parquet")
+    assert summarize(["one.csv", "two.parquet"], **COLUMNS) == expected
+    frame.to_csv("tilde.csv", index=False, sep="~", decimal=",")
+    assert summarize("tilde.csv", csv={"sep": "~", "decimal": ","}, **COLUMNS) == expected
+    names = frame.assign(y=np.array(["no", "yes"])[frame["y"]])
+    names.to_csv("names.csv", index=False)
+    found = summarize("names.csv", classes=["no", "yes"], **COLUMNS)
+    wanted = CalibrationSummary(4096, classes=["no", "yes"]).update(names["y"], names["p"])
+    assert found == wanted
+    frame.assign(y=frame["y"] == 1).to_csv("booleans.csv", index=False)
+    assert summarize("booleans.csv", **COLUMNS) == expected
+    frame.assign(y=frame["y"].map({0: "0", 1: "1"})).to_csv("text.csv", index=False)
+    assert summarize("text.csv", classes=["0", "1"], **COLUMNS).n_samples == len(frame)
+
+
+def test_tables_in_memory(frame, expected):
+    arrow = pa.Table.from_pandas(frame)
+    connection = duckdb.connect()
+    connection.register("scores", arrow)
+    for data in (
+        frame,
+        frame.set_index("y", drop=False),
+        arrow,
+        arrow.to_reader(max_chunksize=100),
+        pl.from_pandas(frame),
+        connection.sql("select y, p from scores"),
+        {"y": frame["y"], "p": frame["p"].to_numpy()},
+        {"y": frame["y"].tolist(), "p": frame["p"].tolist()},
+    ):
+        assert summarize(data, **COLUMNS) == expected, type(data)
+
+
+KINDS = {
+    "bool": lambda y: y == 1,
+    "Int64": lambda y: y.astype("Int64"),
+    "boolean": lambda y: (y == 1).astype("boolean"),
+    "float32": lambda y: y.astype(np.float32),
+    "object": lambda y: y.astype(object),
+    "category": lambda y: y.astype("category"),
+    "text": lambda y: y.map({0: "no", 1: "yes"}),
+    "text category": lambda y: y.map({0: "no", 1: "yes"}).astype("category"),
+    "arrow text": lambda y: y.map({0: "no", 1: "yes"}).astype("string[pyarrow]"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_of_labels(frame, expected, kind, tmp_path):
+    other = frame.assign(y=KINDS[kind](frame["y"]))
+    options = {"classes": ["no", "yes"]} if "text" in kind else {}
+    wanted = CalibrationSummary(4096, **options).update(np.asarray(other["y"]), frame["p"])
+    other.to_parquet(tmp_path / "t.parquet")
+    arrow = pa.Table.from_pandas(other)
+    polars = [] if kind == "category" else [pl.from_pandas(other)]
+    for data in (other, arrow, tmp_path / "t.parquet", *polars):
+        assert summarize(data, **COLUMNS, **options) == wanted
+    if options:
+        with pytest.raises(ValueError, match=r"in row 0"):
+            summarize(other, **COLUMNS)
+        positive = summarize(other, pos_label="yes", **COLUMNS)
+        assert positive == CalibrationSummary(4096, pos_label="yes").update(
+            np.asarray(other["y"]), frame["p"]
+        )
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, "Float64", "decimal"])
+def test_kinds_of_scores(frame, kind, tmp_path):
+    p = frame["p"].round(3)
+    if kind == "decimal":
+        other = frame.assign(p=[Decimal(str(value)) for value in p])
+        wanted = CalibrationSummary().update(frame["y"], p)
+    else:
+        other = frame.assign(p=p.astype(kind))
+        wanted = CalibrationSummary().update(frame["y"], other["p"].to_numpy(float))
+    for data in (other, pa.Table.from_pandas(other)):
+        assert summarize(data, label="y", prob="p") == wanted
+
+
+def test_weights_counts_and_two_columns(frame):
+    two = frame.assign(q=1 - frame["p"])
+    for data in (two, pa.Table.from_pandas(two)):
+        found = summarize(data, label="y", prob=["q", "p"], weight="w", counts="n")
+        assert found == CalibrationSummary().update(
+            frame["y"], np.column_stack([two["q"], two["p"]]), frame["w"], frame["n"]
+        )
+        assert found.n_samples == frame["n"][frame["w"] > 0].sum()
+
+
+def test_groups(folder, frame, expected):
+    for data in (frame, pa.Table.from_pandas(frame), ".", {k: frame[k] for k in frame}):
+        groups = summarize(data, by="shop", **COLUMNS)
+        assert [*groups] == ["north", "south", "west"]
+        for shop, rows in frame.groupby("shop"):
+            assert groups[shop] == CalibrationSummary(4096).update(rows["y"], rows["p"])
+        assert sum(groups.values()) == expected
+    groups = summarize("day=*/*.parquet", by=["day", "size"], weight="w", **COLUMNS)
+    assert [*groups][:3] == [("2026-01-01", 1), ("2026-01-01", 2), ("2026-01-02", 1)]
+    rows = frame.iloc[1::3].query("size == 2")
+    wanted = CalibrationSummary(4096).update(rows["y"], rows["p"], rows["w"])
+    assert groups["2026-01-02", 2] == wanted
+    assert [*summarize(frame, by=["size"], **COLUMNS)] == [(1,), (2,)]
+    (folder / "hour=07").mkdir()
+    frame.to_parquet(folder / "hour=07" / "b.parquet")
+    (folder / "n=3").mkdir()
+    frame.drop(columns="n").to_parquet(folder / "n=3" / "b.parquet")
+    assert [*summarize("hour=07/b.parquet", by="hour", **COLUMNS)] == ["07"]
+    assert [*summarize("n=3/b.parquet", by="n", **COLUMNS)] == [3]
+
+
+def test_many_combinations_of_groups(monkeypatch):
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.integers(0, 20, 500), "b": rng.choice([*"xyz"], 500)}
+    columns["c"] = rng.integers(0, 3, 500).astype(bool)
+    data = {"y": np.arange(500) % 2, "p": rng.random(500), **columns}
+    groups = summarize(data, label="y", prob="p", by=["a", "b", "c"])
+    sizes = pd.DataFrame(columns).value_counts()
+    assert {key: s.n_samples for key, s in groups.items()} == sizes.to_dict()
+    monkeypatch.setattr("sklearn_calib.summary._sources._MOST_GROUPS", 100)
+    wide = {"y": [0, 1] * 60, "p": [0.5] * 120, "g": np.arange(120)}
+    with pytest.raises(ValueError, match="expected at most 100 groups by g, got more"):
+        summarize(wide, label="y", prob="p", by="g")
+
+
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_processes_give_the_same(folder, backend):
+    for data in ("day=*/*.parquet", "day=2026-01-01/a.parquet"):
+        alone, progress = summarize(data, **COLUMNS), []
+        with joblib.parallel_config(backend):
+            found = summarize(
+                data, n_jobs=2, progress=lambda *done, p=progress: p.append(done), **COLUMNS
+            )
+        assert found == alone
+        assert progress[-1] == (len(progress), len(progress)) and len(progress) > 2
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_no_rows(frame, tmp_path):
+    frame.iloc[:0].to_parquet(tmp_path / "none.parquet")
+    frame.to_parquet(tmp_path / "some.parquet")
+    assert summarize(tmp_path, **COLUMNS).n_samples == len(frame)
+    assert summarize(frame.iloc[:0], **COLUMNS).n_samples == 0
+    assert summarize(tmp_path / "none.parquet", by="shop", **COLUMNS) == {}
+
+
+def changed(frame, column, value, row=5000):
+    other = frame.copy()
+    other[column] = other[column].astype("Int64" if value is pd.NA else object)
+    other.loc[row, column] = value
+    return other if value is pd.NA or isinstance(value, str) else other.astype({column: float})
+
+
+WRONG = [
+    ("p", 1.5, "expected probabilities in [0, 1], got 1.5 in row 5000"),
+    ("p", np.nan, "in row 5000"),
+    ("y", 2, "expected labels among [0, 1], got"),
+    ("y", pd.NA, "expected a label in every row, got nan in row 5000 of column 'y'"),
+    ("w", -1, "expected sample_weight >= 0 and finite, got -1 in row 5000"),
+    ("n", 0.5, "expected counts that are whole numbers from 0 to 2^53, got 0.5 in row 5000"),
+    ("n", pd.NA, "expected a value in every row, got nan in row 5000 of column 'n'"),
+]
+
+
+@pytest.mark.parametrize(("column", "value", "message"), WRONG)
+@pytest.mark.parametrize("by", [None, "shop"])
+def test_errors_name_file_row_group_and_row(
+    frame, tmp_path, column, value, message, by, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sklearn_calib.summary._parts.ROWS", 900)
+    monkeypatch.setattr("sklearn_calib._tables._BLOCK", 10_000)
+    other = changed(frame, column, value)
+    other.to_parquet("t.parquet", row_group_size=2000)
+    other.to_csv("t.csv", index=False)
+    options = {"weight": "w", "counts": "n", "by": by, **COLUMNS}
+    for data in (other, "t.parquet", "t.csv"):
+        with pytest.raises(ValueError, match=r"^summarize: ") as caught:
+            summarize(data, **options)
+        said = str(caught.value)
+        assert "row 5000" in said
+        if isinstance(data, str):
+            assert data in said
+        if isinstance(data, str) and data == "t.parquet":
+            assert "t.parquet, row group 2" in said
+        if not (isinstance(data, str) and data == "t.csv"):
+            assert message in said, said
+
+
+def test_what_is_refused(frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame.to_parquet("t.parquet")
+    frame.to_csv("t.csv", index=False)
+    whole = (tmp_path / "t.parquet").read_bytes()
+    (tmp_path / "half.parquet").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "hole.parquet").write_bytes(whole[:4] + b"\xff" * 40_000 + whole[40_004:])
+    frame.rename(columns={"p": "score"}).to_parquet("other.parquet")
+    frame.assign(p=[[0.1]] * len(frame)).to_parquet("lists.parquet")
+    (tmp_path / "empty").mkdir()
+    cases = [
+        ("half.parquet", "expected a readable csv or parquet file, got 'half.parquet'"),
+        ("hole.parquet", "expected a readable csv or parquet file, got 'hole.parquet'"),
+        ("absent.parquet", "'absent.parquet' (No such file or directory)"),
+        (["t.parquet", "other.parquet"], "expected a column 'p' in other.parquet, got: score, y"),
+        ("lists.parquet", "expected one value in each row of column 'p' of lists.parquet"),
+        (".", "expected a folder of parquet files, or of csv files, got both kinds in '.'"),
+        ("empty", "expected a folder of parquet files, or of csv files, got none in 'empty'"),
+        ("absent*", "expected files of that name, got none for 'absent*'"),
+        ("magic://nowhere/t.parquet", "expected an address that pyarrow can open"),
+        ((tmp_path / "t.csv").as_uri(), "expected parquet files at an address"),
+        ({"y": [0, 1], "p": [0.5]}, "expected columns of one length"),
+        (frame[["y"]], "expected a column 'p' in the table, got: y"),
+        (pa.Table.from_pandas(frame[["y"]]), "expected a column 'p' in the table, got: y"),
+        (frame.assign(p="high"), "expected numbers in column 'p'"),
+    ]
+    for data, message in cases:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            summarize(data, **COLUMNS)
+    with pytest.raises(TypeError, match="expected paths of files in the list, got a int"):
+        summarize([1], **COLUMNS)
+    with pytest.raises(TypeError, match="expected paths, a table, .* got a set"):
+        summarize({1}, **COLUMNS)
+    with pytest.raises(ValueError, match="expected csv with"):
+        summarize("t.csv", csv={"separator": ";"}, **COLUMNS)
+    with pytest.raises(ValueError, match="expected max_cells from 4096"):
+        summarize("absent", label="y", prob="p", max_cells=7)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_rows(tmp_path):
+    import tracemalloc
+
+    def peak(n):
+        rng = np.random.default_rng(0)
+        names = ["y", "p"]
+        arrays = [pa.array(rng.integers(0, 2, n)), pa.array(rng.random(n))]
+        parquet.write_table(pa.Table.from_arrays(arrays, names), tmp_path / "t.parquet")
+        del arrays
+        summarize(tmp_path / "t.parquet", label="y", prob="p")
+        before = pa.total_allocated_bytes()
+        tracemalloc.start()
+        summarize(tmp_path / "t.parquet", label="y", prob="p")
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert pa.total_allocated_bytes() == before
+        return most
+
+    few, many = peak(3 * ROWS), peak(12 * ROWS)
+    assert many < 1.2 * few, "python's share; the rest is a batch of Arrow"

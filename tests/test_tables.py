@@ -1,0 +1,89 @@
+"""Tables in blocks: the same values as when read at once, wherever the blocks end."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_calib._tables import (
+    UserError,
+    label_column,
+    number_column,
+    read_table,
+    table_blocks,
+    values_of_text,
+)
+
+NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"]
+
+
+def written(path, *, line="\n", quoting=0, sep=",", decimal="."):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"note": rng.choice(NOTES, 300), "p": rng.random(300).round(3), "y": 1})
+    frame["y"] = rng.integers(0, 2, 300)
+    frame.to_csv(path, index=False, lineterminator=line, quoting=quoting, sep=sep, decimal=decimal)
+    return frame
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 1000, 10**6])
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+@pytest.mark.parametrize("quoting", [0, 1])
+def test_blocks_are_the_table(tmp_path, size, line, quoting):
+    file = str(tmp_path / "t.csv")
+    frame = written(file, line=line, quoting=quoting)
+    blocks = [*table_blocks(file, lambda names: ["p", "y"], size=size)]
+    assert [b.first for b in blocks] == np.cumsum(
+        [0, *(len(b.frame) for b in blocks[:-1])]
+    ).tolist()
+    assert (len(blocks) > 10) == (size < 500), "blocks as small as they may be"
+    found = np.concatenate([number_column(block, "p") for block in blocks])
+    assert found.tolist() == frame["p"].tolist()
+    whole = read_table(file, lambda names: ["p", "y"]).frame
+    assert pd.concat([block.frame for block in blocks], ignore_index=True).equals(whole)
+
+
+def test_a_quote_inside_a_cell_opens_nothing(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text('note,p\n5" pipe,0.1\n"two\nlines",0.2\n6" pipe,0.3\n' * 1)
+    for size in range(1, 60):
+        blocks = [*table_blocks(str(file), lambda names: ["p"], size=size)]
+        assert np.concatenate([b.frame["p"] for b in blocks]).tolist() == [0.1, 0.2, 0.3]
+
+
+def test_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
+    lines = ["p,y", *["0.5,1"] * 999]
+    for wrong, message in (
+        ("x,1", "got for instance 'x' in row 700"),
+        (",1", "got nan in row 700"),
+        ("0.2,1,1", "got more in row 700"),
+        ("50%,1", "in percent, or none"),
+    ):
+        (tmp_path / "t.csv").write_text("\n".join([*lines[:701], wrong, *lines[701:]]))
+        with pytest.raises(UserError, match=message):
+            for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
+                number_column(block, "p")
+
+
+def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
+    for above, below in (("50%", "0.5"), ("0.5", "50%")):
+        (tmp_path / "t.csv").write_text("p,y\n" + f"{above},1\n" * 100 + f"{below},1\n" * 100)
+        with pytest.raises(UserError, match="Write all of them in percent, or none"):
+            for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
+                number_column(block, "p")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [["1", "0"], ["1", "2.0"], ["True", "False"], ["yes", "no", "1"], ["007", "8"], ["a,b"]],
+)
+def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
+    file = str(tmp_path / "t.csv")
+    pd.DataFrame({"y": column * 50, "z": 1}).to_csv(file, index=False)
+    whole = label_column(read_table(file, lambda names: ["y"]), "y")
+    texts = [
+        text
+        for block in table_blocks(file, lambda names: ["y"], size=40, as_text=["y"])
+        for text in block.frame["y"]
+    ]
+    values = values_of_text(dict.fromkeys(texts))
+    assert [values[text] for text in texts] == whole.tolist()
+    assert {type(value) for value in values.values()} == {type(value) for value in whole.tolist()}
