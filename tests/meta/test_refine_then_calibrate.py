@@ -61,7 +61,17 @@ two_classes = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize(
+    ("data", "weighted"),
+    [
+        (3, True),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((3, False), (2, True), (2, False))
+        ),
+    ],
+    indirect=["data"],
+)
 def test_against_a_loop_by_hand(data, weighted):
     """Candidates, stages, pooling, the recalibrator and the refit, written out."""
     X, y = data

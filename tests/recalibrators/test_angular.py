@@ -112,8 +112,8 @@ def test_missing_parameters_are_fitted():
 
 def test_the_link_may_be_a_function():
     rng = np.random.default_rng(0)
-    u = rng.standard_normal(500)
-    y = rng.random(500) < expit(u)
+    u = rng.standard_normal(200)
+    y = rng.random(200) < expit(u)
     named, given = (
         AngularCalibration(0.7, 1.0, 0.0, link=link, link_slope=2.0, link_intercept=0.1)
         .fit(scores(u), y)

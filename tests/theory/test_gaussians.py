@@ -93,7 +93,7 @@ def test_limit_against_the_oracle(oracle):
 
 def test_proposition_7_1_by_simulation():
     model = GaussianLogisticModel(ratio=0.5, error_rate=0.1, smallest=0.05)
-    n = 1000
+    n = 500
     for strength in (0.1, 0.01):
         limit = model.limit(strength)
         found = []
@@ -111,7 +111,7 @@ def test_proposition_7_3_by_simulation():
     model = GaussianLogisticModel(ratio=4, error_rate=0.2, spectrum=(2, 2), smallest=0.1)
     rates = []
     for seed in range(10):
-        *_, mean, eigenvalues = model.sample(1000, random_state=seed)
+        *_, mean, eigenvalues = model.sample(400, random_state=seed)
         rates.append(ndtr(-np.sqrt(mean**2 @ (1 / eigenvalues))))
     assert np.mean(rates) == pytest.approx(0.2, abs=4 * np.std(rates) / np.sqrt(10))
 
