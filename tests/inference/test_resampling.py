@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_calib._random import draw_labels, generator, label_bounds, multiplicities, spawned
+from sklearn_calib._random import (
+    draw_labels,
+    generator,
+    label_bounds,
+    legacy_generator,
+    multiplicities,
+    spawned,
+)
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import (
     bootstrap_distribution,
@@ -14,7 +21,7 @@ from sklearn_calib.inference import (
 from sklearn_calib.metrics import brier_loss, canonical_case
 
 
-@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("k", [2, 3, 5])
 def test_labels_have_the_law_of_the_predictions(k):
     law = np.random.default_rng(0).dirichlet(np.ones(k))
     if k > 2:
@@ -24,6 +31,11 @@ def test_labels_have_the_law_of_the_predictions(k):
     assert (counts[law == 0] == 0).all()
     possible = law > 0
     assert stats.chisquare(counts[possible], 60_000 * law[possible]).pvalue > 1e-3
+
+
+def test_bounds_end_at_one():
+    np.testing.assert_allclose(label_bounds([[1, 1, 2], [0, 3, 0]]), [[0.25, 0.5, 1], [0, 1, 1]])
+    assert (label_bounds(np.full((1, 7), 0.1))[:, -1] == 1).all()
 
 
 def test_multiplicities_are_a_bootstrap_sample():
@@ -44,6 +56,26 @@ def test_random_state_of_every_kind():
     assert generator(shared).random() != generator(shared).random()
     first, second = spawned(0, 2)
     assert first.random() != second.random()
+    assert spawned(0, 2)[1].random() == spawned(np.random.default_rng(0), 2)[1].random()
+
+
+def test_old_random_states():
+    given = np.random.RandomState(0)
+    assert legacy_generator(given) is given
+    assert legacy_generator(3).random() == np.random.RandomState(3).random()
+    assert legacy_generator(None).random() != legacy_generator(None).random()
+    rng = np.random.default_rng(0)  # moves on, to one of 2^32 seeds
+    assert len({legacy_generator(rng).random() for _ in range(100)}) == 100
+
+    class Recorder(np.random.RandomState):
+        def randint(self, *args, **options):
+            self.given = super().randint(*args, **options)
+            return self.given
+
+    recorder = Recorder(0)
+    generator(recorder)
+    assert recorder.given.shape == (4,), "128 bits"
+    assert recorder.given.max() > 2**31
 
 
 def test_the_global_generator_is_not_drawn_from():

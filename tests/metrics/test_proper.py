@@ -28,6 +28,18 @@ def test_equal_to_scikit_learn(k):
         assert brier_loss(y, proba, sample_weight=w) == pytest.approx(theirs)
 
 
+def test_what_they_declare():
+    """The bounds are attained: by certain predictions of the class that never comes."""
+    assert {loss.spec.name: loss.spec.range for loss in PROPER} == {
+        "log_loss": (0.0, np.inf),
+        "brier_loss": (0.0, 2.0),
+    }
+    wrong = np.tile([0.0, 0.0, 1.0], (4, 1))
+    assert brier_loss([0, 1, 0, 1], wrong, labels=[0, 1, 2]) == 2.0
+    assert brier_loss([0, 0], [1.0, 1.0], labels=[0, 1]) == 1.0
+    assert brier_loss([2, 2], wrong[:2], labels=[0, 1, 2]) == 0.0
+
+
 @pytest.mark.parametrize("loss", PROPER, ids=lambda m: m.spec.name)
 @settings(max_examples=50, deadline=None)
 @given(
