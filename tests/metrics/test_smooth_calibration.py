@@ -108,6 +108,9 @@ def test_known_values():
     assert error == pytest.approx(0.5)
     assert witness(0.0) - witness(1.0) == pytest.approx(1.0)
     assert smooth_calibration_error([0, 1], [0.0, 1.0]) == 0
+    # the bounds are attained: all rows certain, and all right or all wrong
+    assert smooth_calibration_error.spec.range == (0.0, 1.0)
+    assert smooth_calibration_error([0, 0], [1.0, 1.0], labels=[0, 1]) == 1.0
 
 
 def test_no_larger_than_the_binned_error_of_many_rows_in_few_bins():
@@ -149,7 +152,10 @@ def test_nearly_equal_scores_do_not_empty_the_queue():
 def test_the_picture():
     import matplotlib.pyplot as plt
 
-    witness = calibration_witness([0, 1, 1], [0.2, 0.5, 0.8])
+    witness = calibration_witness(y_true=[0, 1, 1], y_proba=[0.2, 0.5, 0.8])
     ax = witness.plot()
     assert ax.get_ylabel() == "witness"
+    assert ax.get_xlim() == (0, 1)
+    low, high = ax.get_ylim()
+    assert low < -1 and high > 1, "a witness has values from -1 to 1"
     plt.close("all")
