@@ -138,13 +138,8 @@ def imports_numba(parts):
     return path.exists() and re.search("(from|import) numba|from ._compile", path.read_text())
 
 
-SHARED = (
-    "__init__",
-    "_softmax_family",
-    "_paths",
-    "_measure",
-    "_blocks",
-)  # bases without a name of their own
+# files without a name of their own
+SHARED = ("__init__", "_softmax_family", "_paths", "_stacking", "_measure", "_blocks")
 
 
 def files_without_line(folder):

@@ -180,6 +180,7 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
     if penalties is None:
         scale = (knots[-1] - knots[0]) ** 3 / len(knots)
         penalties = [scale * penalty for penalty in _PENALTIES[: None if len(knots) > 2 else 1]]
+    precision = 1e-14 if len(penalties) == 1 else 1e-9
     basis = natural_basis(knots)
     design = basis(cells.x)
     theta = np.zeros(len(knots))
@@ -190,7 +191,7 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
         ridge = np.full(free, penalty)
         ridge[:2] = pull
         rows = design[:, :free]
-        state, factor = _minimum(rows, cells.mass, ridge, theta[:free])
+        state, factor = _minimum(rows, cells.mass, ridge, theta[:free], precision)
         theta[:free] = state.theta
         leverage = _leverages(rows, factor)
         loo = _left_out(rows @ state.theta, cells, leverage, state)
@@ -204,8 +205,11 @@ def _combined(basis, theta):
     return Curve(basis.knots, basis.values @ theta, basis.slopes @ theta)
 
 
-def _minimum(design, label_mass, ridge, start):
-    """Newton's method with halving; the state there and the factor of its Hessian."""
+def _minimum(design, label_mass, ridge, start, precision):
+    """Newton's method with halving; the state there and the factor of its Hessian.
+
+    It ends where half the decrement, the distance from the minimum, is below this share of it.
+    """
     mass = label_mass.sum(axis=0)
     ones = label_mass[1]
     target = np.zeros_like(ridge)
@@ -226,7 +230,7 @@ def _minimum(design, label_mass, ridge, start):
         factor = _factored(hessian)
         step = -_solved(factor, gradient)
         decrement = -gradient @ step
-        if decrement <= 1e-14 * (1 + abs(state.objective)):
+        if decrement / 2 <= precision * (1 + abs(state.objective)):
             break
         length = 1.0
         moved = at(state.theta + step)

@@ -20,6 +20,7 @@ from ._anybody import cross_fitted_proba as cross_fitted_proba
 from ._anybody import fit_recalibrator as fit_recalibrator
 from ._anybody import folds_of as folds_of
 from ._anybody import resolve_recalibrator as resolve_recalibrator
+from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
 from ._bbq import BBQ as BBQ

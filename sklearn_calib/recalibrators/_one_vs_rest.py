@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._simplex import each_against_rest, one_against_rest
+from .._simplex import each_against_rest, one_against_rest, stack_rows
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator, normalised_rows
@@ -20,10 +20,13 @@ class OneVsRest(Recalibrator):
     ----------
     recalibrator : str or recalibrator, default="platt"
         The method for two classes: a registered name, or anything with fit and predict_proba.
+    shared : bool, default=False
+        Fit one map to the rows of all classes together, n_samples times n_classes rows, instead of
+        one for each class. What it learns holds for all classes; for many classes of few rows each.
 
     Attributes
     ----------
-    recalibrators_ : list of length n_classes
+    recalibrators_ : list of length n_classes, or of length 1 if shared or for two classes
     floor_ : float
         What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
@@ -55,30 +58,40 @@ class OneVsRest(Recalibrator):
     capabilities = Capabilities(
         multiclass="native", continuous=True, takes_logarithm=True, weights="counts", cost="k fits"
     )
-    _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "recalibrator": "no_validation",
+        "shared": ["boolean"],
+    }
 
-    def __init__(self, recalibrator: RecalibratorLike = "platt") -> None:
+    def __init__(self, recalibrator: RecalibratorLike = "platt", *, shared: bool = False) -> None:
         self.recalibrator = recalibrator
+        self.shared = shared
 
     def _fit(self, proba, codes, weight):
-        pairs = enumerate(each_against_rest(proba))
+        k = proba.shape[1]
+        pairs = [one_against_rest(proba, 1)] if k == 2 else list(each_against_rest(proba))
+        labels = [(codes == column).astype(np.intp) for column in ([1] if k == 2 else range(k))]
+        if self.shared:
+            weight = np.tile(weight, len(pairs))
+            pairs, labels = [stack_rows(pairs)], [np.concatenate(labels)]
         self.recalibrators_ = [
             fit_recalibrator(
                 resolve_recalibrator(self.recalibrator, "OneVsRest.fit"),
                 pair,
-                (codes == column).astype(np.intp),
+                label,
                 classes=[0, 1],
                 sample_weight=weight,
             )
-            for column, pair in pairs
-            if proba.shape[1] > 2 or column == 1
+            for pair, label in zip(pairs, labels, strict=True)
         ]
 
     def _predict_proba(self, proba):
-        if len(self.recalibrators_) == 1:
+        k = proba.shape[1]
+        if k == 2:
             return aligned_proba(self.recalibrators_[0], one_against_rest(proba, 1), [0, 1])
+        parts = self.recalibrators_ * (k if self.shared else 1)
         values = [
             aligned_proba(part, pair, [0, 1])[:, 1]
-            for part, pair in zip(self.recalibrators_, each_against_rest(proba), strict=True)
+            for part, pair in zip(parts, each_against_rest(proba), strict=True)
         ]
         return normalised_rows(np.column_stack(values), proba)

@@ -132,8 +132,7 @@ class SplineCalibration(Recalibrator):
         cells, few = (kernel.with_prior(c, self.prior) for c in (cells, few))
         knots = kernel.spread_knots(cells.x, cells.mass.sum(axis=0), self.n_knots)
         fit = kernel.fit_spline(few, knots)
-        if few.x.size < cells.x.size:
-            fit = kernel.fit_spline(cells, knots, penalties=[fit.penalty])
+        fit = kernel.fit_spline(cells, knots, penalties=[fit.penalty])
         curve = fit.curve
         if self.monotone:
             curve = kernel.rising(curve, cells, isotonic_regression)

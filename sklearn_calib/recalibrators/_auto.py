@@ -1,0 +1,380 @@
+"""A mixture of methods, weighted by cross-validation."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils._param_validation import Interval
+
+from .._extras import require
+from .._show import quoted
+from .._simplex import LARGEST_LOG_LOSS
+from .._sklearn_compat import (
+    CallbackSupportMixin,
+    callback_fit,
+    callback_task,
+    callback_tasks,
+    with_callbacks,
+)
+from .._typing import CV, ArrayLike, RecalibratorLike, Self
+from ..canonical import rows_per_weight
+from ..exceptions import caution, refuse
+from ._base import Capabilities, Recalibrator
+from ._beta import BetaCalibration
+from ._default import DefaultCalibration
+from ._identity import Identity
+from ._one_vs_rest import OneVsRest
+from ._quadratic import QuadraticScaling
+from ._spline import SplineCalibration
+from ._stacking import (
+    Chains,
+    fit_chains,
+    fold_masses,
+    named_chains,
+    one_estimator,
+    predict_chains,
+)
+from ._structured_vector import StructuredVectorScaling
+from ._temperature import TemperatureScaling
+from ._top_label import TopLabel
+from ._venn_abers import VennAbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Candidates = Sequence[RecalibratorLike] | Mapping[str, RecalibratorLike]
+
+_FEWEST_ROWS = 20  # with fewer the weights are those of the prior
+_ROWS_FOR_FLEXIBLE = 1000
+_CLASSES_FOR_SHARED, _CLASSES_FOR_MATRIX = 50, 200
+_ROWS_FOR_WEIGHTS = 200_000
+_SMALLEST_WEIGHT = 1e-3
+_SMALLEST_LIKELIHOOD = 1e-12
+
+
+class StackedCalibration(CallbackSupportMixin, Recalibrator):
+    """All methods at once: a mixture of them, weighted by cross-validation (``"auto"``).
+
+    For whoever does not want to choose. Picking the method with the smallest loss of
+    cross-validation is a gamble where losses are close; the mixture that predicts held-out labels
+    best does at least nearly as well as the best method, and is hardly ever worse than doing
+    nothing.
+
+    Parameters
+    ----------
+    recalibrators : "auto", list or dict, default="auto"
+        The candidates: names and instances, or a dict of name to these. Anything with ``fit`` and
+        ``predict_proba``, so a pipeline or a classifier too. "auto" depends on the numbers of
+        rows and classes, see Notes.
+    cv : int or splitter, default=5
+        Folds, at least 2. An int makes stratified folds from the rows' own digits: nothing is
+        random, and the order of the rows does not matter.
+    monotone : bool, default=False
+        Take only candidates that declare that they are monotone, for two classes.
+    alpha : float, default=1.0
+        Invented rows, at least 0, that hold the weights near those of the prior: half of the weight
+        on changing nothing, the other half evenly on the other candidates; evenly on all where
+        none of them changes nothing.
+    n_jobs : int, default=None
+        Processes for the folds; -1 for all cores.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        Of all candidates that could be fitted; their sum is 1. Those below 0.001 are set to 0.
+    recalibrators_ : dict of str to recalibrator
+        Those of positive weight, fitted to all rows.
+    cv_losses_ : dict of str to tuple of float
+        Mean and standard error of the log loss, in nats, of the rows that each candidate has not
+        seen. Empty with fewer than 20 rows.
+    n_features_in_ : int
+    classes_ : ndarray of shape (n_classes,)
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
+
+    Warns
+    -----
+    CalibrationWarning
+        A candidate failed and is left out. Or there are fewer than 20 rows, or rows of one class
+        only: the weights are those of the prior.
+
+    Raises
+    ------
+    TypeError
+        A candidate without ``fit`` and ``predict_proba``.
+    ValueError
+        No candidate could be fitted, or with `monotone` one that is not declared monotone.
+
+    Notes
+    -----
+    The prediction is the mean of the candidates' probabilities p_m with weights w_m that maximise
+    sum_i log(sum_m w_m p_m(y_i | x_i)) + sum_m alpha_m log w_m, p_m fitted without row i. Each
+    p_m is mixed with 1 / (n + 1) of the score itself. The maximum is found by Newton's method. The
+    kept candidates are then fitted to all rows. Above 200,000 rows the weights come from as many,
+    a sample.
+
+    "auto" is for two classes `Identity`, `DefaultCalibration`, `StructuredVectorScaling` and
+    `SplineCalibration`; from 1000 rows on also `QuadraticScaling` and `VennAbers`. With `monotone`
+    `BetaCalibration` takes the place of the structured and the quadratic form. For several classes
+    it is `Identity`, `TemperatureScaling` with Laplace smoothing, `StructuredVectorScaling`,
+    `DefaultCalibration`, the same followed by `SplineCalibration`, and one `VennAbers` map shared
+    by all classes; from 50 classes on the spline too is shared, or recalibrates the predicted class
+    only, and above 200 the matrix, k^2 numbers, is left out. Chosen with real tables; see the
+    folder ``benchmarks/stack``.
+
+    Whole numbers as sample weights count rows. Progress is reported through scikit-learn's
+    callbacks (version 1.9 on). Cost: cv + 1 fits of each candidate; a quarter of a second for 5000
+    rows and two classes.
+
+    References
+    ----------
+    Breiman (1996), "Stacked regressions". van der Laan, Polley, Hubbard (2007), "Super learner".
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import StackedCalibration
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> stack = StackedCalibration().fit(*make_overconfident(2, 500))
+    >>> list(stack.weights_)
+    ['identity', 'default', 'structured_vector', 'spline']
+    >>> bool(stack.weights_["identity"] < 0.5)
+    True
+
+    Candidates of one's own, such as two chains that share their first step:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_calib.recalibrators import StructuredMatrixScaling
+    >>> matrix = StructuredMatrixScaling()
+    >>> candidates = {
+    ...     "matrix": matrix,
+    ...     "bent": make_pipeline(matrix, "spline"),
+    ... }
+    """
+
+    weights_: dict[str, float]
+    recalibrators_: dict[str, Any]
+    cv_losses_: dict[str, tuple[float, float]]
+
+    capabilities = Capabilities(
+        multiclass="native",
+        flexible=True,
+        takes_logarithm=True,
+        nonparametric=True,
+        weights="counts",
+        cost="cv + 1 fits of each",
+    )
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "recalibrators": "no_validation",
+        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
+        "monotone": ["boolean"],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        recalibrators: Literal["auto"] | Candidates = "auto",
+        cv: CV = 5,
+        *,
+        monotone: bool = False,
+        alpha: float = 1.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.recalibrators = recalibrators
+        self.cv = cv
+        self.monotone = monotone
+        self.alpha = alpha
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        return super().fit(X, y, sample_weight=sample_weight, classes=classes)
+
+    fit.__doc__ = Recalibrator.fit.__doc__
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The candidates as a pandas DataFrame, the largest weight first.
+
+        Returns
+        -------
+        table : DataFrame
+            One row per candidate, its name as the index; columns ``weight``, ``cv_loss`` and
+            ``standard_error``, the latter NaN without cross-validation.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            Pandas is not installed.
+        """
+        pd = require("pandas", "cli", "StackedCalibration.to_frame")
+        unknown = np.nan, np.nan
+        rows = {
+            name: (weight, *self.cv_losses_.get(name, unknown))
+            for name, weight in self.weights_.items()
+        }
+        columns = ["weight", "cv_loss", "standard_error"]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        return table.sort_values("weight", ascending=False, kind="stable")
+
+    # -- fit ----------------------------------------------------------------------------------
+
+    def _fit(self, proba, codes, weight):
+        per_weight = rows_per_weight(weight)
+        n_rows = float(weight.sum() * per_weight)
+        chains = self._chains(proba.shape[1], n_rows)
+        folds = []
+        if n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
+            folds = fold_masses(proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS)
+        else:
+            caution(
+                "StackedCalibration.fit",
+                "enough rows of two classes to compare candidates",
+                f"{n_rows:.4g} of {len(np.unique(codes))}, fewer than {_FEWEST_ROWS} of 2",
+                "The weights are those of the prior; pass more rows",
+            )
+        with callback_fit(self, len(folds) + 1, proba, codes) as context:
+            *tasks, last = callback_tasks(context, len(folds) + 1, "fold")
+            calls = (
+                delayed(_likelihoods)(task, self, chains, proba, codes, *masses)
+                for task, masses in zip(tasks, folds, strict=True)
+            )
+            outside = Parallel(n_jobs=self.n_jobs)(calls)
+            with callback_task(last, self, None, proba, codes):
+                self._weigh(self._without_failures(chains, outside), outside, per_weight)
+                self._refit(chains, proba, codes, weight, n_rows)
+
+    def _chains(self, k, n_rows):
+        where = "StackedCalibration.fit"
+        if isinstance(self.recalibrators, str) and self.recalibrators == "auto":
+            return candidates(k, n_rows, monotone=self.monotone)
+        chains = named_chains(self.recalibrators, where)
+        for name, steps in chains.items():
+            if self.monotone and not all(
+                getattr(getattr(step, "capabilities", None), "monotone", False) for step in steps
+            ):
+                refuse(
+                    where,
+                    "with monotone=True candidates that declare that they are monotone",
+                    quoted(name),
+                    "Leave it out, or set monotone=False",
+                )
+        return chains
+
+    def _without_failures(self, chains, outside):
+        """Names of the candidates that every fold could use; a warning names the others."""
+        kept = list(chains)
+        for name in chains:
+            errors = [found[name] for found, _ in outside if isinstance(found[name], Exception)]
+            if errors:
+                kept.remove(name)
+                self._leave_out(name, errors[0])
+        if not kept:
+            refuse("StackedCalibration.fit", "a candidate that can be fitted", *self._said)
+        return kept
+
+    def _leave_out(self, name, error):
+        self._said = f"none: {type(error).__name__}: {error}", "Add 'identity' to the candidates"
+        caution(
+            "StackedCalibration.fit",
+            "candidates that can be fitted",
+            f"{type(error).__name__} from {quoted(name)}: {error}",
+            "It is left out; see what its own fit says",
+        )
+
+    def _weigh(self, names, outside, per_weight):
+        from .._kernels._mixture import mixture_weights
+
+        prior = np.full(len(names), 1 / len(names))
+        if "identity" in names and len(names) > 1:
+            prior[:] = 0.5 / (len(names) - 1)
+            prior[names.index("identity")] = 0.5
+        self.cv_losses_ = {}
+        if outside:
+            table = np.column_stack(
+                [np.concatenate([found[name] for found, _ in outside]) for name in names]
+            )
+            mass = np.concatenate([left for _, left in outside]) * per_weight
+            losses = np.minimum(-np.log(table), LARGEST_LOG_LOSS)
+            means = mass @ losses / mass.sum()
+            errors = np.sqrt(mass @ (losses - means) ** 2) / mass.sum()
+            pairs = zip(means.tolist(), errors.tolist(), strict=True)
+            self.cv_losses_ = dict(zip(names, pairs, strict=True))
+            prior = mixture_weights(table, mass, self.alpha * prior)
+        prior[prior < _SMALLEST_WEIGHT] = 0.0
+        self.weights_ = dict(zip(names, (prior / prior.sum()).tolist(), strict=True))
+
+    def _refit(self, chains, proba, codes, weight, n_rows):
+        kept = {name: chains[name] for name, share in self.weights_.items() if share > 0}
+        fitted, failed = fit_chains(kept, proba, codes, weight)
+        for name, error in failed.items():
+            self._leave_out(name, error)
+            del self.weights_[name]
+        total = sum(self.weights_.values())
+        if not total > 0:
+            refuse("StackedCalibration.fit", "a candidate that can be fitted", *self._said)
+        self.weights_ = {name: share / total for name, share in self.weights_.items()}
+        self._fitted = fitted
+        self._share_of_input = 1 / (n_rows + 1)
+        self.recalibrators_ = {name: one_estimator(steps) for name, steps in fitted.items()}
+
+    # -- predict ------------------------------------------------------------------------------
+
+    def _predict_proba(self, proba):
+        mixed = self._share_of_input * np.asarray(proba)
+        scale = 1 - self._share_of_input
+        for name, found in predict_chains(self._fitted, proba, np.arange(proba.shape[1])):
+            if isinstance(found, Exception):
+                raise found
+            mixed = mixed + scale * self.weights_[name] * found
+        return mixed / mixed.sum(axis=1, keepdims=True)
+
+
+def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
+    """The candidates of "auto" for k classes and this many rows."""
+    default, vector = DefaultCalibration(), StructuredVectorScaling()
+    found: Chains = {"identity": (Identity(),)}
+    if k == 2:
+        found |= {"default": (default,), "spline": (SplineCalibration(),)}
+        found |= {"beta": (BetaCalibration(),)} if monotone else {"structured_vector": (vector,)}
+        if n_rows >= _ROWS_FOR_FLEXIBLE:
+            found["venn_abers"] = (VennAbers(),)
+            if not monotone:
+                found["quadratic"] = (QuadraticScaling(),)
+        return found
+    found["temperature"] = (TemperatureScaling(laplace=True),)
+    found["structured_vector"] = (vector,)
+    spline, one_for_all = SplineCalibration(), OneVsRest(VennAbers(), shared=True)
+    if k < _CLASSES_FOR_SHARED:
+        found |= {"default": (default,), "default, spline": (default, spline)}
+        return found | {"shared venn_abers": (one_for_all,)}
+    first = (default,) if k <= _CLASSES_FOR_MATRIX else (vector,)
+    name = "default" if k <= _CLASSES_FOR_MATRIX else "structured_vector"
+    found[name] = first
+    found[f"{name}, shared spline"] = (*first, OneVsRest(spline, shared=True))
+    found[f"{name}, top spline"] = (*first, TopLabel(spline))
+    return found
+
+
+def _likelihoods(task, caller, chains, proba, codes, mass, left):
+    """Probabilities of the true classes of the rows left out, for each candidate, or an error."""
+    with callback_task(task, caller, None, proba, codes):
+        test = left > 0
+        fitted, found = fit_chains(chains, proba, codes, mass)
+        share = 1 / (mass.sum() + 1)
+        rows, given = np.flatnonzero(test), proba[test]
+        own = np.asarray(given)[np.arange(len(rows)), codes[rows]]
+        for name, predicted in predict_chains(fitted, given, np.arange(proba.shape[1])):
+            if not isinstance(predicted, Exception):
+                predicted = predicted[np.arange(len(rows)), codes[rows]]
+                predicted = (1 - share) * predicted + share * own
+                predicted = np.maximum(predicted, _SMALLEST_LIKELIHOOD)
+            found[name] = predicted
+        return found, left[test]

@@ -1,0 +1,189 @@
+"""What a stack is made of: folds that depend on the data alone, candidates, chains of them."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
+from ..exceptions import refuse
+from ._anybody import aligned_proba, fit_recalibrator, folds_of, resolve_recalibrator
+from ._base import Recalibrator
+
+Chains = dict[str, tuple[Estimator, ...]]
+Fitted = dict[str, tuple[Estimator, ...]]
+Failures = dict[str, Exception]
+
+
+def named_chains(recalibrators: object, where: str) -> Chains:
+    """Candidates by name, each as the recalibrators that it applies in turn.
+
+    A pipeline of recalibrators is a chain; two chains that begin with the same instance share it.
+    """
+    if isinstance(recalibrators, Mapping):
+        pairs = [(str(name), one) for name, one in recalibrators.items()]
+    elif isinstance(recalibrators, Sequence) and not isinstance(recalibrators, str):
+        pairs = [(one if isinstance(one, str) else repr(one), one) for one in recalibrators]
+    else:
+        pairs = []
+    if not pairs:
+        refuse(
+            where,
+            'recalibrators="auto", a list of names and instances, or a dict of name to these',
+            repr(recalibrators),
+            "See sklearn_calib.recalibrators.recalibrator_names()",
+            error=TypeError,
+        )
+    chains: Chains = {}
+    for name, one in pairs:
+        whole = resolve_recalibrator(one, where)
+        while name in chains:
+            name += "'"
+        parts = [step for _, step in one.steps] if isinstance(one, Pipeline) else []
+        known = parts and all(isinstance(part, Recalibrator) for part in parts)
+        chains[name] = tuple(parts) if known else (whole,)
+    return chains
+
+
+def fold_masses(
+    proba: FloatArray, codes: IntArray, weight: FloatArray, cv: CV, most: int
+) -> list[tuple[FloatArray, FloatArray]]:
+    """For each fold the weights of the rows that are fitted and of those left out.
+
+    An int makes stratified folds from the rows' own digits: as good as random, but the order of the
+    rows and of the classes does not matter. A weight that is a whole number counts as so many rows,
+    which may fall into different folds. Of more rows than `most` a sample of so many is taken.
+    """
+    if not isinstance(cv, int | np.integer):
+        tests = [np.isin(np.arange(len(codes)), test) for _, test in folds_of(codes, cv)]
+        return [(np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests]
+    key, place = _digests(proba)
+    order = np.lexsort((place, weight, key, codes))  # equal rows become neighbours
+    unit = weight[order]
+    whole = bool((unit == np.floor(unit)).all())
+    count = unit if whole else np.ones(len(unit))
+    if len(codes) > most or count.sum() > most:
+        end = np.cumsum(unit)
+        at = np.searchsorted(end, (np.arange(most) + 0.5) * (end[-1] / most))
+        count = np.bincount(np.minimum(at, len(unit) - 1), minlength=len(unit)).astype(float)
+        unit = np.full(len(unit), end[-1] / most)
+    if whole:
+        unit = np.ones(len(unit))
+    copies = np.repeat(np.arange(len(order)), count.astype(np.intp))  # places in `order`
+    key, label = key[order][copies], codes[order][copies]
+    number = _within(_starts(key, label))  # the copies of a row get keys of their own
+    deal = np.lexsort((_scrambled(key + number.astype(np.uint64) * _ODD), label))
+    fold = np.empty(len(deal), dtype=np.intp)
+    fold[deal] = _within(_starts(label[deal])) % int(cv)
+    folds = []
+    for one in range(int(cv)):
+        left, kept = np.zeros(len(codes)), np.zeros(len(codes))
+        left[order] = unit * np.bincount(copies[fold == one], minlength=len(order))
+        kept[order] = unit * np.bincount(copies[fold != one], minlength=len(order))
+        folds.append((kept, left))
+    return folds
+
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+
+
+def _scrambled(key):
+    """Bits of a 64-bit key mixed (the last steps of splitmix64)."""
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return key ^ (key >> np.uint64(31))
+
+
+def _digests(proba):
+    """A number for each row that ignores the order of its columns, and one that does not."""
+    key, place = np.zeros((2, len(proba)), dtype=np.uint64)
+    for number, column in enumerate(np.asarray(proba).T):
+        part = _scrambled(np.rint(column * 2.0**36).astype(np.uint64) * _ODD)  # without noise
+        key += part
+        place += part * np.uint64(2 * number + 1)
+    return _scrambled(key), place
+
+
+def _starts(*columns):
+    """Whether a place differs from the one before it."""
+    fresh = np.ones(len(columns[0]), dtype=bool)
+    fresh[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return fresh
+
+
+def _within(fresh):
+    """The number of a place since the last fresh one."""
+    place = np.arange(len(fresh))
+    return place - np.maximum.accumulate(np.where(fresh, place, 0))
+
+
+def fit_chains(
+    chains: Chains, proba: FloatArray, codes: IntArray, weight: FloatArray
+) -> tuple[Fitted, Failures]:
+    """Fit all candidates to the rows that have weight; those that raise an error are returned.
+
+    A chain's first steps that other chains share are fitted once. What they warn of is known to
+    the stack, which judges by the losses: it is not repeated.
+    """
+    kept = weight > 0
+    proba, codes, weight = proba[kept], codes[kept], weight[kept]
+    classes = np.arange(proba.shape[1])
+    inner = {_ids(steps[:end]) for steps in chains.values() for end in range(1, len(steps))}
+    known: dict[tuple[int, ...], tuple[Any, Any]] = {(): (None, proba)}
+    fitted: Fitted = {}
+    failed: Failures = {}
+    for name, steps in chains.items():
+        key: tuple[int, ...] = ()
+        parts = []
+        try:
+            for step in steps:
+                given, key = known[key][1], (*key, id(step))
+                if key not in known:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        part = fit_recalibrator(
+                            clone(step), given, codes, classes=classes, sample_weight=weight
+                        )
+                        known[key] = part, part.transform(given) if key in inner else None
+                parts.append(known[key][0])
+            fitted[name] = tuple(parts)
+        except Exception as error:  # a candidate may raise anything
+            failed[name] = error
+    return fitted, failed
+
+
+def _ids(steps):
+    return tuple(map(id, steps))
+
+
+def predict_chains(
+    fitted: Fitted, proba: FloatArray, classes: AnyArray
+) -> Iterator[tuple[str, FloatArray | Exception]]:
+    """The candidates' probabilities, or the errors that they raise; shared steps run once."""
+    known: dict[tuple[int, ...], Any] = {(): proba}
+    for name, steps in fitted.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                key: tuple[int, ...] = ()
+                for step in steps[:-1]:
+                    given, key = known[key], (*key, id(step))
+                    if key not in known:
+                        known[key] = step.transform(given)
+                found = aligned_proba(steps[-1], known[key], classes)
+            if found.shape != proba.shape or not np.isfinite(found).all():
+                raise ValueError("probabilities that are not finite, or of another shape")
+        except Exception as error:  # as above
+            yield name, error
+        else:
+            yield name, found
+
+
+def one_estimator(steps: tuple[Estimator, ...]) -> Estimator:
+    """A fitted chain as a fitted estimator."""
+    if len(steps) == 1:
+        return steps[0]
+    return Pipeline([(f"{type(step).__name__.lower()}{i}", step) for i, step in enumerate(steps)])
