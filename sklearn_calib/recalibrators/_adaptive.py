@@ -26,7 +26,8 @@ class AdaptiveCalibration(Recalibrator):
     """The share of positives among the calibration rows around each score (ACP).
 
     These are either the nearest rows, or the rows inside the score's own confidence interval: few
-    rows where the classifier is sure, many where it is not. The map has jumps and may fall. More than two classes are handled one-vs-rest and the rows divided by their sums.
+    rows where the classifier is sure, many where it is not. The map has jumps and may fall. More
+    than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------

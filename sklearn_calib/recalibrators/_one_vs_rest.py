@@ -18,8 +18,9 @@ class OneVsRest(Recalibrator):
 
     Parameters
     ----------
-    recalibrator : str or recalibrator, default="platt"
-        The method for two classes: a registered name, or anything with fit and predict_proba.
+    recalibrator : str or recalibrator, default="default"
+        The method for two classes: a registered name, or anything with fit and predict_proba. By
+        default Platt scaling with two prior rows, see `DefaultCalibration`.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class OneVsRest(Recalibrator):
     )
     _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
 
-    def __init__(self, recalibrator: RecalibratorLike = "platt") -> None:
+    def __init__(self, recalibrator: RecalibratorLike = "default") -> None:
         self.recalibrator = recalibrator
 
     def _fit(self, proba, codes, weight):
