@@ -58,6 +58,14 @@ def bin_sums(bins, n_bins, *columns):
     return [np.bincount(bins, weights=column, minlength=n_bins) for column in columns]
 
 
+def invented_share(score, base):
+    """What invented rows of a bin are: nine parts the score, one part the base rate.
+
+    The base rate keeps a bin of exact zeros from predicting 0; both sum to 1 over the classes.
+    """
+    return 0.9 * score + 0.1 * base
+
+
 def log_evidence(total, ones, count, mean):
     """Log marginal likelihood of bins, each with a beta prior of this many counts and this mean."""
     parts = gammaln(count) - gammaln(total + count)

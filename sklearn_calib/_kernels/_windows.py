@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
+from ._binning import invented_share
 from ._log_odds import gap, middle
 from ._range_sums import RangeSums
 
@@ -12,11 +13,13 @@ _EQUAL = 1e-10  # distances that agree to 10 digits are equal
 class Cells:
     """Distinct probabilities, given by increasing log-odds, with the weights of labels 0 and 1.
 
-    With a part of the weight, above 0, also the smallest windows that hold so much.
+    With a part of the weight, above 0, also the smallest windows that hold so much. `invented` is
+    the weight of the invented rows that every window holds besides.
     """
 
-    def __init__(self, log_odds, weights, part=None):
+    def __init__(self, log_odds, weights, part=None, invented=0.0):
         self.log_odds, self._sums = log_odds, RangeSums(*weights.T)
+        self._invented, self._base = invented, weights[:, 1].sum() / weights.sum()
         self._low, self._high = expit(log_odds), expit(-log_odds)[::-1]  # p and 1 - p, increasing
         if part is not None:
             self._windows = self._smallest(weights.sum(axis=1), part)
@@ -45,18 +48,19 @@ class Cells:
     def _share(self, score, start, end):
         empty = end <= start
         if empty.any():
-            score, last = score[empty], len(self.log_odds) - 1
-            right = np.minimum(np.searchsorted(self.log_odds, score), last)
+            lonely, last = score[empty], len(self.log_odds) - 1
+            right = np.minimum(np.searchsorted(self.log_odds, lonely), last)
             left = np.maximum(right - 1, 0)
             before, after = (self.log_odds[i] for i in (left, right))
             below, above = (
-                gap(np.minimum(before, score), score),
-                gap(score, np.maximum(after, score)),
+                gap(np.minimum(before, lonely), lonely),
+                gap(lonely, np.maximum(after, lonely)),
             )
             start[empty] = np.where(below <= above * (1 + _EQUAL), left, right)
             end[empty] = np.where(above <= below * (1 + _EQUAL), right, left) + 1
         zeros, ones = self._sums.between(start, end)
-        return ones / (zeros + ones)
+        total = zeros + ones + self._invented
+        return (ones + self._invented * invented_share(expit(score), self._base)) / total
 
     def _smallest(self, mass, part):
         """For each first score of a window its last one, and the middles of these windows."""

@@ -14,7 +14,7 @@ from .._kernels._log_odds import interpolated
 from .._renamed import renamed_arguments
 from .._simplex import log_odds, rank_score, two_classes_of_margin
 from .._typing import ArrayLike, FloatArray, Self
-from ..canonical import canonical_weight
+from ..canonical import canonical_weight, rows_per_weight
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator, two_columns
 from ._platt import PlattScaling
@@ -26,8 +26,8 @@ class AdaptiveCalibration(Recalibrator):
     """The share of positives among the calibration rows around each score (ACP).
 
     These are either the nearest rows, or the rows inside the score's own confidence interval: few
-    rows where the classifier is sure, many where it is not. The map is piecewise constant and may
-    fall. More than two classes are handled one-vs-rest and the rows divided by their sums.
+    rows where the classifier is sure, many where it is not. The map has jumps and may fall. More
+    than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
@@ -42,6 +42,10 @@ class AdaptiveCalibration(Recalibrator):
         Share of the calibration rows in a window, above 0, at most 1.
     level : float, default=0.95
         Confidence level, between 0 and 1, of the intervals that come from logistic regression.
+    prior_weight : float, default=5.0
+        Number, at least 0, of rows that are invented in each window: nine parts the score itself,
+        one part the share of positives of all rows. They draw windows with few rows towards the
+        score, and no prediction is 0 or 1. With 0 it is the plain share of positives, as published.
 
     Attributes
     ----------
@@ -80,7 +84,7 @@ class AdaptiveCalibration(Recalibrator):
     --------
     >>> from sklearn_calib.recalibrators import AdaptiveCalibration
     >>> p, y = [0.1, 0.2, 0.3, 0.6, 0.7, 0.8], [0, 0, 1, 0, 1, 1]
-    >>> acp = AdaptiveCalibration(share=0.5).fit(p, y)
+    >>> acp = AdaptiveCalibration(share=0.5, prior_weight=0).fit(p, y)
     >>> acp.predict_proba([0.2, 0.7])[:, 1].round(3).tolist()
     [0.333, 0.667]
     """
@@ -89,11 +93,14 @@ class AdaptiveCalibration(Recalibrator):
     weights_: FloatArray
     intervals_: FloatArray
 
-    capabilities = Capabilities(flexible=True, nonparametric=True, cost="O(k n log n)")
+    capabilities = Capabilities(
+        flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "neighborhood": [StrOptions({"nearest", "interval"})],
         "share": [Interval(Real, 0, 1, closed="right")],
         "level": [Interval(Real, 0, 1, closed="neither")],
+        "prior_weight": [Interval(Real, 0, None, closed="left")],
     }
 
     @renamed_arguments()
@@ -103,10 +110,12 @@ class AdaptiveCalibration(Recalibrator):
         *,
         share: float = 0.05,
         level: float = 0.95,
+        prior_weight: float = 5.0,
     ) -> None:
         self.neighborhood = neighborhood
         self.share = share
         self.level = level
+        self.prior_weight = prior_weight
 
     def fit(
         self,
@@ -211,13 +220,14 @@ class AdaptiveCalibration(Recalibrator):
             self.intervals_ = np.column_stack(
                 [np.bincount(row_knot, weights=weight * end) / mass for end in given.T]
             )
+        self._invented = self.prior_weight / rows_per_weight(weight)
         self._arrange()
 
     def _arrange(self):
         from .._kernels._windows import Cells
 
         part = self.share if self.neighborhood == "nearest" else None
-        self._cells = Cells(self.log_odds_, self.weights_, part)
+        self._cells = Cells(self.log_odds_, self.weights_, part, self._invented)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what follows from the cells."""

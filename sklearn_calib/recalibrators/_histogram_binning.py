@@ -1,6 +1,6 @@
 """Histogram binning."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from .._kernels._binning import (
     bin_of_distinct,
     bin_sums,
     distinct,
+    invented_share,
     log_evidence,
     pool,
     rows_for_bins,
@@ -29,7 +30,9 @@ class HistogramBinning(Recalibrator):
     Makes no assumption on the shape and gives each bin its own guarantee; the result has as many
     values as bins. Often fitted after a parametric method, which is the scaling-binning
     calibrator: ``make_pipeline(TemperatureScaling(), HistogramBinning())``. More than two classes
-    are handled one-vs-rest and the rows divided by their sums.
+    are handled one-vs-rest and the rows divided by their sums; with ten classes and more, each of
+    them rare, ten bins of equal mass are too wide for the few rows that matter: take
+    ``n_bins="bdeu"``, with fifty and more `TopLabel` of it.
 
     Parameters
     ----------
@@ -40,6 +43,10 @@ class HistogramBinning(Recalibrator):
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass, or of equal width: those of `reliability_curve` and
         `expected_calibration_error`.
+    prior_weight : float, default=5.0
+        Number, at least 0, of rows that are invented in each bin: nine parts the mean score of the
+        bin, one part the share of positives of all rows. They draw bins with few rows towards the
+        score, and no bin says 0 or 1. With 0 a bin has the plain share of positives, as published.
 
     Attributes
     ----------
@@ -48,7 +55,8 @@ class HistogramBinning(Recalibrator):
     bin_edges_ : ndarray of shape (n_bins_found - 1,)
         Inner edges, increasing; each bin contains its right edge.
     bin_values_ : ndarray of shape (n_bins_found,)
-        Share of positives; the middle of the bin where it holds no calibration row.
+        Share of positives, invented rows included; the middle of the bin where it holds no
+        calibration row.
     bin_weights_ : ndarray of shape (n_bins_found,)
         Calibration weight of each bin.
     one_vs_rest_ : list of HistogramBinning
@@ -64,7 +72,7 @@ class HistogramBinning(Recalibrator):
     a score exactly on an edge of equal widths, and a score whose weight has its middle exactly on
     an edge of equal masses (one of 5 rows in 2 bins), which belongs to the upper bin.
 
-    For "bdeu" weights that are whole numbers count rows; other weights add up to Kish's effective
+    Weights that are whole numbers count rows; other weights add up to Kish's effective
     number of rows, (sum w)^2 / sum w^2, so that a common factor changes nothing. Cost:
     O(n log n) at fit, O(log B) a prediction for B bins.
 
@@ -77,9 +85,12 @@ class HistogramBinning(Recalibrator):
     Examples
     --------
     >>> from sklearn_calib.recalibrators import HistogramBinning
-    >>> hb = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1])
-    >>> hb.bin_edges_, hb.bin_values_
-    (array([0.5]), array([0.5, 1. ]))
+    >>> p, y = [0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1]
+    >>> HistogramBinning(n_bins=2, prior_weight=0).fit(p, y).bin_values_
+    array([0.5, 1. ])
+    >>> hb = HistogramBinning(n_bins=2).fit(p, y)
+    >>> hb.bin_edges_, hb.bin_values_.round(2)
+    (array([0.5]), array([0.29, 0.89]))
     """
 
     n_bins_: int
@@ -87,18 +98,24 @@ class HistogramBinning(Recalibrator):
     bin_values_: FloatArray
     bin_weights_: FloatArray
 
-    capabilities = Capabilities(flexible=True, cost="O(k n log n)")
+    capabilities = Capabilities(flexible=True, weights="rows", cost="O(k n log n)")
     _parameter_constraints: dict = {  # noqa: RUF012
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"bdeu"})],
         "strategy": [StrOptions({"quantile", "uniform"})],
+        "prior_weight": [Interval(Real, 0, None, closed="left")],
     }
 
     @renamed_arguments()
     def __init__(
-        self, n_bins: int | Literal["bdeu"] = 10, *, strategy: Strategy = "quantile"
+        self,
+        n_bins: int | Literal["bdeu"] = 10,
+        *,
+        strategy: Strategy = "quantile",
+        prior_weight: float = 5.0,
     ) -> None:
         self.n_bins = n_bins
         self.strategy = strategy
+        self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
         score = self._score(proba)
@@ -112,9 +129,15 @@ class HistogramBinning(Recalibrator):
             self.bin_edges_ = expit(self._cuts)
         # equal mass: bins that ties left empty vanish; equal width: they stay, with their middle
         number = np.searchsorted(self._cuts, score, side="left")
-        total, hits = bin_sums(number, len(self._cuts) + 1, weight, weight * codes)
+        second = weight * np.asarray(proba)[:, 1]
+        sums = bin_sums(number, len(self._cuts) + 1, weight, weight * codes, second)
+        total, hits, scores = sums
+        filled = total > 0
+        invented = self.prior_weight / rows_per_weight(weight)
+        mean = np.divide(scores, total, out=np.zeros_like(total), where=filled)
+        hits = hits + invented * invented_share(mean, hits.sum() / total.sum())
         centre = np.convolve(np.r_[0.0, self.bin_edges_, 1.0], [0.5, 0.5], mode="valid")
-        self.bin_values_ = np.divide(hits, total, out=centre, where=total > 0)
+        self.bin_values_ = np.divide(hits, total + invented, out=centre, where=filled)
         self.bin_weights_ = total
 
     def _predict_proba(self, proba):

@@ -20,8 +20,10 @@ class OneVsOne(Recalibrator):
 
     Parameters
     ----------
-    recalibrator : str or recalibrator, default="platt"
-        The method for two classes: a registered name, or anything with fit and predict_proba.
+    recalibrator : str or recalibrator, default="default"
+        The method for two classes: a registered name, or anything with fit and predict_proba. By
+        default Platt scaling with two prior rows, see `DefaultCalibration`: the smoothed labels of
+        "platt" draw the few rows of a pair of classes towards 1/2.
 
     Attributes
     ----------
@@ -67,7 +69,7 @@ class OneVsOne(Recalibrator):
     )
     _parameter_constraints: dict = {"recalibrator": "no_validation"}  # noqa: RUF012
 
-    def __init__(self, recalibrator: RecalibratorLike = "platt") -> None:
+    def __init__(self, recalibrator: RecalibratorLike = "default") -> None:
         self.recalibrator = recalibrator
 
     def _fit(self, proba, codes, weight):

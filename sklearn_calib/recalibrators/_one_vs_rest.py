@@ -18,8 +18,9 @@ class OneVsRest(Recalibrator):
 
     Parameters
     ----------
-    recalibrator : str or recalibrator, default="platt"
-        The method for two classes: a registered name, or anything with fit and predict_proba.
+    recalibrator : str or recalibrator, default="default"
+        The method for two classes: a registered name, or anything with fit and predict_proba. By
+        default Platt scaling with two prior rows, see `DefaultCalibration`.
     shared : bool, default=False
         Fit one map to the rows of all classes together, n_samples times n_classes rows, instead of
         one for each class. What it learns holds for all classes; for many classes of few rows each.
@@ -63,7 +64,7 @@ class OneVsRest(Recalibrator):
         "shared": ["boolean"],
     }
 
-    def __init__(self, recalibrator: RecalibratorLike = "platt", *, shared: bool = False) -> None:
+    def __init__(self, recalibrator: RecalibratorLike = "default", *, shared: bool = False) -> None:
         self.recalibrator = recalibrator
         self.shared = shared
 

@@ -4,11 +4,13 @@ import builtins
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.utils._param_validation import StrOptions
 
+from .._kernels._expected_accuracy import fit_expected_accuracy
 from .._kernels._temperature import fit_temperature
 from .._kernels._temperature_blocks import fit_temperature_passes, temperature_pass
 from .._renamed import renamed_arguments
@@ -34,10 +36,13 @@ class TemperatureScaling(Recalibrator):
         Mix the result with the uniform distribution, N/(N+1) softmax + 1/(N+1) uniform for N
         calibration rows (the sum of their weights): the log loss stays finite on rows that the
         calibration set would call impossible.
-
     warm_start : bool, default=False
         Start from the temperature of the previous fit: from epoch to epoch of a training this
         saves passes. The result is the same.
+    criterion : {"log_loss", "expectation_consistency"}, default="log_loss"
+        What the temperature is chosen by. "expectation_consistency": the mean of the largest
+        probability is the accuracy. It asks only how often the prediction is right, and not which
+        label a wrong row has: steadier where labels of hard rows are wrong, and no proper loss.
 
     Attributes
     ----------
@@ -47,7 +52,7 @@ class TemperatureScaling(Recalibrator):
         The coefficient beta = 1 / temperature that the fit finds.
     loss_ : float
         Mean log loss on the calibration set, in nats, before `laplace` (of the smoothed labels,
-        where the warning below says that they were used).
+        where the warning below says that they were used and `criterion` is the log loss).
     n_samples_ : float
         Sum of the calibration weights.
     n_iter_ : int
@@ -63,7 +68,8 @@ class TemperatureScaling(Recalibrator):
         The scores carry no information about the labels: the result is then uniform up to 1e-6.
         Or every calibration label has the largest score, and the best temperature is 0: with
         ``laplace=True`` it is used; otherwise, so that no probability becomes 0, the fit is
-        repeated with labels smoothed by 1 / (N + 1).
+        repeated with labels smoothed by 1 / (N + 1). With "expectation_consistency" these are an
+        accuracy of at most 1 / n_classes, and of 1.
 
     Notes
     -----
@@ -71,13 +77,16 @@ class TemperatureScaling(Recalibrator):
     exact treatment of the two infinite cases. Cost: O(n k) per pass, 2 to 6 passes. From
     probabilities, exact zeros count as ``floor_``; from logits nothing is lost. A memory map
     (``np.memmap``) of probabilities with more than 1e7 entries is read in blocks of rows, as by
-    `fit_blocks`: no array of its size is made.
+    `fit_blocks`: no array of its size is made. The mean confidence rises with the inverse
+    temperature, so "expectation_consistency" is one root, found by Brent's method in some 15
+    passes; blocks and warm starts are for the log loss only.
 
     References
     ----------
     Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq. 9.
     Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then calibrate",
-    for the smoothing.
+    for the smoothing. Clarte, Loureiro, Krzakala, Zdeborova (2023), "Expectation consistency for
+    calibration of neural networks", for the other criterion.
 
     Examples
     --------
@@ -102,12 +111,23 @@ class TemperatureScaling(Recalibrator):
     capabilities = Capabilities(
         multiclass="native", monotone=True, continuous=True, takes_logarithm=True
     )
-    _parameter_constraints: dict = {"laplace": ["boolean"], "warm_start": ["boolean"]}  # noqa: RUF012
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "laplace": ["boolean"],
+        "warm_start": ["boolean"],
+        "criterion": [StrOptions({"log_loss", "expectation_consistency"})],
+    }
 
     @renamed_arguments()
-    def __init__(self, laplace: bool = False, *, warm_start: bool = False) -> None:
+    def __init__(
+        self,
+        laplace: bool = False,
+        *,
+        warm_start: bool = False,
+        criterion: Literal["log_loss", "expectation_consistency"] = "log_loss",
+    ) -> None:
         self.laplace = laplace
         self.warm_start = warm_start
+        self.criterion = criterion
 
     def fit(
         self,
@@ -116,7 +136,9 @@ class TemperatureScaling(Recalibrator):
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
     ) -> Self:
-        if not isinstance(X, np.memmap) or X.ndim != 2 or X.size <= _MAP_ENTRIES:
+        if self.criterion != "log_loss" or not isinstance(X, np.memmap):
+            return super().fit(X, y, sample_weight, classes)
+        if X.ndim != 2 or X.size <= _MAP_ENTRIES:
             return super().fit(X, y, sample_weight, classes)
         where = f"{type(self).__name__}.fit"
         self._forget()
@@ -206,6 +228,13 @@ class TemperatureScaling(Recalibrator):
         where = f"{type(self).__name__}.fit_blocks"
         self._forget()
         self._validate_params()
+        if self.criterion != "log_loss":
+            refuse(
+                where,
+                "criterion='log_loss' for blocks",
+                repr(self.criterion),
+                "Take the log loss, or give all rows to fit",
+            )
         if start is None and self.warm_start:
             start = getattr(self, "_last", None)
         elif start is not None and not 0 < start < np.inf:
@@ -235,6 +264,8 @@ class TemperatureScaling(Recalibrator):
         z, total = log_proba(proba), float(weight.sum())
 
         def solve(smoothing):
+            if self.criterion != "log_loss":
+                return fit_expected_accuracy(z, codes, weight, smoothing), total
             near = None if smoothing else start
             return fit_temperature(z, codes, weight, smoothing, near), total
 

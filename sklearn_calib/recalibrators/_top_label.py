@@ -1,33 +1,45 @@
 """Recalibrate the confidence of the predicted class."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from scipy.special import softmax
+from sklearn.utils._param_validation import StrOptions
 
+from .._kernels._temperature import fit_temperature
 from .._renamed import renamed_arguments
-from .._simplex import top_against_rest
+from .._simplex import log_proba, top_against_rest
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
 
 
 class TopLabel(Recalibrator):
-    """Recalibrate the probability of the predicted class and spread the rest in proportion.
+    """Recalibrate the probability of the predicted class, and share out the rest.
 
     With many classes this is one two-class problem with all the rows: "is the prediction right?".
 
     Parameters
     ----------
-    recalibrator : str or recalibrator, default="platt"
-        The method for two classes: a registered name, or anything with fit and predict_proba.
+    recalibrator : str or recalibrator, default="default"
+        The method for two classes: a registered name, or anything with fit and predict_proba. By
+        default Platt scaling with two prior rows, see `DefaultCalibration`.
     per_class : bool, default=False
         Fit one recalibrator for each predicted class (top-label calibration) instead of one for
         all (confidence calibration). Classes that are never predicted keep their scores.
+    rest : {"temperature", "proportional"}, default="temperature"
+        How the other classes share what the predicted class leaves: by their scores after a
+        temperature that is fitted to the calibration rows where the prediction is wrong, or in
+        proportion to their scores, as published. A network that is too sure of the first class is
+        too sure of the second as well.
 
     Attributes
     ----------
     recalibrators_ : dict of int to recalibrator
         By position of the predicted class in ``classes_``; key -1 for all of them.
+    rest_inverse_temperature_ : float
+        Exponent of the scores of the other classes; 1 where they share in proportion, where no
+        calibration row is wrong, and for two classes.
     floor_ : float
         What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
@@ -36,8 +48,9 @@ class TopLabel(Recalibrator):
     Notes
     -----
     Where the recalibrated confidence falls below another class's share, the predicted class
-    changes. For two classes the positive class is the second one, and this is the method itself.
-    Cost: the fits.
+    changes. The temperature of the rest is fitted with labels smoothed by 1 / (m + 1), m the weight
+    of the wrong rows. For two classes the positive class is the second one, and this is the method
+    itself. Cost: the fits.
     Sample weights mean to the fits what they mean to the method: with the default, their sum
     matters.
 
@@ -57,6 +70,7 @@ class TopLabel(Recalibrator):
     """
 
     recalibrators_: dict[int, Any]
+    rest_inverse_temperature_: float
 
     capabilities = Capabilities(
         multiclass="native",
@@ -68,14 +82,20 @@ class TopLabel(Recalibrator):
     _parameter_constraints: dict = {  # noqa: RUF012
         "recalibrator": "no_validation",
         "per_class": ["boolean"],
+        "rest": [StrOptions({"temperature", "proportional"})],
     }
 
     @renamed_arguments()
     def __init__(
-        self, recalibrator: RecalibratorLike = "platt", *, per_class: bool = False
+        self,
+        recalibrator: RecalibratorLike = "default",
+        *,
+        per_class: bool = False,
+        rest: Literal["temperature", "proportional"] = "temperature",
     ) -> None:
         self.recalibrator = recalibrator
         self.per_class = per_class
+        self.rest = rest
 
     def _fit(self, proba, codes, weight):
         top, groups = self._groups(proba)
@@ -88,23 +108,22 @@ class TopLabel(Recalibrator):
                 classes=[0, 1],
                 sample_weight=weight[rows],
             )
+        self.rest_inverse_temperature_ = 1.0
+        wrong = codes != top
+        if self.rest == "temperature" and proba.shape[1] > 2 and wrong.any():
+            self.rest_inverse_temperature_ = _fit_rest(
+                proba[wrong], top[wrong], codes[wrong], weight[wrong]
+            )
 
     def _predict_proba(self, proba):
         top, groups = self._groups(proba)
         out = np.array(proba)
-        everything = np.arange(proba.shape[1])
         for key, rows in groups.items():
             part = self.recalibrators_.get(key)
             if part is None:
                 continue
             pair = aligned_proba(part, top_against_rest(proba[rows], top[rows]), [0, 1])
-            block = out[rows]
-            is_top = everything == top[rows, None]
-            rest = np.where(is_top, 0.0, block)
-            mass = rest.sum(axis=1, keepdims=True)
-            even = np.where(is_top, 0.0, 1.0 / (len(everything) - 1))
-            rest = np.where(mass > 0, rest / np.where(mass > 0, mass, 1.0), even)
-            out[rows] = np.where(is_top, pair[:, [1]], pair[:, [0]] * rest)
+            out[rows] = _joined(pair, proba[rows], top[rows], self.rest_inverse_temperature_)
         return out
 
     def _groups(self, proba):
@@ -116,3 +135,26 @@ class TopLabel(Recalibrator):
         if not self.per_class or plain.shape[1] == 2:
             return top, {-1: np.arange(len(plain))}
         return top, {int(c): np.flatnonzero(top == c) for c in np.unique(top)}
+
+
+def _others(proba, top):
+    """Log-probabilities of all classes but the predicted one, and where they stand."""
+    log = np.asarray(log_proba(proba))
+    where = np.arange(log.shape[1]) != top[:, None]
+    return log[where].reshape(len(log), -1), where
+
+
+def _fit_rest(proba, top, codes, weight):
+    log, _ = _others(proba, top)
+    smoothing = 1.0 / (weight.sum() + 1.0)
+    return fit_temperature(log, codes - (codes > top), weight, smoothing).beta
+
+
+def _joined(pair, proba, top, beta):
+    """The recalibrated probability of the predicted class, and shares of the rest."""
+    log, where = _others(proba, top)
+    shares = softmax(beta * (log - log.max(axis=1, keepdims=True)), axis=1)
+    out = np.empty(where.shape)
+    out[~where] = pair[:, 1]
+    out[where] = (pair[:, [0]] * shares).ravel()
+    return out

@@ -24,10 +24,24 @@ def test_nearest_rows(share, decimals):
     p = rng.random(200).round(decimals)
     y = (rng.random(200) < p).astype(int)
     w = rng.integers(1, 4, 200).astype(float)
-    acp = AdaptiveCalibration(share=share).fit(p, y, sample_weight=w)
+    acp = AdaptiveCalibration(share=share, prior_weight=0).fit(p, y, sample_weight=w)
     grid = np.r_[0.0, 1.0, p[:20], rng.random(50)]
     expected = [nearest(p, y, w, share, s) for s in grid]
     np.testing.assert_allclose(acp.predict_proba(grid)[:, 1], expected, atol=1e-12)
+
+
+def test_invented_rows():
+    """Five in each window: nine parts the score itself, one part the base rate."""
+    rng = np.random.default_rng(0)
+    p = rng.random(100)
+    y = (rng.random(100) < p).astype(int)
+    plain = AdaptiveCalibration(share=0.1, prior_weight=0).fit(p, y)
+    grid = np.r_[0.0, rng.random(30), 1.0]
+    share = plain.predict_proba(grid)[:, 1]
+    expected = (10 * share + 5 * (0.9 * grid + 0.1 * y.mean())) / 15
+    found = AdaptiveCalibration(share=0.1).fit(p, y).predict_proba(grid)[:, 1]
+    np.testing.assert_allclose(found, expected)
+    assert 0 < found.min() < found.max() < 1
 
 
 def test_given_intervals():
@@ -35,7 +49,8 @@ def test_given_intervals():
     p = rng.random(300)
     y = (rng.random(300) < p).astype(int)
     low, high = p - 0.1 * p, p + 0.2 * (1 - p)
-    acp = AdaptiveCalibration("interval").fit(p, y, intervals=np.column_stack([low, high]))
+    acp = AdaptiveCalibration("interval", prior_weight=0)
+    acp.fit(p, y, intervals=np.column_stack([low, high]))
     expected = [y[(p >= a) & (p <= b)].mean() for a, b in zip(low, high, strict=True)]
     np.testing.assert_allclose(acp.predict_proba(p)[:, 1], expected)
     own = acp.predict_proba(p, intervals=np.column_stack([p, p]))[:, 1]

@@ -35,12 +35,14 @@ def test_two_classes_are_the_method_itself(combinator):
     )
 
 
-@pytest.mark.parametrize("combinator", [OneVsRest, OneVsOne, TopLabel])
+@pytest.mark.parametrize(
+    "combinator",
+    [OneVsRest(Identity()), OneVsOne(Identity()), TopLabel(Identity(), rest="proportional")],
+    ids=repr,
+)
 def test_identity_stays_identity(combinator):
     proba, y = make_overconfident(5)
-    np.testing.assert_allclose(
-        combinator(Identity()).fit(proba, y).predict_proba(proba), proba, atol=1e-9
-    )
+    np.testing.assert_allclose(combinator.fit(proba, y).predict_proba(proba), proba, atol=1e-9)
 
 
 @pytest.mark.parametrize("combinator", [OneVsRest, OneVsOne, TopLabel])
@@ -71,12 +73,52 @@ def test_top_label_per_class():
     proba, y = make_overconfident(3, 600)
     top = TopLabel("platt", per_class=True).fit(proba, y)
     assert sorted(top.recalibrators_) == [0, 1, 2]
-    one = TopLabel("platt").fit(proba, y)
+    one = TopLabel("platt", rest="proportional").fit(proba, y)
     assert list(one.recalibrators_) == [-1]
+    assert one.rest_inverse_temperature_ == 1
     out = one.predict_proba(proba)
     ratio = out / proba
     others = np.sort(np.where(np.eye(3, dtype=bool)[proba.argmax(axis=1)], np.nan, ratio), axis=1)
     np.testing.assert_allclose(others[:, 0], others[:, 1])
+
+
+def test_top_label_repairs_the_other_classes_too():
+    """Their temperature is that of all classes where the truth is a temperature."""
+    proba, y = make_overconfident(6, 20_000)
+    wrong = y != proba.argmax(axis=1)
+    truth = TemperatureScaling().fit(proba, y).inverse_temperature_
+    losses = {}
+    for rest in ("temperature", "proportional"):
+        top = TopLabel(rest=rest).fit(proba, y)
+        losses[rest] = log_loss(y[wrong], top.predict_proba(proba[wrong]))
+        sums = top.predict_proba(proba).sum(axis=1)
+        np.testing.assert_allclose(sums, 1, atol=1e-12)
+    assert losses["temperature"] < losses["proportional"] - 0.1
+    found = TopLabel().fit(proba, y).rest_inverse_temperature_
+    assert found == pytest.approx(truth, rel=0.05)
+
+
+def test_top_label_without_a_wrong_row():
+    proba, y = make_overconfident(4, 200)
+    right = y == proba.argmax(axis=1)
+    top = TopLabel().fit(proba[right], y[right], classes=range(4))
+    assert top.rest_inverse_temperature_ == 1
+
+
+@pytest.mark.parametrize("combinator", [OneVsOne, OneVsRest])
+def test_few_rows_of_each_pair_leave_right_scores_nearly_alone(combinator):
+    """Ten classes, 100 rows: Platt's smoothed labels drew every pair towards 1/2."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.full(10, 0.03), 3000)
+    y = (proba.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1).clip(max=9)
+    few, rest = slice(0, 100), slice(100, None)
+    raw = log_loss(y[rest], proba[rest])
+    losses = {
+        name: log_loss(y[rest], combinator(name).fit(proba[few], y[few]).predict_proba(proba[rest]))
+        for name in ("default", "platt")
+    }
+    assert losses["default"] < raw + 0.12
+    assert losses["platt"] > losses["default"] + (0.2 if combinator is OneVsOne else 0.02)
 
 
 def test_scaling_binning_pipeline():

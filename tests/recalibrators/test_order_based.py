@@ -71,7 +71,7 @@ BY_RANK = [
 ]
 
 
-@pytest.mark.parametrize("method", [*BY_RANK, HistogramBinning(7)], ids=repr)
+@pytest.mark.parametrize("method", [*BY_RANK, HistogramBinning(7, prior_weight=0)], ids=repr)
 def test_an_increasing_change_of_large_logits_changes_nothing_at_the_scores(method):
     """What is fitted depends on the order only, also where all probabilities are 0 or 1."""
     z, y = large_logits(1.0, 201)
@@ -190,7 +190,8 @@ def test_adaptive_windows_of_tiny_weights():
     y = rng.integers(0, 2, 400)
     weight = np.where(p < 0.5, 1e9, 1e-9) * rng.random(400)
     ends = np.column_stack([np.maximum(p - 0.05, 0), np.minimum(p + 0.05, 1)])
-    acp = AdaptiveCalibration("interval").fit(p, y, sample_weight=weight, intervals=ends)
+    acp = AdaptiveCalibration("interval", prior_weight=0)
+    acp.fit(p, y, sample_weight=weight, intervals=ends)
     inside = [(p >= low) & (p <= high) for low, high in ends]
     expected = [np.average(y[rows], weights=weight[rows]) for rows in inside]
     assert_allclose(acp.predict_proba(p)[:, 1], expected, atol=1e-12)
@@ -214,7 +215,7 @@ def test_a_score_on_an_edge_of_equal_widths_belongs_to_the_bin_on_its_left(n_bin
     """W3; and the bins are those of the reliability curve."""
     p = np.repeat(np.arange(1, steps + 1) / steps, 7)
     y = np.arange(len(p)) % 2
-    binned = HistogramBinning(n_bins, strategy="uniform").fit(p, y)
+    binned = HistogramBinning(n_bins, strategy="uniform", prior_weight=0).fit(p, y)
     [curve] = reliability_curve(y, p, strategy="uniform", n_bins=n_bins, n_resamples=0)
     filled = binned.bin_weights_ > 0
     assert_allclose(binned.bin_weights_[filled], curve.weight)
@@ -260,6 +261,6 @@ def test_equal_masses_tell_scores_next_to_one_apart():
     z = np.r_[-np.arange(1, 51), np.arange(1, 51)] * 100.0
     logits = canonical_proba(z, kind="logits")
     y = (np.abs(z) > 2500).astype(int)
-    binned = HistogramBinning(10).fit(logits, y)
+    binned = HistogramBinning(10, prior_weight=0).fit(logits, y)
     assert binned.bin_weights_.tolist() == [10] * 10
     assert binned.bin_values_.tolist() == [1, 1, 0.5, 0, 0, 0, 0, 0.5, 1, 1]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import expit, log_softmax, logit, logsumexp, softmax
 
 from sklearn_calib import canonical_proba, log_proba
 from sklearn_calib._kernels._temperature import fit_temperature
@@ -169,3 +169,44 @@ def test_uniform_scores(k):
     y = np.arange(40) % k
     fit = fit_temperature(np.full((40, k), -np.log(k)), y, np.ones(40))
     assert fit.loss == pytest.approx(np.log(k)) and np.isfinite(fit.beta)
+
+
+def test_expectation_consistency_equals_its_golden_value():
+    """200 rows without random numbers: confidence = accuracy, and maximum likelihood beside it."""
+    i = np.arange(200)
+    p = expit(-3 + 6 * (i + 0.5) / 200)
+    truth = expit(0.25 + 0.7 * logit(p))
+    y = (np.modf((i + 1) * (np.sqrt(5) - 1) / 2)[0] < truth).astype(int)
+    found = TemperatureScaling(criterion="expectation_consistency").fit(p, y)
+    assert found.inverse_temperature_ == pytest.approx(0.7434582322, abs=1e-9)
+    assert np.mean((p > 0.5) == y) == 0.735
+    assert TemperatureScaling().fit(p, y).inverse_temperature_ == pytest.approx(0.740001332)
+    assert found.loss_ == pytest.approx(-np.log(found.predict_proba(p)[i, y]).mean())
+
+
+def test_expectation_consistency_with_weights_and_several_classes():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(4, 0.5), 300)
+    y = rng.integers(0, 4, 300)
+    y[:200] = p[:200].argmax(axis=1)
+    w = rng.integers(1, 4, 300)
+    found = TemperatureScaling(criterion="expectation_consistency").fit(p, y, sample_weight=w)
+    right = p.argmax(axis=1) == y
+    assert np.average(found.predict_proba(p).max(axis=1), weights=w) == pytest.approx(
+        np.average(right, weights=w), abs=1e-9
+    )
+    again = TemperatureScaling(criterion="expectation_consistency")
+    again.fit(np.repeat(p, w, axis=0), np.repeat(y, w))
+    assert again.inverse_temperature_ == pytest.approx(found.inverse_temperature_, rel=1e-9)
+
+
+def test_expectation_consistency_at_the_bounds():
+    p = [[0.7, 0.3], [0.4, 0.6], [0.8, 0.2], [0.1, 0.9]]
+    method = TemperatureScaling(criterion="expectation_consistency")
+    with pytest.warns(UserWarning, match="no better than a uniform guess"):
+        assert method.fit(p, [1, 0, 1, 1]).predict_proba(p) == pytest.approx(0.5, abs=1e-5)
+    with pytest.warns(UserWarning, match="a calibration set that is all correct"):
+        found = method.fit(p, [0, 1, 0, 1]).predict_proba(p).max(axis=1).mean()
+    assert found == pytest.approx(1 - 0.5 / 5)  # an accuracy smoothed by 1 / (N + 1)
+    with pytest.raises(ValueError, match="criterion='log_loss' for blocks"):
+        method.fit_blocks([(p, [0, 1, 0, 1])])

@@ -55,7 +55,7 @@ def methods():
         "as they are": Identity(),
         "temperature": TemperatureScaling(),
         "isotonic": IsotonicCalibration(),
-        "histogram": HistogramBinning(),
+        "histogram": HistogramBinning(prior_weight=0),
         "structured matrix": StructuredMatrixScaling(),
         "binning, paper p=inf eps=.02": MulticlassBinning.paper(np.inf, 0.02),
         "binning": MulticlassBinning(),

@@ -31,7 +31,10 @@ def one_round(data, learner, n, seed):
     if learner == "LR":  # the form of adaptive calibration with intervals
         ends = logistic_intervals(fitted, X[train], X)
         acp = setting.fit(
-            AdaptiveCalibration("interval"), scores[train], y[train], intervals=ends[train]
+            AdaptiveCalibration("interval", prior_weight=0),
+            scores[train],
+            y[train],
+            intervals=ends[train],
         )
         given["ACP"] = acp.predict_proba(proba, intervals=ends[test])
     about = {"data": data, "learner": learner, "n": n, "seed": seed}

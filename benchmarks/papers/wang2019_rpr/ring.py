@@ -28,10 +28,10 @@ def draw(n, rng):
 def methods():
     """The paper's fixed parameters where it gives some."""
     fixed = {
-        "HistBin": HistogramBinning(25),
+        "HistBin": HistogramBinning(25, prior_weight=0),
         "NearIso": NearIsotonicCalibration(2.0),
         "LiTE": TrendFiltering(2.0),
-        "ACP": AdaptiveCalibration(share=0.05),
+        "ACP": AdaptiveCalibration(share=0.05, prior_weight=0),
         "RPR k = 16, l1 = 1000": RestrictedPolynomialRegression(16, 1000.0, scale="logit"),
         "RPR k = 16, l1 = 10": RestrictedPolynomialRegression(16, 10.0, scale="logit"),
         "RPR k = 16": RestrictedPolynomialRegression(16, scale="logit"),

@@ -47,11 +47,11 @@ def methods():
     """The paper's eleven by its names, then the others."""
     return {
         "Platt": PlattScaling(),
-        "HistBin": HistogramBinning("bdeu"),
+        "HistBin": HistogramBinning("bdeu", prior_weight=0),
         "IsoReg": IsotonicCalibration(),
         "NearIso": NearIsotonicCalibration("bdeu"),
         "LiTE": TrendFiltering(),
-        "ACP": AdaptiveCalibration(),
+        "ACP": AdaptiveCalibration(prior_weight=0),
         "SmoIsoReg": SmoothIsotonicCalibration(),
         "RPR (paper's grid)": RestrictedPolynomialRegression.paper(),
         "BBQ": BBQ(),
