@@ -2,6 +2,8 @@
 
 from ._problems import CellProblems as CellProblems
 from ._problems import MulticlassTotals as MulticlassTotals
+from ._resampling import CellSample as CellSample
+from ._resampling import Fold as Fold
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary as CalibrationSummary
 from ._summary import Totals as Totals
@@ -9,6 +11,8 @@ from ._summary import Totals as Totals
 __all__ = [
     "CalibrationSummary",
     "CellProblems",
+    "CellSample",
+    "Fold",
     "MulticlassTotals",
     "Totals",
     "is_summary_file",
