@@ -115,8 +115,8 @@ MUTANTS = {
     ),
     "LossDecomposition: the bias of the fit is added again": Mutant(
         "decomposition._intervals",
-        "_moments(refined, w)[0], bias=-float(bias), lowest=0.0",
-        "_moments(refined, w)[0], bias=float(bias), lowest=0.0",
+        "_moments(refined, w, squares)[0], bias=-float(bias), lowest=0.0",
+        "_moments(refined, w, squares)[0], bias=float(bias), lowest=0.0",
         "decomposition/test_intervals.py::test_the_bias_taken_off_is_that_of_the_terms",
     ),
     "DecompositionDisplay: error bars halved": Mutant(

@@ -207,11 +207,22 @@ def decompose_loss(
 
 
 def decompose_case(
-    case: "Case", loss: Loss = "log", recalibrator: RecalibratorLike = "temperature", cv: CV = None
+    case: "Case",
+    loss: Loss = "log",
+    recalibrator: RecalibratorLike = "temperature",
+    cv: CV = None,
+    squares: FloatArray | None = None,
 ) -> LossDecomposition:
-    """`decompose_loss` of a `Case`: nothing is validated again."""
+    """`decompose_loss` of a `Case`: nothing is validated again.
+
+    Where an entry of the case stands for several rows of one prediction and label, its weight is
+    the sum of theirs, and `squares` of shape (n_samples,) are the sums of their squared weights,
+    which the intervals need.
+    """
     _check_loss(loss, case.where)
-    w = case.weight / case.weight.sum()
+    total = case.weight.sum()
+    w = case.weight / total
+    squares = w**2 if squares is None else squares / total**2
     risk = _losses(case.proba, case.codes, loss)
     fit = None
     if _is_plain_temperature(recalibrator):
@@ -228,9 +239,11 @@ def decompose_case(
         "uncertainty": blind,
     }
     values = {name: float(w @ x) for name, x in rows.items()}
-    laws = {"risk": mean_law(risk, w), "uncertainty": uncertainty_law(blind, frequencies, w, loss)}
+    laws = {"risk": mean_law(risk, w, squares)}
+    laws["uncertainty"] = uncertainty_law(blind, frequencies, w, squares, loss)
     if fit is not None and fit.status == "inside":
-        laws |= temperature_laws(case, fit.beta, w, loss, risk, blind, laws["uncertainty"])
+        given = loss, risk, blind, laws["uncertainty"]
+        laws |= temperature_laws(case, fit.beta, w, squares, *given)
     errors = {name: laws[name].standard_error if name in laws else None for name in TERMS}
     return LossDecomposition(**values, standard_errors=errors, loss=loss, _laws=laws)
 

@@ -83,14 +83,20 @@ def _farthest(x, z2, curved, slope):
     return half + np.sqrt(half**2 - x**2 + z2 * curved)
 
 
-def mean_law(rows: FloatArray, w: FloatArray) -> Law:
-    """Law of a weighted mean; `w` sums to 1."""
-    return Law(float(w @ rows), *_moments(rows, w))
+def mean_law(rows: FloatArray, w: FloatArray, squares: FloatArray) -> Law:
+    """Law of a weighted mean.
+
+    `w` sums to 1. An entry may stand for several rows: w is the sum of their weights, and `squares`
+    that of the squared weights.
+    """
+    return Law(float(w @ rows), *_moments(rows, w, squares))
 
 
-def uncertainty_law(rows: FloatArray, frequencies: AnyArray, w: FloatArray, loss: Loss) -> Law:
+def uncertainty_law(
+    rows: FloatArray, frequencies: AnyArray, w: FloatArray, squares: FloatArray, loss: Loss
+) -> Law:
     """Law of the loss of the class frequencies; degenerate where they are equal."""
-    k, size = len(frequencies), float(w @ w)  # size: one over the number of rows
+    k, size = len(frequencies), float(squares.sum())  # size: one over the number of rows
     if loss == "log":
         top, factor = np.log(k), 0.5
     else:  # of two classes one of two equal squares is counted
@@ -98,7 +104,7 @@ def uncertainty_law(rows: FloatArray, frequencies: AnyArray, w: FloatArray, loss
         top = factor * (k - 1)
     return Law(
         float(w @ rows),
-        *_moments(rows, w),
+        *_moments(rows, w, squares),
         bias=-factor * (k - 1) * size,
         curved=2 * factor**2 * (k - 1) * size**2,
         slope=4 * factor * size,
@@ -112,6 +118,7 @@ def temperature_laws(
     case: "Case",
     beta: float,
     w: FloatArray,
+    squares: FloatArray,
     loss: Loss,
     risk: FloatArray,
     blind: FloatArray,
@@ -127,25 +134,25 @@ def temperature_laws(
     refined = fitted - (w @ slope) * score / total
     # second order, for labels drawn from the recalibrated probabilities: u is the error of beta, v
     # that of the loss's mean slope between 1 and beta
-    uu, vv = w**2 @ information / total**2, w**2 @ spread
-    uv = w**2 @ cross / total
+    uu, vv = squares @ information / total**2, squares @ spread
+    uv = squares @ cross / total
     bias = uv - bend / 2 * uu
     curved = uu * (vv - bend * uv + bend**2 / 4 * uu) + bias**2
     return {
         "calibration": Law(
             float(w @ (risk - fitted)),
-            *_moments(risk - refined, w),
+            *_moments(risk - refined, w, squares),
             bias=float(bias),
             curved=float(curved),
             slope=float(2 * vv / bend),
             lowest=0.0 if loss == "log" else -np.inf,
         ),
         "refinement": Law(
-            float(w @ fitted), _moments(refined, w)[0], bias=-float(bias), lowest=0.0
+            float(w @ fitted), _moments(refined, w, squares)[0], bias=-float(bias), lowest=0.0
         ),
         "sharpness": Law(
             float(w @ (blind - fitted)),
-            _moments(blind - refined, w)[0],
+            _moments(blind - refined, w, squares)[0],
             bias=float(uncertainty.bias + bias),
         ),
     }
@@ -176,9 +183,12 @@ def _derivatives(case, beta, loss):
     return brier_of_rows(proba, codes), score, slope, information, cross, spread
 
 
-def _moments(rows: FloatArray, w: FloatArray) -> tuple[float, float]:
-    """Variance and skewness of a weighted mean of independent rows."""
-    part, left = w * (rows - w @ rows), 1.0 - float(w @ w)
-    total = float(part @ part)
-    skewness = float(part**2 @ part) / total**1.5 if total > 0 else 0.0
+def _moments(rows: FloatArray, w: FloatArray, squares: FloatArray) -> tuple[float, float]:
+    """Variance and skewness of a weighted mean of independent rows.
+
+    The sum of cubed weights, squares^2 / w, is exact where the weights of an entry are equal.
+    """
+    centred, left = rows - w @ rows, 1.0 - float(squares.sum())
+    total = float(squares @ centred**2)
+    skewness = float((squares**2 / w) @ centred**3) / total**1.5 if total > 0 else 0.0
     return (total / left if left > 0 else np.inf), skewness

@@ -8,8 +8,9 @@ from scipy.special import expit, log_softmax, softmax
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.decomposition import decompose_loss
+from sklearn_calib.decomposition import decompose_case, decompose_loss
 from sklearn_calib.decomposition._intervals import Law
+from sklearn_calib.metrics import canonical_case
 
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 QUICK = ((1.0, 2, "log"), (1.3, 4, "brier"))
@@ -169,3 +170,22 @@ def test_refused():
         parts.interval("resolution")
     with pytest.raises(ValueError, match="expected a level between 0 and 1, got 95"):
         parts.interval("risk", 95)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_one_prediction_as_one_entry(weighted):
+    """Values and intervals of pooled rows are those of the rows."""
+    rng = np.random.default_rng(0)
+    p = rng.integers(1, 20, 3000) / 20
+    y = (rng.random(3000) < p**1.3).astype(int)
+    weight = rng.choice([1.0, 3.0], 3000) if weighted else np.ones(3000)
+    rows = canonical_case("rows", y, p, weight)
+    groups = np.column_stack([p, y, weight])
+    found, counts = np.unique(groups, axis=0, return_counts=True)
+    cells = canonical_case("cells", found[:, 1].astype(int), found[:, 0], found[:, 2] * counts)
+    for loss in ("log", "brier"):
+        whole = decompose_case(rows, loss)
+        pooled = decompose_case(cells, loss, squares=found[:, 2] ** 2 * counts)
+        for term in TERMS:
+            assert getattr(pooled, term) == pytest.approx(getattr(whole, term), abs=1e-12)
+            assert pooled.interval(term) == pytest.approx(whole.interval(term), abs=1e-9)
