@@ -97,7 +97,7 @@ def _interior_point(grid, masses):
     primal[:-1, 1:4:2] = np.maximum(-flow, 0) + depth / (n * gaps)
     slack[:-1, :4] = gaps
     prices = np.full((2, n), -depth)
-    work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 5))]
+    work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
     gap, value = interior_point(grid, masses, prices, primal, slack, *work, ITERATIONS)
     if not gap <= tolerance(value):
         raise RuntimeError(

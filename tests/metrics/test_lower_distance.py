@@ -246,3 +246,15 @@ def test_extremes():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         lower_distance_to_calibration([0, 1], [0.2, 0.4], **options)
+
+
+def test_exactly_calibrated_predictions():
+    """Nothing has to move, prices are far from unique, and slacks of atoms vanish."""
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([1, 2, 3, 20, 300]))
+        v = np.unique(rng.choice([1.0, 1e-6]) * rng.random(n))
+        mass = rng.dirichlet(np.full(len(v), rng.choice([0.05, 0.3, 3.0])))
+        found = lower_distance(on_scores(v, mass * v, mass * (1 - v)))
+        assert found.value <= 1e-10
+        assert found.law @ on_scores(v, mass, 0 * mass).grid == pytest.approx(mass @ v, abs=1e-6)
