@@ -83,7 +83,14 @@ def lower_distance(program):
         sign, end = (1, -1) if masses[0].any() else (-1, 0)
         prices, law = sign * np.stack([1 - grid, -grid]), np.zeros(len(grid))
         law[end] = 1.0
-    return Solution(max(float((masses * prices).sum()), 0.0), law, prices)
+    return Solution(_cost(program, law), law, prices)
+
+
+def _cost(program, law):
+    """What moving the data onto a law costs; what rounding leaves of the totals moves by 1."""
+    grid = program.grid
+    left = np.stack([grid * law - program.ones, (1 - grid) * law - program.zeros])
+    return float((np.abs(left.cumsum(axis=1)) @ np.append(np.diff(grid), 1.0)).sum())
 
 
 def _interior_point(grid, masses):
@@ -97,7 +104,7 @@ def _interior_point(grid, masses):
     primal[:-1, 1:4:2] = np.maximum(-flow, 0) + depth / (n * gaps)
     slack[:-1, :4] = gaps
     prices = np.full((2, n), -depth)
-    work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 5))]
+    work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
     gap, value = interior_point(grid, masses, prices, primal, slack, *work, ITERATIONS)
     if not gap <= tolerance(value):
         raise RuntimeError(
@@ -107,19 +114,20 @@ def _interior_point(grid, masses):
     return prices, primal[:, 4]
 
 
-def loss_of_grid(grid, prices):
+def loss_of_grid(program, solution):
     """How far the optimum over all of [0, 1] can be below that on a grid that holds all mass.
 
     Let x and z be linear between two points a and b. Then t x + (1 - t) z is the chord of its ends
-    less (x' - z') (t - a) (b - t). Lowering x and z by the largest value of it above 0 makes them
-    feasible everywhere, and costs as much.
+    less (x' - z') (t - a) (b - t). Lowering x and z by its largest value makes them feasible
+    everywhere, and lowers their objective by as much.
     """
-    x, z = prices
-    slack = np.maximum(-(grid * x + (1 - grid) * z), 0.0)
+    grid, (x, z) = program.grid, solution.prices
+    slack = -(grid * x + (1 - grid) * z)
     left, right = slack[:-1], slack[1:]
     bend = np.maximum(np.diff(z - x) * np.diff(grid), 1e-300)
     at = np.clip(0.5 + (left - right) / (2 * bend), 0.0, 1.0)
-    return max(float((bend * at * (1 - at) - left * (1 - at) - right * at).max()), 0.0)
+    above = float((bend * at * (1 - at) - left * (1 - at) - right * at).max())
+    return max(solution.value - float(program.ones @ x + program.zeros @ z) + above, 0.0)
 
 
 def rounded_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, every=25):

@@ -5,7 +5,9 @@ point, that it falls by no more, the same two of z, and t x + (1 - t) z <= 0 (no
 last point, whose first four are not used). Mehrotra's predictor and corrector; the duals are
 feasible throughout. Newton's equations have a symmetric 2 x 2 block for each point, and the next
 point only adds springs between equal prices: eliminating point by point, as a parallel of the
-springs so far and those of the gap, adds positive numbers alone and so loses no digits.
+springs so far and those of the gap, adds positive numbers alone and so loses no digits. Where the
+law has an atom its slack becomes as small as the gap between primal and dual, while prices do not.
+So the change of that slack is taken from the elimination, not from prices, whose digits cancel.
 """
 
 from ._compile import kernel, part
@@ -82,21 +84,26 @@ def _imbalance(grid, masses, primal, left):
 
 @part
 def _eliminate(grid, primal, slack, factor):
-    """The inverse of each block after elimination of the points before, and the next springs."""
+    """For each point, with the points before eliminated: its block's inverse (entries xx, zz, xz),
+    the springs to the next point, and what makes the change of the last slack of the right side.
+    """
     a = b = c = det = 0.0  # what the points so far add: entries xx, zz, xz, the determinant
     for k in range(len(grid)):
         t = grid[k]
         u = 1 - t
         weight = primal[k, 4] / slack[k, 4]
-        det += weight * max(u * u * a + t * t * b - 2 * t * u * c, 0.0)
-        a += weight * t * t
-        b += weight * u * u
-        c += weight * t * u
         p = q = 0.0
         if k < len(grid) - 1:
             p = primal[k, 0] / slack[k, 0] + primal[k, 1] / slack[k, 1]
             q = primal[k, 2] / slack[k, 2] + primal[k, 3] / slack[k, 3]
+        x, z = (b + q) * t - c * u, (a + p) * u - c * t  # the point's own weight would cancel
+        det += weight * max(u * u * a + t * t * b - 2 * t * u * c, 0.0)
+        a += weight * t * t
+        b += weight * u * u
+        c += weight * t * u
         part = 1 / (det + a * q + b * p + p * q)
+        factor[k, 5] = x * part
+        factor[k, 6] = z * part
         factor[k, 0] = (b + q) * part
         factor[k, 1] = (a + p) * part
         factor[k, 2] = c * part
@@ -124,19 +131,20 @@ def _direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack):
         z = factor[k, 1] * v - factor[k, 2] * u
         d_prices[0, k] = x
         d_prices[1, k] = z
+        d_slack[k, 4] = -factor[k, 5] * u - factor[k, 6] * v
     for k in range(last, -1, -1):
         if k < last:
             u = factor[k, 3] * d_prices[0, k + 1]
             v = factor[k, 4] * d_prices[1, k + 1]
             d_prices[0, k] += factor[k, 0] * u - factor[k, 2] * v
             d_prices[1, k] += factor[k, 1] * v - factor[k, 2] * u
+            d_slack[k, 4] -= factor[k, 5] * u + factor[k, 6] * v
             u = d_prices[0, k + 1] - d_prices[0, k]
             v = d_prices[1, k + 1] - d_prices[1, k]
             d_slack[k, 0] = -u
             d_slack[k, 1] = u
             d_slack[k, 2] = -v
             d_slack[k, 3] = v
-        d_slack[k, 4] = -grid[k] * d_prices[0, k] - (1 - grid[k]) * d_prices[1, k]
         for i in range(0 if k < last else 4, 5):
             d_primal[k, i] -= primal[k, i] / slack[k, i] * d_slack[k, i]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..metrics import Case
 
 
-@metric(in_report=False)
+@metric(in_report=False, cells=True)
 def temperature_refinement_log_loss(
     case: "Case", *, cv: CV = None, label_smoothing: bool = False
 ) -> float:
@@ -40,7 +40,7 @@ def temperature_refinement_log_loss(
     return refinement_of_case(case, cv=cv, smooth=label_smoothing)
 
 
-@metric(range=(0.0, 2.0), in_report=False)
+@metric(range=(0.0, 2.0), in_report=False, cells=True)
 def temperature_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     """The Brier loss after temperature scaling (by log loss) of the predictions.
 
@@ -67,7 +67,7 @@ def temperature_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     return refinement_of_case(case, loss="brier", cv=cv)
 
 
-@metric(in_report=False)
+@metric(in_report=False, cells=True)
 def isotonic_refinement_log_loss(case: "Case", *, cv: CV = None) -> float:
     """The log loss after isotonic calibration of the predictions.
 
@@ -95,7 +95,7 @@ def isotonic_refinement_log_loss(case: "Case", *, cv: CV = None) -> float:
     return refinement_of_case(case, recalibrator="isotonic", cv=cv)
 
 
-@metric(range=(0.0, 2.0), in_report=False)
+@metric(range=(0.0, 2.0), in_report=False, cells=True)
 def isotonic_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     """The Brier loss after isotonic calibration of the predictions.
 

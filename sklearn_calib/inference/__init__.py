@@ -15,6 +15,7 @@ from ._lp_calibration import lp_calibration_bound as lp_calibration_bound
 from ._monte_carlo import MonteCarloResult as MonteCarloResult
 from ._monte_carlo import calibration_test as calibration_test
 from ._resampling import bootstrap_distribution as bootstrap_distribution
+from ._resampling import distribution_of_draws as distribution_of_draws
 from ._resampling import null_distribution as null_distribution
 from ._testers import CalibrationTester as CalibrationTester
 from ._testers import TesterVerdict as TesterVerdict
@@ -32,6 +33,7 @@ __all__ = [
     "confidence_interval",
     "cox_test",
     "cumulative_test",
+    "distribution_of_draws",
     "hosmer_lemeshow_test",
     "lp_calibration_bound",
     "null_distribution",

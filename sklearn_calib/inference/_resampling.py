@@ -47,10 +47,11 @@ def null_distribution(
     """
     bounds = label_bounds(case.proba if law is None else law)
 
-    def replicate(rng):
-        return evaluate(case.with_labels(draw_labels(bounds, rng)))
+    def draw(rng):
+        return case.with_labels(draw_labels(bounds, rng))
 
-    return _replicates(replicate, n_resamples, random_state, n_jobs, progress)
+    given = n_resamples, random_state
+    return distribution_of_draws(draw, evaluate, *given, n_jobs=n_jobs, progress=progress)
 
 
 def bootstrap_distribution(
@@ -64,18 +65,51 @@ def bootstrap_distribution(
 ) -> FloatArray:
     """A statistic of a `Case` on rows drawn with replacement; arguments as `null_distribution`."""
 
-    def replicate(rng):
-        return evaluate(case.with_weight(case.weight * multiplicities(len(case.codes), rng)))
+    def draw(rng):
+        return case.with_weight(case.weight * multiplicities(len(case.codes), rng))
 
-    return _replicates(replicate, n_resamples, random_state, n_jobs, progress)
+    given = n_resamples, random_state
+    return distribution_of_draws(draw, evaluate, *given, n_jobs=n_jobs, progress=progress)
 
 
-def _replicates(replicate, n_resamples, random_state, n_jobs, progress):
+def distribution_of_draws(
+    draw: "Callable[[np.random.Generator], Case]",
+    evaluate: "Callable[[Case], Any]",
+    n_resamples: int,
+    random_state: RandomStateLike = 0,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """A statistic of whatever is drawn.
+
+    Parameters
+    ----------
+    draw : callable
+        Takes a Generator, returns a `Case`.
+    evaluate, n_resamples, random_state, n_jobs, progress
+        As in `null_distribution`.
+
+    Returns
+    -------
+    values : ndarray of shape (n_resamples, ...)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.inference import distribution_of_draws
+    >>> from sklearn_calib.metrics import brier_loss, canonical_case
+    >>> case = canonical_case("example", [0, 1, 1, 0], [0.2, 0.4, 0.9, 0.3])
+    >>> def half(rng):
+    ...     return case.take(rng.choice(4, 2, replace=False))
+    >>> distribution_of_draws(half, brier_loss.of_case, 3).shape
+    (3,)
+    """
     sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
     rngs = spawned(random_state, len(sizes))
     found, done = [], 0
     batches = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(_batch)(replicate, size, rng) for size, rng in zip(sizes, rngs, strict=True)
+        delayed(_batch)(draw, evaluate, size, rng) for size, rng in zip(sizes, rngs, strict=True)
     )
     for batch in batches:
         found.append(batch)
@@ -85,5 +119,5 @@ def _replicates(replicate, n_resamples, random_state, n_jobs, progress):
     return np.concatenate(found) if found else np.empty(0)
 
 
-def _batch(replicate, size, rng):
-    return np.array([replicate(rng) for _ in range(size)])
+def _batch(draw, evaluate, size, rng):
+    return np.array([evaluate(draw(rng)) for _ in range(size)])

@@ -22,7 +22,7 @@ _OPTIONS = {
 }
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False)
+@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
 def calibration_error(
     case: "Case",
     *,
@@ -179,7 +179,7 @@ def _debiased(gap, variance, power):
     return np.where(np.isnan(variance), 0.0, mean - excess)
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY)
+@metric(range=(0.0, 1.0), multiclass=BINARY, cells=True)
 def expected_calibration_error(
     case: "Case",
     *,
@@ -223,7 +223,7 @@ def expected_calibration_error(
     return binned_error(case, "l1", strategy, n_bins, multiclass, debias, bin_weight)
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY)
+@metric(range=(0.0, 1.0), multiclass=BINARY, cells=True)
 def maximum_calibration_error(
     case: "Case",
     *,

@@ -170,6 +170,7 @@ class Case:
         self.positive = positive
         self.where = where
         self._layouts = {} if layouts is None else layouts
+        self._problems: dict[str, list[BinaryProblem]] = {}
 
     @cached_property
     def proba(self) -> FloatArray:
@@ -236,6 +237,11 @@ class Case:
                 repr(multiclass),
                 "See the user guide, Measures",
             )
+        if multiclass not in self._problems:
+            self._problems[multiclass] = self._make_problems(multiclass)
+        return list(self._problems[multiclass])
+
+    def _make_problems(self, multiclass):
         if multiclass not in self._layouts:
             self._layouts[multiclass] = self._make_layouts(multiclass)
         layouts = self._layouts[multiclass]

@@ -182,6 +182,4 @@ def _distance(problem, resolution, method):
     else:
         program = kernel.on_uniform_grid(*rows, n_cells)
     found = kernel.lower_distance(program)
-    return DistanceInterval(
-        found.value, program.moved + kernel.loss_of_grid(program.grid, found.prices)
-    )
+    return DistanceInterval(found.value, program.moved + kernel.loss_of_grid(program, found))

@@ -63,6 +63,7 @@ def _unconverted(y_proba, _where):
     range=(-1.5, 2.0),
     multiclass=("canonical",),
     in_report=False,
+    cells=True,
     validate=_unconverted,
     moved=dict.fromkeys(("null", "n_resamples", "random_state"), "lp_calibration_test"),
 )

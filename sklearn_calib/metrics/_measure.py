@@ -37,7 +37,9 @@ class MetricSpec:
     in_report : bool
         Whether a report shows it by default; False for a function whose named forms are shown.
     cells : bool
-        It reads only the cells of its problems, so resamples need no rows.
+        With its default options it depends on the rows of a two-class problem only through the
+        weight of each label at each score. Rows of equal score may then be pooled, and reports
+        resample cells instead of rows.
     """
 
     name: str
@@ -216,7 +218,7 @@ def metric(
     in_report : bool, default=True
         Whether reports show it by default.
     cells : bool, default=False
-        It reads only ``problem.cells``.
+        Whether rows of equal score may be pooled; see `MetricSpec`.
     validate : callable, default=None
         What checks the scores; see `canonical_case`.
     moved : dict, default=()

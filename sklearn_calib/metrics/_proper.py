@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from . import Case
 
 
-@metric(range=(0.0, np.inf), proper=True)
+@metric(range=(0.0, np.inf), proper=True, cells=True)
 def log_loss(case: "Case") -> float:
     """Mean negative log-probability of the true class: `sklearn.metrics.log_loss`.
 
@@ -43,7 +43,7 @@ def log_loss(case: "Case") -> float:
     return case.mean(log_loss_of_rows(case.proba, case.codes))
 
 
-@metric(range=(0.0, 2.0), proper=True)
+@metric(range=(0.0, 2.0), proper=True, cells=True)
 def brier_loss(case: "Case") -> float:
     """Mean squared distance between probabilities and outcomes.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..datasets import make_overconfident
-from ..metrics import BinaryProblem
+from ..metrics import Case
 from ._common import assert_refused, run
 
 if TYPE_CHECKING:
@@ -132,20 +132,21 @@ def check_name_in_errors(metric: "Measure", k: int) -> None:
 
 
 def check_cells(metric: "Measure", k: int) -> None:
-    """A measure that says it reads only cells gives equal values for rows pooled by score."""
+    """A measure that says it reads cells gives equal values for rows pooled by score."""
     if not metric.spec.cells:
         return
     proba, y = make_overconfident(k)
     score = proba.max(axis=1).round(1)
-    hit = (proba.argmax(axis=1) == y).astype(float)
-    rows = BinaryProblem(score, hit, np.ones(len(y)))
-    cells = rows.cells
-    pooled = BinaryProblem(
-        np.tile(cells.score, 2),
-        np.repeat([1.0, 0.0], len(cells.score)),
+    hit = (proba.argmax(axis=1) == y).astype(np.intp)
+    rows = Case(np.column_stack([1 - score, score]), hit, None, np.arange(2))
+    cells = rows.problems()[0].cells
+    pooled = Case(
+        np.tile(np.column_stack([1 - cells.score, cells.score]), (2, 1)),
+        np.repeat([1, 0], len(cells.score)),
         np.r_[cells.hits, cells.mass - cells.hits],
+        np.arange(2),
     )
-    difference = abs(metric.of_problem(rows) - metric.of_problem(pooled))
+    difference = abs(metric.of_case(rows) - metric.of_case(pooled))
     assert difference < 1e-7, f"pooled rows differ by {difference:.3g}"
 
 

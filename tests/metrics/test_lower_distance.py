@@ -107,9 +107,10 @@ def test_the_gap_of_the_solution_is_what_it_says():
 def test_the_grid_and_what_it_costs():
     """Ones at .2 and zeros at .8: all want to go to 1/2, and half the square of the gap is lost."""
     ones, zeros = np.array([0, 0.5, 0, 0]), np.array([0, 0, 0.5, 0])
-    found = lower_distance(Program(np.array([0, 0.2, 0.8, 1]), ones, zeros, 0.0))
+    program = Program(np.array([0, 0.2, 0.8, 1]), ones, zeros, 0.0)
+    found = lower_distance(program)
     assert found.value == pytest.approx(0.48, abs=1e-9)
-    assert loss_of_grid(np.array([0, 0.2, 0.8, 1]), found.prices) == pytest.approx(0.18, abs=1e-6)
+    assert loss_of_grid(program, found) == pytest.approx(0.18, abs=1e-6)
     grid = np.arange(11) / 10
     at = [0.5 * (np.arange(11) == k) for k in (2, 8)]
     assert lower_distance(Program(grid, *at, 0.0)).value == pytest.approx(0.3, abs=1e-9)
@@ -246,3 +247,15 @@ def test_extremes():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         lower_distance_to_calibration([0, 1], [0.2, 0.4], **options)
+
+
+def test_exactly_calibrated_predictions():
+    """Nothing has to move, prices are far from unique, and slacks of atoms vanish."""
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([1, 2, 3, 20, 300]))
+        v = np.unique(rng.choice([1.0, 1e-6]) * rng.random(n))
+        mass = rng.dirichlet(np.full(len(v), rng.choice([0.05, 0.3, 3.0])))
+        found = lower_distance(on_scores(v, mass * v, mass * (1 - v)))
+        assert found.value <= 1e-10
+        assert found.law @ on_scores(v, mass, 0 * mass).grid == pytest.approx(mass @ v, abs=1e-6)
