@@ -17,16 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._csv_text import UserError, encoding_of, row_blocks, separator_of, share_read
 from ._show import plain, quoted
 
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # characters of a csv file that are read at a time
-
-
-class UserError(Exception):
-    """What the user can mend; printed without a traceback, exit code 2."""
 
 
 class Table(NamedTuple):
@@ -37,6 +33,7 @@ class Table(NamedTuple):
     decimal: str | None  # "." or ","; None where both are possible
     first: int = 0  # the row of the file that the frame begins with
     signs: Any = None  # dict: by column, whether its texts end in %; blocks of a file share it
+    share: float = 1.0  # how much of the file has been read
 
 
 def read_table(
@@ -103,6 +100,35 @@ def table_blocks(
         raise unreadable(error, file) from error
     if not rows:
         raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
+
+
+def column_names(
+    file: str,
+    pick: Callable[[Sequence[str]], Any],
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> list[str]:
+    """The names of all columns of a file; parameters as in `read_table`."""
+    found: list[str] = []
+
+    def note(present):
+        found[:] = present
+        return pick(present)
+
+    try:
+        with _open(file) as stream:
+            parquet = stream.read(4) == b"PAR1"
+            stream.seek(0)
+            if parquet:
+                return list(_parquet_file(stream).schema_arrow.names)
+            next(_read_csv(stream, file, note, sep, decimal, encoding, 1, ()), None)
+    except UserError:
+        raise
+    except Exception as error:
+        raise unreadable(error, file) from error
+    return found
 
 
 def unreadable(error: Exception, file: str) -> UserError:
@@ -228,9 +254,9 @@ def _only_member(file):
 def _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text):
     head = stream.read(_HEAD)
     stream.seek(0)
-    encoding = _encoding(head, file, encoding)
+    encoding = encoding_of(head, file, encoding)
     text = codecs.getincrementaldecoder(encoding)().decode(head)
-    sep, header = _separator(text, file, pick, sep)
+    sep, header = separator_of(text, pick, sep)
     needed = pick(header)
     check_columns(needed, header, file, sep)
     places = sorted({header.index(name) for name in needed})
@@ -244,7 +270,7 @@ def _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text):
     }
     decimal = "." if decimal is None and sep == "," else decimal
     first, signs = 0, {}
-    for number, block in enumerate(_blocks(stream, encoding, sep, size)):
+    for number, block in enumerate(row_blocks(stream, encoding, sep, size)):
         # the header stands in the first block
         frame = _frame(block, places, len(header), {"header": None if number else 0, **options})
         extra = frame.pop("extra") if "extra" in frame else None
@@ -255,7 +281,7 @@ def _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text):
                 "separator into quotes."
             )
         frame.columns = [header[place] for place in places]
-        yield Table(frame, file, decimal, first, signs)
+        yield Table(frame, file, decimal, first, signs, share_read(stream))
         first += len(frame)
 
 
@@ -275,87 +301,6 @@ def _frame(block, places, beyond, options):
         except pd.errors.ParserError:  # so no row has more cells than there are names
             block.seek(0)
             return pd.read_csv(block, names=range(beyond), usecols=places, **options)
-
-
-def _blocks(stream, encoding, sep, size):
-    """The text in parts that end where a row ends."""
-    text = io.TextIOWrapper(stream, encoding, newline="")
-    try:
-        if size is None:
-            yield text
-            return
-        rest, more = "", True
-        while more:
-            more = text.read(size)
-            rest += more
-            end = _end_of_rows(rest, sep) if more else len(rest)
-            if end:
-                yield io.StringIO(rest[:end], newline="")
-                rest = rest[end:]
-    finally:
-        if not stream.closed:
-            text.detach()  # who opened the stream closes it
-
-
-def _end_of_rows(text, sep):
-    """Where the last whole row of a text ends; a line break inside quotes ends none."""
-    mark = "\n" if "\n" in text else "\r"
-    quoted_cell = re.compile(rf'(?:(?<=[{re.escape(sep)}\r\n])|^)[ ]*"(?:[^"]|"")*("|$)')
-    above = len(text)
-    for cell in reversed([*quoted_cell.finditer(text)] if '"' in text else []):
-        end = text.rfind(mark, cell.end(), above) + 1
-        if end:
-            return end
-        above = cell.start()
-    return text.rfind(mark, 0, above) + 1
-
-
-def _encoding(head, file, encoding):
-    if not head.strip():
-        raise UserError(f"expected a header and rows in {plain(file)}, got an empty file.")
-    if encoding is None:
-        wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        encoding = "utf-16" if wide else "utf-8-sig"
-    try:
-        codecs.lookup(encoding)
-    except (LookupError, ValueError) as error:
-        raise UserError(
-            f"expected a known encoding, got {quoted(encoding)}. Use utf-8, cp1252 or utf-16."
-        ) from error
-    if b"\0" in head and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
-        raise UserError(
-            f"expected a csv or parquet file, got binary content in {quoted(file)}. Export it as "
-            "text."
-        )
-    return encoding
-
-
-def _separator(text, file, pick, sep):
-    """The separator and the names of the columns."""
-    if sep is not None:
-        sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
-        if len(sep) != 1 or sep in '"\r\n':
-            raise UserError(
-                f"expected one character in --sep, got {quoted(sep)}. Use , ; | or tab."
-            )
-        return sep, _first_line(text, sep)
-    found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
-    for candidate in found:
-        if set(pick(candidate[1])) <= set(candidate[1]):
-            return candidate
-    return max(found, key=lambda candidate: len(candidate[1]))
-
-
-def _first_line(text, sep):
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
-    filled = (line for line in lines if len(line) > 1 or (line and line[0].strip()))
-    try:
-        return [name.strip() for name in next(filled, [])]
-    except csv.Error as error:
-        raise UserError(
-            f"expected lines of cells in the csv file, got what cannot be split ({error}). Check "
-            "the quotes."
-        ) from error
 
 
 def check_columns(
@@ -381,16 +326,21 @@ def check_columns(
 # -- parquet --------------------------------------------------------------------------------------
 
 
-def _read_parquet(stream, file, pick):
+def _parquet_file(stream):
     try:
-        import pyarrow as pa
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError as error:
         raise UserError(
             "expected pyarrow, which reads parquet, got no such package. Run: pip install "
             "'sklearn-calib[cli]'"
         ) from error
-    source = ParquetFile(stream)
+    return ParquetFile(stream)
+
+
+def _read_parquet(stream, file, pick):
+    source = _parquet_file(stream)
+    import pyarrow as pa
+
     schema = source.schema_arrow
     needed = list(dict.fromkeys(pick(schema.names)))
     check_columns(needed, schema.names, file)

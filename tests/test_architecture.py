@@ -18,7 +18,7 @@ FLOORS = (
     ("_typing",),
     ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random", "_renamed"),
     ("_extras", "_files", "_show"),
-    ("_file_names",),
+    ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
     ("canonical",),
     ("_kernels",),

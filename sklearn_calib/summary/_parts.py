@@ -1,5 +1,6 @@
 """Data of every kind as parts that can be read on their own, and parts as blocks of rows."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -32,6 +33,8 @@ class Block(NamedTuple):
         The row of the file that the block begins with.
     decimal, signs
         Of a csv file, as in `Table`.
+    share : float
+        How much of the part has been read, this block included.
     """
 
     columns: Any
@@ -40,6 +43,7 @@ class Block(NamedTuple):
     first: int = 0
     decimal: str | None = None
     signs: Any = None
+    share: float = 1.0
 
     @property
     def of_csv(self) -> bool:
@@ -109,7 +113,7 @@ class ParquetPart(NamedTuple):
             if self.groups is None or group in self.groups:
                 place = f"{plain(self.name)}, row group {group}"
                 batches = file.iter_batches(ROWS, row_groups=[group], columns=inside)
-                yield from _arrow_blocks(batches, place, first, folders)
+                yield from _arrow_blocks(batches, place, first, folders, file.metadata.num_rows)
             first += n_rows
 
 
@@ -145,8 +149,15 @@ class CsvPart(NamedTuple):
         )
         for table in tables:
             columns = {name: table.frame[name] for name in needed}
-            n = len(table.frame)
-            yield Block(columns, n, plain(self.name), table.first, table.decimal, table.signs)
+            yield Block(
+                columns,
+                len(table.frame),
+                plain(self.name),
+                table.first,
+                table.decimal,
+                table.signs,
+                table.share,
+            )
 
 
 def _folder_values(path):
@@ -182,6 +193,14 @@ def parts_of(data: Any, label: str, csv: dict[str, Any], where: str) -> list[Any
     return parts
 
 
+def part_size(part: Any) -> int:
+    """What a part weighs in a progress bar: the bytes of the file, where that is known."""
+    try:
+        return os.path.getsize(part.path)
+    except (AttributeError, OSError):  # in memory; elsewhere
+        return 1000
+
+
 def _is_parquet(path, filesystem):
     with open(path, "rb") if filesystem is None else filesystem.open_input_file(path) as stream:
         return stream.read(4) == b"PAR1"
@@ -210,7 +229,7 @@ class StreamPart(NamedTuple):
             check_columns(needed, reader.schema.names, name or "the table")
             check_types(needed, reader.schema, name or "the table")
             selected = (batch.select([*needed]) for batch in reader)
-            yield from _arrow_blocks(selected, name, 0, {})
+            yield from _arrow_blocks(selected, name)
 
 
 def _is_column(values):
@@ -232,17 +251,17 @@ def _array_blocks(data, present, needed, where):
             name: column.iloc[rows] if hasattr(column, "iloc") else column[rows]
             for name, column in columns.items()
         }
-        yield Block(block, min(ROWS, n - first), where, first)
+        yield Block(block, min(ROWS, n - first), where, first, share=min(1.0, (first + ROWS) / n))
 
 
-def _arrow_blocks(batches, where, first, folders):
+def _arrow_blocks(batches, where, first=0, folders=(), n_rows=0):
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
             piece = batch.slice(start, ROWS)
             columns = dict(zip(piece.schema.names, piece.columns, strict=True))
             n = piece.num_rows
-            columns |= {name: _repeated(value, n) for name, value in folders.items()}
-            yield Block(columns, n, where, first)
+            columns |= {name: _repeated(value, n) for name, value in dict(folders).items()}
+            yield Block(columns, n, where, first, share=(first + n) / n_rows if n_rows else 1.0)
             first += n
 
 
@@ -259,7 +278,7 @@ def _dataset_blocks(dataset, needed):
     for tagged in dataset.scanner(columns=[*needed], batch_size=ROWS).scan_batches():
         name = getattr(tagged.fragment, "path", "")
         batch = tagged.record_batch
-        yield from _arrow_blocks([batch], plain(name), first.get(name, 0), {})
+        yield from _arrow_blocks([batch], plain(name), first.get(name, 0))
         first[name] = first.get(name, 0) + batch.num_rows
 
 

@@ -1,6 +1,7 @@
 """summarize: rows of files, tables and clusters become summaries."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._tables import UserError
 from .._typing import ArrayLike, Multiclass, Progress
 from ..exceptions import refuse
 from ._columns import grouped, label_values, number_values, placed
-from ._parts import Block, ParquetPart, SummaryPart, parts_of
+from ._parts import Block, ParquetPart, SummaryPart, part_size, parts_of
 from ._summary import CalibrationSummary
 
 _WHERE = "summarize"
@@ -100,7 +101,7 @@ def summarize(
     csv : dict, default=None
         ``sep``, ``decimal``, ``encoding`` of csv files; found out, ".", and UTF-8 by default.
     progress : callable, default=None
-        Called as ``progress(done, total)`` with the number of files, or of parts of files.
+        Called as ``progress(done, total)``, in bytes of the files.
 
     Returns
     -------
@@ -165,29 +166,40 @@ def _tally_of_parts(parts, plan, n_jobs, progress):
             for part in parts
             for piece in (part.split() if isinstance(part, ParquetPart) else [part])
         ]
+    sizes = [part_size(part) for part in parts]
+
+    def report(number, share):
+        if progress is not None:
+            progress(int(sum(sizes[:number]) + share * sizes[number]), sum(sizes))
+
     if n_jobs in (None, 1) or len(parts) == 1:
-        found = (_tally_of_part(part, plan) for part in parts)
+        found = (
+            _tally_of_part(part, plan, partial(report, number)) for number, part in enumerate(parts)
+        )
     else:
         jobs = (delayed(_tally_of_part)(part, plan) for part in parts)
         found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
-    for done, (part, each) in enumerate(zip(parts, found, strict=True), 1):
-        try:
-            total.merge(each)
-        except ValueError as error:  # saved summaries of other classes
-            said = str(error).removeprefix("CalibrationSummary.merge: ")
-            raise ValueError(f"{_WHERE}: {part.name}: {said}") from error
-        if progress is not None:
-            progress(done, len(parts))
+    for number, each in enumerate(found):
+        _merge(total, each, parts[number].name)
+        report(number, 1.0)
     return total
 
 
-def _tally_of_part(part, plan):
+def _merge(total, each, name):
+    try:
+        total.merge(each)
+    except ValueError as error:  # saved summaries of other classes
+        said = str(error).removeprefix("CalibrationSummary.merge: ")
+        raise ValueError(f"{_WHERE}: {name}: {said}") from error
+
+
+def _tally_of_part(part, plan, report=None):
     tally = plan.empty()
     if not isinstance(part, SummaryPart):
         if not (plan.label and plan.prob):
             cure = "Name the columns of the labels and of the probabilities"
             refuse(_WHERE, "label= and prob=", "none of one of them", cure)
-        return tally.add_part(part)
+        return tally.add_part(part, report)
     if plan.by:
         cure = "Save one summary for each group"
         refuse(_WHERE, "rows to group", f"the summary {quoted(part.name)}", cure)
@@ -207,11 +219,13 @@ class Tally:
         plan = self.plan
         return CalibrationSummary(plan.max_cells, plan.multiclass, plan.classes, plan.pos_label)
 
-    def add_part(self, part: Any) -> "Tally":
-        """Add all rows of a part."""
+    def add_part(self, part: Any, report: Callable[[float], None] | None = None) -> "Tally":
+        """Add all rows of a part; `report` is told how much of it is done."""
         try:
             for block in part.blocks(self.plan.needed):
                 self.add(block)
+                if report is not None:
+                    report(block.share)
         except UserError as error:
             raise ValueError(f"{_WHERE}: {error}") from error
         return self

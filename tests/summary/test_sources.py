@@ -229,8 +229,21 @@ def test_processes_give_the_same(folder, backend):
                 data, n_jobs=2, progress=lambda *done, p=progress: p.append(done), **COLUMNS
             )
         assert found == alone
-        assert progress[-1] == (len(progress), len(progress)) and len(progress) > 2
+        assert progress == sorted(progress) and len(progress) > 2
+        assert progress[-1][0] == progress[-1][1]
     assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_progress_inside_a_file(frame, tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn_calib._tables._BLOCK", 10_000)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_csv(tmp_path / "t.csv.gz", index=False)
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=500)
+    for file in ("t.csv", "t.csv.gz", "t.parquet"):
+        progress = []
+        summarize(tmp_path / file, progress=lambda *done, p=progress: p.append(done), **COLUMNS)
+        assert progress == sorted(progress) and progress[-1][0] == progress[-1][1]
+        assert progress[0][0] < progress[-1][1] or file == "t.csv.gz", file
 
 
 def test_no_rows(frame, tmp_path):

@@ -1,0 +1,116 @@
+"""The text of csv files: its encoding, its separator, and blocks of whole rows."""
+
+import codecs
+import csv
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ._show import plain, quoted
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+class UserError(Exception):
+    """What the user can mend; printed without a traceback, exit code 2."""
+
+
+def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
+    """The encoding of a csv file that begins with `head`; raises UserError for what is no text."""
+    if not head.strip():
+        raise UserError(f"expected a header and rows in {plain(file)}, got an empty file.")
+    if encoding is None:
+        wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        encoding = "utf-16" if wide else "utf-8-sig"
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, ValueError) as error:
+        raise UserError(
+            f"expected a known encoding, got {quoted(encoding)}. Use utf-8, cp1252 or utf-16."
+        ) from error
+    if b"\0" in head and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
+        raise UserError(
+            f"expected a csv or parquet file, got binary content in {quoted(file)}. Export it as "
+            "text."
+        )
+    return encoding
+
+
+def separator_of(
+    text: str, pick: Callable[[Sequence[str]], Any], sep: str | None
+) -> tuple[str, list[str]]:
+    """The separator and the names of the columns of a csv file that begins with `text`.
+
+    Of the separators in question the one whose header holds all that `pick` asks for.
+    """
+    if sep is not None:
+        sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
+        if len(sep) != 1 or sep in '"\r\n':
+            raise UserError(
+                f"expected one character in --sep, got {quoted(sep)}. Use , ; | or tab."
+            )
+        return sep, _first_line(text, sep)
+    found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
+    for candidate in found:
+        if set(pick(candidate[1])) <= set(candidate[1]):
+            return candidate
+    return max(found, key=lambda candidate: len(candidate[1]))
+
+
+def _first_line(text, sep):
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
+    filled = (line for line in lines if len(line) > 1 or (line and line[0].strip()))
+    try:
+        return [name.strip() for name in next(filled, [])]
+    except csv.Error as error:
+        raise UserError(
+            f"expected lines of cells in the csv file, got what cannot be split ({error}). Check "
+            "the quotes."
+        ) from error
+
+
+def row_blocks(stream: Any, encoding: str, sep: str, size: int | None) -> Iterator[io.TextIOBase]:
+    """The text of a binary stream in parts that end where a row ends, of some `size` characters.
+
+    A single part if `size` is None. The stream stays open.
+    """
+    text = io.TextIOWrapper(stream, encoding, newline="")
+    try:
+        if size is None:
+            yield text
+            return
+        rest, more = "", True
+        while more:
+            more = text.read(size)
+            rest += more
+            end = _end_of_rows(rest, sep) if more else len(rest)
+            if end:
+                yield io.StringIO(rest[:end], newline="")
+                rest = rest[end:]
+    finally:
+        if not stream.closed:
+            text.detach()  # who opened the stream closes it
+
+
+def _end_of_rows(text, sep):
+    """Where the last whole row of a text ends; a line break inside quotes ends none."""
+    mark = "\n" if "\n" in text else "\r"
+    quoted_cell = re.compile(rf'(?:(?<=[{re.escape(sep)}\r\n])|^)[ ]*"(?:[^"]|"")*("|$)')
+    above = len(text)
+    for cell in reversed([*quoted_cell.finditer(text)] if '"' in text else []):
+        end = text.rfind(mark, cell.end(), above) + 1
+        if end:
+            return end
+        above = cell.start()
+    return text.rfind(mark, 0, above) + 1
+
+
+def share_read(stream: Any) -> float:
+    """How much of a file has been read, compressed or not."""
+    try:
+        number = stream.fileno()
+        return os.lseek(number, 0, os.SEEK_CUR) / max(1, os.fstat(number).st_size)
+    except OSError:  # in memory
+        return 1.0
