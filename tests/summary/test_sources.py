@@ -243,7 +243,7 @@ def test_progress_inside_a_file(frame, tmp_path, monkeypatch):
         progress = []
         summarize(tmp_path / file, progress=lambda *done, p=progress: p.append(done), **COLUMNS)
         assert progress == sorted(progress) and progress[-1][0] == progress[-1][1]
-        assert progress[0][0] < progress[-1][1] or file == "t.csv.gz", file
+    assert len(progress) > 10 and progress[0][0] < 0.1 * progress[-1][1]
 
 
 def test_no_rows(frame, tmp_path):
