@@ -226,7 +226,7 @@ def test_one_sentence(quick, tmp_path, capsys, name, content, arguments, message
         ("http://localhost/t.csv", "expected the path of a local file, got the address"),
         ("file:///etc/passwd", "expected the path of a local file, got the address"),
         ("s3://bucket/t.csv", "expected the path of a local file, got the address"),
-        (".", "Is a directory"),
+        (".", "expected a folder of parquet files, or of csv files, got none in '.'"),
         ("absent.csv", "No such file or directory"),
         ("x" * 300 + ".csv", "File name too long"),
         ("t\0.csv", "embedded null"),

@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _require(*options.modules)
         if hasattr(options, "out"):
-            check_writable(options.out, getattr(options, "file", None))  # before the work
+            check_writable(options.out)  # before the work
         options.run(options)
     except (UserError, MemoryError) as error:
         said = str(error) or "expected more memory. Draw some of the rows, or fewer columns."

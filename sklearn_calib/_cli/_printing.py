@@ -126,32 +126,32 @@ def print_report(screen: Screen, report: "CalibrationReport") -> None:
         screen.print(line, highlight=False)
 
 
-def check_writable(out: str, file: str | None) -> None:
-    """Refuse early what would fail after minutes of work, or would overwrite the table."""
+def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -> None:
+    """Refuse early what would fail after minutes of work, or would overwrite a table."""
     if not out:
-        _refuse_out(out, "no name")
+        _refuse_out(out, "no name", option)
     try:
         mode = os.stat(out).st_mode
         if stat.S_ISDIR(mode):
-            _refuse_out(out, "a folder")
-        if file not in (None, "-") and os.path.exists(file) and os.path.samefile(out, file):
-            _refuse_out(out, "the table itself")
+            _refuse_out(out, "a folder", option)
+        if any(os.path.exists(file) and os.path.samefile(out, file) for file in files):
+            _refuse_out(out, "the table itself", option)
         if not os.access(out, os.W_OK):
-            _refuse_out(out, "a file that must not be changed")
+            _refuse_out(out, "a file that must not be changed", option)
     except FileNotFoundError:
         folder = os.path.dirname(os.path.realpath(out))
         if not os.path.isdir(folder):
-            _refuse_out(out, "a folder that does not exist")
+            _refuse_out(out, "a folder that does not exist", option)
         if not os.access(folder, os.W_OK):
-            _refuse_out(out, "a folder that is closed")
+            _refuse_out(out, "a folder that is closed", option)
     except (OSError, ValueError) as error:
-        _refuse_out(out, getattr(error, "strerror", None) or error)
+        _refuse_out(out, getattr(error, "strerror", None) or error, option)
 
 
-def _refuse_out(out: str, got: object) -> NoReturn:
+def _refuse_out(out: str, got: object, option: str = "--out") -> NoReturn:
     raise UserError(
         f"expected a place to write {quoted(out, 200)}, got: {plain(got, 200)}. Choose one with "
-        "--out."
+        f"{option}."
     )
 
 

@@ -1,0 +1,63 @@
+"""The classes that the options of ``audit`` name, in the type of the labels of the table."""
+
+from typing import TYPE_CHECKING, Any
+
+from .._show import plain, quoted
+from .._tables import UserError, split_names
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def check_two_classes(classes: Any, options: "argparse.Namespace") -> None:
+    """Raise UserError where all labels are the same."""
+    if len(classes) < 2:
+        raise UserError(
+            f"expected labels of at least two classes in column {quoted(options.label)}, got "
+            f"one, {quoted(classes[0])}. Name all of them with --classes."
+        )
+
+
+def named_classes(
+    options: "argparse.Namespace", labels: Any, n_columns: int
+) -> tuple[list[Any] | None, Any]:
+    """The classes in the order of the columns, in the type of the labels, and the positive one.
+
+    `labels` are a pandas Series; None stands for classes that nobody named.
+    """
+    text = {str(value): value for value in labels.dropna().unique()}
+    numeric = labels.dtype.kind in "iuf"
+    classes = None
+    if options.classes is not None:
+        names = split_names(options.classes, text)
+        if len(names) != max(n_columns, 2):
+            raise UserError(
+                f"expected {max(n_columns, 2)} classes in --classes, got {len(names)}. Name one "
+                "per column (two for a single column)."
+            )
+        classes = [_label_of(name, text, numeric) for name in names]
+        text = dict(zip(names, classes, strict=True))
+    positive = None
+    if options.positive is not None:
+        positive = _label_of(options.positive, text, numeric)
+        if positive not in text.values():
+            known = ", ".join(plain(name, 40) for name in sorted(text)[:30])
+            raise UserError(
+                f"expected --positive among {known}, got {quoted(options.positive)}. Name one of "
+                "the labels."
+            )
+    return classes, positive
+
+
+def _label_of(name, text, numeric):
+    """The label that a name on the command line means."""
+    if name in text or not numeric:
+        return text.get(name, name)
+    try:
+        number = float(name)
+    except ValueError as error:
+        raise UserError(
+            f"expected a number, as the labels are, got {quoted(name)}. Check --classes and "
+            "--positive."
+        ) from error
+    return next((label for label in text.values() if label == number), number)

@@ -1,0 +1,186 @@
+"""``audit`` by summaries: many files, large ones, saved summaries, groups; memory stays small."""
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._show import plain, quoted
+from .._tables import UserError, column_names, split_names
+from ..summary import find_classes, is_summary_file, summarize
+from ._classes import check_two_classes, named_classes
+from ._printing import Screen, print_report, print_table, progress, write_report
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+_AT_ONCE = 2**63  # bytes of a table that is read as a whole
+
+
+def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
+    """Whether to summarise; if not, the rows are read at once.
+
+    So are rows of more than two classes, rounded rows (``--tolerance``) and the standard input.
+    """
+    saved = [file for file in files if _is_saved(file)]
+    tables = [file for file in files if file not in saved]
+    if tables and (options.label is None or options.prob is None):
+        raise UserError(
+            f"expected --label and --prob, the columns of {plain(tables[0])}, got none of one of "
+            "them. Name both."
+        )
+    wanted = saved or options.by or options.save or options.dask
+    reason = None
+    if files == ["-"]:
+        reason = "the standard input"
+    elif options.tolerance is not None:
+        reason = "--tolerance"
+    elif tables and len(_prob_columns(tables[0], options)) > 2:
+        reason = "more than two columns of probabilities"
+    if reason is not None and wanted:
+        raise UserError(
+            f"expected two classes in files without --tolerance, for summaries, --by, --save and "
+            f"--dask, got {reason}. Leave one of them out."
+        )
+    size = sum(os.path.getsize(file) for file in tables if reason is None)
+    return bool(wanted) or (reason is None and (len(tables) > 1 or size > _AT_ONCE))
+
+
+def _is_saved(file):
+    try:
+        return is_summary_file(file)
+    except (OSError, ValueError):  # reading it words the error
+        return False
+
+
+def _form(options):
+    given = {"sep": options.sep, "decimal": options.decimal, "encoding": options.encoding}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _prob_columns(file, options):
+    def pick(present):
+        return [options.label, *split_names(options.prob, present)]
+
+    return split_names(options.prob, column_names(file, pick, **_form(options)))
+
+
+def audit_large(
+    files: "Sequence[str]", options: "argparse.Namespace", advice: "Sequence[str]"
+) -> None:
+    """Report on the rows of all files, and say whether recalibration would help."""
+    from ..report import calibration_report
+
+    screen = Screen()
+    found, name, positive = _summaries(list(files), options)
+    summary = sum(found.values()) if options.by else found
+    if options.save is not None:
+        _save(summary, options.save)
+    if options.by:
+        _print_groups(screen, found, positive)
+    with progress("measuring") as advance:
+        report = calibration_report(summary, name=name, progress=advance)
+    print_report(screen, report)
+    path = write_report(report, options.out, f"Calibration of {name}")
+    if options.save is not None:
+        screen.print(f"summary: {plain(os.path.abspath(options.save), None)}", soft_wrap=True)
+    screen.finish(path)
+
+
+def _summaries(files, options):
+    """The summary of all rows, or a dict of groups; what to call the scores; the positive class."""
+    tables = [file for file in files if not _is_saved(file)]
+    if not tables:
+        if options.by:
+            raise UserError("expected rows to group, got summaries. Leave --by out.")
+        with progress("reading") as advance:
+            summary = summarize(files, progress=advance)
+        return summary, plain(files[0]) if len(files) == 1 else f"{len(files)} summaries", None
+    columns = _prob_columns(tables[0], options)
+    by = None if not options.by else split_names(options.by, column_names(tables[0], lambda n: []))
+    classes, positive = _classes(files, options, len(columns))
+    if len(columns) == 1 and positive is not None and classes[0] == positive:
+        classes = classes[::-1]  # the column is the probability of the first class
+    plan = {"label": options.label, "prob": columns, "weight": options.weight, "by": by}
+    plan |= {"classes": classes, "pos_label": positive, "csv": _form(options)}
+    with progress("reading") as advance:
+        found = _on_workers(
+            options.dask, lambda n: summarize(files, n_jobs=n, progress=advance, **plan)
+        )
+    rows = sum(s.n_samples for s in (found.values() if by else [found]))
+    if not rows:
+        raise UserError("expected rows of positive weight, got none. Check the files.")
+    return found, plain(", ".join(columns)), classes[1] if positive is None else positive
+
+
+def _classes(files, options, n_columns):
+    import pandas as pd
+
+    found = find_classes(files, label=options.label, csv=_form(options))
+    classes, positive = named_classes(options, pd.Series(found), n_columns)
+    classes = found.tolist() if classes is None else classes
+    check_two_classes(classes, options)
+    if len(classes) > 2:
+        raise UserError(
+            f"expected labels of two classes in column {quoted(options.label)}, got "
+            f"{len(classes)}. Name one column of probabilities for each class."
+        )
+    return classes, positive
+
+
+def _on_workers(address, work):
+    """The work in this process, or by the workers of a dask cluster."""
+    if address is None:
+        return work(None)
+    import joblib
+
+    from .._extras import require
+
+    client = require("distributed", "dask", "audit").Client
+    try:
+        with client(address), joblib.parallel_config("dask"):
+            return work(-1)
+    except OSError as error:
+        raise UserError(
+            f"expected the address of a dask scheduler, got {quoted(address)} "
+            f"({plain(error, 200)}). Give one such as tcp://host:8786."
+        ) from error
+
+
+def _save(summary, path):
+    try:
+        summary.to_parquet(path)
+    except OSError as error:
+        raise UserError(
+            f"expected a place to write {quoted(path, 200)}, got: "
+            f"{plain(error.strerror or error, 200)}. Choose one with --save."
+        ) from error
+
+
+def _print_groups(screen, groups, positive):
+    lines = [
+        (", ".join(plain(value, 40) for value in key), *_group_cells(summary, positive))
+        for key, summary in groups.items()
+        if summary.n_samples
+    ]
+    header = (
+        "group",
+        "rows",
+        f"rate of {plain(positive, 20)}",
+        "mean p",
+        "ECE",
+        "smooth",
+        "log loss",
+    )
+    print_table(screen, "groups", header, lines)
+
+
+def _group_cells(summary, positive):
+    rows = summary.rows()
+    column = summary.classes.tolist().index(positive)
+    rate = np.average(rows.y == summary.classes[column], weights=rows.sample_weight)
+    mean = np.average(rows.proba[:, column], weights=rows.sample_weight)
+    measures = ("expected_calibration_error", "smooth_calibration_error", "log_loss")
+    numbers = (rate, mean, *map(summary.measure, measures))
+    return [f"{summary.n_samples}", *(f"{number:.4f}" for number in numbers)]
