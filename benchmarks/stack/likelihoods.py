@@ -109,7 +109,7 @@ def scores(table, model, split, folder):
         odd = (names.index(table) + list(tables.MODELS).index(model)) % 2
         size = tables.SMALL if odd else tables.LARGE  # those that the other benchmark keeps
         found = list(tables.scored(table, model, size, folder))
-        classifier, *_, labels_test = found[split]
+        found[split]
         path = f"{table}-{model}-{size}-{split}.npz".replace(" ", "_").replace(":", "_")
         kept = np.load(tables.CACHE / path)
         return kept["scores"], str(kept["kind"]), kept["y"]
