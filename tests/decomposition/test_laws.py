@@ -1,0 +1,182 @@
+"""The formulas of the laws of the terms, against their definitions."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_calib import canonical_proba
+from sklearn_calib.decomposition import decompose_loss
+from sklearn_calib.decomposition._intervals import (
+    Law,
+    _derivatives,
+    _farthest,
+    _hall,
+    _moments,
+    mean_law,
+    uncertainty_law,
+)
+from sklearn_calib.metrics import brier_of_rows, canonical_case
+
+
+def hall(t, g):
+    """Hall (1992), removing the skewness of a Student ratio by a cubic polynomial."""
+    return t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
+
+
+@pytest.mark.parametrize("g", [-1.5, -0.3, 1e-6, 0.2, 2.0])
+def test_inverse_of_halls_transformation(g):
+    for x in (-2.5, -0.4, 0.0, 1.0, 1.96):
+        assert hall(_hall(x, g), g) == pytest.approx(x, abs=1e-6 if abs(g) < 1e-5 else 1e-12)
+        assert _hall(x, 0.0) == x
+
+
+def test_moments_of_equal_weights():
+    rows = np.random.default_rng(0).exponential(size=50)
+    w = np.full(50, 1 / 50)
+    variance, skewness = _moments(rows, w, w**2)
+    assert variance == pytest.approx(rows.var(ddof=1) / 50, rel=1e-12)
+    assert skewness == pytest.approx(stats.skew(rows) / np.sqrt(50), rel=1e-12)
+
+
+def test_moments_of_weights_and_of_few_rows():
+    rows, w = np.array([1.0, 2.0, 5.0]), np.array([0.5, 0.3, 0.2])
+    part = w * (rows - w @ rows)
+    variance, skewness = _moments(rows, w, w**2)
+    assert variance == pytest.approx((part**2).sum() / (1 - 0.38))
+    assert skewness == pytest.approx((part**3).sum() / (part**2).sum() ** 1.5)
+    assert _moments(np.array([3.0]), np.ones(1), np.ones(1)) == (np.inf, 0.0)
+    assert _moments(np.full(4, 3.0), np.full(4, 0.25), np.full(4, 1 / 16)) == (0.0, 0.0)
+
+
+def test_law_of_a_mean():
+    rows = np.random.default_rng(1).normal(2, 1, 40)
+    w = np.full(40, 1 / 40)
+    law = mean_law(rows, w, w**2)
+    assert law.estimate == pytest.approx(rows.mean())
+    assert law.standard_error == pytest.approx(rows.std(ddof=1) / np.sqrt(40))
+    assert (law.bias, law.curved, law.lowest, law.highest) == (0.0, 0.0, -np.inf, np.inf)
+
+
+def test_interval_of_a_regular_term():
+    low, high = Law(2.0, 0.25, bias=0.1).interval(0.95)
+    assert (low, high) == pytest.approx((1.9 - 1.96 * 0.5, 1.9 + 1.96 * 0.5), abs=1e-4)
+    assert Law(0.1, 0.25, lowest=0.0, highest=0.5).interval(0.95) == (0.0, 0.5)
+    low, high = Law(2.0, 0.25, skewness=0.5).interval(0.95)
+    assert high - 2 > 2 - low, "the longer side is the one of the longer tail"
+    assert hall((2.0 - low) / 0.5, 0.5) == pytest.approx(1.96, abs=1e-4)
+    assert hall((2.0 - high) / 0.5, 0.5) == pytest.approx(-1.96, abs=1e-4)
+
+
+def test_only_a_regular_term_has_a_standard_error():
+    assert Law(1.0, 0.04).standard_error == pytest.approx(0.2)
+    assert Law(1.0, 0.04, curved=1e-9).standard_error is None
+
+
+def test_interval_at_the_degenerate_point():
+    """There the second order is all there is, around the origin and on both sides alike."""
+    law = Law(1.0, variance=0.0, curved=1e-4, slope=1e-3, origin=1.0)
+    low, high = law.interval(0.95)
+    assert high - 1 == pytest.approx(1 - low)
+    assert (high - 1) ** 2 == pytest.approx(1.959964**2 * (1e-4 + 1e-3 * (high - 1)), rel=1e-5)
+    far = Law(3.0, variance=0.01, curved=1e-4, slope=1.0, origin=1.0).interval(0.95)
+    assert far == pytest.approx((3 - 0.196, 3 + 0.196), rel=0.02), "far from it, the variance"
+
+
+@pytest.mark.parametrize("x", [-1.0, -0.05, 0.0, 0.05, 1.0])
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_the_farthest_value(x, slope):
+    z2, curved = 2.0, 0.02
+    q = _farthest(x, z2, curved, slope)
+    assert (x - q) ** 2 == pytest.approx(z2 * (curved + slope * abs(q)), abs=1e-12)
+    further = q + 1e-6
+    assert (x - further) ** 2 > z2 * (curved + slope * abs(further))
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("k", [2, 4])
+def test_law_of_the_uncertainty(k, loss):
+    """Mean and spread of the loss of the frequencies of equally frequent classes, by simulation."""
+    n, rng = 300, np.random.default_rng(0)
+    counts = rng.multinomial(n, np.full(k, 1 / k), size=20_000)
+    q = np.clip(counts / n, 1e-12, 1)
+    if loss == "log":
+        values, top = -(q * np.log(q)).sum(axis=1), np.log(k)
+    else:
+        values = (1 - (q**2).sum(axis=1)) * (0.5 if k == 2 else 1.0)
+        top = (1 - 1 / k) * (0.5 if k == 2 else 1.0)
+    codes = np.arange(n) % k
+    w = np.full(n, 1 / n)
+    frequencies = np.bincount(codes, weights=w)
+    plain = np.tile(frequencies, (n, 1))
+    rows = -np.log(frequencies[codes]) if loss == "log" else brier_of_rows(plain, codes)
+    law = uncertainty_law(rows, frequencies, w, w**2, loss)
+    assert law.estimate == pytest.approx(top) and law.origin == pytest.approx(top)
+    assert (law.lowest, law.highest) == (0.0, law.origin)
+    assert law.bias == pytest.approx(values.mean() - top, rel=0.03)
+    assert law.curved == pytest.approx(values.var(), rel=0.08)
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+def test_slope_of_the_variance_of_the_uncertainty(loss):
+    """Near equal frequencies the variance of first order is the slope times the distance."""
+    n = 1000
+    codes = (np.arange(n) < 520).astype(int)
+    w = np.full(n, 1 / n)
+    frequencies = np.bincount(codes, weights=w)
+    plain = np.tile(frequencies, (n, 1))
+    rows = -np.log(frequencies[codes]) if loss == "log" else brier_of_rows(plain, codes)
+    law = uncertainty_law(rows, frequencies, w, w**2, loss)
+    assert law.variance == pytest.approx(law.slope * (law.origin - law.estimate), rel=0.02)
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_derivatives(k, loss):
+    """Against differences in beta, and sums over the labels that may be drawn."""
+    rng = np.random.default_rng(0)
+    log = np.log(rng.dirichlet(np.ones(k), 6))
+    beta, step = 0.7, 1e-5
+    half = 0.5 if loss == "brier" and k == 2 else 1.0
+
+    def losses(b, codes, kind):
+        p = np.exp(b * log - np.log(np.exp(b * log).sum(axis=1, keepdims=True)))
+        if kind == "log":
+            return -np.log(p[np.arange(6), codes])
+        return half * ((p - np.eye(k)[codes]) ** 2).sum(axis=1)
+
+    def slope(codes, kind):
+        return (losses(beta + step, codes, kind) - losses(beta - step, codes, kind)) / (2 * step)
+
+    p = np.exp(beta * log) / np.exp(beta * log).sum(axis=1, keepdims=True)
+    every = [np.full(6, c) for c in range(k)]
+    scores = np.array([slope(codes, "log") for codes in every]).T
+    slopes = np.array([slope(codes, loss) for codes in every]).T
+    for codes in every:
+        case = canonical_case("case", codes, canonical_proba(log, kind="logits"), None, range(k))
+        found = _derivatives(case, beta, loss)
+        expected = (
+            losses(beta, codes, loss),
+            slope(codes, "log"),
+            slope(codes, loss),
+            (p * scores**2).sum(axis=1),
+            (p * scores * slopes).sum(axis=1),
+            (p * slopes**2).sum(axis=1) - (p * slopes).sum(axis=1) ** 2,
+        )
+        for mine, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+def test_second_order_of_the_calibration_term(loss):
+    """Mean and spread of the term on calibrated rows, by simulation."""
+    values, laws = [], []
+    for seed in range(400):
+        rng = np.random.default_rng([seed, 3])
+        z = 1.5 * rng.normal(size=300)
+        p = 1 / (1 + np.exp(-z))
+        y = (rng.random(300) < p).astype(int)
+        parts = decompose_loss(y, p, loss=loss, labels=[0, 1])
+        values.append(parts.calibration)
+        laws.append(parts._laws["calibration"])
+    assert np.mean([law.bias for law in laws]) == pytest.approx(np.mean(values), rel=0.25)
+    assert np.mean([law.curved for law in laws]) == pytest.approx(np.var(values), rel=0.35)

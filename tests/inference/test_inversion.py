@@ -1,0 +1,189 @@
+"""The parts of an interval by inversion: lines of truths, their limits, the search along them."""
+
+import numpy as np
+import pytest
+
+from sklearn_calib.inference import confidence_interval
+from sklearn_calib.inference._intervals import _inverted, _Line, _recalibrated, _share, _shifted
+from sklearn_calib.metrics import brier_loss, canonical_case, expected_calibration_error
+from sklearn_calib.recalibrators import PlattScaling
+
+
+def case_of(p, y, weight=None):
+    return canonical_case("case", y, p, weight, [0, 1])
+
+
+def line_of(case, law, measure=brier_loss, n_resamples=50):
+    return _Line(case, measure.of_case, np.asarray(law), (n_resamples, None, 0))
+
+
+def test_share_counts_the_observed_one():
+    assert _share(np.array([True, False, False])) == 2 / 4
+    assert _share(np.zeros(19, dtype=bool)) == 1 / 20
+
+
+def test_truths_on_a_line():
+    case = case_of([0.2, 0.5, 0.9], [0, 1, 1])
+    law = np.array([[0.7, 0.3], [0.5, 0.5], [0.0, 1.0]])
+    line = line_of(case, law)
+    np.testing.assert_allclose(line.truth(0.0), case.proba, atol=1e-15)
+    np.testing.assert_allclose(line.truth(1.0), law, atol=1e-15)
+    np.testing.assert_allclose(line.truth(3.0), [[0.5, 0.5], [0.5, 0.5], [0, 1]], atol=1e-15)
+    np.testing.assert_allclose(line.truth(64.0), [[0, 1], [0.5, 0.5], [0, 1]], atol=1e-15)
+
+
+def test_truths_of_several_classes_stay_probabilities():
+    proba = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
+    law = np.array([[0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+    line = line_of(canonical_case("case", [0, 2], proba, None, [0, 1, 2]), law)
+    np.testing.assert_allclose(line.truth(4.0)[0], [0, 0.7 / 1.6, 0.9 / 1.6], atol=1e-15)
+    np.testing.assert_allclose(line.truth(4.0)[1], [0, 0, 1], atol=1e-15)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_limits_are_expectations(weighted):
+    """Every row with every label, as often as the truth says."""
+    p, y = np.array([0.2, 0.5, 0.9]), [0, 1, 1]
+    weight = np.array([1.0, 2.0, 0.5]) if weighted else np.ones(3)
+    case = case_of(p, y, weight)
+    truth = np.array([0.4, 0.4, 0.8])
+    line = line_of(case, np.column_stack([1 - truth, truth]))
+    for t in (0.0, 1.0, 0.5):
+        q = p + t * (truth - p)
+        expected = weight @ (q * (1 - p) ** 2 + (1 - q) * p**2) / weight.sum()
+        assert line.limit(t) == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_limit_of_calibrated_predictions_is_zero():
+    p = np.random.default_rng(0).random(40)
+    line = line_of(case_of(p, np.arange(40) % 2), np.full((40, 2), 0.5), expected_calibration_error)
+    assert line.limit(0.0) == 0.0
+    assert line.limit(1.0) > 0.1
+
+
+def test_simulations_are_of_the_truth_and_made_once():
+    p = np.full(400, 0.5)
+    case = case_of(p, np.arange(400) % 2)
+    seen = []
+
+    def share_of_ones(drawn):
+        seen.append(len(drawn.codes))
+        return drawn.codes.mean()
+
+    line = _Line(case, share_of_ones, np.tile([0.1, 0.9], (400, 1)), (30, None, 0))
+    assert line.simulated(0.0).mean() == pytest.approx(0.5, abs=0.02)
+    assert line.simulated(1.0).mean() == pytest.approx(0.9, abs=0.02)
+    assert line.simulated(0.5).mean() == pytest.approx(0.7, abs=0.02)
+    assert len(seen) == 90
+    line.simulated(1.0)
+    assert len(seen) == 90
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.003, 0.37, 0.99, 1.0, 1.7, 5.0, 30.0])
+def test_the_first_that_is_not_too_small(threshold):
+    case = case_of([0.2, 0.9], [0, 1])
+    line, tried = line_of(case, [[0.5, 0.5], [0.5, 0.5]]), []
+
+    def simulated(t):
+        tried.append(t)
+        return t
+
+    line.simulated = simulated
+    found = line.first(lambda t: t < threshold)
+    assert found >= threshold, "never one that is too small"
+    assert found - threshold <= 0.02 * max(1.0, found)
+    assert found == 0.0 or threshold > 0
+    assert len(tried) <= 15
+
+
+def test_the_largest_strength_tried():
+    line, tried = line_of(case_of([0.2, 0.9], [0, 1]), [[0.5, 0.5], [0.5, 0.5]]), []
+
+    def simulated(t):
+        tried.append(t)
+        return t
+
+    line.simulated = simulated
+    assert line.first(lambda t: True) == pytest.approx(64.0)
+    assert max(tried) <= 64.0
+
+
+@pytest.mark.parametrize("weight", [None, [1.0, 1.0, 4.0, 2.0]])
+def test_shifted_predictions(weight):
+    """Moved towards what was seen, the largest column by the size asked for."""
+    p, y = np.array([0.2, 0.4, 0.5, 0.3]), np.array([0, 1, 1, 0])
+    case = case_of(p, y, weight)
+    moved = _shifted(case, 0.07)
+    w = np.ones(4) if weight is None else np.array(weight)
+    sign = np.sign(w @ (y - p))
+    assert sign == 1
+    np.testing.assert_allclose(moved[:, 1], p + 0.07, atol=1e-15)
+    np.testing.assert_allclose(moved.sum(axis=1), 1, atol=1e-15)
+    np.testing.assert_allclose(_shifted(case, 0.0)[:, 1], p + 1e-6, atol=1e-15)
+    never = case_of(p, np.zeros(4, dtype=int), weight)
+    np.testing.assert_allclose(_shifted(never, 0.07)[:, 1], p - 0.07, atol=1e-15)
+
+
+def test_shifted_where_predictions_are_right_on_average():
+    proba = np.tile([0.25, 0.25, 0.5], (4, 1))
+    case = canonical_case("case", [0, 1, 2, 2], proba, None, [0, 1, 2])
+    moved = _shifted(case, 0.3) - proba
+    np.testing.assert_allclose(moved, np.tile([0.2, -0.1, -0.1], (4, 1)), atol=1e-15)
+
+
+def test_shifted_in_several_classes():
+    proba = np.tile([0.2, 0.3, 0.5], (10, 1))
+    case = canonical_case("case", [0] * 4 + [1] * 2 + [2] * 4, proba, None, [0, 1, 2])
+    moved = _shifted(case, 0.1) - proba  # seen .4 .2 .4
+    np.testing.assert_allclose(moved, np.tile([0.1, -0.05, -0.05], (10, 1)), atol=1e-14)
+
+
+def test_the_law_is_the_recalibrated_one():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = (rng.random(200) < p**2).astype(int)
+    weight = rng.random(200)
+    law = _recalibrated(case_of(p, y, weight), "platt", "here")
+    expected = PlattScaling().fit(p, y, sample_weight=weight).predict_proba(p)
+    np.testing.assert_allclose(law, expected, atol=1e-12)
+    one = case_of(np.full(20, 0.5), np.ones(20, dtype=int))  # one class, one score: no warning
+    assert _recalibrated(one, "platt", "here").shape == (20, 2)
+
+
+def test_ends_along_both_lines():
+    """The upper end is the larger of those of the fitted shape and of a constant shift."""
+    rng = np.random.default_rng(1)
+    p = rng.random(150)
+    y = (rng.random(150) < np.clip(p + 0.15, 0, 1)).astype(int)
+    case = case_of(p, y)
+    estimate, settings = expected_calibration_error.of_case(case), (60, None, 0)
+    plain = np.asarray(case.proba)
+    ends = {}
+    for name, law in (("none", plain), ("platt", _recalibrated(case, "platt", "here"))):
+        ends[name] = _inverted(case, expected_calibration_error, {}, law, estimate, 0.05, settings)
+    shift = _Line(case, expected_calibration_error.of_case, _shifted(case, estimate), settings)
+    alone = shift.limit(shift.first(lambda v: _share(v <= estimate) > 0.05))
+    # a law that is the prediction has no line: its limits are 0, the shift decides
+    assert ends["none"] == (0.0, alone)
+    low, high = ends["platt"]
+    assert 0 < low < estimate < high and high >= alone
+
+
+def test_methods_and_levels():
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    y = (rng.random(60) < p).astype(int)
+    options = {"n_resamples": 24, "random_state": 3}
+    assert confidence_interval(y, p, "brier_loss", **options).method == "bootstrap"
+    auto = confidence_interval(y, p, **options)
+    assert auto.method == "inversion" and auto.level == 0.95
+    assert auto == confidence_interval(
+        y, p, "smooth_calibration_error", method="inversion", **options
+    )
+    wide, narrow = (confidence_interval(y, p, level=level, **options) for level in (0.99, 0.5))
+    assert wide.low <= narrow.low and narrow.high < wide.high
+    binned = confidence_interval(y, p, "expected_calibration_error", n_bins=3, **options)
+    assert binned.estimate == pytest.approx(expected_calibration_error(y, p, n_bins=3))
+    drawn = confidence_interval(y, p, "expected_calibration_error", method="bootstrap", **options)
+    assert drawn.method == "bootstrap"
+    assert drawn.low > 0, "the bootstrap of an error near 0 is too high"
