@@ -139,16 +139,14 @@ def mean_scores(table):
     return np.column_stack([np.where(high & (inside == p), t, 1.0 - inside), inside])
 
 
-def widths(table, shift):
-    """The width of each cell, in probability."""
-    start, high = start_and_side(table[:, ID])
-    dropped = dropped_bits(table[:, ID], np.int64(shift))
+def last_keys(start, high, dropped):
+    """The last key of cells that begin at these keys and drop so many bits."""
     end = np.minimum(((start >> dropped) + 1) << dropped, HALF_KEY + 1)
     for side in (0, 1):
         after = np.searchsorted(CUTS[side], start, side="right")
         cut = np.append(CUTS[side], np.iinfo(np.int64).max)[after]
         end = np.where(high == side, np.minimum(end, cut), end)
-    return values_of(end) - values_of(start)
+    return end - 1
 
 
 def sums_of_rows(ids, distance, y, weight, count):

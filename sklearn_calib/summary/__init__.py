@@ -1,5 +1,6 @@
 """Summaries of predictions and labels that are small, can be merged, and are measured like rows."""
 
+from ._bounds import BoundedValue as BoundedValue
 from ._find_classes import find_classes as find_classes
 from ._problems import CellProblems as CellProblems
 from ._problems import MulticlassTotals as MulticlassTotals
@@ -11,6 +12,7 @@ from ._summary import CalibrationSummary as CalibrationSummary
 from ._summary import Totals as Totals
 
 __all__ = [
+    "BoundedValue",
     "CalibrationSummary",
     "CellProblems",
     "CellSample",

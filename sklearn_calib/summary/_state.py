@@ -1,5 +1,6 @@
 """The rows of one two-class problem as cells, while they come in."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,13 +74,13 @@ class CellState:
             self._widen()
         if self._slots is None:
             self._rebuild(self.table)
-        totals, more = np.zeros(len(TOTALS)), ()
+        totals, more = np.zeros(len(TOTALS)), list[AnyArray]()
         if weight is None and count is None:
             kernels.add_losses(p, q, y, totals)
-            add = kernels.add_rows
+            add: Callable[..., Any] = kernels.add_rows
         else:
-            weight = np.ones(len(p)) if weight is None else weight
-            more = weight, np.ones(len(p), dtype=np.int64) if count is None else count
+            more.append(np.ones(len(p)) if weight is None else weight)
+            more.append(np.ones(len(p), dtype=np.int64) if count is None else count)
             kernels.add_weighted_losses(p, q, y, *more, totals)
             add = kernels.add_weighted
         self._table = None

@@ -9,7 +9,8 @@ from sklearn.utils import Bunch
 from .._kernels._cells import KEPT_BITS
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
 from ..exceptions import refuse
-from ..metrics import Case, all_metrics
+from ..metrics import Case
+from ._answers import Answers
 from ._input import Labels, checked_counts, checked_scores, checked_weight
 from ._problems import (
     LEAST_CELLS,
@@ -26,7 +27,6 @@ from ._storage import Storable
 _MULTICLASS = "auto", "confidence", "top_label", "classwise"
 _WHOLE = "n_samples", "certain_and_wrong"
 _MOST_CELLS = 2**24
-LOSSES = {"brier_loss": "brier", "log_loss": "log_loss"}  # measures that are totals
 N_JOINT = len(MulticlassTotals._fields)
 _ROUNDING = 1e-11  # relative, of sums of floating-point numbers in another order
 
@@ -59,7 +59,7 @@ class Totals(NamedTuple):
     certain_and_wrong: int
 
 
-class CalibrationSummary(Storable):
+class CalibrationSummary(Answers, Storable):
     """What the measures and recalibrators need of any number of rows, in 0.2 to 4 MB.
 
     The weights of both labels at each score are kept: exactly as long as there are at most
@@ -263,7 +263,7 @@ class CalibrationSummary(Storable):
         self._max_cells = min(self._max_cells, other._max_cells)
         for mine, theirs in zip(self._states, other._states, strict=True):
             mine.merge(theirs)
-        if self._joint is not None:
+        if self._joint is not None and other._joint is not None:
             self._joint = self._joint + other._joint
         return self
 
@@ -295,9 +295,12 @@ class CalibrationSummary(Storable):
     def totals(self) -> Totals | MulticlassTotals:
         """Sums over all rows that need no cells; `Totals` for two classes."""
         kind: type[Any] = Totals if self._joint is None else MulticlassTotals
-        sums = self._states[0].totals if self._joint is None else self._joint
-        named = dict(zip(kind._fields, sums.tolist(), strict=True))
+        named = dict(zip(kind._fields, self._sums.tolist(), strict=True))
         return kind(**named | {name: int(named[name]) for name in _WHOLE})
+
+    @property
+    def _sums(self):
+        return self._states[0].totals if self._joint is None else self._joint
 
     @property
     def n_samples(self) -> int:
@@ -384,63 +387,6 @@ class CalibrationSummary(Storable):
             rule, cure = "a summary of two classes", f"Of {what} the rows themselves are needed"
             refuse(where, rule, f"one of {len(self.classes)}", cure)
 
-    # -- numbers out --------------------------------------------------------------------------
-
-    def measure(self, name: str, **options: Any) -> float:
-        """A registered measure of all rows.
-
-        Parameters
-        ----------
-        name : str
-            One of `all_metrics`.
-        **options
-            Options of the measure, such as ``n_bins=10``.
-
-        Returns
-        -------
-        value : float
-            Equal to the measure of the rows, up to rounding, for the losses always and for the rest
-            while the summary is exact.
-
-        Raises
-        ------
-        ValueError
-            An unknown measure or option, one that needs single rows, or no rows.
-
-        Examples
-        --------
-        >>> from sklearn_calib.summary import CalibrationSummary
-        >>> summary = CalibrationSummary().update([0, 1], [0.2, 0.9])
-        >>> round(summary.measure("brier_loss"), 6)
-        0.025
-        """
-        where = "CalibrationSummary.measure"
-        measure = all_metrics().get(name)
-        if measure is None:
-            rule = f"a measure among {', '.join(all_metrics())}"
-            refuse(where, rule, repr(name), "Check the spelling")
-        measure.check_options(options, where)
-        case, totals = self._case(where), self.totals
-        if name in LOSSES:
-            return getattr(totals, LOSSES[name]) / totals.weight
-        return measure.of_case(case, **self._options(measure, options, where))
-
-    def _options(self, measure, options, where):
-        """The options of a measure as they are for cells; refused where single rows are needed."""
-        if options.get("debias") or options.get("estimator") == "unbiased":
-            cure = "Measure the rows themselves, or without that option"
-            refuse(where, "options that read weights of scores", "one that reads single rows", cure)
-        if options.get("cv") is not None:
-            refuse(where, "cv=None", repr(options["cv"]), "Call cross_validate")
-        if "multiclass" not in measure.option_names:
-            reason = f"{measure.spec.name}, which reads whole vectors of probabilities"
-            self._check_two_classes(where, reason)
-            return options
-        options = {"multiclass": self.multiclass, **options}
-        if options.get("n_bins") == "cube_root":
-            options["n_bins"] = int(np.cbrt(self.n_samples) + 1e-9)
-        return options
-
     # -- equality, text -----------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
@@ -450,7 +396,7 @@ class CalibrationSummary(Storable):
         return (
             (self.max_cells, self.multiclass, self._labels.said)
             == (other.max_cells, other.multiclass, other._labels.said)
-            and (self._joint is None or np.allclose(self._joint, other._joint, _ROUNDING, 0.0))
+            and np.allclose(self._sums, other._sums, _ROUNDING, 0.0)
             and all(
                 mine.equals(theirs, _ROUNDING)
                 for mine, theirs in zip(self._states, other._states, strict=True)

@@ -2,10 +2,10 @@ import pickle
 
 import numpy as np
 import pytest
-from laws import LAWS, sample
+from laws import LAWS, kept_bits, sample
 
 from sklearn_calib import metrics
-from sklearn_calib._kernels._cells import N0, OFFSET, by_sorting, real, widths
+from sklearn_calib._kernels._cells import N0, OFFSET, by_sorting, real
 from sklearn_calib.decomposition import isotonic_refinement_brier
 from sklearn_calib.inference import spiegelhalter_test
 from sklearn_calib.summary import CalibrationSummary
@@ -41,8 +41,6 @@ def test_golden_values():
     ):
         assert summary.measure("smooth_calibration_error") == pytest.approx(smooth, abs=1e-13)
         assert summary.measure("isotonic_refinement_brier") == pytest.approx(isotonic, abs=1e-11)
-    table = coarse._states[0].table
-    assert widths(table, coarse._states[0].shift).max() == 2.0**-9
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -164,22 +162,12 @@ NEEDS_ROWS = {"lp_calibration_error"}
 @pytest.mark.parametrize("weighted", [False, True])
 def test_measures_of_rows_while_exact(name, law, weighted):
     p, y = sample(law, 400)
-    p = _rounded(p)
+    p = kept_bits(p)
     w = np.random.default_rng(7).gamma(1.0, size=len(p)) if weighted else None
     summary = CalibrationSummary().update(y, p, w)
     assert summary.exact and summary.significant_bits == 36
     expected = metrics.all_metrics()[name](y, p, sample_weight=w)
     assert summary.measure(name) == pytest.approx(expected, abs=1e-12, rel=1e-12)
-
-
-def _rounded(p):
-    """The scores that 36 bits can hold, on either side."""
-    p = p.astype(float)
-    t = np.where(p > 0.5, 1 - p, p)
-    from sklearn_calib._kernels._cells import keys_of, values_of
-
-    t = values_of(keys_of(t))
-    return np.where(p > 0.5, 1 - t, t)
 
 
 def test_arbitrary_scores_while_exact():
@@ -419,3 +407,53 @@ def test_repr_and_properties():
         repr(CalibrationSummary().update([1], [0.5]))
         == "<CalibrationSummary of 1 rows in 1 cells, exact>"
     )
+
+
+def try_partitions(n_cases, seed):
+    """Random rows in random parts, orders and trees of merges: one state, bit by bit."""
+    rng = np.random.default_rng(seed)
+    laws = list(LAWS)
+    for _ in range(n_cases):
+        p, y = sample(laws[rng.integers(len(laws))], int(rng.integers(2, 300)), rng)
+        p = p[rng.integers(0, len(p), len(p))]  # ties
+        weight = rng.integers(0, 4, len(p)).astype(float) if rng.random() < 0.4 else None
+        counts = rng.integers(0, 4, len(p)) if rng.random() < 0.3 else None
+        max_cells = int(rng.choice([2, 8, 30, 100]))
+        columns = y, p, weight, counts
+        once = CalibrationSummary(max_cells).update(*columns)
+        cuts = np.sort(rng.integers(0, len(p) + 1, rng.integers(0, 6)))
+        parts = []
+        for rows in np.split(rng.permutation(len(p)), cuts):
+            own = [None if column is None else column[rows] for column in columns]
+            more = max_cells * (1 + rng.integers(3)) if parts else max_cells
+            part = CalibrationSummary(int(more))
+            for batch in np.array_split(np.arange(len(rows)), rng.integers(1, 4)):
+                part.update(*(None if column is None else column[batch] for column in own))
+                if rng.random() < 0.3:
+                    assert part.n_cells <= 2500  # reading changes nothing
+            parts.append(pickle.loads(pickle.dumps(part)) if rng.random() < 0.2 else part)
+        while len(parts) > 1:
+            first = parts.pop(rng.integers(len(parts)))
+            parts.append(first + parts.pop(rng.integers(len(parts))))
+        (merged,) = parts
+        assert merged == once
+        assert merged._states[0].shift == once._states[0].shift
+        mine, theirs = (real(s._states[0].table) for s in (merged, once))
+        columns = min(mine.shape[1], theirs.shape[1])
+        assert mine[:, :columns].tobytes() == theirs[:, :columns].tobytes()
+        kept = np.ones(len(p)) if counts is None else counts
+        kept = kept > 0 if weight is None else (kept > 0) & (weight > 0)
+        table, shift = by_sorting(
+            p[kept], y[kept], max_cells, *(c if c is None else c[kept] for c in (weight, counts))
+        )
+        assert shift == once._states[0].shift
+        assert real(table).tobytes() == real(once._states[0].table)[:, : table.shape[1]].tobytes()
+
+
+def test_partitions(small_cells):
+    try_partitions(150, 0)
+
+
+@pytest.mark.slow
+def test_many_partitions(small_cells):
+    try_partitions(10_000, 1)
