@@ -6,6 +6,7 @@ from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._reliability import ReliabilityDisplay as ReliabilityDisplay
+from ._stack import StackDisplay as StackDisplay
 from ._witness import NullDistributionDisplay as NullDistributionDisplay
 from ._witness import WitnessDisplay as WitnessDisplay
 
@@ -17,5 +18,6 @@ __all__ = [
     "NullDistributionDisplay",
     "RefinementCurveDisplay",
     "ReliabilityDisplay",
+    "StackDisplay",
     "WitnessDisplay",
 ]

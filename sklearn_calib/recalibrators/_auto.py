@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from .._extras import require
 from .._show import quoted
-from .._simplex import LARGEST_LOG_LOSS
+from .._simplex import LARGEST_LOG_LOSS, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
     CallbackSupportMixin,
     callback_fit,
@@ -72,7 +72,8 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         Folds, at least 2. An int makes stratified folds from the rows' own digits: nothing is
         random, and the order of the rows does not matter.
     monotone : bool, default=False
-        Take only candidates that declare that they are monotone, for two classes.
+        Take only candidates that declare that they are monotone, and leave out those whose map
+        falls: for two classes the result rises with the score.
     alpha : float, default=1.0
         Invented rows, at least 0, that hold the weights near those of the prior: half of the weight
         on changing nothing, the other half evenly on the other candidates; evenly on all where
@@ -317,6 +318,10 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         for name, error in failed.items():
             self._leave_out(name, error)
             del self.weights_[name]
+        if self.monotone and proba.shape[1] == 2:
+            for name in _falling(fitted, proba):
+                del fitted[name], self.weights_[name]
+                self._said = "only maps that fall", "Check which column is the positive class"
         total = sum(self.weights_.values())
         if not total > 0:
             refuse("StackedCalibration.fit", "a candidate that can be fitted", *self._said)
@@ -361,6 +366,14 @@ def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     found[f"{name}, shared spline"] = (*first, OneVsRest(spline, shared=True))
     found[f"{name}, top spline"] = (*first, TopLabel(spline))
     return found
+
+
+def _falling(fitted, proba):
+    """Names of two-class maps that fall somewhere on the scores that were fitted."""
+    score = log_odds(proba)
+    grid = two_classes_of_margin(np.linspace(score.min(), score.max(), 101))
+    found = predict_chains(fitted, grid, np.arange(2))
+    return [name for name, table in found if np.diff(table[:, 1]).min() < -1e-12]
 
 
 def _likelihoods(task, caller, chains, proba, codes, mass, left):

@@ -44,7 +44,10 @@ def named_chains(recalibrators: object, where: str) -> Chains:
             name += "'"
         parts = [step for _, step in one.steps] if isinstance(one, Pipeline) else []
         known = parts and all(isinstance(part, Recalibrator) for part in parts)
-        chains[name] = tuple(parts) if known else (whole,)
+        if known:
+            chains[name] = tuple(parts)  # not copies, so that what is shared can be seen
+        else:
+            chains[name] = (whole if isinstance(one, str) else one,)
     return chains
 
 
@@ -60,7 +63,7 @@ def fold_masses(
     if not isinstance(cv, int | np.integer):
         tests = [np.isin(np.arange(len(codes)), test) for _, test in folds_of(codes, cv)]
         return [(np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests]
-    key, place = _digests(proba)
+    key, place = _digests(proba, codes)
     order = np.lexsort((place, weight, key, codes))  # equal rows become neighbours
     unit = weight[order]
     whole = bool((unit == np.floor(unit)).all())
@@ -97,14 +100,18 @@ def _scrambled(key):
     return key ^ (key >> np.uint64(31))
 
 
-def _digests(proba):
-    """A number for each row that ignores the order of its columns, and one that does not."""
+def _digests(proba, codes):
+    """A number for each row and label that ignores the order of the columns, and one that does not.
+
+    Equal rows with different labels get different numbers: they must not be dealt out in parallel.
+    """
+    digits = np.rint(np.asarray(proba) * 2.0**36).astype(np.uint64)  # without rounding noise
     key, place = np.zeros((2, len(proba)), dtype=np.uint64)
-    for number, column in enumerate(np.asarray(proba).T):
-        part = _scrambled(np.rint(column * 2.0**36).astype(np.uint64) * _ODD)  # without noise
+    for number, column in enumerate(digits.T):
+        part = _scrambled(column * _ODD)
         key += part
         place += part * np.uint64(2 * number + 1)
-    return _scrambled(key), place
+    return _scrambled(key + digits[np.arange(len(codes)), codes] * _ODD), place
 
 
 def _starts(*columns):
