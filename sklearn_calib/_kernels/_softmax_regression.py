@@ -11,6 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+_BLOCK = 1024  # columns of a Hessian product
+_MOST_BLOCKS = 200  # classes up to which each has a block of the preconditioner
+_BLOCK_ROWS = 300  # rows that its curvature is taken from
+
 
 class SoftmaxFit(NamedTuple):
     A: np.ndarray  # (k,) or (k, k)
@@ -21,16 +25,16 @@ class SoftmaxFit(NamedTuple):
     n_iter: int
 
 
-def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_iter=200):
+def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_iter=200, start=None):
     """Minimise the objective; the shape of `ridge_a`, (k,) or (k, k), says whether A is diagonal.
 
     Newton steps with Armijo's rule. A diagonal: the 2k x 2k Hessian comes from three products and
     is factorised. A full: truncated conjugate gradients with exact Hessian products, and a
     Kronecker preconditioner. Stops when the Newton decrement, or the
-    bound on it from the convexity of the penalties, is below `tol`.
+    bound on it from the convexity of the penalties, is below `tol`. `start` is a fit to begin with.
     """
     z, w = np.ascontiguousarray(z), weight / weight.sum()
-    A, b = np.zeros_like(ridge_a), np.zeros(len(z))
+    A, b = (np.zeros_like(ridge_a), np.zeros(len(z))) if start is None else start[:2]
     convexity = 2 * min(ridge_a.min(), ridge_b)  # of the penalties: gap <= |g|^2 / (2 convexity)
     enough = 0.5 * np.sqrt(convexity * tol)  # a gradient of this size ends the iteration
     direction = _full_direction(z, w, enough) if A.ndim == 2 else _diagonal_direction
@@ -107,31 +111,61 @@ def diagonal_solver(z, w, proba, ridge_a, ridge_b):
     return lambda right: cho_solve(factor, right / scale) / scale
 
 
+def _kronecker(x, w, proba, ridge):
+    """An approximate inverse of the Hessian: diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge."""
+    values, vectors = np.linalg.eigh((x * w) @ x.T)
+    spread = (proba * (1 - proba)) @ w
+    scale = spread[:, None] * np.maximum(values, 1e-12 * values[-1])
+    scale += ridge.mean(axis=1)[:, None] + 1e-12
+    return lambda r: ((r @ vectors) / scale) @ vectors.T
+
+
+def _by_class(x, w, proba, ridge):
+    """An approximate inverse of the Hessian: its block of each class, from some of the rows."""
+    some = slice(None, None, max(1, len(w) // _BLOCK_ROWS))
+    x, w, proba = x[:, some].T, w[some] / w[some].sum(), proba[:, some]
+    inverse = np.empty((len(proba), x.shape[1], x.shape[1]), dtype=np.float32)
+    for c, p in enumerate(proba):
+        curvature = w * p * (1 - p)
+        rows = np.flatnonzero(curvature > 1e-3 * curvature.max())
+        part = x[rows]
+        block = (part * curvature[rows, None]).T @ part
+        block[np.diag_indices(len(block))] += ridge[c] + 1e-12 + 1e-6 * block.diagonal().max()
+        inverse[c] = np.linalg.inv(block.astype(np.float32))
+    return lambda r: (inverse @ r.astype(np.float32)[:, :, None])[:, :, 0].astype(np.float64)
+
+
 def _full_direction(z, w, enough):
     """A function that finds truncated Newton steps of the k x (k + 1) coefficients.
 
-    Preconditioner: diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge, with X = (z, 1), through one
-    eigendecomposition. Forcing term min(1/4, sqrt |g|), or a residual that is `enough`.
+    Conjugate gradients with Hessian products in float32, which only turns the direction, and a
+    preconditioner from the first iteration. Forcing term min(1/4, sqrt |g|), or a residual that is
+    `enough`.
     """
-    x = np.vstack([z, np.ones(z.shape[1])])
-    values, vectors = np.linalg.eigh((x * w) @ x.T)
-    values = np.maximum(values, 1e-12 * values[-1])
+    x, precondition = np.vstack([z, np.ones(z.shape[1])]), None
+    short, short_w = x.astype(np.float32), w.astype(np.float32)
+    blocks = [slice(start, start + _BLOCK) for start in range(0, x.shape[1], _BLOCK)]
 
     def direction(z, w, proba, grad_a, grad_b, ridge_a, ridge_b):
+        nonlocal precondition
         ridge = 2 * np.column_stack([ridge_a, np.broadcast_to(ridge_b, grad_b.shape)])
         gradient = np.column_stack([grad_a, grad_b])
-        spread = (proba * (1 - proba)) @ w
-        scale = spread[:, None] * values + ridge.mean(axis=1)[:, None] + 1e-12
-
-        def precondition(r):
-            return ((r @ vectors) / scale) @ vectors.T
+        if precondition is None:
+            inverse = _by_class if len(z) <= _MOST_BLOCKS else _kronecker
+            precondition = inverse(x, w, proba, ridge)
+        half = proba.astype(np.float32)
 
         def hessian(d):
-            u = d[:, :-1] @ z + d[:, -1:]
-            u -= (proba * u).sum(axis=0)
-            u *= proba
-            u *= w
-            return np.column_stack([u @ z.T, u.sum(axis=1)]) + ridge * d
+            out = ridge * d
+            d = d.astype(np.float32)
+            for block in blocks:  # of columns, so that u stays in the cache
+                u = d @ short[:, block]
+                p = half[:, block]
+                u -= np.einsum("ij,ij->j", p, u)
+                u *= p
+                u *= short_w[block]
+                out += u @ short[:, block].T
+            return out
 
         size = np.sqrt((gradient**2).sum())
         target = max(size * min(0.25, np.sqrt(np.abs(gradient).max())), enough)
