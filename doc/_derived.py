@@ -140,7 +140,19 @@ def _literal(text):
     return re.sub(r"([\\`*|_])", r"\\\1", " ".join(text.split()))
 
 
+def _in_arena(classes):
+    """What the benchmark of CalArena's protocol has measured: change of the log loss, hurt share."""
+    path = Path(__file__).parents[1] / "benchmarks" / "arena" / "leaderboard.csv"
+    with path.open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if (r["classes"], r["rows"]) == (classes, "all")]
+    return {
+        row["method"]: f"{float(row['log loss %']):+.0f} %, {float(row['hurt, log loss %']):.0f} %"
+        for row in rows
+    }
+
+
 def _recalibrator_table():
+    two, several = _in_arena("two"), _in_arena("several")
     rows = [
         (
             f':class:`~sklearn_calib.recalibrators.{cls.__name__}` ``"{name}"``',
@@ -152,6 +164,8 @@ def _recalibrator_table():
                 if getattr(cls.capabilities, name)
             ),
             cls.capabilities.cost,
+            two.get(name, ""),
+            several.get(name, ""),
         )
         for name, cls in recalibrators.all_recalibrators().items()
     ]
@@ -161,8 +175,10 @@ def _recalibrator_table():
         "several classes",
         "the map is",
         "cost",
+        "arena, two classes",
+        "arena, several",
     )
-    return _table(header, rows, widths="26 38 12 14 10")
+    return _table(header, rows, widths="24 32 10 12 8 9 9")
 
 
 def _home(function):
