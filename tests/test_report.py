@@ -74,7 +74,7 @@ def test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says():
 
 
 def test_limit_of_a_measure_that_is_greater_for_better_predictions(monkeypatch):
-    @metric(greater_is_better=True, range=(0, 1), perfect=1.0)
+    @metric(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
     def skill(case):
         """One less the Brier loss."""
         return 1 - brier_loss.of_case(case)
@@ -110,13 +110,21 @@ def test_several_models_progress_and_forms(tmp_path):
     assert not re.search(r'(src|href)="(?!data:)', text), "the file needs the network"
 
 
-def test_auto_resamples_shrink_with_the_data():
+def test_auto_resamples_shrink_with_the_data(monkeypatch):
+    """Where rows are drawn; cells are drawn 200 times however many rows they hold."""
+
+    def spread(case):
+        """A measure that needs the rows: nothing says that they may be pooled."""
+        return float(case.second.std())
+
+    monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "spread", metric()(spread))
     proba, y = make_overconfident(2, 200_000)
-    seen = []
-    calibration_report(
-        y, proba, measures=["brier_loss"], progress=lambda done, total: seen.append(total)
-    )
-    assert set(seen) == {200}  # 100 of each kind
+    for measure, total in (("spread", 200), ("brier_loss", 400)):
+        seen = []
+        calibration_report(
+            y, proba, measures=[measure], progress=lambda done, total, seen=seen: seen.append(total)
+        )
+        assert set(seen) == {total}  # half of each kind
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,27 @@
-"""The rows of a report: measures of one model, resampled."""
+"""The rows of a report: measures of one model, and their values on resampled cells."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from .._random import generator
 from .._show import plain
 from .._typing import Progress, RandomStateLike
 from ..exceptions import refuse
-from ..inference import bootstrap_distribution, null_distribution
+from ..inference import bootstrap_distribution, distribution_of_draws, null_distribution
 from ..metrics import all_metrics
 
 if TYPE_CHECKING:
     from ..metrics import Case, Measure
+    from ..summary import CalibrationSummary
+
+_CELLS = 4096  # of a sample that is drawn from hundreds of times
+_RESAMPLES = 200
+_TOTALS = {"brier_loss": "brier", "log_loss": "log_loss"}  # losses that a summary adds up
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,8 @@ class ReportRow:
     model, measure : str
     value : float
     low, high : float
-        Percentile bootstrap interval.
+        Percentile bootstrap interval; for a loss of more than two classes the normal interval of a
+        mean.
     if_calibrated : float
         The value that calibrated predictions would exceed with probability 1 - level by chance
         alone, or fall short of where greater is better.
@@ -40,9 +48,29 @@ class ReportRow:
     if_calibrated: float
 
 
+class Model(NamedTuple):
+    """Predictions of one model: a summary, and the rows where they are there."""
+
+    summary: "CalibrationSummary"
+    case: "Case | None" = None
+
+    @property
+    def two_classes(self) -> bool:
+        return self.summary.classes is None or len(self.summary.classes) == 2
+
+
+class _Part(NamedTuple):
+    """Measures that are evaluated on the same draws: of rows, then of labels."""
+
+    functions: "list[Measure]"
+    values: list[float]
+    draws: tuple[Callable[..., Any], ...]
+    n_resamples: int
+
+
 def affordable_resamples(n: int) -> int:
-    """Resamples for n rows: 200 up to 100,000 rows, at least 20."""
-    return int(np.clip(2e7 / n, 20, 200))
+    """Resamples of n rows where rows are drawn: 200 up to 100,000 rows, at least 20."""
+    return int(np.clip(2e7 / n, 20, _RESAMPLES))
 
 
 def report_measures(names: Iterable[str] | None, where: str) -> "list[Measure]":
@@ -57,10 +85,10 @@ def report_measures(names: Iterable[str] | None, where: str) -> "list[Measure]":
 
 
 def report_rows(
-    cases: "Mapping[str, Case]",
+    models: Mapping[str, Model],
     functions: "list[Measure]",
     level: float,
-    n_resamples: int,
+    n_resamples: int | Literal["auto"],
     random_state: RandomStateLike,
     progress: Progress | None = None,
 ) -> list[ReportRow]:
@@ -68,56 +96,105 @@ def report_rows(
 
     Parameters
     ----------
-    cases : dict of str to Case
+    models : dict of str to Model
     functions : list of Measure
     level : float in (0, 1)
-    n_resamples : int
+    n_resamples : int or "auto"
     random_state : int, Generator, RandomState or None
     progress : callable, default=None
         Called as ``progress(done, total)``.
     """
-
-    def evaluate(case):
-        return [function.of_case(case) for function in functions]
-
     seeds = generator(random_state).integers(0, 2**63, size=2)
-    rows = []
-    for number, (name, case) in enumerate(cases.items()):
-        resampled, null = (
-            distribution(
-                case,
-                evaluate,
-                n_resamples,
-                seed,
-                progress=_part_of(progress, 2 * number + half, 2 * len(cases), n_resamples),
-            )
-            for half, (distribution, seed) in enumerate(
-                zip((bootstrap_distribution, null_distribution), seeds, strict=True)
-            )
-        )
-        rows += _rows(name, functions, evaluate(case), resampled, null, level)
+    plans = {name: _parts(model, functions, n_resamples) for name, model in models.items()}
+    total = sum(len(seeds) * part.n_resamples for parts in plans.values() for part in parts)
+    done, rows = 0, []
+    for name, model in models.items():
+        found = {f: _of_totals(name, f, model, level) for f in functions if _adds_up(f, model)}
+        for part in plans[name]:
+            values = []
+            for draws, seed in zip(part.draws, seeds, strict=True):
+                step = None if progress is None else partial(_shifted, progress, done, total)
+                given = partial(_evaluate, part.functions), part.n_resamples, seed
+                values.append(draws(*given, progress=step))
+                done += part.n_resamples
+            found |= _of_draws(name, part, *values, level)
+        rows += [found[function] for function in functions]
     return rows
 
 
-def _part_of(progress, part, parts, size):
-    """The progress of one part of several equal ones."""
-    if progress is None:
-        return None
-    return lambda done, _: progress(part * size + done, parts * size)
+def _shifted(progress, done, total, more, _):
+    progress(done + more, total)
 
 
-def _rows(model, functions, values, resampled, null, level):
-    rows = []
-    for number, (function, value) in enumerate(zip(functions, values, strict=True)):
+def _evaluate(functions, case):
+    return [function.of_case(case) for function in functions]
+
+
+def _adds_up(function, model):
+    """Whether a measure is a mean of rows that the summary has added up, with its variance."""
+    return not model.two_classes and function.spec.name in _TOTALS
+
+
+def _parts(model, functions, n_resamples):
+    """The measures that read the weights of scores on cells, and the others on rows."""
+    functions = [f for f in functions if not _adds_up(f, model)]
+    on_cells = [f for f in functions if f.spec.cells and (model.two_classes or f.has_pos_label)]
+    on_rows = [f for f in functions if f not in on_cells]
+    parts = []
+    if on_cells:
+        (whole,), (sample,) = (model.summary.samples(n) for n in (None, _CELLS))
+        draws = (
+            partial(distribution_of_draws, sample.redrawn),
+            partial(distribution_of_draws, sample.relabelled),
+        )
+        values = [_value(f, model, whole.case) for f in on_cells]
+        number = _RESAMPLES if n_resamples == "auto" else n_resamples
+        parts.append(_Part(on_cells, values, draws, number))
+    if on_rows:
+        case = model.case
+        if case is None:
+            names = ", ".join(f.spec.name for f in on_rows)
+            rule, cure = "measures of cells", "Report on the rows themselves, or leave these out"
+            refuse("calibration_report", rule, names, cure)
+        draws = partial(bootstrap_distribution, case), partial(null_distribution, case)
+        number = affordable_resamples(len(case.codes)) if n_resamples == "auto" else n_resamples
+        parts.append(_Part(on_rows, _evaluate(on_rows, case), draws, number))
+    return parts
+
+
+def _value(function, model, case):
+    """The measure of all rows."""
+    key = _TOTALS.get(function.spec.name)
+    if key is None:
+        return function.of_case(case)
+    return getattr(model.summary.totals, key) / model.summary.weight
+
+
+def _of_draws(model, part, resampled, null, level):
+    rows = {}
+    for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan
         if len(resampled):
             low, high = np.quantile(resampled[:, number], [(1 - level) / 2, (1 + level) / 2])
             tail = 1 - level if function.spec.greater_is_better else level
             limit = np.quantile(null[:, number], tail)
-        rows.append(
-            ReportRow(model, function.spec.name, value, float(low), float(high), float(limit))
-        )
+        name = function.spec.name
+        rows[function] = ReportRow(model, name, value, float(low), float(high), float(limit))
     return rows
+
+
+def _of_totals(name, function, model, level):
+    """A row from the mean, its standard error, and the law of the mean for drawn labels."""
+    sums, key = model.summary.totals._asdict(), _TOTALS[function.spec.name]
+    weight, squares = sums["weight"], sums["squared_weight"]
+    value = sums[key] / weight
+    spread = sums[f"squared_{key}"] - 2 * value * sums[f"{key}_of_squares"] + value**2 * squares
+    freedom = weight**2 - squares
+    error = np.sqrt(max(spread, 0.0) / freedom) if freedom > 0 else np.inf
+    half = ndtri((1 + level) / 2) * error
+    limit = sums[f"expected_{key}"] + ndtri(level) * np.sqrt(sums[f"variance_of_{key}"])
+    ends = float(value - half), float(value + half), float(limit / weight)
+    return ReportRow(name, function.spec.name, value, *ends)
 
 
 def cells(row: ReportRow) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from .._kernels._cells import N0, label_sums, mean_scores
 from .._typing import AnyArray, FloatArray
 from ..metrics import Case
 
-MOST_CELLS = 4096  # of a sample that is drawn from often
 _FEW = 16  # rows a cell, on average: drawing rows takes less time then than drawing numbers
 
 
@@ -78,11 +77,12 @@ class CellSample:
         self._few = self.n_samples <= _FEW * len(self.counts)
 
     @classmethod
-    def of_table(cls, table: AnyArray, shift: int, max_cells: int = MOST_CELLS) -> "CellSample":
+    def of_table(cls, table: AnyArray, shift: int, max_cells: int) -> "CellSample":
         """The cells of a table, made coarser where they are more than `max_cells`."""
         from .._kernels._cells_compiled import settled
 
-        table, _ = settled(table, shift, max_cells)
+        if len(table) > max_cells:
+            table, _ = settled(table, shift, max_cells)
         return cls(mean_scores(table), table[:, N0 : N0 + 2], *label_sums(table))
 
     @cached_property
@@ -92,6 +92,12 @@ class CellSample:
         case = Case(np.repeat(self.proba, 2, axis=0), codes, self.weight.ravel(), np.arange(2))
         case.problems()  # sorted once for all that is drawn
         return case
+
+    @cached_property
+    def filled(self) -> tuple[Case, FloatArray]:
+        """The entries of `case` that have rows, and their summed squared weights."""
+        kept = np.flatnonzero(self.counts.ravel())
+        return self.case.take(kept), self.squares.ravel()[kept]
 
     def redrawn(self, rng: np.random.Generator) -> Case:
         """As many rows, drawn with replacement.

@@ -22,6 +22,7 @@ from ._problems import (
     states_of,
     two_class_part,
 )
+from ._resampling import CellSample
 from ._storage import Storable
 
 _MULTICLASS = "auto", "confidence", "top_label", "classwise"
@@ -363,6 +364,34 @@ class CalibrationSummary(Answers, Storable):
             of a `Case` alone.
         """
         return self._case("CalibrationSummary.case")
+
+    def samples(self, max_cells: int | None = None) -> list[CellSample]:
+        """The cells of each two-class problem, to draw rows and labels from.
+
+        Parameters
+        ----------
+        max_cells : int, default=None
+            From 4096 on: make the cells as coarse as that needs.
+
+        Returns
+        -------
+        samples : list of CellSample
+            One for two classes and "confidence", else one per class; problems without rows are left
+            out.
+
+        Examples
+        --------
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> summary = CalibrationSummary().update([0, 1, 1, 1], [0.5, 0.5, 0.5, 0.75])
+        >>> summary.samples()[0].counts.tolist()
+        [[1, 2], [0, 1]]
+        """
+        self._check_filled("CalibrationSummary.samples")
+        return [
+            CellSample.of_table(state.table, state.shift, max_cells or len(state.table))
+            for state in self._states
+            if len(state.table)
+        ]
 
     def _case(self, where):
         self._check_filled(where)

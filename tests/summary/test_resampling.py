@@ -146,8 +146,7 @@ def test_one_heavy_row_beside_a_light_one():
 def test_cells_of_a_summary():
     case = rows(30_000, True)
     summary = CalibrationSummary().update(case.codes, case.second, sample_weight=case.weight)
-    (state,) = summary._states
-    sample = CellSample.of_table(state.table, state.shift)
+    (sample,) = summary.samples(4096)
     assert 1000 < len(sample.counts) <= 4096
     assert sample.n_samples == 30_000
     assert sample.weight.sum() == pytest.approx(case.weight.sum())
