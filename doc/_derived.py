@@ -141,7 +141,7 @@ def _literal(text):
 
 
 def _in_arena(classes):
-    """What the benchmark of CalArena's protocol has measured: change of the log loss, hurt share."""
+    """What the arena has measured: the change of the log loss, and how many tasks it hurt."""
     path = Path(__file__).parents[1] / "benchmarks" / "arena" / "leaderboard.csv"
     with path.open(newline="") as file:
         rows = [r for r in csv.DictReader(file) if (r["classes"], r["rows"]) == (classes, "all")]

@@ -15,8 +15,8 @@ import numpy as np
 
 from ._distance_compiled import interior_point, tolerance
 
-CELLS = 256  # of the scores, beside
-STEPS = 64  # of the rest of [0, 1]
+CELLS = 256  # of the scores, at most
+STEPS = 64  # in [0, 1], at least
 CLOSE = 1e-12  # points nearer than this are one
 ITERATIONS = 200  # of the solver; 10 to 25 are usual
 
@@ -42,19 +42,25 @@ class Solution(NamedTuple):
 
 
 def on_scores(score, ones, zeros):
-    """The program on the scores themselves and the multiples of 1 / `STEPS`.
+    """The program on the scores themselves, and on multiples of 1 / `STEPS` where none are near.
 
-    More than `CELLS` scores, which increase, are pooled to their means: in cells with equal sums of
-    sqrt(mass gap) over the gaps inside, the density for which mass times width is least in all.
+    No gap is wider than 1 / `STEPS`. More than `CELLS` scores, which increase, are pooled to their
+    means: in cells with equal sums of sqrt(mass gap) over the gaps inside, the density for which
+    mass times width is least in all.
     """
     mass, centre, cell = ones + zeros, score, np.arange(len(score))
     if len(score) > CELLS:
         part = np.append(0.0, np.sqrt((mass[1:] + mass[:-1]) * np.diff(score)).cumsum())
         cell = np.minimum((part * (CELLS / part[-1])).astype(np.intp), CELLS - 1)
-        total = np.bincount(cell, mass, CELLS)
-        centre = np.bincount(cell, mass * score, CELLS)
-        centre = np.divide(centre, total, out=np.zeros(CELLS), where=total > 0)
-    points = np.concatenate([centre, np.arange(STEPS + 1) / STEPS])
+        new = np.diff(cell, prepend=-1) > 0
+        starts, cell = np.flatnonzero(new), np.cumsum(new) - 1
+        total = np.add.reduceat(mass, starts)
+        centre = np.add.reduceat(mass * score, starts)
+        centre = np.divide(centre, total, out=score[starts], where=total > 0)
+    steps, ends = np.arange(STEPS + 1) / STEPS, np.concatenate([[0.0], centre, [1.0]])
+    after = np.searchsorted(centre, steps) + 1
+    steps = steps[(ends[after] - ends[after - 1] > 1 / STEPS) | (steps == 0) | (steps == 1)]
+    points = np.concatenate([centre, steps])
     order = np.argsort(points)
     new = np.diff(points[order], prepend=-1.0) > CLOSE
     place = np.empty(len(points), np.intp)
@@ -99,10 +105,10 @@ def _interior_point(grid, masses):
     shares = np.stack([grid, 1 - grid], axis=1)
     flow = np.cumsum(shares / n - masses.T, axis=0)[:-1]
     primal, slack = np.zeros((n, 5)), np.ones((n, 5))
-    primal[:, 4], slack[:, 4] = 1 / n, depth
-    primal[:-1, 0:4:2] = np.maximum(flow, 0) + depth / (n * gaps)
-    primal[:-1, 1:4:2] = np.maximum(-flow, 0) + depth / (n * gaps)
-    slack[:-1, :4] = gaps
+    primal[:, 0], slack[:, 0] = 1 / n, depth
+    primal[:-1, 1::2] = np.maximum(flow, 0) + depth / (n * gaps)
+    primal[:-1, 2::2] = np.maximum(-flow, 0) + depth / (n * gaps)
+    slack[:-1, 1:] = gaps
     prices = np.full((2, n), -depth)
     work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
     gap, value = interior_point(grid, masses, prices, primal, slack, *work, ITERATIONS)
@@ -111,7 +117,7 @@ def _interior_point(grid, masses):
             f"lower_distance_to_calibration: expected a solved linear program, got a gap of "
             f"{gap:.1e} at {value:.3g}. Choose a coarser resolution."
         )
-    return prices, primal[:, 4]
+    return prices, primal[:, 0]
 
 
 def loss_of_grid(program, solution):

@@ -1,8 +1,8 @@
 """The interior-point method of `_distance`: steps that cost O(1) a point of the grid.
 
-Pairs of multipliers X and slacks S, five a point: that x rises by no more than the gap to the next
-point, that it falls by no more, the same two of z, and t x + (1 - t) z <= 0 (no gap follows the
-last point, whose first four are not used). Mehrotra's predictor and corrector; the duals are
+Pairs of multipliers X and slacks S, five a point: t x + (1 - t) z <= 0, that x rises by no more
+than the gap to the next point, that it falls by no more, and the same two of z (no gap follows the
+last point, whose last four are not used). Mehrotra's predictor and corrector; the duals are
 feasible throughout. Newton's equations have a symmetric 2 x 2 block for each point, and the next
 point only adds springs between equal prices: eliminating point by point, as a parallel of the
 springs so far and those of the gap, adds positive numbers alone and so loses no digits. Where the
@@ -20,21 +20,23 @@ def tolerance(value):
     return 1e-9 * abs(value) + 1e-12
 
 
-@kernel
+@kernel(fastmath={"reassoc", "contract"})
 def interior_point(
     grid, masses, prices, primal, slack, d_primal, d_slack, d_prices, left, factor, max_iter
 ):
     """Improve prices, primal and slack in place; the gap between primal and dual, and the value."""
     n = len(grid)
+    pairs = 5 * n - 4
+    x, s, dx, ds = primal.ravel(), slack.ravel(), d_primal.ravel(), d_slack.ravel()
     gap = value = 0.0
     for iteration in range(max_iter + 1):
         _imbalance(grid, masses, primal, left)
         product = unbalanced = value = 0.0
-        for k in range(n):
-            for i in range(0 if k < n - 1 else 4, 5):
-                product += primal[k, i] * slack[k, i]
-                d_primal[k, i] = -primal[k, i]
-            for label in range(2):
+        for i in range(pairs):
+            product += x[i] * s[i]
+            dx[i] = -x[i]
+        for label in range(2):
+            for k in range(n):
                 unbalanced += left[label, k] * prices[label, k]
                 value += masses[label, k] * prices[label, k]
         gap = product + abs(unbalanced)
@@ -44,26 +46,21 @@ def interior_point(
         centre = 0.0
         for corrector in range(2):
             _direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack)
-            step = min(1.0, (_STAY if corrector else 1.0) * _longest(primal, d_primal))
-            d_step = min(1.0, (_STAY if corrector else 1.0) * _longest(slack, d_slack))
+            step = min(1.0, (_STAY if corrector else 1.0) * _longest(x, dx, pairs))
+            d_step = min(1.0, (_STAY if corrector else 1.0) * _longest(s, ds, pairs))
             if corrector:
                 break
             reached = 0.0
+            for i in range(pairs):
+                reached += (x[i] + step * dx[i]) * (s[i] + d_step * ds[i])
+            centre = (reached / product) ** 3 * product / pairs
+            for i in range(pairs):
+                dx[i] = (centre - dx[i] * ds[i]) / s[i] - x[i]
+        for i in range(pairs):
+            x[i] += step * dx[i]
+            s[i] += d_step * ds[i]
+        for label in range(2):
             for k in range(n):
-                for i in range(0 if k < n - 1 else 4, 5):
-                    reached += (primal[k, i] + step * d_primal[k, i]) * (
-                        slack[k, i] + d_step * d_slack[k, i]
-                    )
-            centre = (reached / product) ** 3 * product / (5 * n - 4)
-            for k in range(n):
-                for i in range(0 if k < n - 1 else 4, 5):
-                    second = d_primal[k, i] * d_slack[k, i]
-                    d_primal[k, i] = (centre - second) / slack[k, i] - primal[k, i]
-        for k in range(n):
-            for i in range(0 if k < n - 1 else 4, 5):
-                primal[k, i] += step * d_primal[k, i]
-                slack[k, i] += d_step * d_slack[k, i]
-            for label in range(2):
                 prices[label, k] += d_step * d_prices[label, k]
     return gap, value
 
@@ -77,8 +74,8 @@ def _imbalance(grid, masses, primal, left):
             share = 1 - grid[k] if label else grid[k]
             after = 0.0
             if k < len(grid) - 1:
-                after = primal[k, 2 * label] - primal[k, 2 * label + 1]
-            left[label, k] = masses[label, k] - share * primal[k, 4] + after - before
+                after = primal[k, 2 * label + 1] - primal[k, 2 * label + 2]
+            left[label, k] = masses[label, k] - share * primal[k, 0] + after - before
             before = after
 
 
@@ -91,11 +88,11 @@ def _eliminate(grid, primal, slack, factor):
     for k in range(len(grid)):
         t = grid[k]
         u = 1 - t
-        weight = primal[k, 4] / slack[k, 4]
+        weight = primal[k, 0] / slack[k, 0]
         p = q = 0.0
         if k < len(grid) - 1:
-            p = primal[k, 0] / slack[k, 0] + primal[k, 1] / slack[k, 1]
-            q = primal[k, 2] / slack[k, 2] + primal[k, 3] / slack[k, 3]
+            p = primal[k, 1] / slack[k, 1] + primal[k, 2] / slack[k, 2]
+            q = primal[k, 3] / slack[k, 3] + primal[k, 4] / slack[k, 4]
         x, z = (b + q) * t - c * u, (a + p) * u - c * t  # the point's own weight would cancel
         det += weight * max(u * u * a + t * t * b - 2 * t * u * c, 0.0)
         a += weight * t * t
@@ -119,43 +116,41 @@ def _direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack):
     last = len(grid) - 1
     x = z = 0.0
     for k in range(last + 1):
-        u = left[0, k] - grid[k] * d_primal[k, 4]
-        v = left[1, k] - (1 - grid[k]) * d_primal[k, 4]
+        u = left[0, k] - grid[k] * d_primal[k, 0]
+        v = left[1, k] - (1 - grid[k]) * d_primal[k, 0]
         if k < last:
-            u += d_primal[k, 0] - d_primal[k, 1]
-            v += d_primal[k, 2] - d_primal[k, 3]
+            u += d_primal[k, 1] - d_primal[k, 2]
+            v += d_primal[k, 3] - d_primal[k, 4]
         if k > 0:
-            u += factor[k - 1, 3] * x - d_primal[k - 1, 0] + d_primal[k - 1, 1]
-            v += factor[k - 1, 4] * z - d_primal[k - 1, 2] + d_primal[k - 1, 3]
+            u += factor[k - 1, 3] * x - d_primal[k - 1, 1] + d_primal[k - 1, 2]
+            v += factor[k - 1, 4] * z - d_primal[k - 1, 3] + d_primal[k - 1, 4]
         x = factor[k, 0] * u - factor[k, 2] * v
         z = factor[k, 1] * v - factor[k, 2] * u
         d_prices[0, k] = x
         d_prices[1, k] = z
-        d_slack[k, 4] = -factor[k, 5] * u - factor[k, 6] * v
+        d_slack[k, 0] = -factor[k, 5] * u - factor[k, 6] * v
     for k in range(last, -1, -1):
         if k < last:
             u = factor[k, 3] * d_prices[0, k + 1]
             v = factor[k, 4] * d_prices[1, k + 1]
             d_prices[0, k] += factor[k, 0] * u - factor[k, 2] * v
             d_prices[1, k] += factor[k, 1] * v - factor[k, 2] * u
-            d_slack[k, 4] -= factor[k, 5] * u + factor[k, 6] * v
+            d_slack[k, 0] -= factor[k, 5] * u + factor[k, 6] * v
             u = d_prices[0, k + 1] - d_prices[0, k]
             v = d_prices[1, k + 1] - d_prices[1, k]
-            d_slack[k, 0] = -u
-            d_slack[k, 1] = u
-            d_slack[k, 2] = -v
-            d_slack[k, 3] = v
-        for i in range(0 if k < last else 4, 5):
+            d_slack[k, 1] = -u
+            d_slack[k, 2] = u
+            d_slack[k, 3] = -v
+            d_slack[k, 4] = v
+        for i in range(5 if k < last else 1):
             d_primal[k, i] -= primal[k, i] / slack[k, i] * d_slack[k, i]
 
 
 @part
-def _longest(values, change):
+def _longest(values, change, pairs):
     """The largest step that leaves all values at least 0."""
     step = 1e300
-    last = len(values) - 1
-    for k in range(last + 1):
-        for i in range(0 if k < last else 4, 5):
-            if change[k, i] * step < -values[k, i]:
-                step = -values[k, i] / change[k, i]
+    for i in range(pairs):
+        if change[i] * step < -values[i]:
+            step = -values[i] / change[i]
     return step

@@ -52,8 +52,9 @@ def lower_distance_to_calibration(
     ----------
     resolution : float in [1e-6, 1], default=None
         Spacing of the grid of calibrated predictions, where it is to be uniform; the predictions
-        are moved to it. None: the predictions themselves and the multiples of 1/64. More than 256
-        distinct predictions are pooled to 256 means, in cells that are narrow where they are many.
+        are moved to it. None: the predictions themselves, and multiples of 1/64 where these are
+        farther apart. More than 256 distinct predictions are pooled to 256 means, in cells that are
+        narrow where they are many.
     method : {"linear_program", "rounded"}, default="linear_program"
         "linear_program": a program of the grid's size, by an interior-point method.
         "rounded": the published route, for comparison: a first-order method on all pairs of grid
@@ -72,7 +73,7 @@ def lower_distance_to_calibration(
     Given the law of u, the label-1 and the label-0 rows are moved onto it by optimal transport on
     a line, whose cost is the integral of a difference of distribution functions: so the program has
     two variables a grid point, whatever n is. Cost: sorting the predictions, and some 0.4 ms; with
-    a resolution 1 ms at 1e-3, 30 ms at 1e-4.
+    a resolution 1 ms at 1e-3, 25 ms at 1e-4.
 
     Two errors are bounded. Pooling (or moving to a uniform grid) changes the distance by at most
     the mean change of the predictions, since that is what moving them costs: half the mean width of
@@ -99,7 +100,7 @@ def lower_distance_to_calibration(
     >>> round(lower_distance_to_calibration(y, p), 2)
     0.1
     """
-    return min(_distance(problem, resolution, method).distance, 1.0)
+    return min(_distance(problem, resolution, method, False).distance, 1.0)
 
 
 def lower_distance_interval(
@@ -156,13 +157,13 @@ def lower_distance_interval(
     where = "lower_distance_interval"
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     problems = case.problems(multiclass)
-    parts = [_distance(problem, resolution, method) for problem in problems]
+    parts = [_distance(problem, resolution, method, True) for problem in problems]
     shares = np.array([problem.share for problem in problems])
     distance, bound = shares @ np.array(parts)
     return DistanceInterval(float(min(distance, 1.0)), float(bound))
 
 
-def _distance(problem, resolution, method):
+def _distance(problem, resolution, method, bounded):
     from .._kernels import _distance as kernel
 
     where = problem.where
@@ -182,4 +183,5 @@ def _distance(problem, resolution, method):
     else:
         program = kernel.on_uniform_grid(*rows, n_cells)
     found = kernel.lower_distance(program)
-    return DistanceInterval(found.value, program.moved + kernel.loss_of_grid(program, found))
+    bound = program.moved + kernel.loss_of_grid(program, found) if bounded else np.nan
+    return DistanceInterval(found.value, bound)
