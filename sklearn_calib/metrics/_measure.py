@@ -71,6 +71,8 @@ class Measure:
         Its own keyword arguments.
     has_pos_label : bool
         Whether it takes `pos_label`, as measures of two-class problems do.
+    is_of_problem : bool
+        Whether its function is one of a `BinaryProblem`, and `of_problem` can be called.
 
     Examples
     --------
@@ -99,10 +101,10 @@ class Measure:
             )
         self.spec = spec
         self._function = function
-        self._of_problem = first.name == "problem"
+        self.is_of_problem = first.name == "problem"
         self._validate = validate
         self._moved = dict(moved)
-        if self._of_problem:
+        if self.is_of_problem:
             own.append(Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto"))
         self.option_names = tuple(p.name for p in own)
         self.has_pos_label = any(option in BINARY for option in spec.multiclass)
@@ -148,7 +150,7 @@ class Measure:
         value : float
         """
         self.check_options(options)
-        if not self._of_problem:
+        if not self.is_of_problem:
             return float(self._function(case, **options))
         problems = case.problems(options.pop("multiclass", "auto"))
         return float(sum(p.share * self.of_problem(p, **options) for p in problems))

@@ -134,7 +134,7 @@ class Answers:
         problems = self._case(where).problems(multiclass)
         bounds = []
         for state, problem in zip(states, problems, strict=True):
-            if len(problems) > 1 and measure.spec.cells:
+            if len(problems) > 1 and measure.is_of_problem:
                 value = measure.of_problem(problem, **options)
             bounds.append(BOUNDS[name](cell_sums(state), problem, value, **options))
         if "max" in (options.get("norm"), name[:3]):
