@@ -63,10 +63,10 @@ def fold_masses(
     if not isinstance(cv, int | np.integer):
         tests = [np.isin(np.arange(len(codes)), test) for _, test in folds_of(codes, cv)]
         return [(np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests]
-    key, place = _digests(proba, codes)
-    order = np.lexsort((place, weight, key, codes))  # equal rows become neighbours
+    whole = bool((weight == np.floor(weight)).all())
+    key, place = _digests(proba, codes, weight if whole else np.ones(len(codes)))
+    order = np.lexsort((weight, place, key, codes))  # equal rows become neighbours
     unit = weight[order]
-    whole = bool((unit == np.floor(unit)).all())
     count = unit if whole else np.ones(len(unit))
     if len(codes) > most or count.sum() > most:
         end = np.cumsum(unit)
@@ -100,17 +100,20 @@ def _scrambled(key):
     return key ^ (key >> np.uint64(31))
 
 
-def _digests(proba, codes):
-    """A number for each row and label that ignores the order of the columns, and one that does not.
+def _digests(proba, codes, count):
+    """Two numbers for each row and label; the first is the same for rows with columns exchanged.
 
-    Equal rows with different labels get different numbers: they must not be dealt out in parallel.
+    A column is known by the sum of its digits over all rows, not by its place, so neither depends
+    on the order of the classes. Equal rows with different labels get different numbers: they must
+    not be dealt out in parallel.
     """
     digits = np.rint(np.asarray(proba) * 2.0**36).astype(np.uint64)  # without rounding noise
+    count = count.astype(np.uint64)
     key, place = np.zeros((2, len(proba)), dtype=np.uint64)
-    for number, column in enumerate(digits.T):
+    for column in digits.T:
         part = _scrambled(column * _ODD)
         key += part
-        place += part * np.uint64(2 * number + 1)
+        place += part * _scrambled((part * count).sum(keepdims=True))
     return _scrambled(key + digits[np.arange(len(codes)), codes] * _ODD), place
 
 
