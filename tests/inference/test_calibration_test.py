@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sklearn_calib._kernels._classical_tests import maximum_survival, range_survival
 from sklearn_calib.datasets import make_overconfident, make_uniform_shift
 from sklearn_calib.inference import (
     CalibrationTester,
@@ -13,7 +14,6 @@ from sklearn_calib.inference import (
     spiegelhalter_test,
     tester_sample_size,
 )
-from sklearn_calib._kernels._classical_tests import maximum_survival, range_survival
 from sklearn_calib.metrics import (
     brier_loss,
     expected_calibration_error,
