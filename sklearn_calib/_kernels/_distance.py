@@ -15,7 +15,7 @@ import numpy as np
 
 from ._distance_compiled import interior_point, tolerance
 
-CELLS = 256  # of the scores, at most
+CELLS = 160  # of the scores, at most
 STEPS = 64  # in [0, 1], at least
 CLOSE = 1e-12  # points nearer than this are one
 ITERATIONS = 200  # of the solver; 10 to 25 are usual

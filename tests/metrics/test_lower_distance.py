@@ -142,16 +142,16 @@ def test_the_default_is_within_its_bound_of_a_fine_grid():
             y, v, resolution=2e-4, labels=[0, 1], sample_weight=w
         )
         value, bound = lower_distance_interval(y, v, labels=[0, 1], sample_weight=w)
-        assert fine - fine_bound <= value + 1e-9 and value - bound - 1e-9 <= fine + fine_bound
-        if n <= 256:
-            assert bound <= 1 / 64**2 / 2 + 1e-9  # nothing is pooled
-            assert value - bound <= fine + fine_bound + 1e-9
+        assert abs(value - fine) <= bound + fine_bound + 1e-9
+        if n <= 160:  # nothing is pooled, and a grid can only raise the optimum
+            assert bound <= 1 / 64**2 / 2 + 1e-9
+            assert fine - fine_bound <= value + 1e-9
 
     check()
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-6])
-def test_pooling_to_256_cells_changes_little(scale):
+def test_pooling_to_160_cells_changes_little(scale):
     """The cells' means keep the first order: errors far below the mean change of a prediction."""
     rng = np.random.default_rng(0)
     v = scale * rng.beta(2, 5, 100_000)
@@ -161,7 +161,7 @@ def test_pooling_to_256_cells_changes_little(scale):
     mass = np.full(len(v), 1 / len(v))
     order = np.argsort(v)
     program = on_scores(v[order], (mass * y)[order], (mass * (1 - y))[order])
-    assert program.moved < 1e-3 * scale
+    assert program.moved < 2e-3 * scale
     value = lower_distance(program).value
     fine = np.unique(np.r_[np.arange(4097) / 4096 * scale, np.linspace(scale, 1, 513)])
     place = np.rint(v / scale * 4096).astype(int)
