@@ -54,7 +54,9 @@ class _Layout:
     @cached_property
     def sorted(self):
         """The order of the rows, the first place of each distinct score, and these scores."""
-        order = np.argsort(self.score)
+        order = slice(None)
+        if (self.score[1:] < self.score[:-1]).any():
+            order = np.argsort(self.score)
         ordered = self.score[order]
         starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
         return order, starts, ordered[starts]
@@ -117,7 +119,7 @@ class BinaryProblem:
     def cell_of_row(self) -> IntArray:
         """The position among the cells of each row."""
         order, starts, _ = self._order
-        first = np.zeros(len(order), dtype=np.intp)
+        first = np.zeros(len(self.score), dtype=np.intp)
         first[starts[1:]] = 1
         out = np.empty_like(first)
         out[order] = np.cumsum(first)

@@ -207,7 +207,7 @@ def calibration_report(
 
     The rows are summarised first, as `CalibrationSummary` does it: up to 65,536 distinct scores
     (largest probabilities, for several classes) nothing is lost, and beyond that some 1e-7 of a
-    measure. Resamples draw from at most 4096 cells, which has the law of drawing rows. The two
+    measure. Resamples draw from 1024 to 4096 cells, which has the law of drawing rows. The two
     losses of more than two classes are means, with normal intervals by their exact standard errors
     and the exact mean and variance of labels drawn from the predictions. Cost: some 20 ns a row,
     and 2 n_resamples + 1 evaluations on the cells, about a millisecond each.

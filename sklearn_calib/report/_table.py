@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ..metrics import Case, Measure
     from ..summary import CalibrationSummary
 
-_CELLS = 4096  # of a sample that is drawn from hundreds of times
+_FEWEST_CELLS, _MOST_CELLS = 1024, 4096  # of a sample that is drawn from hundreds of times
+_ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
 _RESAMPLES = 200
 _TOTALS = {"brier_loss": "brier", "log_loss": "log_loss"}  # losses that a summary adds up
 
@@ -142,7 +143,9 @@ def _parts(model, functions, n_resamples):
     on_rows = [f for f in functions if f not in on_cells]
     parts = []
     if on_cells:
-        (whole,), (sample,) = (model.summary.samples(n) for n in (None, _CELLS))
+        size = model.summary.n_samples // _ROWS_OF_CELL
+        size = int(np.clip(size, _FEWEST_CELLS, _MOST_CELLS))
+        (whole,), (sample,) = (model.summary.samples(n) for n in (None, size))
         draws = (
             partial(distribution_of_draws, sample.redrawn),
             partial(distribution_of_draws, sample.relabelled),

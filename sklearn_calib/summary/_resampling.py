@@ -137,14 +137,14 @@ class CellSample:
         case : Case
             The cells with other weights.
         """
-        rows, total = self.counts.sum(axis=1), self.weight.sum(axis=1)
+        rows, total, moments = self._of_cells
         if self._few:
-            place = self._place // 2
-            ones = np.bincount(place, rng.random(len(place)) < self._score_of_row, len(rows))
+            hits = np.append(0, (rng.random(self.n_samples) < self._score_of_row).cumsum())
+            ones = np.diff(hits[self._ends])
         else:
             ones = rng.binomial(rows, self.proba[:, 1])
-        weight = _weight_of_some(ones, rows, total, self.squares.sum(axis=1), rng)
-        return self.case.with_weight(np.column_stack([total - weight, weight]).ravel())
+        weight = _weight_of_some(ones, rows, total, moments, rng)
+        return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     def folds(self, n_folds: int, rng: np.random.Generator) -> list[Fold]:
         """The rows, parted at random into folds.
@@ -164,7 +164,7 @@ class CellSample:
         for folds_left in range(n_folds, 1, -1):
             counts = rng.binomial(left.counts, 1 / folds_left)
             share = counts / np.maximum(left.counts, 1)
-            weight = _weight_of_some(counts, *left, rng)
+            weight = _weight_of_some(counts, left.counts, left.weight, _moments(*left), rng)
             folds.append(Fold(counts, weight, left.squares * share))
             left = Fold(*(whole - part for whole, part in zip(left, folds[-1], strict=True)))
         return [*folds, left]
@@ -180,8 +180,19 @@ class CellSample:
         return np.repeat(np.arange(self.counts.size), self.counts.ravel())
 
     @cached_property
+    def _of_cells(self):
+        """Numbers of rows, weights and moments of the weights of each cell."""
+        sums = [part.sum(axis=1) for part in (self.counts, self.weight, self.squares)]
+        return sums[0], sums[1], _moments(*sums)
+
+    @cached_property
+    def _ends(self):
+        """Before and after the rows of each cell."""
+        return np.append(0, self._of_cells[0].cumsum())
+
+    @cached_property
     def _score_of_row(self):
-        return np.repeat(self.proba[:, 1], self.counts.sum(axis=1))
+        return np.repeat(self.proba[:, 1], self._of_cells[0])
 
 
 def _moments(counts, weight, squares):
@@ -192,9 +203,9 @@ def _moments(counts, weight, squares):
     return mean, variance, not variance.any()
 
 
-def _weight_of_some(some, counts, weight, squares, rng):
+def _weight_of_some(some, counts, weight, moments, rng):
     """The weight of `some` rows drawn without replacement, of `counts`."""
-    mean, variance, equal = _moments(counts, weight, squares)
+    mean, variance, equal = moments
     drawn = np.where(some < counts, some * mean, weight)
     if not equal:
         split = (variance > 0) & (some > 0) & (some < counts)

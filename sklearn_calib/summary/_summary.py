@@ -409,7 +409,7 @@ class CalibrationSummary(Answers, Storable):
         Parameters
         ----------
         max_cells : int, default=None
-            From 4096 on: make the cells as coarse as that needs.
+            Make the cells as coarse as that needs; below 4096 as far as cells of one octave do.
 
         Returns
         -------
