@@ -5,8 +5,10 @@ import pytest
 
 import sklearn_calib
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.metrics import all_metrics, brier_loss, log_loss, metric
+from sklearn_calib.inference import bootstrap_distribution, null_distribution
+from sklearn_calib.metrics import all_metrics, brier_loss, canonical_case, log_loss, metric
 from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -157,3 +159,90 @@ def test_one_log_loss_in_a_report(tmp_path):
     with open(report.to_html(tmp_path / "report.html")) as file:
         page = file.read()
     assert said in page and "2.2e&minus;16" in page
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_values_and_intervals_are_those_of_rows(weighted):
+    """Values to 1e-12; ends of intervals and limits within what 400 draws of rows vary by."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.6, 0.9, 4000)
+    y = (rng.random(4000) < p**1.2).astype(int)
+    weight = rng.gamma(2.0, size=4000) if weighted else None
+    report = calibration_report(y, p, sample_weight=weight, n_resamples=400)
+    case = canonical_case("rows", y, p, weight)
+    functions = [all_metrics()[row.measure] for row in report.rows]
+    functions = [f for f in functions if f.spec.name != "lower_distance_to_calibration"]
+
+    def evaluate(drawn):
+        return [function.of_case(drawn) for function in functions]
+
+    redrawn = bootstrap_distribution(case, evaluate, 400, 1)
+    relabelled = null_distribution(case, evaluate, 400, 1)
+    for number, function in enumerate(functions):
+        row = next(r for r in report.rows if r.measure == function.spec.name)
+        assert row.value == pytest.approx(function.of_case(case), abs=1e-12)
+        # the standard error of a tail of 5 % of 400 draws is some 0.11 standard deviations
+        for found, draws, tail in (
+            (row.low, redrawn, 0.05),
+            (row.high, redrawn, 0.95),
+            (row.if_calibrated, relabelled, 0.9),
+        ):
+            column = draws[:, number]
+            assert abs(found - np.quantile(column, tail)) < 0.6 * column.std(), function
+
+
+def test_summaries_are_reported_on():
+    proba, y = make_overconfident(2, 3000)
+    proba[:5], y[:5] = [1.0, 0.0], [0, 0, 1, 1, 1]
+    rows = calibration_report(y, proba, n_resamples=20)
+    parts = [CalibrationSummary().update(y[i::3], proba[i::3]) for i in range(3)]
+    alone = calibration_report(sum(parts), n_resamples=20)
+    for one, other in zip(rows.rows, alone.rows, strict=True):
+        expected = [one.value, one.low, one.high, one.if_calibrated]
+        found = [other.value, other.low, other.high, other.if_calibrated]
+        assert found == pytest.approx(expected, rel=1e-9)
+    assert alone.n_samples == 3000 and alone.classes == [0, 1]
+    assert alone.floored == rows.floored == {"model": (3, 3)}
+    assert alone.accuracy == pytest.approx(rows.accuracy)
+    mine, theirs = alone.decomposition["model"], rows.decomposition["model"]
+    assert mine.risk == pytest.approx(theirs.risk)
+    assert mine.interval("calibration") == pytest.approx(theirs.interval("calibration"))
+    two = calibration_report({"old": parts[0], "new": parts[1]}, measures=["log_loss"])
+    assert [row.model for row in two.rows] == ["old", "new"]
+
+
+def test_a_summary_of_several_classes_is_reported_on():
+    proba, y = make_overconfident(5, 2000)
+    rows = calibration_report(y, proba, n_resamples=50)
+    summary = CalibrationSummary(classes=np.arange(5)).update(y, proba)
+    alone = calibration_report(summary, n_resamples=50)
+    for one, other in zip(rows.rows, alone.rows, strict=True):
+        assert (other.measure, other.value) == (one.measure, pytest.approx(one.value, rel=1e-9))
+        assert other.low == pytest.approx(one.low, rel=1e-9)
+    assert alone.accuracy == pytest.approx(rows.accuracy)
+    assert alone.decomposition == {} and alone.classes == list(range(5))
+    with pytest.raises(ValueError, match="expected measures of cells, got lp_calibration_error"):
+        calibration_report(summary, measures=["lp_calibration_error"])
+    with pytest.raises(ValueError, match="summaries of the confidence"):
+        calibration_report(CalibrationSummary(multiclass="classwise", classes=np.arange(5)))
+    with pytest.raises(ValueError, match="expected summaries alone, got also sample_weight"):
+        calibration_report(summary, labels=[0, 1, 2, 3, 4])
+    with pytest.raises(TypeError, match=r"no y_proba\. Pass y_proba"):
+        calibration_report([0, 1])
+
+
+@pytest.mark.parametrize("name", ["brier_loss", "log_loss"])
+def test_losses_of_several_classes_by_their_standard_errors(name):
+    """Interval and limit against many draws of rows and labels."""
+    proba, y = make_overconfident(4, 800)
+    weight = np.random.default_rng(0).gamma(2.0, size=800)
+    (row,) = calibration_report(y, proba, sample_weight=weight, measures=[name]).rows
+    case = canonical_case("rows", y, proba, weight)
+    measure = all_metrics()[name]
+    redrawn = bootstrap_distribution(case, measure.of_case, 3000)
+    spread = redrawn.std()
+    ends = np.quantile(redrawn, [0.05, 0.95])
+    assert [row.low, row.high] == pytest.approx(ends, abs=0.2 * spread)
+    relabelled = null_distribution(case, measure.of_case, 3000)
+    limit = np.quantile(relabelled, 0.9)
+    assert row.if_calibrated == pytest.approx(limit, abs=0.2 * relabelled.std())
