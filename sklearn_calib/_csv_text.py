@@ -81,14 +81,16 @@ def row_blocks(stream: Any, encoding: str, sep: str, size: int | None) -> Iterat
         if size is None:
             yield text
             return
-        rest, more = "", True
-        while more:
+        rest = ""
+        while True:
             more = text.read(size)
             rest += more
             end = _end_of_rows(rest, sep) if more else len(rest)
             if end:
                 yield io.StringIO(rest[:end], newline="")
                 rest = rest[end:]
+            if not more:
+                return
     finally:
         if not stream.closed:
             text.detach()  # who opened the stream closes it

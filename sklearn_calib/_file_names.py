@@ -25,7 +25,7 @@ def files_of(data: Any, where: str) -> list[tuple[str, str, Any]]:
     """
     several = isinstance(data, list | tuple)
     found = chain.from_iterable(_expand(item, where) for item in (data if several else [data]))
-    different = {}
+    different: dict[Any, tuple[str, str, Any]] = {}
     for name, path, filesystem in found:
         key = path if filesystem is not None or "\0" in path else os.path.realpath(path)
         different.setdefault((key, filesystem is None), (name, path, filesystem))

@@ -159,8 +159,14 @@ def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[s
     lines = io.StringIO()
     csv.writer(lines, quoting=csv.QUOTE_ALL).writerows([text] for text in texts)
     lines.seek(0)
-    options = {"decimal": decimal or ".", "keep_default_na": False, "skip_blank_lines": False}
-    values = pd.read_csv(lines, header=None, names=["value"], **options)["value"]
+    values = pd.read_csv(
+        lines,
+        header=None,
+        names=["value"],
+        decimal=decimal or ".",
+        keep_default_na=False,
+        skip_blank_lines=False,
+    )["value"]
     return dict(zip(texts, values.tolist(), strict=True))
 
 
