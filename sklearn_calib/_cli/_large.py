@@ -1,15 +1,17 @@
 """``audit`` by summaries: many files, large ones, saved summaries, groups; memory stays small."""
 
 import os
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._show import plain, quoted
 from .._tables import UserError, column_names, split_names
+from ..exceptions import CalibrationWarning
 from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
-from ._printing import Screen, print_report, print_table, progress, write_report
+from ._printing import Screen, print_report, print_table, print_values, progress, write_report
 
 if TYPE_CHECKING:
     import argparse
@@ -83,6 +85,7 @@ def audit_large(
         report = calibration_report(summary, name=name, progress=advance)
     print_report(screen, report)
     path = write_report(report, options.out, f"Calibration of {name}")
+    _advise(screen, summary, advice)
     if options.save is not None:
         screen.print(f"summary: {plain(os.path.abspath(options.save), None)}", soft_wrap=True)
     screen.finish(path)
@@ -146,6 +149,23 @@ def _on_workers(address, work):
             f"expected the address of a dask scheduler, got {quoted(address)} "
             f"({plain(error, 200)}). Give one such as tcp://host:8786."
         ) from error
+
+
+def _advise(screen, summary, advice):
+    """Cross-validated losses of some recalibrators: would recalibration help?"""
+    cells = summary.to_arrow()
+    if min(sum(cells[name].to_pylist()) for name in ("n0", "n1")) < 5:
+        screen.print("too few rows of some class to say whether recalibration would help")
+        return
+    measures = ("log_loss", "brier_loss", "expected_calibration_error")
+    found = {}
+    with progress("recalibrating") as advance, warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        for number, name in enumerate(advice, 1):
+            values = summary.cross_validate([name], measures=measures)[name]
+            found[name] = [values[measure] for measure in measures]
+            advance(number, len(advice))
+    print_values(screen, "would recalibration help? (5-fold cross-validated)", found)
 
 
 def _save(summary, path):

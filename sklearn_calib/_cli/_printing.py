@@ -100,6 +100,11 @@ def print_losses(
         name: [f(y, p, labels=labels, sample_weight=weight) for f in functions]
         for name, p in proba.items()
     }
+    print_values(screen, title, values)
+
+
+def print_values(screen: Screen, title: str, values: dict[str, list[float]]) -> None:
+    """Log loss, Brier loss and ECE of each recalibrator, the best of each marked."""
     best = np.min(list(values.values()), axis=0)
     lines = [
         (name, *(f"{'* ' if v == b else ''}{v:.4f}" for v, b in zip(row, best, strict=True)))
