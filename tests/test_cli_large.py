@@ -1,0 +1,207 @@
+"""``audit`` of several files, saved summaries and groups: the report of all rows, nothing lost."""
+
+import os
+import re
+
+import dask
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+from sklearn_calib._cli import main
+from sklearn_calib.metrics import log_loss, smooth_calibration_error
+from sklearn_calib.summary import CalibrationSummary
+
+AS_USUAL = ["--label", "label", "--prob", "p"]
+
+
+@pytest.fixture
+def frame(tmp_path, monkeypatch):
+    """Two resamples, one recalibrator; a table in one file and in four."""
+    monkeypatch.setattr("sklearn_calib.report._report.affordable_resamples", lambda n: 2, False)
+    monkeypatch.setattr("sklearn_calib._cli._audit._ADVICE", ("identity", "platt"))
+    monkeypatch.setattr("sklearn_calib.report.CalibrationReport.to_html", page)
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    p = rng.random(400).round(4)
+    label = np.where(rng.random(400) < p**1.5, "yes", "no")
+    shop = rng.choice(["north", "south"], 400)
+    rows = pd.DataFrame({"p": p, "label": label, "w": rng.integers(0, 3, 400), "shop": shop})
+    rows.to_csv("t.csv", index=False)
+    for day in range(4):
+        (tmp_path / f"day={day}").mkdir()
+        rows[day::4].to_parquet(f"day={day}/a.parquet")
+    return rows
+
+
+def page(report, path, title):
+    with open(path, "w") as file:
+        file.write(title)
+    return path
+
+
+def run(*arguments):
+    return main(["audit", *arguments])
+
+
+def values(out):
+    """The values of the table of measures, and the losses of the advice."""
+    found = dict(re.findall(r"│ (\w+) +│ ([\d.]+) │ +[\d.]+-", out))
+    return found, re.findall(r"│ (identity|platt) +│ +\*? ?([\d.]+) ", out)
+
+
+def test_all_ways_to_name_the_rows_give_one_report(frame, capsys, monkeypatch):
+    rows = frame["label"], frame["p"]
+    measures = {"log_loss": log_loss, "smooth_calibration_error": smooth_calibration_error}
+    expected = {name: f"{f(*rows):.4f}" for name, f in measures.items()}
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    os.rename("t.csv", "../t.csv")
+    many = [f"day={day}/a.parquet" for day in range(4)]
+    for files in (["day=*/*.parquet"], ["."], ["../t.csv"], many):
+        assert run(*files, *AS_USUAL) == 0
+        out = capsys.readouterr().out
+        assert "400 rows, 2 classes" in out
+        found, advice = values(out)
+        assert {name: found[name] for name in expected} == expected
+        assert [name for name, _ in advice] == ["identity", "platt"]
+        assert float(advice[1][1]) < float(advice[0][1])
+
+
+def test_saved_summaries_are_merged(frame, capsys, tmp_path):
+    assert run("day=*/a.parquet", *AS_USUAL, "--weight", "w", "--save", "all.parquet") == 0
+    whole = capsys.readouterr().out
+    assert f"summary: {tmp_path / 'all.parquet'}" in whole
+    kept = frame[frame["w"] > 0]
+    saved = CalibrationSummary.from_parquet("all.parquet")
+    classes = {"classes": ["no", "yes"]}
+    assert saved == CalibrationSummary(**classes).update(kept["label"], kept["p"], kept["w"])
+    assert run("day=[01]/a.parquet", *AS_USUAL, "--weight", "w", "--save", "a.parquet") == 0
+    assert run("day=[23]/a.parquet", *AS_USUAL, "--weight", "w", "--save", "b.parquet") == 0
+    capsys.readouterr()
+    assert run("a.parquet", "b.parquet") == 0
+    assert values(capsys.readouterr().out)[0] == values(whole)[0]
+    assert run("a.parquet", "day=[23]/a.parquet", *AS_USUAL, "--weight", "w") == 0
+    assert values(capsys.readouterr().out)[0] == values(whole)[0]
+    assert run("all.parquet") == 0
+    assert "Calibration of all.parquet" in (tmp_path / "report.html").read_text()
+
+
+def test_groups(frame, capsys):
+    for by in (["--by", "day,shop"], ["--by", "day", "--by", "shop"]):
+        assert run("day=*/*.parquet", *AS_USUAL, *by) == 0
+        out = capsys.readouterr().out
+        lines = re.findall(r"│ (\d), (\w+) +│ +(\d+) │ +([\d.]+) │ +([\d.]+) │.* ([\d.]+) │\n", out)
+        assert len(lines) == 8 and "rate of yes" in out
+        for day, shop, n, rate, mean, loss in lines:
+            rows = frame[int(day) :: 4].query(f"shop == '{shop}'")
+            assert int(n) == len(rows)
+            assert float(rate) == pytest.approx((rows["label"] == "yes").mean(), abs=6e-5)
+            assert float(mean) == pytest.approx(rows["p"].mean(), abs=6e-5)
+            assert float(loss) == pytest.approx(log_loss(rows["label"], rows["p"]), abs=6e-5)
+        assert "400 rows, 2 classes" in out
+    assert run("t.csv", *AS_USUAL, "--by", "shop", "--positive", "no") == 0
+    assert "rate of no" in capsys.readouterr().out
+
+
+def test_the_positive_class_of_many_files(frame, capsys):
+    frame = frame.assign(q=1 - frame["p"])
+    for day in range(4):
+        frame[day::4].to_parquet(f"day={day}/a.parquet")
+    briers = set()
+    for arguments in (["p"], ["q", "--positive", "no"], ["q,p"], ["p", "--classes", "no,yes"]):
+        assert run("day=*/a.parquet", "--label", "label", "--prob", *arguments) == 0
+        briers.add(values(capsys.readouterr().out)[0]["brier_loss"])
+    assert len(briers) == 1
+
+
+def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
+    rng = np.random.default_rng(1)
+    proba = rng.dirichlet(np.ones(3), 300)
+    rows = pd.DataFrame(proba, columns=[*"abc"]).assign(y=rng.integers(0, 3, 300))
+    rows[:100].to_csv("one.csv", index=False)
+    rows[100:].to_parquet("two.parquet")
+    rows.to_csv("both.csv", index=False)
+    found = []
+    for files in (["one.csv", "two.parquet"], ["both.csv"]):
+        assert run(*files, "--label", "y", "--prob", "a,b,c") == 0
+        out = capsys.readouterr().out
+        assert "300 rows, 3 classes" in out
+        found.append(values(out)[0])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["day=*/*.parquet", *AS_USUAL, "--save", "day=1/a.parquet"], "got: the table itself. Choose one with --save"),
+        (["day=*/*.parquet", *AS_USUAL, "--out", "day=1/../day=1/a.parquet"], "the table itself. Choose one with --out"),
+        (["s.parquet", "--save", "s.parquet"], "got: the table itself"),
+        (["s.parquet", "--save", "nowhere/s.parquet"], "a folder that does not exist. Choose one with --save"),
+        (["s.parquet", "--by", "shop"], "expected rows to group"),
+        (["s.parquet", "t.csv", *AS_USUAL, "--by", "shop"], "expected rows to group"),
+        (["s.parquet", "t.csv"], "expected --label and --prob, the columns of t.csv"),
+        (["t.csv", "--label", "label"], "expected --label and --prob, the columns of t.csv"),
+        (["t.csv", *AS_USUAL, "--by", "town"], "expected a column 'town' in t.csv"),
+        (["day=*/*.parquet", *AS_USUAL, "--by", "town"], "expected a column 'town' in day=0/a.parquet"),
+        (["t.csv", *AS_USUAL, "--by", "shop", "--tolerance", "0.1"], "got --tolerance. Leave one"),
+        (["t.csv", "-", *AS_USUAL], "expected the standard input alone"),
+        (["-", *AS_USUAL, "--save", "new.parquet"], "got the standard input. Leave one"),
+        (["absent*", *AS_USUAL], "expected files of that name, got none for 'absent*'"),
+        (["day=*/*.parquet", "other.parquet", *AS_USUAL], "expected a column 'p' in other.parquet"),
+        (["day=*/*.parquet", "wrong.parquet", *AS_USUAL], "wrong.parquet, row group 0: expected probabilities in [0, 1], got 7 in row 5"),
+        (["day=*/*.parquet", "nulls.parquet", *AS_USUAL], "expected a label in every row, got nan in row 5 of column 'label' of nulls.parquet"),
+        (["day=*/*.parquet", "half.parquet", *AS_USUAL], "expected a readable csv or parquet file, got 'half.parquet'"),
+        (["s.parquet", "cut.parquet"], "cut.parquet"),
+        (["s.parquet", "numbers.parquet"], "numbers.parquet: expected summaries of the same classes"),
+        (["ones.parquet", "ones.csv", *AS_USUAL], "expected labels of at least two classes in column 'label'"),
+        (["t.csv", "three.csv", *AS_USUAL], "expected labels of two classes in column 'label', got 3"),
+        (["t.csv", *AS_USUAL, "--save", "new.parquet", "--dask", "nowhere"], "expected the address of a dask scheduler"),
+    ],
+)  # fmt: skip
+def test_one_sentence(frame, capsys, tmp_path, arguments, message):
+    classes = {"classes": ["no", "yes"]}
+    CalibrationSummary(**classes).update(frame["label"], frame["p"]).to_parquet("s.parquet")
+    CalibrationSummary().update([0, 1], [0.2, 0.5]).to_parquet("numbers.parquet")
+    whole = (tmp_path / "s.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "half.parquet").write_bytes((tmp_path / "day=1/a.parquet").read_bytes()[:800])
+    frame.rename(columns={"p": "q"}).to_parquet("other.parquet")
+    frame.assign(p=frame["p"].where(frame.index != 5, 7)).to_parquet("wrong.parquet")
+    frame.assign(label=frame["label"].where(frame.index != 5, None)).to_parquet("nulls.parquet")
+    frame.assign(label="no").to_parquet("ones.parquet")
+    frame.assign(label="no").to_csv("ones.csv", index=False)
+    frame.assign(label="maybe").to_csv("three.csv", index=False)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert run(*arguments) == 2
+    said = capsys.readouterr().err
+    assert message in said, said
+    assert said.startswith("sklearn-calib: expected") or said.count(": expected") == 1
+    assert said.count("\n") == 1 and "summarize" not in said and "find_classes" not in said
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_a_full_disk_leaves_the_summary_of_yesterday(frame, capsys, tmp_path, monkeypatch):
+    (tmp_path / "s.parquet").write_bytes(b"yesterday")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        assert run("day=*/*.parquet", *AS_USUAL, "--save", "s.parquet") == 2
+    assert "No space left on device. Choose one with --save" in capsys.readouterr().err
+    assert (tmp_path / "s.parquet").read_bytes() == b"yesterday"
+    assert not [*tmp_path.glob(".*")]
+
+
+@pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning")
+def test_workers_of_dask(frame, capsys):
+    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
+    with LocalCluster(dashboard_address=None, **options) as cluster, Client(cluster):
+        address = cluster.scheduler_address
+        assert run("day=*/*.parquet", *AS_USUAL, "--dask", address, "--save", "s.parquet") == 0
+    found = CalibrationSummary.from_parquet("s.parquet")
+    assert found == CalibrationSummary(classes=["no", "yes"]).update(frame["label"], frame["p"])
+    assert dask.config.get("scheduler", None) is None
