@@ -19,7 +19,7 @@ AS_USUAL = ["--label", "label", "--prob", "p"]
 @pytest.fixture
 def frame(tmp_path, monkeypatch):
     """Two resamples, one recalibrator; a table in one file and in four."""
-    monkeypatch.setattr("sklearn_calib.report._report.affordable_resamples", lambda n: 2, False)
+    monkeypatch.setattr("sklearn_calib.report._table.affordable_resamples", lambda n: 2)
     monkeypatch.setattr("sklearn_calib._cli._audit._ADVICE", ("identity", "platt"))
     monkeypatch.setattr("sklearn_calib.report.CalibrationReport.to_html", page)
     monkeypatch.chdir(tmp_path)

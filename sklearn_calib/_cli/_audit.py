@@ -173,6 +173,7 @@ def _joined(columns):
 
 def _for_the_command(message):
     """An error of the library with its cure as an option of the command."""
+    message = re.sub(r"^(summarize|find_classes): ", "", message)
     message = re.sub(
         r"call canonical_proba\(scores, tolerance=([^)]+)\) first", r"add --tolerance \1", message
     )

@@ -140,15 +140,17 @@ def _on_workers(address, work):
 
     from .._extras import require
 
-    client = require("distributed", "dask", "audit").Client
     try:
-        with client(address), joblib.parallel_config("dask"):
-            return work(-1)
-    except OSError as error:
+        client = require("distributed", "dask", "audit").Client(address)
+    except ModuleNotFoundError as error:
+        raise UserError(str(error).removeprefix("audit: ")) from error
+    except (OSError, ValueError) as error:
         raise UserError(
             f"expected the address of a dask scheduler, got {quoted(address)} "
-            f"({plain(error, 200)}). Give one such as tcp://host:8786."
+            f"({plain(str(error), 200).rstrip('.')}). Give one such as tcp://host:8786."
         ) from error
+    with client, joblib.parallel_config("dask"):
+        return work(-1)
 
 
 def _advise(screen, summary, advice):
