@@ -134,8 +134,14 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["day=*/*.parquet", *AS_USUAL, "--save", "day=1/a.parquet"], "got: the table itself. Choose one with --save"),
-        (["day=*/*.parquet", *AS_USUAL, "--out", "day=1/../day=1/a.parquet"], "the table itself. Choose one with --out"),
+        (
+            ["day=*/*.parquet", *AS_USUAL, "--save", "day=1/a.parquet"],
+            "the table itself. Choose one with --save",
+        ),
+        (
+            ["day=*/*.parquet", *AS_USUAL, "--out", "day=1/../day=1/a.parquet"],
+            "the table itself. Choose one with --out",
+        ),
         (["s.parquet", "--save", "s.parquet"], "got: the table itself"),
         (["s.parquet", "--save", "nowhere/s.parquet"], "a folder that does not exist. Choose one with --save"),
         (["s.parquet", "--by", "shop"], "expected rows to group"),

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -238,7 +238,8 @@ def calibration_report(
         data: dict[str, Any] = {"summaries": {key: m.summary for key, m in models.items()}}
     else:
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        cases = {key: canonical_case(where, y_true, p, *given) for key, p in named.items()}
+        true = cast("ArrayLike", y_true)
+        cases = {key: canonical_case(where, true, p, *given) for key, p in named.items()}
         models = {key: Model(_summarised(case), case) for key, case in cases.items()}
         case = next(iter(cases.values()))
         data = {"y": case.classes[case.codes], "weight": case.weight}

@@ -118,7 +118,7 @@ def report_rows(
                 given = partial(_evaluate, part.functions), part.n_resamples, seed
                 values.append(draws(*given, progress=step))
                 done += part.n_resamples
-            found |= _of_draws(name, part, *values, level)
+            found |= _of_draws(name, part, values, level)
         rows += [found[function] for function in functions]
     return rows
 
@@ -173,7 +173,8 @@ def _value(function, model, case):
     return getattr(model.summary.totals, key) / model.summary.weight
 
 
-def _of_draws(model, part, resampled, null, level):
+def _of_draws(model, part, values, level):
+    resampled, null = values
     rows = {}
     for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan

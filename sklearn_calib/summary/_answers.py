@@ -16,6 +16,7 @@ from ..metrics import Case, Measure, ReliabilityCurve, all_metrics, curve_of
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._bounds import BOUNDS, BoundedValue, cell_sums
 from ._inference import CLASSICAL, CellRows, classical
+from ._problems import LEAST_CELLS
 from ._resampling import CellSample
 
 if TYPE_CHECKING:
@@ -354,7 +355,7 @@ class Answers:
         if len(self._states) == 1 and self._joint is not None:
             options.pop("multiclass", None)  # the problem is a two-class one by now
         state = self._only_state(where)
-        sample = CellSample.of_table(state.table, state.shift)
+        sample = CellSample.of_table(state.table, state.shift, LEAST_CELLS)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
         observed = sign * measure.of_case(sample.case, **options)
         rngs = spawned(random_state, n_resamples)
