@@ -258,8 +258,9 @@ def test_scikit_learn_contract(estimator, check):
         RefineThenCalibrateCV(LogisticRegression(), ensemble=True),
         *(
             CalibratedModel(LogisticRegression(), name)
-            for name in recalibrator_names()
-            if name != REPRESENTATIVE
+            for name, cls in all_recalibrators().items()
+            # a thousand fits each; the contract above has fitted these two on such rows
+            if name != REPRESENTATIVE and cls not in (TrendFiltering, TrendFilteringEnsemble)
         ),
     ],
     ids=repr,
