@@ -152,7 +152,7 @@ def last_keys(start, high, dropped):
 def sums_of_rows(ids, distance, y, weight, count):
     """A table of the rows' sums in the order of the probabilities; the reference of the kernels."""
     order = np.argsort(ids.view(np.uint64), kind="stable")
-    first = np.flatnonzero(np.append(True, np.diff(ids[order].view(np.uint64)) != 0))
+    first = np.flatnonzero(np.append(len(ids) > 0, np.diff(ids[order].view(np.uint64)) != 0))
     table = np.zeros((len(first), NARROW if weight is None else WIDE), dtype=np.int64)
     table[:, ID] = ids[order][first]
     w = np.ones(len(ids)) if weight is None else weight

@@ -3,9 +3,9 @@
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
 
-from .._kernels._logistic import fit_logistic
+from .._kernels import _classical_tests
+from .._kernels._binning import pool
 from .._typing import ArrayLike
 from ..exceptions import refuse
 from ..metrics import canonical_case
@@ -64,13 +64,10 @@ def spiegelhalter_test(
     p, hit, w = _one_problem(
         "spiegelhalter_test", y_true, y_proba, sample_weight, labels, pos_label
     )
-    if ((hit != p) & ((p == 0) | (p == 1))).any():
-        return SignificanceResult(np.inf, 0.0)
+    wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
     variance = (w**2) @ ((1 - 2 * p) ** 2 * p * (1 - p))
-    if variance <= 0:
-        return SignificanceResult(0.0, 1.0)
-    z = float(w @ ((hit - p) * (1 - 2 * p)) / np.sqrt(variance))
-    return SignificanceResult(z, float(2 * stats.norm.sf(abs(z))))
+    excess = w @ ((hit - p) * (1 - 2 * p))
+    return SignificanceResult(*_classical_tests.spiegelhalter(excess, variance, wrong))
 
 
 def hosmer_lemeshow_test(
@@ -129,29 +126,14 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(y, proba).pvalue < 0.001
     True
     """
-    from .._kernels._binning import bin_of_rows, bin_sums
-
     where = "hosmer_lemeshow_test"
     p, hit, _ = _one_problem(where, y_true, y_proba, None, labels, pos_label)
     lost = 0 if held_out else n_parameters
     if isinstance(n_bins, bool) or not n_bins > lost:
         refuse(where, f"n_bins above {lost}", repr(n_bins), "Use more bins")
-    row_bin = bin_of_rows(p, np.ones(len(p)), n_bins, "quantile")
-    rows, expected, events, variance = bin_sums(
-        row_bin, n_bins, np.ones(len(p)), p, hit, p * (1 - p)
-    )
-    mean = np.divide(expected, rows, out=np.zeros(n_bins), where=rows > 0)
-    variance = rows * mean * (1 - mean)
-    gap = (events - expected) ** 2
-    certain = (rows > 0) & (variance <= 0)
-    if (gap[certain] > 0).any():
-        return SignificanceResult(np.inf, 0.0)
-    used = variance > 0
-    statistic = float((gap[used] / variance[used]).sum())
-    freedom = int(used.sum()) - lost
-    return SignificanceResult(
-        statistic, float(stats.chi2.sf(statistic, freedom)) if freedom > 0 else 1.0
-    )
+    values, _, rows, share = pool(p, hit, np.ones(len(p)))
+    found = _classical_tests.hosmer_lemeshow(values, rows, rows * share, n_bins, lost)
+    return SignificanceResult(*found)
 
 
 def cox_test(
@@ -195,12 +177,7 @@ def cox_test(
     True
     """
     p, hit, _ = _one_problem("cox_test", y_true, y_proba, None, labels, pos_label)
-    tiny = np.finfo(np.float32).tiny
-    z = np.log(np.maximum(p, tiny)) - np.log(np.maximum(1 - p, tiny))
-    fitted = fit_logistic(np.column_stack([z, np.ones_like(z)]), hit, np.ones_like(z), (), [1, 0])
-    raised = np.logaddexp(0.0, np.where(hit == 1, -z, z)).mean() - fitted.loss
-    statistic = float(max(2 * len(z) * raised, 0.0))
-    return SignificanceResult(statistic, float(stats.chi2.sf(statistic, 2)))
+    return SignificanceResult(*_classical_tests.cox(p, 1 - p, np.ones(len(p)), hit))
 
 
 def cumulative_test(
@@ -258,42 +235,14 @@ def cumulative_test(
     True
     """
     where = "cumulative_test"
-    laws = {"kuiper": range_survival, "kolmogorov_smirnov": maximum_survival}
+    laws = _classical_tests.LAWS
     if statistic not in laws:
         refuse(where, f"statistic among {', '.join(laws)}", repr(statistic), "Check the spelling")
     p, hit, w = _one_problem(where, y_true, y_proba, sample_weight, labels, pos_label)
     order = np.argsort(p, kind="stable")
-    p, path = p[order], np.cumsum((w * (hit - p))[order])
-    path = path[np.append(np.diff(p) > 0, True)]
-    scale = np.sqrt(((w[order] ** 2) * p * (1 - p)).sum())
-    high, low = max(path.max(), 0.0), min(path.min(), 0.0)
-    size = high - low if statistic == "kuiper" else max(high, -low)
-    if scale <= 0:
-        return SignificanceResult(np.inf, 0.0) if size > 0 else SignificanceResult(0.0, 1.0)
-    value = float(size / scale)
-    return SignificanceResult(value, laws[statistic](value))
-
-
-def range_survival(x: float) -> float:
-    """P(range of Brownian motion on [0, 1] > x)."""
-    if x < 0.4:
-        return 1.0
-    k = np.arange(1, int(45 / x) + 2)
-    signs = np.where(k % 2 == 1, 1.0, -1.0)
-    return float(np.clip(8 * (signs * k * stats.norm.sf(k * x)).sum(), 0.0, 1.0))
-
-
-def maximum_survival(x: float) -> float:
-    """P(largest absolute value of Brownian motion on [0, 1] > x)."""
-    if x < 0.15:
-        return 1.0
-    if x > 2:  # the other series, accurate in the tail
-        k = np.arange(0, 10)
-        return float(np.clip(4 * (((-1.0) ** k) * stats.norm.sf((2 * k + 1) * x)).sum(), 0, 1))
-    k = 2 * np.arange(0, 40) + 1
-    signs = np.where(k % 4 == 1, 1.0, -1.0)
-    inside = 4 / np.pi * (signs / k * np.exp(-((k * np.pi) ** 2) / (8 * x**2))).sum()
-    return float(np.clip(1 - inside, 0.0, 1.0))
+    residual, variance = (w * (hit - p))[order], (w**2 * p * (1 - p)).sum()
+    found = _classical_tests.cumulative(p[order], residual, variance, statistic)
+    return SignificanceResult(*found)
 
 
 def _one_problem(where, y_true, y_proba, sample_weight, labels, pos_label):

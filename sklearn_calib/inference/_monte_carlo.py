@@ -31,6 +31,16 @@ class MonteCarloResult:
     null_distribution: FloatArray
     name: str = "statistic"
 
+    @classmethod
+    def of_draws(
+        cls, statistic: float, null_distribution: FloatArray, name: str
+    ) -> "MonteCarloResult":
+        """The result of a statistic that is larger for worse calibration, and of draws of it."""
+        # rounding must not make an equal replicate smaller
+        extreme = null_distribution >= statistic - 1e-12 * max(1.0, abs(statistic))
+        pvalue = (1 + np.count_nonzero(extreme)) / (1 + len(null_distribution))
+        return cls(float(statistic), float(pvalue), null_distribution, name)
+
 
 def calibration_test(
     y_true: ArrayLike,
@@ -114,14 +124,7 @@ def calibration_test(
     null = null_distribution(
         case, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
     )
-    # rounding must not make an equal replicate smaller
-    extreme = np.count_nonzero(null >= observed - 1e-12 * max(1.0, abs(observed)))
-    return MonteCarloResult(
-        statistic=float(observed),
-        pvalue=float((1 + extreme) / (1 + n_resamples)),
-        null_distribution=null,
-        name=name,
-    )
+    return MonteCarloResult.of_draws(observed, null, name)
 
 
 def _evaluation(case, statistic, options, where):

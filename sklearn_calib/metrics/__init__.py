@@ -34,7 +34,9 @@ from ._proper import brier_loss as brier_loss
 from ._proper import brier_of_rows as brier_of_rows
 from ._proper import log_loss as log_loss
 from ._proper import log_loss_of_rows as log_loss_of_rows
+from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
+from ._reliability import curve_of as curve_of
 from ._reliability import reliability_curve as reliability_curve
 from ._scorers import ProbabilityScorer as ProbabilityScorer
 from ._scorers import make_probability_scorer as make_probability_scorer
@@ -137,6 +139,7 @@ __all__ = [
     "CalibrationWitness",
     "Case",
     "Cells",
+    "CurveRows",
     "DistanceInterval",
     "LpCalibrationResult",
     "Measure",
@@ -147,6 +150,7 @@ __all__ = [
     "brier_of_rows",
     "calibration_witness",
     "canonical_case",
+    "curve_of",
     "get_scorer",
     "log_loss_of_rows",
     "lower_distance_interval",

@@ -1,7 +1,7 @@
 """Reliability curves: the numbers behind a reliability diagram."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy.stats import beta as beta_distribution
@@ -115,35 +115,83 @@ def reliability_curve(
     (array([0.3, 0.6]), array([0., 1.]))
     """
     where = "reliability_curve"
-    if strategy not in _STRATEGIES:
-        refuse(where, f"strategy among {', '.join(_STRATEGIES)}", repr(strategy), "Check it")
-    if not 0 < level < 1:
-        refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     rng = generator(random_state)
     return [
-        _curve(problem, strategy, n_bins, level, n_resamples, rng)
+        curve_of(_Rows(problem), strategy, n_bins, level, n_resamples, rng, where)
         for problem in case.problems(multiclass)
     ]
 
 
-def _curve(problem, strategy, n_bins, level, n_resamples, rng):
-    score, hit, weight, title = problem.score, problem.hit, problem.weight, problem.title
+class CurveRows(Protocol):
+    """What `curve_of` draws: rows, or cells of them.
+
+    Attributes
+    ----------
+    score, weight, hits, squares : ndarray of shape (n,)
+        The score, the sum of the weights, that of the rows with the event, and that of squared
+        weights.
+    title : str
+    """
+
+    score: FloatArray
+    weight: FloatArray
+    hits: FloatArray
+    squares: FloatArray
+    title: str
+
+    def relabelled(self, rng: np.random.Generator) -> FloatArray:
+        """`hits` with labels drawn from the scores."""
+
+    def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """`weight` and `hits` of rows drawn with replacement."""
+
+
+class _Rows:
+    """The rows of a problem as `CurveRows`."""
+
+    def __init__(self, problem):
+        self.score, self.weight, self.title = problem.score, problem.weight, problem.title
+        self.hits, self.squares = problem.weight * problem.hit, problem.weight**2
+
+    def relabelled(self, rng):
+        return self.weight * (rng.random(len(self.score)) < self.score)
+
+    def redrawn(self, rng):
+        drawn = multiplicities(len(self.score), rng)
+        return self.weight * drawn, self.hits * drawn
+
+
+def curve_of(
+    rows: CurveRows,
+    strategy: Literal["quantile", "uniform", "isotonic"],
+    n_bins: int,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+    where: str,
+) -> ReliabilityCurve:
+    """The curve of `reliability_curve`, whose options these are, for rows or for cells of them."""
+    if strategy not in _STRATEGIES:
+        refuse(where, f"strategy among {', '.join(_STRATEGIES)}", repr(strategy), "Check it")
+    if not 0 < level < 1:
+        refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
+    score, weight, hits, title = rows.score, rows.weight, rows.hits, rows.title
     tails = [(1 - level) / 2, (1 + level) / 2]
     if strategy == "isotonic":
         values, row_value = distinct(score)
-        mass, total = bin_sums(row_value, len(values), weight, weight * hit)
+        mass, total = bin_sums(row_value, len(values), weight, hits)
         last = len(values) - 1
         points = np.unique(np.linspace(0, last, min(last + 1, _MAX_POINTS)).astype(np.intp))
         predicted, observed = values[points], _pav(total, mass)[points]
-        consistency = _isotonic_resamples(score, row_value, weight, mass, points, n_resamples, rng)
-        paired = _isotonic_bootstrap(hit, row_value, weight, mass, points, n_resamples, rng)
+        consistency = _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng)
+        paired = _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng)
         confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
         mass = np.add.reduceat(mass, points)
     else:
         row_bin = bin_of_rows(score, weight, n_bins, strategy)
         mass, mean, total, squares = bin_sums(
-            row_bin, n_bins, weight, weight * score, weight * hit, weight**2
+            row_bin, n_bins, weight, weight * score, hits, rows.squares
         )
         filled = mass > 0
         mass, squares = mass[filled], squares[filled]
@@ -151,23 +199,26 @@ def _curve(problem, strategy, n_bins, level, n_resamples, rng):
         number = (np.cumsum(filled) - 1)[row_bin]
         consistency = np.array(
             [
-                np.bincount(number, weight * (rng.random(len(score)) < score), len(mass)) / mass
+                np.bincount(number, rows.relabelled(rng), len(mass)) / mass
                 for _ in range(n_resamples)
             ]
         )
         confidence = _clopper_pearson(observed, mass**2 / squares, tails)
-    band = np.quantile(consistency, tails, axis=0) if len(consistency) else None
-    histogram = np.histogram(score, bins=20, range=(0, 1), weights=weight)[0] / weight.sum()
+    nothing = None, None
+    expected = np.quantile(consistency, tails, axis=0) if len(consistency) else nothing
+    low, high = nothing if confidence is None else confidence
     return ReliabilityCurve(
-        predicted,
-        observed,
-        mass,
-        *(band if band is not None else (None, None)),
-        *(confidence if confidence is not None else (None, None)),
-        level,
-        strategy,
-        title,
-        histogram,
+        predicted=predicted,
+        observed=observed,
+        weight=mass,
+        consistency_low=expected[0],
+        consistency_high=expected[1],
+        confidence_low=low,
+        confidence_high=high,
+        level=level,
+        strategy=strategy,
+        title=title,
+        histogram=np.histogram(score, bins=20, range=(0, 1), weights=weight)[0] / weight.sum(),
     )
 
 
@@ -175,16 +226,15 @@ def _pav(total, mass):
     return np.clip(isotonic_regression(total / mass, sample_weight=mass), 0.0, 1.0)
 
 
-def _isotonic_resamples(score, row_value, weight, mass, points, n_resamples, rng):
-    draws = (weight * (rng.random(len(score)) < score) for _ in range(n_resamples))
+def _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng):
+    draws = (rows.relabelled(rng) for _ in range(n_resamples))
     return np.array([_pav(np.bincount(row_value, d, len(mass)), mass)[points] for d in draws])
 
 
-def _isotonic_bootstrap(hit, row_value, weight, mass, points, n_resamples, rng):
-    n, fits = len(hit), []
+def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
+    fits = []
     for _ in range(n_resamples):
-        drawn = weight * multiplicities(n, rng)
-        mass_drawn, total = bin_sums(row_value, len(mass), drawn, drawn * hit)
+        mass_drawn, total = bin_sums(row_value, len(mass), *rows.redrawn(rng))
         seen = np.flatnonzero(mass_drawn > 0)
         fits.append(np.interp(points, seen, _pav(total[seen], mass_drawn[seen])))
     return np.array(fits)

@@ -1,19 +1,27 @@
 """What a summary answers: measures with bounds, fits, tests and curves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import Bunch
 
-from .._typing import FloatArray, Multiclass
+from .._random import generator, spawned
+from .._typing import AnyArray, Estimator, FloatArray, Multiclass, RandomStateLike, RecalibratorLike
 from ..exceptions import refuse
-from ..metrics import Measure, all_metrics
+from ..inference import MonteCarloResult, SignificanceResult
+from ..metrics import Case, Measure, ReliabilityCurve, all_metrics, curve_of
+from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._bounds import BOUNDS, BoundedValue, cell_sums
+from ._inference import CLASSICAL, CellRows, classical
+from ._resampling import CellSample
 
 if TYPE_CHECKING:
     from ._state import CellState
 
+_USUAL = ("identity", "temperature", "platt", "beta", "isotonic")
 _LOSSES = {"brier_loss": "brier", "log_loss": "log_loss"}  # measures that are totals
 _NOT_OF_BOUNDS = "multiclass", "debias", "cv", "label_smoothing"  # options that no bound takes
 
@@ -27,7 +35,11 @@ class Answers:
         _states: list[CellState]
         _case: Callable[[str], Any]
         _check_two_classes: Callable[[str, str], None]
+        _check_filled: Callable[[str], None]
+        rows: Callable[[], Bunch]
 
+        @property
+        def classes(self) -> AnyArray | None: ...
         @property
         def n_samples(self) -> int: ...
         @property
@@ -84,10 +96,7 @@ class Answers:
         (0.0457, True)
         """
         where = "CalibrationSummary.measure"
-        measure = all_metrics().get(name)
-        if measure is None:
-            rule = f"a measure among {', '.join(all_metrics())}"
-            refuse(where, rule, repr(name), "Check the spelling")
+        measure = self._known(name, where)
         measure.check_options(options, where)
         case, totals = self._case(where), self.totals
         if name in _LOSSES:
@@ -142,3 +151,284 @@ class Answers:
         power = 2 if options.get("norm") == "l2" else 1
         shares = [problem.share for problem in problems]
         return float(np.dot(shares, np.power(bounds, power)) ** (1 / power))
+
+    # -- recalibrators ------------------------------------------------------------------------
+
+    def fit(self, recalibrator: RecalibratorLike) -> Estimator:
+        """A recalibrator fitted to the cells, as if to all rows.
+
+        Parameters
+        ----------
+        recalibrator : str or recalibrator
+            A name, or an instance, which is cloned.
+
+        Returns
+        -------
+        fitted : recalibrator
+            Takes probabilities of both classes, or of the second.
+
+        Raises
+        ------
+        ValueError
+            An unknown name, no rows, one class only, or more than two classes.
+        TypeError
+            No recalibrator.
+
+        Notes
+        -----
+        Cost: that of the fit to two rows per cell. What a recalibrator cross-validates inside, it
+        cross-validates over cells; choose between recalibrators by `cross_validate`.
+
+        Examples
+        --------
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> from sklearn_calib.recalibrators import PlattScaling
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> proba, y = make_overconfident(2, 5000)
+        >>> of_cells = CalibrationSummary().update(y, proba).fit("platt")
+        >>> of_rows = PlattScaling().fit(proba, y)
+        >>> bool(abs(of_cells.predict_proba(proba) - of_rows.predict_proba(proba)).max() < 1e-6)
+        True
+        """
+        where = "CalibrationSummary.fit"
+        model = resolve_recalibrator(recalibrator, where)
+        self._check_filled(where)
+        self._check_two_classes(where, "a recalibrator of several classes")
+        rows = self.rows()
+        weight = rows.sample_weight
+        return fit_recalibrator(
+            model, rows.proba, rows.y, classes=self.classes, sample_weight=weight
+        )
+
+    def cross_validate(
+        self,
+        recalibrators: Sequence[RecalibratorLike] = _USUAL,
+        *,
+        cv: int = 5,
+        measures: Sequence[str] = ("log_loss", "brier_loss", "expected_calibration_error"),
+        random_state: RandomStateLike = 0,
+    ) -> dict[str, dict[str, float]]:
+        """Measures of recalibrated predictions, each recalibrated by a fit that has not seen it.
+
+        The rows of each cell and label are divided at random among the folds, which has the law of
+        a random partition of the rows.
+
+        Parameters
+        ----------
+        recalibrators : sequence of str or recalibrator
+            By default "identity" (no change), "temperature", "platt", "beta" and "isotonic".
+        cv : int, default=5
+            The number of folds.
+        measures : sequence of str
+            Names from `all_metrics`; computed for the predictions of all folds together.
+        random_state : int, Generator, RandomState or None, default=0
+
+        Returns
+        -------
+        values : dict of str to dict of str to float
+            The measures of each recalibrator, by its name; an instance is named by its class.
+
+        Raises
+        ------
+        ValueError
+            An unknown name, fewer than 2 folds, no rows, or more than two classes.
+        TypeError
+            No recalibrator.
+
+        Notes
+        -----
+        All rows of a cell are at its mean, also for "identity". Cost: `cv` fits of each.
+
+        Examples
+        --------
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> proba, y = make_overconfident(2, 5000)
+        >>> found = CalibrationSummary().update(y, proba).cross_validate(["identity", "platt"])
+        >>> found["platt"]["log_loss"] < found["identity"]["log_loss"]
+        True
+        """
+        where = "CalibrationSummary.cross_validate"
+        if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
+            refuse(where, "cv as a number of folds, at least 2", repr(cv), "Leave the default")
+        functions = [self._known(name, where) for name in measures]
+        models = {
+            name if isinstance(name, str) else type(name).__name__: resolve_recalibrator(
+                name, where
+            )
+            for name in recalibrators
+        }
+        self._check_two_classes(where, "a recalibrator of several classes")
+        state = self._only_state(where)
+        sample = CellSample.of_table(state.table, state.shift, len(state.table))
+        folds = sample.folds(int(cv), generator(random_state))
+        values = {}
+        for name, model in models.items():
+            case = _held_out(model, sample, folds, where)
+            values[name] = {f.spec.name: f.of_case(case) for f in functions}
+        return values
+
+    def _known(self, name, where):
+        measure = all_metrics().get(name)
+        if measure is None:
+            rule = f"a measure among {', '.join(all_metrics())}"
+            refuse(where, rule, repr(name), "Check the spelling")
+        return measure
+
+    def _only_state(self, where):
+        """The cells of the only two-class problem."""
+        self._check_filled(where)
+        if len(self._states) > 1:
+            cure = "Summarise with multiclass='confidence', or use the rows themselves"
+            refuse(where, "one two-class problem", f"{len(self._states)}", cure)
+        return self._states[0]
+
+    # -- tests and curves ---------------------------------------------------------------------
+
+    def test(
+        self,
+        statistic: str = "smooth",
+        *,
+        n_resamples: int = 999,
+        random_state: RandomStateLike = 0,
+        **options: Any,
+    ) -> MonteCarloResult | SignificanceResult:
+        """Test whether the predictions are perfectly calibrated.
+
+        Parameters
+        ----------
+        statistic : str, default="smooth"
+            "smooth" for `smooth_calibration_error`, or the name of another measure: labels are
+            drawn from the predictions, as in `calibration_test`. Or a classical test:
+            "spiegelhalter", "hosmer_lemeshow", "cox", "kuiper" or "kolmogorov_smirnov".
+        n_resamples : int, default=999
+            Draws of labels, for measures.
+        random_state : int, Generator, RandomState or None, default=0
+        **options
+            Options of the measure, or `n_bins` of "hosmer_lemeshow" (10).
+
+        Returns
+        -------
+        result : MonteCarloResult or SignificanceResult
+            The latter for the classical tests.
+
+        Raises
+        ------
+        ValueError
+            An unknown statistic or option, no rows, or several two-class problems.
+
+        Notes
+        -----
+        A measure is tested on at most 4096 cells, observed and drawn alike; the number of events
+        in a cell is binomial with its mean score, whose variance is too large by h^2 / 4 a row at
+        most in a cell of width h. "spiegelhalter" is exact. "kuiper" and "kolmogorov_smirnov" test
+        the scores rounded to the means, which is valid too. "cox" and "hosmer_lemeshow" read the
+        cells as repeated rows and need unweighted ones. Cost: some milliseconds for the classical
+        tests, 1 ms for a draw.
+
+        Examples
+        --------
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> proba, y = make_overconfident(2, 5000)
+        >>> summary = CalibrationSummary().update(y, proba)
+        >>> summary.test("smooth", n_resamples=99).pvalue
+        0.01
+        >>> summary.test("spiegelhalter").pvalue < 1e-9
+        True
+        """
+        where = "CalibrationSummary.test"
+        if statistic in CLASSICAL:
+            state = self._only_state(where)
+            return SignificanceResult(*classical(statistic, state, options, where))
+        if isinstance(n_resamples, bool) or not n_resamples >= 1:
+            cure = "Pass 999 for p-values down to 0.001"
+            refuse(where, "n_resamples >= 1", repr(n_resamples), cure)
+        name = "smooth_calibration_error" if statistic == "smooth" else statistic
+        measure = all_metrics().get(name)
+        if measure is None:
+            known = ", ".join(["smooth", *CLASSICAL, *all_metrics()])
+            refuse(where, f"a statistic among {known}", repr(statistic), "Check the spelling")
+        measure.check_options(options, where)
+        options = self._options(measure, options, where)
+        if len(self._states) == 1 and self._joint is not None:
+            options.pop("multiclass", None)  # the problem is a two-class one by now
+        state = self._only_state(where)
+        sample = CellSample.of_table(state.table, state.shift)
+        sign = -1.0 if measure.spec.greater_is_better else 1.0
+        observed = sign * measure.of_case(sample.case, **options)
+        rngs = spawned(random_state, n_resamples)
+        null = [sign * measure.of_case(sample.relabelled(rng), **options) for rng in rngs]
+        return MonteCarloResult.of_draws(observed, np.array(null), measure.spec.name)
+
+    def reliability_curve(
+        self,
+        *,
+        strategy: Literal["quantile", "uniform", "isotonic"] = "quantile",
+        n_bins: int = 15,
+        level: float = 0.9,
+        n_resamples: int = 200,
+        random_state: RandomStateLike = 0,
+    ) -> list[ReliabilityCurve]:
+        """Observed frequencies against predictions, with bands.
+
+        Parameters
+        ----------
+        strategy, n_bins, level, n_resamples, random_state
+            As in `sklearn_calib.metrics.reliability_curve`.
+
+        Returns
+        -------
+        curves : list of ReliabilityCurve
+            One per two-class problem. ``ReliabilityDisplay({"model": curves}).plot()`` draws them.
+
+        Raises
+        ------
+        ValueError
+            An unknown strategy, a level outside of (0, 1), or no rows.
+
+        Notes
+        -----
+        Points of bins of equal width are those of the rows where 60 is a multiple of `n_bins`; the
+        bands count the rows, not the cells. Cost: some milliseconds, and 1 ms a resample.
+
+        Examples
+        --------
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> summary = CalibrationSummary().update([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6])
+        >>> (curve,) = summary.reliability_curve(n_bins=2)
+        >>> curve.observed.tolist()
+        [0.0, 1.0]
+        """
+        where = "CalibrationSummary.reliability_curve"
+        self._check_filled(where)
+        rng = generator(random_state)
+        filled = [state for state in self._states if len(state.table)]
+        titles = [problem.title for problem in self._case(where).problems()]
+        return [
+            curve_of(CellRows(state, title), strategy, n_bins, level, n_resamples, rng, where)
+            for state, title in zip(filled, titles, strict=True)
+        ]
+
+
+def _held_out(model, sample, folds, where):
+    """The recalibrated predictions of all folds as one case: two rows a cell and fold."""
+    codes = np.tile(np.arange(2), len(sample.proba))
+    rows = np.repeat(sample.proba, 2, axis=0)
+    proba, weights = [], []
+    for fold in folds:
+        train, test = np.maximum(sample.weight - fold.weight, 0.0).ravel(), fold.weight.ravel()
+        seen, tested = train > 0, test > 0
+        fitted = fit_recalibrator(
+            clone(model), rows[seen], codes[seen], classes=[0, 1], sample_weight=train[seen]
+        )
+        predicted = np.full((len(sample.proba), 2), 0.5)
+        needed = tested.reshape(-1, 2).any(axis=1)
+        if needed.any():
+            predicted[needed] = aligned_proba(fitted, sample.proba[needed], np.arange(2))
+        proba.append(np.repeat(predicted, 2, axis=0))
+        weights.append(test)
+    weight = np.concatenate(weights)
+    kept = weight > 0
+    codes = np.tile(codes, len(folds))
+    return Case(np.vstack(proba)[kept], codes[kept], weight[kept], np.arange(2), 1, where)

@@ -277,6 +277,44 @@ class CalibrationSummary(Answers, Storable):
         """``sum(summaries)`` starts with 0."""
         return self.copy() if isinstance(other, int) and other == 0 else NotImplemented
 
+    def coarsen(self, max_cells: int) -> "CalibrationSummary":
+        """A summary of the same rows in fewer cells, as if it had been made with them.
+
+        For a smaller file, or to show less of single rows: while a summary is exact it holds their
+        scores and labels.
+
+        Parameters
+        ----------
+        max_cells : int
+            From 4096 on; no more than the summary's own.
+
+        Returns
+        -------
+        coarser : CalibrationSummary
+
+        Raises
+        ------
+        ValueError
+            Another number.
+
+        Examples
+        --------
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> proba, y = make_overconfident(2, 20_000)
+        >>> fine = CalibrationSummary().update(y, proba)
+        >>> fine.coarsen(4096) == CalibrationSummary(4096).update(y, proba)
+        True
+        """
+        where = "CalibrationSummary.coarsen"
+        if isinstance(max_cells, bool) or not max_cells <= self.max_cells:
+            rule = f"max_cells of at most {self.max_cells}, the summary's own"
+            refuse(where, rule, repr(max_cells), "Finer cells need the rows again")
+        empty = CalibrationSummary(max_cells, self.multiclass)
+        empty._labels = copy.deepcopy(self._labels)
+        empty._open(self.classes)
+        return empty.merge(self)
+
     def copy(self) -> "CalibrationSummary":
         """An equal summary of its own."""
         return copy.deepcopy(self)

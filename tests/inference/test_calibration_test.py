@@ -13,7 +13,7 @@ from sklearn_calib.inference import (
     spiegelhalter_test,
     tester_sample_size,
 )
-from sklearn_calib.inference._classical import maximum_survival, range_survival
+from sklearn_calib._kernels._classical_tests import maximum_survival, range_survival
 from sklearn_calib.metrics import (
     brier_loss,
     expected_calibration_error,

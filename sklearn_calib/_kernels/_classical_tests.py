@@ -1,0 +1,89 @@
+"""Classical tests of calibration from sums at each score: (statistic, p-value).
+
+`score` are scores in increasing order, equal ones together or apart; `rows` the numbers of rows
+there, `events` of those with the event.
+"""
+
+import numpy as np
+from scipy import stats
+
+from ._binning import bin_of_distinct, bin_sums
+from ._logistic import fit_logistic
+
+
+def spiegelhalter(excess, variance, certain_and_wrong):
+    """From the Brier loss less its expectation, and the variance of that, summed over the rows."""
+    if certain_and_wrong:
+        return np.inf, 0.0
+    if variance <= 0:
+        return 0.0, 1.0
+    z = float(excess / np.sqrt(variance))
+    return z, float(2 * stats.norm.sf(abs(z)))
+
+
+def hosmer_lemeshow(score, rows, events, n_bins, lost):
+    """Chi-square over bins of equal numbers of rows, with `lost` fewer degrees than bins."""
+    bins = bin_of_distinct(score, rows, n_bins, "quantile")
+    rows, expected, events = bin_sums(bins, n_bins, rows, rows * score, events)
+    mean = np.divide(expected, rows, out=np.zeros(n_bins), where=rows > 0)
+    variance = rows * mean * (1 - mean)
+    gap = (events - expected) ** 2
+    certain = (rows > 0) & (variance <= 0)
+    if (gap[certain] > 0).any():
+        return np.inf, 0.0
+    used = variance > 0
+    statistic = float((gap[used] / variance[used]).sum())
+    freedom = int(used.sum()) - lost
+    return statistic, float(stats.chi2.sf(statistic, freedom)) if freedom > 0 else 1.0
+
+
+def cox(score, rest, rows, events):
+    """Likelihood ratio of intercept 0 and slope 1; `rest` is 1 - score, with all its digits."""
+    tiny = np.finfo(np.float32).tiny
+    z = np.log(np.maximum(score, tiny)) - np.log(np.maximum(rest, tiny))
+    both, hit = np.tile(z, 2), np.repeat([1.0, 0.0], len(z))
+    weight = np.concatenate([events, rows - events]).astype(np.float64)
+    both, hit, weight = both[weight > 0], hit[weight > 0], weight[weight > 0]
+    columns = np.column_stack([both, np.ones_like(both)])
+    fitted = fit_logistic(columns, hit, weight, (), [1, 0])
+    raised = weight @ np.logaddexp(0.0, np.where(hit == 1, -both, both)) / weight.sum()
+    statistic = float(max(2 * weight.sum() * (raised - fitted.loss), 0.0))
+    return statistic, float(stats.chi2.sf(statistic, 2))
+
+
+def cumulative(score, residual, variance, statistic):
+    """From the weighted sums of event less score, and the variance of their total."""
+    path = np.cumsum(residual)[np.append(np.diff(score) > 0, True)]
+    scale = np.sqrt(variance)
+    high, low = max(path.max(), 0.0), min(path.min(), 0.0)
+    size = high - low if statistic == "kuiper" else max(high, -low)
+    if scale <= 0:
+        return (np.inf, 0.0) if size > 0 else (0.0, 1.0)
+    value = float(size / scale)
+    return value, LAWS[statistic](value)
+
+
+def range_survival(x: float) -> float:
+    """P(range of Brownian motion on [0, 1] > x)."""
+    if x < 0.4:
+        return 1.0
+    k = np.arange(1, int(45 / x) + 2)
+    signs = np.where(k % 2 == 1, 1.0, -1.0)
+    return float(np.clip(8 * (signs * k * stats.norm.sf(k * x)).sum(), 0.0, 1.0))
+
+
+def maximum_survival(x: float) -> float:
+    """P(largest absolute value of Brownian motion on [0, 1] > x)."""
+    if x < 0.15:
+        return 1.0
+    if x > 2:  # the other series, accurate in the tail
+        k = np.arange(0, 10)
+        return float(np.clip(4 * (((-1.0) ** k) * stats.norm.sf((2 * k + 1) * x)).sum(), 0, 1))
+    k = 2 * np.arange(0, 40) + 1
+    signs = np.where(k % 4 == 1, 1.0, -1.0)
+    inside = 4 / np.pi * (signs / k * np.exp(-((k * np.pi) ** 2) / (8 * x**2))).sum()
+    return float(np.clip(1 - inside, 0.0, 1.0))
+
+
+#: The law of each statistic of `cumulative`.
+LAWS = {"kuiper": range_survival, "kolmogorov_smirnov": maximum_survival}

@@ -1,0 +1,92 @@
+"""Classical tests of the rows of a summary, and what reliability curves draw from cells."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._kernels import _classical_tests as tests
+from .._kernels._cells import N0, N1, TOTALS, WIDE, label_sums, mean_scores
+from .._typing import AnyArray, FloatArray
+from ..exceptions import refuse
+from ._resampling import CellSample
+from ._state import CellState
+
+_Result = tuple[float, float]
+
+
+def _spiegelhalter(table: AnyArray, totals: dict[str, float], where: str) -> _Result:
+    excess = totals["brier"] - totals["variance"]
+    variance = totals["spiegelhalter_variance"]
+    return tests.spiegelhalter(excess, variance, totals["certain_and_wrong"])
+
+
+def _hosmer_lemeshow(
+    table: AnyArray, totals: dict[str, float], where: str, n_bins: int = 10
+) -> _Result:
+    if isinstance(n_bins, bool) or not n_bins > 0:
+        refuse(where, "n_bins above 0", repr(n_bins), "Use more bins")
+    rows, events = _unweighted(table, where)
+    return tests.hosmer_lemeshow(mean_scores(table)[:, 1], rows, events, n_bins, 0)
+
+
+def _cox(table: AnyArray, totals: dict[str, float], where: str) -> _Result:
+    rest, score = mean_scores(table).T
+    return tests.cox(score, rest, *_unweighted(table, where))
+
+
+def _cumulative(
+    table: AnyArray, totals: dict[str, float], where: str, *, statistic: str
+) -> _Result:
+    score, weight = mean_scores(table)[:, 1], label_sums(table)[0]
+    residual = weight[:, 1] - weight.sum(axis=1) * score
+    return tests.cumulative(score, residual, totals["squared_variance"], statistic)
+
+
+def _unweighted(table, where):
+    """The numbers of rows and of events in each cell."""
+    if table.shape[1] == WIDE:
+        cure = "Test 'spiegelhalter', 'kuiper' or a measure"
+        refuse(where, "rows without sample_weight for this test", "weighted ones", cure)
+    return table[:, N0] + table[:, N1], table[:, N1]
+
+
+#: The classical tests by name: functions of the cells, their totals and the opening of errors.
+CLASSICAL: dict[str, Callable[..., _Result]] = {
+    "spiegelhalter": _spiegelhalter,
+    "hosmer_lemeshow": _hosmer_lemeshow,
+    "cox": _cox,
+    **{statistic: partial(_cumulative, statistic=statistic) for statistic in tests.LAWS},
+}
+
+
+def classical(name: str, state: CellState, options: dict[str, Any], where: str) -> _Result:
+    """(statistic, p-value) of a classical test of a problem."""
+    known = ("n_bins",) if name == "hosmer_lemeshow" else ()
+    for option in options:
+        if option not in known:
+            rule = f"options of {name!r} among {', '.join(known) or 'none'}"
+            refuse(where, rule, repr(option), "Check the spelling")
+    totals = dict(zip(TOTALS, state.totals.tolist(), strict=True))
+    return CLASSICAL[name](state.table, totals, where, **options)
+
+
+class CellRows:
+    """Cells as `sklearn_calib.metrics.CurveRows`: drawn as their rows would be."""
+
+    def __init__(self, state: CellState, title: str) -> None:
+        table = state.table
+        weight, squares = label_sums(table)
+        self.score = mean_scores(table)[:, 1]
+        self.weight, self.hits = weight.sum(axis=1), weight[:, 1]
+        self.squares = squares.sum(axis=1)
+        self.title = title
+        self._sample = CellSample.of_table(table, state.shift, max(len(table), 1))
+
+    def relabelled(self, rng: np.random.Generator) -> FloatArray:
+        return self._sample.relabelled(rng).weight[1::2]
+
+    def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        weight = self._sample.redrawn(rng).weight.reshape(-1, 2)
+        return weight.sum(axis=1), weight[:, 1]
