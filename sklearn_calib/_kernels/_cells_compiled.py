@@ -268,7 +268,8 @@ def settled(cells, shift, max_cells):
     given one on that is possible, found by bisection, because the number of cells falls with it;
     first near the given one, where it is when two summaries are merged.
     """
-    cells = cells[np.argsort(cells[:, ID].view(np.uint64), kind="stable")]
+    ids = np.ascontiguousarray(cells[:, ID]).view(np.uint64)
+    cells = np.take(cells, np.argsort(ids, kind="stable"), axis=0)  # finds what is sorted
 
     def fit(shift):
         return shift == LARGEST_SHIFT or _count(cells, *_shifts(shift), _CUTS) <= max_cells
