@@ -413,7 +413,7 @@ class Answers:
 
 
 def _held_out(model, sample, folds, where):
-    """The recalibrated predictions of all folds as one case: two rows a cell and fold."""
+    """The recalibrated predictions of all folds as one case: two rows per cell and fold."""
     codes = np.tile(np.arange(2), len(sample.proba))
     rows = np.repeat(sample.proba, 2, axis=0)
     proba, weights = [], []

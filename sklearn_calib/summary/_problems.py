@@ -187,7 +187,7 @@ def title_of(kind: Multiclass, classes: AnyArray, number: int) -> str:
 
 
 def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
-    """(codes, probabilities of shape (n_rows, 2), weights): two rows a cell, empty ones left out.
+    """(codes, probabilities of shape (n_rows, 2), weights): two rows per cell, empty ones left out.
 
     Both labels are at the common mean; at means of their own, isotonic regression would see them.
     """
