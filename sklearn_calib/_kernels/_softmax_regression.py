@@ -13,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 _BLOCK = 1024  # columns of a Hessian product
 _MOST_BLOCKS = 200  # classes up to which each has a block of the preconditioner
-_BLOCK_ROWS = 300  # rows that its curvature is taken from
+_BLOCK_ROWS, _BLOCK_WORK = 300, 1_000_000  # rows that its curvature is taken from; more if cheap
 
 
 class SoftmaxFit(NamedTuple):
@@ -52,7 +52,8 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_it
         step_a, step_b = direction(z, w, proba, grad_a, grad_b, ridge_a, ridge_b)
         slope = float((grad_a * step_a).sum() + grad_b @ step_b)
         decrement = min(decrement, -slope)
-        if decrement <= tol:
+        if decrement <= tol:  # the step is there: it costs nothing to take it
+            A, b, objective = A + step_a, b + step_b, objective + slope / 2
             break
         length = 1.0
         while length > 1e-10:
@@ -122,7 +123,8 @@ def _kronecker(x, w, proba, ridge):
 
 def _by_class(x, w, proba, ridge):
     """An approximate inverse of the Hessian: its block of each class, from some of the rows."""
-    some = slice(None, None, max(1, len(w) // _BLOCK_ROWS))
+    enough = max(_BLOCK_ROWS, _BLOCK_WORK // len(proba) ** 2)
+    some = slice(None, None, max(1, len(w) // enough))
     x, w, proba = x[:, some].T, w[some] / w[some].sum(), proba[:, some]
     inverse = np.empty((len(proba), x.shape[1], x.shape[1]), dtype=np.float32)
     for c, p in enumerate(proba):

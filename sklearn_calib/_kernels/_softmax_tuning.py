@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
+from scipy.linalg.blas import dsyrk
 
 from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regression
 
@@ -30,8 +31,8 @@ class TunedFit(NamedTuple):
     leave_one_out_loss: float  # of the neighbour in the grid, from the rows that choose
 
 
-def leave_one_out_loss(z, codes, weight, unit, fit, ridge_a, ridge_b):
-    """Mean log loss of each row by the fit without `unit` of its weight, approximately.
+def leave_one_out_losses(z, codes, weight, unit, fit, ridge_a, ridge_b):
+    """The log loss of each row by the fit without `unit` of its weight, approximately.
 
     `z`, (k, n), and the rest are as in `fit_softmax_regression`, with weights that add up to 1. For
     weights that are repetitions, `unit` is that of one row.
@@ -43,7 +44,8 @@ def leave_one_out_loss(z, codes, weight, unit, fit, ridge_a, ridge_b):
         spread = proba[c] * (1 - proba[c])
         rows = np.flatnonzero((spread > _CUT) | (codes == c))
         part = x[rows]
-        hessian = (part * (weight * spread)[rows, None]).T @ part
+        rooted = part * np.sqrt(weight * spread)[rows, None]
+        hessian = dsyrk(1.0, rooted.T, lower=1)  # half of a product
         hessian[np.diag_indices(k + 1)] += 2 * np.r_[ridge_a[c], ridge_b] + 1e-12
         factor = cho_factor(hessian, lower=True)[0]
         half = solve_triangular(factor, part.T, lower=True, check_finite=False)
@@ -56,7 +58,7 @@ def leave_one_out_loss(z, codes, weight, unit, fit, ridge_a, ridge_b):
     step -= along * ((proba * step).sum(axis=0) / (1 + (proba * along).sum(axis=0)))
     logits = z + fit.A @ z + fit.b[:, None] + step
     logits -= logits.max(axis=0)
-    return float(weight @ (np.log(np.exp(logits).sum(axis=0)) - logits[codes, np.arange(n)]))
+    return np.log(np.exp(logits).sum(axis=0)) - logits[codes, np.arange(n)]
 
 
 def fit_tuned_softmax_regression(z, codes, weight, n_rows):
@@ -85,25 +87,37 @@ def fit_tuned_softmax_regression(z, codes, weight, n_rows):
         if powers not in known:
             pair = ridges(powers, n_part)
             last = fit_softmax_regression(*part, *pair, tol=1e-6, start=last)
-            known[powers] = leave_one_out_loss(*part, 1.0 / n_part, last, *pair)
+            known[powers] = leave_one_out_losses(*part, 1.0 / n_part, last, *pair)
         return known[powers]
 
-    at, best = _search(loss)
+    at, best = _search(loss, part[2], n_part)
     ridge_a, ridge_b = ridges(best, n_rows)
     fit = fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, start=last)
-    return TunedFit(fit, float(ridge_a[0, -1]), ridge_b, known[at])
+    return TunedFit(fit, float(ridge_a[0, -1]), ridge_b, float(part[2] @ known[at]))
 
 
-def _search(loss):
-    """The best powers of a grid found axis by axis, and those that parabolas put between them."""
+def _search(losses, weight, n_rows):
+    """The best powers of a grid found axis by axis, and those that parabolas put between them.
+
+    A weaker penalty must gain half a standard error of the gain: what chance gains is lost again.
+    """
+
+    def gain(powers, other):
+        gains = losses(powers) - losses(other)
+        mean = weight @ gains
+        return mean, np.sqrt(weight @ (gains - mean) ** 2 / n_rows)
+
     at, between = (0, 0), []
     for axis in (0, 1):
         for sign in (-1, 1):
-            while abs(at[axis]) < _FARTHEST and loss(_beside(at, axis, sign)) < loss(at) - _GAIN:
+            while abs(at[axis]) < _FARTHEST:
+                mean, error = gain(at, _beside(at, axis, sign))
+                if mean <= (max(_GAIN, 0.5 * error) if sign < 0 else _GAIN):
+                    break
                 at = _beside(at, axis, sign)
-        low, high = (loss(_beside(at, axis, sign)) - loss(at) for sign in (-1, 1))
+        low, high = (-gain(at, _beside(at, axis, sign))[0] for sign in (-1, 1))
         vertex = (low - high) / (2 * (low + high)) if low + high > 0 else 0.0
-        between.append(at[axis] + np.clip(vertex, -0.5, 0.5))
+        between.append(at[axis] + np.clip(vertex, 0.0 if low < 0 else -0.5, 0.5))
     return at, tuple(between)
 
 
