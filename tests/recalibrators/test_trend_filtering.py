@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sklearn_calib.recalibrators import TrendFiltering, TrendFilteringEnsemble
+from sklearn_calib.recalibrators import _trend_filtering as trend_filtering
 
 CASES = ["n30", "ties60", "n200", "tiny8"]
 
@@ -71,3 +72,50 @@ def test_bad_parameters():
         TrendFiltering(-1.0).fit([0.1, 0.9], [0, 1])
     with pytest.raises(ValueError, match="The 'criterion' parameter"):
         TrendFilteringEnsemble("aic").fit([0.1, 0.9], [0, 1])
+
+
+def mean_slope(fit, p):
+    slopes = np.diff(fit.values_) / np.diff(fit.knots_)
+    return np.abs(slopes[np.searchsorted(fit.knots_[1:-1], p)]).mean()
+
+
+@pytest.mark.parametrize("law", [(1, 1), (0.3, 3), (2, 20)])
+def test_joined_points(law, monkeypatch):
+    """Many points are joined to cells: the fit moves by less than the bound, and by very little."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(*law, 200_000)
+    truth = np.clip(p**1.5 + 0.05 * np.sin(6 * p), 0, 1)
+    y = (rng.random(len(p)) < truth).astype(int)
+    monkeypatch.setattr(trend_filtering, "_MOST_POINTS", 5000)
+    joined = TrendFiltering().fit(p, y)
+    monkeypatch.setattr(trend_filtering, "_MOST_POINTS", 10**9)
+    exact = TrendFiltering(joined.penalty_).fit(p, y)
+    one, two = (fit.predict_proba(p)[:, 1] for fit in (joined, exact))
+    assert not np.array_equal(one, two)
+    moved = np.sqrt(np.mean((one - two) ** 2))
+    slope = max(mean_slope(fit, p) for fit in (joined, exact))
+    assert moved < np.sqrt(4e-4 * slope)
+    assert moved < 1e-4
+
+
+def test_cells_are_narrow_and_light():
+    rng = np.random.default_rng(0)
+    x = np.unique(np.append(rng.random(50_000), rng.random(30_000) / 1e3))
+    mass = rng.exponential(size=len(x))
+    mass[100] = mass.sum()  # a point of half the weight
+    starts = trend_filtering._cells(x, mass)
+    ends = np.append(starts[1:], len(x)) - 1
+    assert starts[0] == 0 and len(starts) <= 10_001
+    assert (x[ends] - x[starts]).max() <= 2e-4
+    share = np.add.reduceat(mass, starts) / mass.sum()
+    several = ends > starts
+    heaviest = np.maximum.reduceat(mass, starts) / mass.sum()
+    assert (share - heaviest)[several].max() <= 4e-4
+
+
+def test_few_points_are_kept_as_they_are():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(5000), rng.integers(0, 2, 5000)
+    x, frequency, mass = trend_filtering._points(p, y, np.ones(5000))
+    assert len(x) == len(np.unique(np.rint(p / 1e-5)))
+    assert mass @ x == pytest.approx(p.sum()) and mass @ frequency == pytest.approx(y.sum())
