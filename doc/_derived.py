@@ -61,6 +61,7 @@ def write(folder):
         if page.stem not in kept:  # of an earlier build
             page.unlink()
     _put(folder / "user_guide" / "generated" / "recalibrators.inc", _recalibrator_table())
+    _put(folder / "user_guide" / "generated" / "arena.inc", _arena_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
     _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
@@ -140,15 +141,41 @@ def _literal(text):
     return re.sub(r"([\\`*|_])", r"\\\1", " ".join(text.split()))
 
 
-def _in_arena(classes):
-    """What the arena has measured: the change of the log loss, and how many tasks it hurt."""
+def _arena(classes):
+    """Rows of the registered methods in the table of CalArena's protocol, the best first."""
     path = Path(__file__).parents[1] / "benchmarks" / "arena" / "leaderboard.csv"
     with path.open(newline="") as file:
         rows = [r for r in csv.DictReader(file) if (r["classes"], r["rows"]) == (classes, "all")]
+    return {r["method"]: r for r in rows if r["method"] in recalibrators.recalibrator_names()}
+
+
+def _in_arena(classes):
     return {
-        row["method"]: f"{float(row['log loss %']):+.0f} %, {float(row['hurt, log loss %']):.0f} %"
-        for row in rows
+        name: f"{float(row['log loss %']):+.0f} %, {float(row['hurt, log loss %']):.0f} %"
+        for name, row in _arena(classes).items()
     }
+
+
+def _arena_table(best=10):
+    """The best registered methods for two classes and for several."""
+    rows = []
+    for classes in ("two", "several"):
+        for name, row in list(_arena(classes).items())[:best]:
+            interval = f"{float(row['low, log loss']):.2f} to {float(row['high, log loss']):.2f}"
+            numbers = ("log loss %", "hurt, log loss %", "Brier %", "hurt, Brier %")
+            rows.append(
+                (
+                    classes,
+                    f'``"{name}"``',
+                    f"{float(row['wins, log loss']):.2f} ({interval})",
+                    f"{float(row['wins, Brier']):.2f}",
+                    *(f"{float(row[number]):.1f}" for number in numbers),
+                    f"{float(row['seconds']):.2g}",
+                )
+            )
+    header = ("classes", "method", "wins, log loss", "wins, Brier", "log loss [%]", "hurt [%]")
+    header += ("Brier [%]", "hurt [%]", "time [s]")
+    return _table(header, rows)
 
 
 def _recalibrator_table():

@@ -74,7 +74,7 @@ def against_calarena(results):
 
 
 def picture(board, title, path):
-    """Win rates with their intervals, the best on top; what is not ours is hollow."""
+    """Win rates with their intervals, the best on top; what is not of this package is white."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -91,14 +91,14 @@ def picture(board, title, path):
             place,
             mean,
             xerr=error,
-            color=np.where(ours, "#2066a8", "white"),
+            color=np.where(ours, "#9cc4e4", "white"),
             edgecolor="#2066a8",
-            error_kw={"elinewidth": 0.8, "ecolor": "0.4"},
+            error_kw={"elinewidth": 1.2, "ecolor": "black"},
         )
         axis.axvline(part.loc[BASE, f"wins, {of}"], color="black", ls="-.", lw=1)
         names = ["no recalibration" if name == BASE else name for name in part.index]
         axis.set_yticks(place, names, fontsize=7)
-        axis.set_ylim(-0.6, len(part) - 0.4)
+        axis.set(xlim=(0, 1), ylim=(-0.6, len(part) - 0.4))
         axis.set_title(f"{of}", fontsize=9)
         axis.set_xlabel(
             "share of the other methods beaten, 95 % interval over data sets", fontsize=8

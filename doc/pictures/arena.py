@@ -18,7 +18,7 @@ for ax, classes in zip(axes, ("two", "several"), strict=True):
     error = [[m - a for m, a in zip(mean, low, strict=True)]]
     error.append([b - m for m, b in zip(mean, high, strict=True)])
     names = ["no recalibration" if r["method"] == "identity" else r["method"] for r in part]
-    ax.barh(names, mean, xerr=error, error_kw={"elinewidth": 0.8, "ecolor": "0.4"})
+    ax.barh(names, mean, xerr=error, color="#9cc4e4", error_kw={"elinewidth": 1.2})
     ax.axvline(mean[names.index("no recalibration")], color="black", ls="-.", lw=1)
     ax.tick_params(axis="y", labelsize=8)
     ax.set(title=f"{classes} classes", xlabel="share of the other methods beaten", xlim=(0, 1))
