@@ -157,10 +157,15 @@ def _in_arena(classes):
 
 
 def _arena_table(best=10):
-    """The best registered methods for two classes and for several."""
-    rows = []
+    """The best registered methods for two classes, where combinators are "default", and several."""
+    rows, combinators = [], ("one_vs_one", "one_vs_rest", "top_label")
     for classes in ("two", "several"):
-        for name, row in list(_arena(classes).items())[:best]:
+        kept = [
+            pair
+            for pair in _arena(classes).items()
+            if classes == "several" or pair[0] not in combinators
+        ]
+        for name, row in kept[:best]:
             interval = f"{float(row['low, log loss']):.2f} to {float(row['high, log loss']):.2f}"
             numbers = ("log loss %", "hurt, log loss %", "Brier %", "hurt, Brier %")
             rows.append(

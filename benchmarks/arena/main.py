@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import leaderboard
 import runner
 import tasks
-from methods import BASE, competitors
+from methods import competitors
 
 HERE = Path(__file__).parent
 LIMIT = 10  # seconds of the processor for a fit and its predictions
@@ -101,16 +101,8 @@ def tables_of(results):
                 yield of, size, part
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="run.py arena")
-    parser.add_argument("names", nargs="*", help="methods to measure; all if none is named")
-    parser.add_argument("--again", nargs="*", default=[], help="methods to measure anew")
-    asked = parser.parse_args()
-    results = measured({*asked.names}, {*asked.again})
-    if asked.names and not {*competitors()} <= {*asked.names}:
-        print(leaderboard.leaderboard(results).round(3).to_string() if BASE in asked.names else "")
-        return
-    place = HERE / "calarena" if tasks.ARENA else HERE
+def publish(results, place):
+    """Write the tables and pictures of all methods."""
     place.mkdir(exist_ok=True)
     rows = []
     for classes, size, part in tables_of(results):
@@ -127,6 +119,16 @@ def main():
         write(place / f"{of.lower().replace(' ', '_')}.csv", losses_of, [*COLUMNS, "k"])
     failed = results[results["problem"] != ""].groupby(["method", "problem"]).size()
     write(place / "problems.csv", failed.reset_index(name="tasks"), ["method", "problem", "tasks"])
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="run.py arena")
+    parser.add_argument("names", nargs="*", help="methods to measure; all if none is named")
+    parser.add_argument("--again", nargs="*", default=[], help="methods to measure anew")
+    asked = parser.parse_args()
+    results = measured({*asked.names}, {*asked.again})
+    if not asked.names:
+        publish(results, HERE / "calarena" if tasks.ARENA else HERE)
 
 
 def write(path, table, first):

@@ -78,9 +78,12 @@ def fold_masses(
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))  # places in `order`
     key, label = key[order][copies], codes[order][copies]
     number = _within(_starts(key, label))  # the copies of a row get keys of their own
-    deal = np.lexsort((_scrambled(key + number.astype(np.uint64) * _ODD), label))
+    key = _scrambled(key + number.astype(np.uint64) * _ODD)
+    first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(first, label, key)  # classes in an order that is theirs, whatever their numbers
+    deal = np.lexsort((key, label, first[label]))
     fold = np.empty(len(deal), dtype=np.intp)
-    fold[deal] = _within(_starts(label[deal])) % int(cv)
+    fold[deal] = np.arange(len(deal)) % int(cv)  # on from class to class: no fold stays empty
     folds = []
     for one in range(int(cv)):
         left, kept = np.zeros(len(codes)), np.zeros(len(codes))

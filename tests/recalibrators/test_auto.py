@@ -137,6 +137,21 @@ def test_folds_are_a_stratified_partition():
         assert np.abs(np.bincount(y, left) - np.bincount(y) / 5).max() < 1
 
 
+@pytest.mark.parametrize("k", [10, 26])
+def test_no_fold_is_empty_where_classes_have_fewer_rows_than_folds(k):
+    """Three or four rows of each class: dealt class by class, the fifth fold had none."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.full(k, 0.5), 4 * k)
+    y = np.repeat(np.arange(k), 4)[: 4 * k - 1]
+    proba = proba[: len(y)]
+    sizes = [left.sum() for _, left in fold_masses(proba, y, np.ones(len(y)), 5, MANY)]
+    assert max(sizes) - min(sizes) <= 1
+    other = rng.permutation(k)
+    swapped = fold_masses(proba[:, np.argsort(other)], other[y], np.ones(len(y)), 5, MANY)
+    assert sorted(sizes) == sorted(left.sum() for _, left in swapped)
+    assert StackedCalibration().fit(proba, y).weights_
+
+
 def test_copies_of_a_row_fall_into_different_folds():
     proba, y = canonical_proba(np.repeat([0.2, 0.7], 500)), np.tile([0, 1], 500)
     shares = [y @ left / left.sum() for _, left in fold_masses(proba, y, np.ones(1000), 5, MANY)]
