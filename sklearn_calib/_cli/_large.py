@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-_AT_ONCE = 2**63  # bytes of a table that is read as a whole
+_AT_ONCE = 2**23  # bytes of a table that is read as a whole
 
 
 def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
