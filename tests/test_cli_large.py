@@ -143,28 +143,55 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
             "the table itself. Choose one with --out",
         ),
         (["s.parquet", "--save", "s.parquet"], "got: the table itself"),
-        (["s.parquet", "--save", "nowhere/s.parquet"], "a folder that does not exist. Choose one with --save"),
+        (
+            ["s.parquet", "--save", "nowhere/s.parquet"],
+            "a folder that does not exist. Choose one with --save",
+        ),
         (["s.parquet", "--by", "shop"], "expected rows to group"),
         (["s.parquet", "t.csv", *AS_USUAL, "--by", "shop"], "expected rows to group"),
         (["s.parquet", "t.csv"], "expected --label and --prob, the columns of t.csv"),
         (["t.csv", "--label", "label"], "expected --label and --prob, the columns of t.csv"),
         (["t.csv", *AS_USUAL, "--by", "town"], "expected a column 'town' in t.csv"),
-        (["day=*/*.parquet", *AS_USUAL, "--by", "town"], "expected a column 'town' in day=0/a.parquet"),
+        (
+            ["day=*/*.parquet", *AS_USUAL, "--by", "town"],
+            "expected a column 'town' in day=0/a.parquet",
+        ),
         (["t.csv", *AS_USUAL, "--by", "shop", "--tolerance", "0.1"], "got --tolerance. Leave one"),
         (["t.csv", "-", *AS_USUAL], "expected the standard input alone"),
         (["-", *AS_USUAL, "--save", "new.parquet"], "got the standard input. Leave one"),
         (["absent*", *AS_USUAL], "expected files of that name, got none for 'absent*'"),
         (["day=*/*.parquet", "other.parquet", *AS_USUAL], "expected a column 'p' in other.parquet"),
-        (["day=*/*.parquet", "wrong.parquet", *AS_USUAL], "wrong.parquet, row group 0: expected probabilities in [0, 1], got 7 in row 5"),
-        (["day=*/*.parquet", "nulls.parquet", *AS_USUAL], "expected a label in every row, got nan in row 5 of column 'label' of nulls.parquet"),
-        (["day=*/*.parquet", "half.parquet", *AS_USUAL], "expected a readable csv or parquet file, got 'half.parquet'"),
+        (
+            ["day=*/*.parquet", "wrong.parquet", *AS_USUAL],
+            "wrong.parquet, row group 0: expected probabilities in [0, 1], got 7 in row 5",
+        ),
+        (
+            ["day=*/*.parquet", "nulls.parquet", *AS_USUAL],
+            "expected a label in every row, got nan in row 5 of column 'label' of nulls.parquet",
+        ),
+        (
+            ["day=*/*.parquet", "half.parquet", *AS_USUAL],
+            "expected a readable csv or parquet file, got 'half.parquet'",
+        ),
         (["s.parquet", "cut.parquet"], "cut.parquet"),
-        (["s.parquet", "numbers.parquet"], "numbers.parquet: expected summaries of the same classes"),
-        (["ones.parquet", "ones.csv", *AS_USUAL], "expected labels of at least two classes in column 'label'"),
-        (["t.csv", "three.csv", *AS_USUAL], "expected labels of two classes in column 'label', got 3"),
-        (["t.csv", *AS_USUAL, "--save", "new.parquet", "--dask", "nowhere"], "expected the address of a dask scheduler"),
+        (
+            ["s.parquet", "numbers.parquet"],
+            "numbers.parquet: expected summaries of the same classes",
+        ),
+        (
+            ["ones.parquet", "ones.csv", *AS_USUAL],
+            "expected labels of at least two classes in column 'label'",
+        ),
+        (
+            ["t.csv", "three.csv", *AS_USUAL],
+            "expected labels of two classes in column 'label', got 3",
+        ),
+        (
+            ["t.csv", *AS_USUAL, "--save", "new.parquet", "--dask", "nowhere"],
+            "expected the address of a dask scheduler",
+        ),
     ],
-)  # fmt: skip
+)
 def test_one_sentence(frame, capsys, tmp_path, arguments, message):
     classes = {"classes": ["no", "yes"]}
     CalibrationSummary(**classes).update(frame["label"], frame["p"]).to_parquet("s.parquet")
