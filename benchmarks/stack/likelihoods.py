@@ -87,10 +87,10 @@ def shared(method):
 def jobs(folder):
     """(table, model, calibration rows, split) of all rounds whose data are there.
 
-    Of the rounds with several classes, which cost more, one in three, in turns.
+    Of the rounds with several classes, which cost more, one in three, in turns, and no large ones.
     """
     found = []
-    for names, sizes in ((list(tables.TWO), SIZES_TWO), (tables.SEVERAL, SIZES_SEVERAL)):
+    for names, sizes in ((list(tables.TWO), SIZES_TWO), (tables.SEVERAL, SIZES_SEVERAL[:2])):
         several = names[0] not in tables.TWO
         for i, table in enumerate(names):
             if folder is None and table not in tables.EMBEDDED:
@@ -120,8 +120,10 @@ def scores(table, model, split, folder):
         return kept["scores"], str(kept["kind"]), kept["y"]
     if (folder / table / f"{table}.npz").exists():
         kept = np.load(folder / table / f"{table}.npz")
-        name = "logits" if "logits" in kept else "probs"
-        return kept[name].astype(float), {"probs": "proba"}.get(name, name), kept["labels"]
+        if "logits" in kept:
+            return kept["logits"].astype(float), "logits", kept["labels"]
+        proba = np.clip(kept["probs"].astype(float), 0, 1)  # some are 1e-7 above 1
+        return proba / proba.sum(axis=1, keepdims=True), "proba", kept["labels"]
     frame = pd.read_csv(folder / table / f"{table}.csv.gz")
     if table.endswith("games"):
         return frame["p"].to_numpy(), "proba", frame["target"].to_numpy()

@@ -48,7 +48,7 @@ def loss(p):
 
 
 def summary(table):
-    """Excess over the best single method in %, clipped at 50, and share of rounds hurt by > 1 %."""
+    """Excess over the best single method in %, clipped at 50; share of rounds hurt by over 1 %."""
     singles = [*likelihoods.TWO] if (table.classes == 2).all() else [*likelihoods.SEVERAL]
     others = ["auto", "auto, monotone", "smallest loss of cross-validation", "equal weights"]
     rows = []
@@ -57,13 +57,11 @@ def summary(table):
             continue
         excess = 100 * (table[method] / table[singles].min(axis=1) - 1).clip(upper=0.5)
         hurt = 100 * (table[method] > 1.01 * table["identity"])
-        row = {"classes": "two" if (table.classes == 2).all() else "several", "method": method}
-        at_least = table.rows >= 100
-        row |= {"rounds": int(at_least.sum()), "excess": f"{excess[at_least].mean():.2f}"}
-        row["hurt"] = f"{hurt[at_least].mean():.1f}"
-        for size, part in table.groupby("rows"):
-            row[f"excess, {size}"] = f"{excess[part.index].mean():.2f}"
-            row[f"hurt, {size}"] = f"{hurt[part.index].mean():.1f}"
+        groups = {"100 and more": table[table.rows >= 100], **dict(tuple(table.groupby("rows")))}
+        row = {"method": method}
+        for size, part in groups.items():
+            at = f"{excess[part.index].mean():.2f}, {hurt[part.index].mean():.1f} %"
+            row[f"{size} rows ({len(part)} rounds)"] = at
         rows.append(row)
     return rows
 

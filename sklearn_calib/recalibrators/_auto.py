@@ -113,8 +113,8 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     The prediction is the mean of the candidates' probabilities p_m with weights w_m that maximise
     sum_i log(sum_m w_m p_m(y_i | x_i)) + sum_m alpha_m log w_m, p_m fitted without row i. Each
     p_m is mixed with 1 / (n + 1) of the score itself. The maximum is found by Newton's method. The
-    kept candidates are then fitted to all rows. Above 200,000 rows the weights come from as many,
-    a sample.
+    kept candidates are then fitted to all rows. Above 200,000 rows the weights come from a
+    sample of as many, at no loss that could be measured (below 1e-4 nats at 400,000).
 
     "auto" is for two classes `Identity`, `DefaultCalibration`, `StructuredVectorScaling` and
     `SplineCalibration`; from 1000 rows on also `QuadraticScaling` and `VennAbers`. With `monotone`
@@ -126,8 +126,8 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     folder ``benchmarks/stack``.
 
     Whole numbers as sample weights count rows. Progress is reported through scikit-learn's
-    callbacks (version 1.9 on). Cost: cv + 1 fits of each candidate; a quarter of a second for 5000
-    rows and two classes.
+    callbacks (version 1.9 on). Cost: cv + 1 fits of each candidate; .2 s for 5000 rows and two
+    classes, 5 s for a million, 1.5 s for 10,000 rows and 10 classes, 6 s and 100 classes.
 
     References
     ----------
