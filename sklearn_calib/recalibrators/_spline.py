@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils._param_validation import Interval
 
-from .._simplex import log_odds
+from .._simplex import log_odds, without_rounding_noise
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 
@@ -125,7 +125,7 @@ class SplineCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         from .._kernels import _spline as kernel
 
-        score = np.clip(log_odds(proba), -_FARTHEST, _FARTHEST)
+        score = np.clip(without_rounding_noise(log_odds(proba), 0), -_FARTHEST, _FARTHEST)
         self.domain_ = np.array([score.min(), score.max()])
         cells = kernel.coarser(kernel.cells_of(score, codes, weight), _CELLS)
         few = kernel.coarser(cells, _CELLS_FOR_PENALTY)
