@@ -125,8 +125,9 @@ class SplineCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         from .._kernels import _spline as kernel
 
-        score = np.clip(without_rounding_noise(log_odds(proba), 0), -_FARTHEST, _FARTHEST)
+        score = np.clip(log_odds(proba), -_FARTHEST, _FARTHEST)
         self.domain_ = np.array([score.min(), score.max()])
+        score = without_rounding_noise(score, 0)  # equal rows are ties
         cells = kernel.coarser(kernel.cells_of(score, codes, weight), _CELLS)
         few = kernel.coarser(cells, _CELLS_FOR_PENALTY)
         cells, few = (kernel.with_prior(c, self.prior) for c in (cells, few))

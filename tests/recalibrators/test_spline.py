@@ -202,7 +202,7 @@ def test_rounding_noise_does_not_split_ties():
     y = (rng.random(27) < p).astype(int)
     noisy = p * (1 + 3e-16 * rng.integers(-2, 3, 27))
     curves = [SplineCalibration().fit(one, y) for one in (p, noisy)]
-    assert len(curves[0].knots_) == len(curves[1].knots_)
+    assert np.abs(curves[0].knots_ - curves[1].knots_).max() < 1e-9
     assert np.abs(curves[0].predict_proba(p) - curves[1].predict_proba(p)).max() < 1e-9
 
 
