@@ -102,7 +102,7 @@ def jobs(folder):
                     splits = range(1 if several or table not in tables.EMBEDDED else 3)
                     found += [(table, model, size, split) for split in splits]
     for table, k in READY.items() if folder is not None else ():
-        sizes = SIZES_TWO if k == 2 else SIZES_SEVERAL
+        sizes = SIZES_TWO if k == 2 else SIZES_SEVERAL[: 3 if k < 100 else 1]
         found += [(table, "ready", size, draw) for size in sizes for draw in range(2)]
     return found
 

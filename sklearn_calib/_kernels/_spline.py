@@ -180,7 +180,7 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
     if penalties is None:
         scale = (knots[-1] - knots[0]) ** 3 / len(knots)
         penalties = [scale * penalty for penalty in _PENALTIES[: None if len(knots) > 2 else 1]]
-    precision = 1e-14 if len(penalties) == 1 else 1e-9
+    precision = 1e-14 if len(penalties) == 1 else 1e-12
     basis = natural_basis(knots)
     design = basis(cells.x)
     theta = np.zeros(len(knots))

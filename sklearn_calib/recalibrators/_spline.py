@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils._param_validation import Interval
 
-from .._simplex import log_odds
+from .._simplex import log_odds, without_rounding_noise
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 
@@ -127,6 +127,7 @@ class SplineCalibration(Recalibrator):
 
         score = np.clip(log_odds(proba), -_FARTHEST, _FARTHEST)
         self.domain_ = np.array([score.min(), score.max()])
+        score = without_rounding_noise(score, 0)  # equal rows are ties
         cells = kernel.coarser(kernel.cells_of(score, codes, weight), _CELLS)
         few = kernel.coarser(cells, _CELLS_FOR_PENALTY)
         cells, few = (kernel.with_prior(c, self.prior) for c in (cells, few))

@@ -195,6 +195,17 @@ def test_few_distinct_scores(distinct):
         assert spline.penalty_ == np.inf
 
 
+def test_rounding_noise_does_not_split_ties():
+    """A model gives equal rows another last digit alone than in a batch."""
+    rng = np.random.default_rng(6)
+    p = np.repeat(rng.random(9), 3)
+    y = (rng.random(27) < p).astype(int)
+    noisy = p * (1 + 3e-16 * rng.integers(-2, 3, 27))
+    curves = [SplineCalibration().fit(one, y) for one in (p, noisy)]
+    assert np.abs(curves[0].knots_ - curves[1].knots_).max() < 1e-9
+    assert np.abs(curves[0].predict_proba(p) - curves[1].predict_proba(p)).max() < 1e-9
+
+
 def test_heavy_and_light_weights():
     p, y, _ = bent(1000)
     for scale in (1e-9, 1e-3, 1e6, 1e12):
