@@ -23,7 +23,7 @@ from .._kernels._cells import N0, label_sums, mean_scores
 from .._typing import AnyArray, FloatArray
 from ..metrics import Case
 
-_FEW = 16  # rows a cell, on average: drawing rows takes less time then than drawing numbers
+_FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 
 
 class Fold(NamedTuple):
