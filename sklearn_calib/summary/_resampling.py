@@ -23,7 +23,7 @@ from .._kernels._cells import N0, label_sums, mean_scores
 from .._typing import AnyArray, FloatArray
 from ..metrics import Case
 
-_FEW = 16  # rows a cell, on average: drawing rows takes less time then than drawing numbers
+_FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 
 
 class Fold(NamedTuple):
@@ -63,7 +63,7 @@ class CellSample:
     >>> counts = np.array([[300, 100], [100, 300]])
     >>> sample = CellSample(np.array([[0.75, 0.25], [0.25, 0.75]]), counts, counts, counts)
     >>> drawn = [brier_loss.of_case(sample.redrawn(np.random.default_rng(i))) for i in range(99)]
-    >>> round(np.mean(drawn), 2), round(brier_loss.of_case(sample.case), 4)
+    >>> round(float(np.mean(drawn)), 2), round(brier_loss.of_case(sample.case), 4)
     (0.19, 0.1875)
     """
 
