@@ -1,0 +1,119 @@
+"""Reports: CPU seconds by rows and classes, beside reports whose rows are drawn; the distance.
+
+``python benchmarks/run.py scale/report``; CPU seconds of one thread, medians of five runs after one
+that compiles, since walls depend on what else runs.
+"""
+
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import runner
+
+from sklearn_calib.inference import bootstrap_distribution, calibration_test, null_distribution
+from sklearn_calib.metrics import all_metrics, canonical_case, lower_distance_to_calibration
+from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary
+
+HERE = Path(__file__).parent
+DRAWN = 5  # resamples of rows of each kind that are timed; they are all alike
+MEASURES = [f for f in all_metrics().values() if f.spec.in_report]
+
+
+def rows_of(n, n_classes, seed=0):
+    rng = np.random.default_rng(seed)
+    if n_classes == 2:
+        p = rng.random(n)
+        return (rng.random(n) < p**1.2).astype(int), p
+    p = rng.dirichlet(np.ones(n_classes), n)
+    y = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1)
+    return np.minimum(y, n_classes - 1), p
+
+
+def cpu(function, runs=5):
+    """Median CPU seconds."""
+    function()
+    seconds = []
+    for _ in range(runs):
+        start = time.process_time()
+        function()
+        seconds.append(time.process_time() - start)
+    return float(np.median(seconds))
+
+
+def evaluate(case):
+    return [measure.of_case(case) for measure in MEASURES]
+
+
+def drawing_rows(y, p):
+    """CPU seconds of 200 + 200 resamples of rows, from a few."""
+    case = canonical_case("rows", y, p)
+    evaluate(case)
+    start = time.process_time()
+    for distribution in (bootstrap_distribution, null_distribution):
+        distribution(case, evaluate, DRAWN)
+    return (time.process_time() - start) * 200 / DRAWN
+
+
+def reports():
+    for n, n_classes, bar in (
+        (10**4, 2, "<= 0.4 s"),
+        (10**6, 2, "<= 3 s"),
+        (3 * 10**6, 2, "<= 3 s"),
+        (10**4, 10, "<= 2 s"),
+    ):
+        y, p = rows_of(n, n_classes)
+        ours = cpu(partial(calibration_report, y, p), runs=5 if n < 10**5 else 3)
+        row = {"job": f"report, {n:.0e} rows, {n_classes} classes, 200 + 200 resamples"}
+        row |= {"cpu_seconds": f"{ours:.3f}", "bar": bar}
+        if n < 3 * 10**6:
+            theirs = drawing_rows(y, p)
+            row |= {"beside": "the same by drawing rows", "beside_seconds": f"{theirs:.1f}"}
+            row["ratio"] = f"{theirs / ours:.0f}x"
+        yield row
+    y, p = rows_of(3 * 10**6, 2)
+    summary = CalibrationSummary().update(y, p)
+    seconds = cpu(partial(calibration_report, summary), runs=3)
+    yield {"job": "report of a summary of 3e+06 rows", "cpu_seconds": f"{seconds:.3f}"}
+
+
+def distance():
+    for n in (10**4, 10**6):
+        y, p = rows_of(n, 2)
+        case = canonical_case("distance", y, p)
+        case.problems()[0].cells  # noqa: B018  the scores are sorted once for all resamples
+        jobs = [
+            partial(lower_distance_to_calibration.of_case, case, resolution=r) for r in (None, 1e-3)
+        ]
+        ours, uniform = (cpu(job, runs=9) for job in jobs)
+        yield {
+            "job": f"lower distance of sorted rows, {n:.0e}",
+            "cpu_seconds": f"{ours:.5f}",
+            "beside": "uniform grid of 1e-3",
+            "beside_seconds": f"{uniform:.5f}",
+            "ratio": f"{uniform / ours:.1f}x",
+        }
+
+
+def tests():
+    y, p = rows_of(10**4, 2)
+    for name in all_metrics():
+        bar = "" if name == "lower_distance_to_calibration" else "<= 0.6 s"
+        job = partial(calibration_test, y, p, statistic=name)
+        row = {"job": f"calibration_test by {name}, 1e+04 rows, 999 draws", "bar": bar}
+        yield row | {"cpu_seconds": f"{cpu(job, runs=1):.3f}"}
+
+
+def main():
+    columns = ["job", "cpu_seconds", "beside", "beside_seconds", "ratio", "bar"]
+    rows = []
+    for part in (reports, distance, tests):
+        for row in part():
+            print(row, flush=True)
+            rows.append(row)
+    runner.write(HERE / "report.csv", rows, columns)
+
+
+if __name__ == "__main__":
+    main()
