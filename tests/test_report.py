@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -191,7 +192,7 @@ def test_values_and_intervals_are_those_of_rows(weighted):
             assert abs(found - np.quantile(column, tail)) < 0.6 * column.std(), function
 
 
-def test_summaries_are_reported_on():
+def test_summaries_are_reported_on(tmp_path):
     proba, y = make_overconfident(2, 3000)
     proba[:5], y[:5] = [1.0, 0.0], [0, 0, 1, 1, 1]
     rows = calibration_report(y, proba, n_resamples=20)
@@ -209,6 +210,9 @@ def test_summaries_are_reported_on():
     assert mine.interval("calibration") == pytest.approx(theirs.interval("calibration"))
     two = calibration_report({"old": parts[0], "new": parts[1]}, measures=["log_loss"])
     assert [row.model for row in two.rows] == ["old", "new"]
+    if hasattr(CalibrationSummary, "reliability_curve"):
+        text = Path(two.to_html(tmp_path / "two.html")).read_text()
+        assert text.count("data:image/png;base64,") == 2
 
 
 def test_a_summary_of_several_classes_is_reported_on():

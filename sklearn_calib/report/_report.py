@@ -105,7 +105,8 @@ class CalibrationReport:
         Parameters
         ----------
         **options
-            As in ``ReliabilityDisplay.from_predictions``, for instance ``strategy="isotonic"``.
+            As in ``ReliabilityDisplay.from_predictions``, for instance ``strategy="isotonic"``; of
+            summaries those of `CalibrationSummary.reliability_curve`.
         """
         from ..displays import ReliabilityDisplay
 
@@ -142,7 +143,7 @@ class CalibrationReport:
             matplotlib is not installed.
         """
         sections = [("Bins of equal mass", {}), ("Isotonic (CORP)", {"strategy": "isotonic"})]
-        if 2 < len(self.classes) <= 12:
+        if 2 < len(self.classes) <= 12 and "summaries" not in self._data:
             sections.append(("Each class against the others", {"multiclass": "classwise"}))
         pictures = ((name, self.plot(**options)) for name, options in sections)  # one at a time
         text = page(self, title, pictures)
