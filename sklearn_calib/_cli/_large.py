@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
 
     So are rows of more than two classes, rounded rows (``--tolerance``) and the standard input.
     """
+    _is_saved.cache_clear()  # a file may have been written since
     saved = [file for file in files if _is_saved(file)]
     tables = [file for file in files if file not in saved]
     if tables and (options.label is None or options.prob is None):
@@ -49,6 +51,7 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
     return bool(wanted) or (reason is None and (len(tables) > 1 or size > _AT_ONCE))
 
 
+@cache
 def _is_saved(file):
     try:
         return is_summary_file(file)

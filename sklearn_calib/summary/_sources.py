@@ -166,11 +166,12 @@ def _tally_of_parts(parts, plan, n_jobs, progress):
             for part in parts
             for piece in (part.split() if isinstance(part, ParquetPart) else [part])
         ]
-    sizes = [part_size(part) for part in parts]
+    ends = np.cumsum([0, *(part_size(part) for part in parts)]).tolist()
 
     def report(number, share):
         if progress is not None:
-            progress(int(sum(sizes[:number]) + share * sizes[number]), sum(sizes))
+            begun, ended = ends[number : number + 2]
+            progress(int(begun + share * (ended - begun)), ends[-1])
 
     if n_jobs in (None, 1) or len(parts) == 1:
         found = (
