@@ -149,7 +149,7 @@ def test_no_command(capsys):
 def quick(monkeypatch, tmp_path):
     """Two resamples, one recalibrator, and a table that is there before and after."""
     monkeypatch.setattr("sklearn_calib.report._report.affordable_resamples", lambda n: 2)
-    monkeypatch.setattr("sklearn_calib._cli._audit._ADVICE", ("identity",))
+    monkeypatch.setattr("sklearn_calib._cli._advice.ADVICE", ("identity",))
     monkeypatch.chdir(tmp_path)
     proba, y = make_overconfident(2, 60)
     return pd.DataFrame({"p": proba[:, 1].round(6), "label": np.array(["no", "yes"])[y], "w": 1.0})

@@ -20,7 +20,7 @@ AS_USUAL = ["--label", "label", "--prob", "p"]
 def frame(tmp_path, monkeypatch):
     """Two resamples, one recalibrator; a table in one file and in four."""
     monkeypatch.setattr("sklearn_calib.report._table.affordable_resamples", lambda n: 2)
-    monkeypatch.setattr("sklearn_calib._cli._audit._ADVICE", ("identity", "platt"))
+    monkeypatch.setattr("sklearn_calib._cli._advice.ADVICE", ("identity", "platt"))
     monkeypatch.setattr("sklearn_calib.report.CalibrationReport.to_html", page)
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -1,7 +1,6 @@
 """The command ``audit``: a report on tables of predictions, or on saved summaries of them."""
 
 import re
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +9,14 @@ from .._file_names import files_of
 from .._show import plain, quoted
 from .._tables import UserError, label_column, number_column, read_table, split_names
 from ..canonical import canonical_labels, canonical_proba
-from ..exceptions import CalibrationWarning
-from ..recalibrators import cross_fitted_proba
+from ..summary import CalibrationSummary
+from ._advice import advise_on_rows, advise_on_summary
 from ._classes import check_two_classes, named_classes
 from ._large import audit_large, is_large
 from ._printing import (
     EXTRAS,
     Screen,
     check_writable,
-    print_losses,
     print_report,
     progress,
     write_report,
@@ -26,9 +24,6 @@ from ._printing import (
 
 if TYPE_CHECKING:
     import argparse
-
-_ADVICE = ("identity", "temperature", "platt", "beta", "isotonic")
-_ADVICE_ROWS = 200_000
 
 
 def add_to(commands: Any) -> None:
@@ -92,7 +87,7 @@ def audit(options: "argparse.Namespace") -> None:
             check_writable(place, files, option)  # before the work
     try:
         if is_large(files, options):
-            audit_large(files, options, _ADVICE)
+            audit_large(files, options)
         else:
             _audit_rows(files, options)
     except (ValueError, TypeError) as error:
@@ -152,7 +147,12 @@ def _audit_rows(files, options):
         raise ValueError(f"{where}: {error}") from error
     print_report(screen, report)
     path = write_report(report, options.out, f"Calibration of {name}")
-    _advise(screen, proba, codes, classes, weight)
+    weight = np.ones(len(codes)) if weight is None else weight
+    if len(classes) == 2:
+        summary = CalibrationSummary(classes=[0, 1]).update(codes, proba, sample_weight=weight)
+        advise_on_summary(screen, summary)
+    else:
+        advise_on_rows(screen, proba, codes, classes, weight)
     screen.finish(path)
 
 
@@ -183,28 +183,3 @@ def _for_the_command(message):
         message,
     )
     return message.replace("pass labels= with all classes", "name all of them with --classes")
-
-
-def _advise(screen, proba, codes, classes, weight):
-    """Cross-validated losses of some recalibrators: would recalibration help?"""
-    rows = np.arange(len(codes))
-    if len(rows) > _ADVICE_ROWS:
-        rows = np.random.default_rng(0).choice(len(rows), _ADVICE_ROWS, replace=False)
-    counts = np.bincount(codes[rows], minlength=len(classes))
-    if counts[counts > 0].min() < 5 or (counts > 0).sum() < 2:
-        screen.print("too few rows of some class to say whether recalibration would help")
-        return
-    sample = f", {len(rows)} rows drawn" if len(rows) < len(codes) else ""
-    weight = np.ones(len(codes)) if weight is None else weight
-    proba, codes, weight = proba[rows], codes[rows], weight[rows]
-    numbers = np.arange(len(classes))
-    pooled = {}
-    with progress("recalibrating") as advance, warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        for number, name in enumerate(_ADVICE, 1):
-            pooled[name] = cross_fitted_proba(
-                name, proba, codes, cv=5, sample_weight=weight, classes=numbers
-            )
-            advance(number, len(_ADVICE))
-    title = f"would recalibration help? (5-fold cross-validated{sample})"
-    print_losses(screen, title, codes, pooled, numbers, weight)

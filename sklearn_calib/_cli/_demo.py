@@ -52,7 +52,7 @@ def demo(options: "argparse.Namespace") -> None:
     with progress("report") as advance:
         report = calibration_report(
             y_test,
-            {"before": before, "after (temperature)": proba["temperature"]},
+            {"before": before, "after (auto)": proba["auto"]},
             progress=advance,
         )
     print_report(screen, report)

@@ -1,7 +1,6 @@
 """``audit`` by summaries: many files, large ones, saved summaries, groups; memory stays small."""
 
 import os
-import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -9,10 +8,10 @@ import numpy as np
 
 from .._show import plain, quoted
 from .._tables import UserError, column_names, split_names
-from ..exceptions import CalibrationWarning
 from ..summary import find_classes, is_summary_file, summarize
+from ._advice import advise_on_summary
 from ._classes import check_two_classes, named_classes
-from ._printing import Screen, print_report, print_table, print_values, progress, write_report
+from ._printing import Screen, print_report, print_table, progress, write_report
 
 if TYPE_CHECKING:
     import argparse
@@ -71,9 +70,7 @@ def _prob_columns(file, options):
     return split_names(options.prob, column_names(file, pick, **_form(options)))
 
 
-def audit_large(
-    files: "Sequence[str]", options: "argparse.Namespace", advice: "Sequence[str]"
-) -> None:
+def audit_large(files: "Sequence[str]", options: "argparse.Namespace") -> None:
     """Report on the rows of all files, and say whether recalibration would help."""
     from ..report import calibration_report
 
@@ -88,7 +85,7 @@ def audit_large(
         report = calibration_report(summary, name=name, progress=advance)
     print_report(screen, report)
     path = write_report(report, options.out, f"Calibration of {name}")
-    _advise(screen, summary, advice)
+    advise_on_summary(screen, summary)
     if options.save is not None:
         screen.print(f"summary: {plain(os.path.abspath(options.save), None)}", soft_wrap=True)
     screen.finish(path)
@@ -154,23 +151,6 @@ def _on_workers(address, work):
         ) from error
     with client, joblib.parallel_config("dask"):
         return work(-1)
-
-
-def _advise(screen, summary, advice):
-    """Cross-validated losses of some recalibrators: would recalibration help?"""
-    cells = summary.to_arrow()
-    if min(sum(cells[name].to_pylist()) for name in ("n0", "n1")) < 5:
-        screen.print("too few rows of some class to say whether recalibration would help")
-        return
-    measures = ("log_loss", "brier_loss", "expected_calibration_error")
-    found = {}
-    with progress("recalibrating") as advance, warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        for number, name in enumerate(advice, 1):
-            values = summary.cross_validate([name], measures=measures)[name]
-            found[name] = [values[measure] for measure in measures]
-            advance(number, len(advice))
-    print_values(screen, "would recalibration help? (5-fold cross-validated)", found)
 
 
 def _save(summary, path):
