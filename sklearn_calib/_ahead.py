@@ -25,6 +25,7 @@ def compile_kernels() -> None:
     from .exceptions import CalibrationWarning
     from .metrics import all_metrics, calibration_witness, lp_calibration_test
     from .recalibrators import TemperatureScaling, VectorScaling, all_recalibrators
+    from .summary import CalibrationSummary
 
     measures: list[Callable[..., object]] = [*all_metrics().values(), calibration_witness]
     with warnings.catch_warnings():
@@ -43,3 +44,6 @@ def compile_kernels() -> None:
             for n_classes, n_rows in ((2, 50_000), (4, 25_000), (40, 2500)):  # each has its pass
                 proba, y = make_overconfident(n_classes, n_rows)
                 TemperatureScaling().fit(proba.astype(dtype), y)
+        proba, y = make_overconfident(2, 300)
+        summary = CalibrationSummary().update(y, proba[:, 1])
+        (summary + summary).update(y, proba, sample_weight=proba[:, 0]).measure("brier_loss")
