@@ -210,9 +210,8 @@ def test_summaries_are_reported_on(tmp_path):
     assert mine.interval("calibration") == pytest.approx(theirs.interval("calibration"))
     two = calibration_report({"old": parts[0], "new": parts[1]}, measures=["log_loss"])
     assert [row.model for row in two.rows] == ["old", "new"]
-    if hasattr(CalibrationSummary, "reliability_curve"):
-        text = Path(two.to_html(tmp_path / "two.html")).read_text()
-        assert text.count("data:image/png;base64,") == 2
+    text = Path(two.to_html(tmp_path / "two.html")).read_text()
+    assert text.count("data:image/png;base64,") == 2
 
 
 def test_a_summary_of_several_classes_is_reported_on():
