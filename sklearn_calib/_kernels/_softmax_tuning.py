@@ -17,9 +17,9 @@ from scipy.linalg.blas import dsyrk
 
 from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regression
 
-_CUT = 1e-3
+_CUT = 2e-3
 _FACTOR, _FARTHEST = 10.0, 3  # neighbours of the search, and the largest power of it
-_GAIN = 1e-4  # nats that a longer walk must bring
+_GAIN = 3e-4  # nats that a longer walk must bring
 _MOST_ROWS = 5000  # that choose; the penalties are stated in units of 1 / n
 _LEAST = 1e-3  # of the curvature that is left without a row
 
