@@ -152,7 +152,7 @@ def test_dirichlet_is_no_worse_than_temperature_on_fresh_rows():
 
 @pytest.mark.slow
 def test_dirichlet_with_a_hundred_classes():
-    """With the published penalty 1e-2 the loss was 5.96 nats, beside 2.34."""
+    """With a penalty of 1.0 on the mean square the loss is 5.96 nats, beside 2.34."""
     assert gain_over_temperature(5000, 100, 0) > 0.005
 
 
