@@ -42,7 +42,8 @@ def test_demo(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--data", "breast_cancer"]) == 0
     out = capsys.readouterr().out
-    assert "(before)" in out and "temperature" in out
+    assert "(before)" in out and "temperature" in out and "auto" in out
+    assert "after (auto)" in (tmp_path / "report.html").read_text()
     assert str(tmp_path / "report.html") in out
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
@@ -58,6 +59,7 @@ def test_audit(table, few_resamples, capsys, tmp_path, form):
     assert run(f"u.{form}", "--label", "label", "--prob", "p", "--weight", "w") == 0
     out = capsys.readouterr().out
     assert "expected_calibration_error" in out and "would recalibration help?" in out
+    assert re.search(r"│ auto +│", out)
     assert (tmp_path / "report.html").exists()
 
 
