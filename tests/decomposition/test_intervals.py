@@ -168,8 +168,9 @@ def test_refused():
     parts = decompose_loss(y, proba)
     with pytest.raises(ValueError, match=r"expected term among risk, calibration, .*got 'resolut"):
         parts.interval("resolution")
-    with pytest.raises(ValueError, match="expected a level between 0 and 1, got 95"):
-        parts.interval("risk", 95)
+    for level in (95, 1.5, 1, 0, -0.5):
+        with pytest.raises(ValueError, match=f"expected a level between 0 and 1, got {level}"):
+            parts.interval("risk", level)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -1,5 +1,7 @@
 """The parts of an interval by inversion: lines of truths, their limits, the search along them."""
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 
@@ -167,6 +169,21 @@ def test_ends_along_both_lines():
     assert ends["none"] == (0.0, alone)
     low, high = ends["platt"]
     assert 0 < low < estimate < high and high >= alone
+
+
+def test_defaults(monkeypatch):
+    seen = []
+
+    def distribution(case, evaluate, n_resamples, random_state, *, n_jobs):
+        seen.append((n_resamples, random_state, n_jobs))
+        return np.arange(41.0)
+
+    monkeypatch.setattr("sklearn_calib.inference._intervals.bootstrap_distribution", distribution)
+    found = confidence_interval([0, 1], [0.2, 0.6], "brier_loss")
+    assert seen == [(499, 0, None)]
+    assert (found.low, found.high, found.level) == pytest.approx((1.0, 39.0, 0.95))
+    with pytest.raises(FrozenInstanceError):
+        found.low = 0.0
 
 
 def test_methods_and_levels():

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn_calib.inference import binning_sample_size, lp_calibration_bound
 from sklearn_calib.inference._lp_calibration import log_level_sets
 from sklearn_calib.metrics import get_scorer, lp_calibration_error, lp_calibration_test
+from sklearn_calib.metrics._lp_calibration import _unconverted
 
 
 def reference(y, P, p, n_levels):
@@ -107,6 +108,18 @@ def test_the_measure_is_weak():
     assert max(one) < 1.5 * min(one)
 
 
+def test_tables_are_taken_as_they_are():
+    """No copy of floating-point tables of two columns or more; all else becomes probabilities."""
+    _, P = softmax_data(50, 3)
+    for table in (P, P.astype(np.float32), P[:, :2] / P[:, :2].sum(axis=1, keepdims=True)):
+        assert _unconverted(table, "here") is table
+    for other in (P.tolist(), P[:, 0], P[:, :1], P.astype(np.float16)):
+        found = _unconverted(other, "here")
+        assert found.dtype == np.float64 and found.shape[1] in (2, 3)
+        assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+    assert lp_calibration_error([0, 1], [0.2, 0.7], n_levels=5000) > 0
+
+
 def test_door():
     y, P = softmax_data(50, 3)
     as_list = lp_calibration_error(y, P.tolist())
@@ -125,7 +138,10 @@ def test_door():
     for options, message in (
         ({"p": 0.5}, "p from 1 to infinity, got 0.5"),
         ({"n_levels": 0}, "from 1 to 5000, got 0"),
-        ({"n_levels": 6000}, "from 1 to 5000, got 6000"),
+        ({"n_levels": 5001}, "from 1 to 5000, got 5001"),
+        ({"n_levels": 2.5}, "a whole number of n_levels .* got 2.5"),
+        ({"n_levels": True}, "a whole number of n_levels .* got True"),
+        ({"p": True}, "p from 1 to infinity, got True"),
         ({"estimator": "jackknife"}, "'plugin' or 'unbiased'"),
         ({"p": 1, "estimator": "unbiased"}, "p = 2 for the unbiased"),
         ({"null": True}, "got 'null'. Call lp_calibration_test instead"),
