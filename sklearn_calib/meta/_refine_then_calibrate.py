@@ -65,7 +65,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         "auto": every stage of learners that have them (see `staging_of`). None: the end of the
         training only. A sequence: these stages, counted from 1.
     recalibrator : str or recalibrator, default="default"
-        What calibrates the chosen model, as in `CalibratedModel`.
+        What calibrates the chosen model, as in `CalibratedModel`. It is fitted once, after the
+        search, so that "auto", `StackedCalibration`, costs seconds at most.
     refinement : str or recalibrator, default="temperature-in-sample"
         What defines the loss that remains. The default is temperature scaling with smoothed labels,
         fitted on the rows it is judged on; "isotonic" or another recalibrator: cross-fitted in 5
