@@ -34,8 +34,9 @@ class CalibratedModel(CalibratedClassifier):
     recalibrator : str or recalibrator, default="default"
         "default" is `DefaultCalibration`: Platt scaling for two classes, structured matrix scaling
         for more; it takes milliseconds, which counts in a search. "auto", `StackedCalibration`,
-        predicts better and takes up to seconds: for the final model. A registered name (see `recalibrator_names`), an instance, a pipeline of
-        recalibrators, or any scikit-learn classifier, whose features are then the probabilities.
+        predicts better and takes up to seconds: for the final model. A registered name (see
+        `recalibrator_names`), an instance, a pipeline of recalibrators, or any scikit-learn
+        classifier, whose features are then the probabilities.
     cv : int, cross-validation generator, iterable or "alo", default=None
         The folds; 5 stratified ones by default. Not used for a FrozenEstimator unless
         ``ensemble=True``. "alo": for a linear classifier (see `approximate_leave_one_out`) one fit
