@@ -21,11 +21,9 @@ def add_to(commands: Any) -> None:
 def demo(options: "argparse.Namespace") -> None:
     """Train, recalibrate by every method and report."""
     from sklearn import datasets
-    from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import train_test_split
     from sklearn.naive_bayes import GaussianNB
 
-    from ..meta import CalibratedModel
     from ..recalibrators import all_recalibrators
     from ..report import calibration_report
 
@@ -38,16 +36,15 @@ def demo(options: "argparse.Namespace") -> None:
         f"measured on {len(y_test)}"
     )
     model = GaussianNB(var_smoothing=1e-3).fit(X, y)
-    before = model.predict_proba(X_test)
+    scores, before = model.predict_proba(X_calib), model.predict_proba(X_test)
     proba = {}
     with progress("recalibrating") as advance:
-        names = [name for name in all_recalibrators() if name != "identity"]
-        for number, name in enumerate(names, 1):
-            calibrated = CalibratedModel(FrozenEstimator(model), name)
+        methods = {name: cls for name, cls in all_recalibrators().items() if name != "identity"}
+        for number, (name, method) in enumerate(methods.items(), 1):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CalibrationWarning)
-                proba[name] = calibrated.fit(X_calib, y_calib).predict_proba(X_test)
-            advance(number, len(names))
+                proba[name] = method().fit(scores, y_calib).predict_proba(before)
+            advance(number, len(methods))
     print_losses(screen, "on the test rows", y_test, {"(before)": before, **proba})
     with progress("report") as advance:
         report = calibration_report(
