@@ -182,3 +182,23 @@ def test_second_order_of_the_calibration_term(loss):
     assert laws[0].lowest == (0.0 if loss == "log" else -np.inf)
     assert np.mean([law.bias for law in laws]) == pytest.approx(np.mean(values), rel=0.25)
     assert np.mean([law.curved for law in laws]) == pytest.approx(np.var(values), rel=0.35)
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+def test_first_order_far_from_calibration(loss):
+    """Every law has its term's value, and the variance that the term has over 300 draws."""
+    terms = ("risk", "calibration", "refinement", "sharpness")
+    values, laws = [], []
+    for seed in range(300):
+        rng = np.random.default_rng([seed, 4])
+        z = 1.5 * rng.normal(size=300)
+        y = (rng.random(300) < 1 / (1 + np.exp(-z))).astype(int)
+        scores = canonical_proba(np.column_stack([-z, z]) * 1.5, kind="logits")
+        parts = decompose_loss(y, scores, loss=loss, labels=[0, 1])
+        values.append([getattr(parts, term) for term in terms])
+        laws.append([parts._laws[term] for term in terms])
+    for i, term in enumerate(terms):
+        estimates = np.array([row[i].estimate for row in laws])
+        np.testing.assert_allclose(estimates, np.array(values)[:, i], atol=1e-13)
+        variance = np.mean([row[i].variance for row in laws])
+        assert variance == pytest.approx(np.var(estimates), rel=0.25), term

@@ -9,7 +9,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_calib.inference import binning_sample_size, lp_calibration_bound
 from sklearn_calib.inference._lp_calibration import log_level_sets
-from sklearn_calib.metrics import get_scorer, lp_calibration_error, lp_calibration_test
+from sklearn_calib.metrics import (
+    _lp_calibration,
+    get_scorer,
+    lp_calibration_error,
+    lp_calibration_test,
+)
 from sklearn_calib.metrics._lp_calibration import _unconverted
 
 
@@ -117,7 +122,20 @@ def test_tables_are_taken_as_they_are():
         found = _unconverted(other, "here")
         assert found.dtype == np.float64 and found.shape[1] in (2, 3)
         assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+    with pytest.raises(ValueError, match="dimensions"):
+        _unconverted(P[None], "here")
     assert lp_calibration_error([0, 1], [0.2, 0.7], n_levels=5000) > 0
+
+
+def test_a_right_table_is_checked_in_blocks_alone(monkeypatch):
+    checked = []
+    monkeypatch.setattr(_lp_calibration, "canonical_proba", lambda *args, **kw: checked.append(1))
+    monkeypatch.setattr(_lp_calibration, "_BLOCK_NUMBERS", 21)  # 7 rows
+    _, P = softmax_data(50, 3)
+    assert _unconverted(P, "here") is P and not checked
+    P[49, 0] += 0.1
+    _unconverted(P, "here")
+    assert checked == [1]
 
 
 def test_door():
