@@ -89,14 +89,22 @@ def measured(names, again):
 
 
 def tables_of(results):
-    """All tables: overall, by calibration rows and by number of classes."""
+    """All tables: overall, by calibration rows and by number of classes; methods with all tasks."""
     sizes = {"all": (0, np.inf), "n < 1000": (0, 1000), "1000 <= n < 5000": (1000, 5000)}
     sizes["n >= 5000"] = (5000, np.inf)
-    classes = {"two": (2, 2), "several": (3, np.inf), "3 to 9": (3, 9), "10 to 49": (10, 49)}
+    classes = {
+        "any": (2, np.inf),
+        "two": (2, 2),
+        "several": (3, np.inf),
+        "3 to 9": (3, 9),
+        "10 to 49": (10, 49),
+    }
     classes["50 and more"] = (50, np.inf)
     for of, (least, most) in classes.items():
         for size, (low, high) in sizes.items():
             part = results[results["k"].between(least, most) & results["n"].between(low, high - 1)]
+            counts = part.groupby("method").size()
+            part = part[part["method"].isin(counts.index[counts == counts.max()])]
             if len(part) and (size == "all" or of in ("two", "several")):
                 yield of, size, part
 
