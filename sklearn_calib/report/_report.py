@@ -20,6 +20,8 @@ from ..summary import CalibrationSummary
 from ._page import page, table
 from ._table import Model, ReportRow, affordable_resamples, cells, report_measures, report_rows
 
+_PICTURE_CELLS = 4096
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -112,7 +114,9 @@ class CalibrationReport:
 
         data = self._data
         if "summaries" in data:
-            curves = {n: s.reliability_curve(**options) for n, s in data["summaries"].items()}
+            curves = {
+                n: _to_draw(s).reliability_curve(**options) for n, s in data["summaries"].items()
+            }
             return ReliabilityDisplay(curves).plot()
         if len(data["proba"]) == 1:
             options.setdefault("n_resamples", affordable_resamples(self.n_samples))
@@ -150,6 +154,13 @@ class CalibrationReport:
         path = os.path.abspath(os.fspath(path))
         write_whole(path, text)
         return path
+
+
+def _to_draw(summary):
+    """The summary in so many cells as a picture shows; bands are drawn from it 400 times."""
+    if summary.exact or len(summary.classes) > 2:
+        return summary
+    return summary.coarsen(min(summary.max_cells, _PICTURE_CELLS))
 
 
 def calibration_report(
