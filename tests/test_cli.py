@@ -477,21 +477,25 @@ class Memory(Identity):
     """Knows the labels of the rows it was fitted on, and nothing of others."""
 
     def _fit(self, proba, codes, weight):
-        self.known_ = dict(zip(proba[:, 1].tolist(), codes.tolist(), strict=True))
+        self.known_ = dict(zip(map(tuple, proba.tolist()), codes.tolist(), strict=True))
 
     def _predict_proba(self, proba):
-        second = [self.known_.get(p, 0.5) for p in proba[:, 1].tolist()]
-        return np.column_stack([1 - np.array(second), second])
+        k = proba.shape[1]
+        known = [self.known_.get(tuple(row)) for row in proba.tolist()]
+        return np.array([np.full(k, 1 / k) if c is None else np.eye(k)[c] for c in known])
 
 
-def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(quick, capsys, monkeypatch):
+@pytest.mark.parametrize("k", [2, 3])
+def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(quick, capsys, monkeypatch, k):
     rng = np.random.default_rng(0)
-    p = rng.permutation(np.arange(1, 401) / 401)  # no score twice
-    pd.DataFrame({"p": p, "label": rng.integers(0, 2, 400)}).to_csv("t.csv", index=False)
+    p = rng.dirichlet(np.ones(k), size=400)  # no score twice
+    names = [f"p{c}" for c in range(k)]
+    frame = pd.DataFrame(p, columns=names).assign(label=rng.integers(0, k, 400))
+    frame.to_csv("t.csv", index=False)
     monkeypatch.setattr("sklearn_calib.recalibrators.get_recalibrator", lambda name: Memory())
-    assert run("t.csv", *AS_USUAL) == 0
+    assert run("t.csv", "--label", "label", "--prob", ",".join(names)) == 0
     losses = capsys.readouterr().out.split("would recalibration help?")[1]
     line = next(line for line in losses.splitlines() if "identity" in line)
     found = [float(value) for value in re.findall(r"\d\.\d+", line)]
-    assert found[0] == pytest.approx(np.log(2), abs=1e-4), "it saw the rows it is judged on"
-    assert found[1] == pytest.approx(0.25)
+    assert found[0] == pytest.approx(np.log(k), abs=1e-4), "it saw the rows it is judged on"
+    assert found[1] == pytest.approx(1 / 4 if k == 2 else 2 / 3, abs=1e-4)

@@ -52,8 +52,8 @@ MUTANTS = {
     ),
     "bootstrap of the isotonic curve ignores the draw": Mutant(
         "metrics._reliability",
-        "drawn = weight * multiplicities(n, rng)",
-        "drawn = weight * np.maximum(multiplicities(n, rng), 1)",
+        "drawn = multiplicities(len(self.score), rng)",
+        "drawn = np.maximum(multiplicities(len(self.score), rng), 1)",
         "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[isotonic-False]",
     ),
     "ReliabilityDisplay: error bars halved": Mutant(
@@ -140,14 +140,14 @@ MUTANTS = {
     # -- tests
     "calibration_test: the observed statistic is not counted": Mutant(
         "inference._monte_carlo",
-        "(1 + extreme) / (1 + n_resamples)",
-        "extreme / n_resamples",
+        "(1 + np.count_nonzero(extreme)) / (1 + len(null_distribution))",
+        "np.count_nonzero(extreme) / len(null_distribution)",
         "inference/test_calibration_test.py::test_pvalue_is_the_rank_among_replicates",
     ),
     "calibration_test: ties do not count": Mutant(
         "inference._monte_carlo",
-        "null >= observed - 1e-12 * max(1.0, abs(observed))",
-        "null > observed + 1e-12 * max(1.0, abs(observed))",
+        "null_distribution >= statistic - 1e-12 * max(1.0, abs(statistic))",
+        "null_distribution > statistic + 1e-12 * max(1.0, abs(statistic))",
         "inference/test_calibration_test.py::test_replicates_equal_to_the_statistic_count",
     ),
     "null distribution around the observed labels": Mutant(
@@ -175,13 +175,13 @@ MUTANTS = {
         "inference/test_calibration_test.py::test_hosmer_lemeshow_by_hand",
     ),
     "Cox: one degree of freedom": Mutant(
-        "inference._classical",
+        "_kernels._classical_tests",
         "stats.chi2.sf(statistic, 2)",
         "stats.chi2.sf(statistic, 1)",
         "inference/test_calibration_test.py::test_level_and_power[cox]",
     ),
     "Kuiper: the law of a bridge's range": Mutant(
-        "inference._classical",
+        "_kernels._classical_tests",
         "8 * (signs * k * stats.norm.sf(k * x)).sum()",
         "2 * ((4 * k**2 * x**2 - 1) * np.exp(-2 * k**2 * x**2)).sum()",
         "inference/test_calibration_test.py::test_null_laws",
@@ -232,11 +232,17 @@ MUTANTS = {
         "metrics/test_lp_calibration.py::test_required_samples",
     ),
     # -- the command line
-    "advice fitted on the rows it is judged on": Mutant(
+    "advice for two classes fitted on the rows it is judged on": Mutant(
+        "summary._answers",
+        "np.maximum(sample.weight - fold.weight, 0.0).ravel(), fold.weight.ravel()",
+        "fold.weight.ravel(), fold.weight.ravel()",
+        "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on[2]",
+    ),
+    "advice for several classes fitted on the rows it is judged on": Mutant(
         "recalibrators._anybody",
         "out[test] = aligned_proba(fitted, proba[test], numbers)",
         "out[train] = aligned_proba(fitted, proba[train], numbers)",
-        "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on",
+        "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on[3]",
     ),
 }
 

@@ -52,8 +52,8 @@ def test_conditions_of_optimality(seed, centre, width, slope, weights, constrain
     sizes = np.sqrt(np.mean(centred**2, axis=0))
     gradient = centred.T @ residual / sizes
     held = np.array([j in constrained and fit.coef[j] == 0 for j in range(3)])
-    assert (np.abs(gradient[~held]) < 1e-7).all()
-    assert (gradient[held] > -1e-7).all()
+    assert (np.abs(gradient[~held]) < 1e-6).all()  # digits of features in a narrow range
+    assert (gradient[held] > -1e-6).all()
     assert fit.loss == pytest.approx(loss(features, y, w, fit.coef), abs=1e-13)
     for _ in range(20):
         other = fit.coef * np.exp(rng.normal(size=3) * 10.0 ** -rng.integers(0, 9, 3))
