@@ -34,7 +34,9 @@ def run(*arguments):
 
 @pytest.fixture
 def few_resamples(monkeypatch):
-    monkeypatch.setattr("sklearn_calib.report._report.affordable_resamples", lambda n: 10)
+    for module in ("_report", "_table"):  # pictures, numbers
+        name = f"sklearn_calib.report.{module}.affordable_resamples"
+        monkeypatch.setattr(name, lambda n: 10)
 
 
 @pytest.mark.slow  # the README asks for it by name, and .ci/run does
@@ -150,7 +152,8 @@ def test_no_command(capsys):
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
     """Two resamples, one recalibrator, and a table that is there before and after."""
-    monkeypatch.setattr("sklearn_calib.report._report.affordable_resamples", lambda n: 2)
+    for module in ("_report", "_table"):  # pictures, numbers
+        monkeypatch.setattr(f"sklearn_calib.report.{module}.affordable_resamples", lambda n: 2)
     monkeypatch.setattr("sklearn_calib._cli._advice.ADVICE", ("identity",))
     monkeypatch.chdir(tmp_path)
     proba, y = make_overconfident(2, 60)

@@ -19,7 +19,8 @@ AS_USUAL = ["--label", "label", "--prob", "p"]
 @pytest.fixture
 def frame(tmp_path, monkeypatch):
     """Two resamples, one recalibrator; a table in one file and in four."""
-    monkeypatch.setattr("sklearn_calib.report._table.affordable_resamples", lambda n: 2)
+    for module in ("_report", "_table"):  # pictures, numbers
+        monkeypatch.setattr(f"sklearn_calib.report.{module}.affordable_resamples", lambda n: 2)
     monkeypatch.setattr("sklearn_calib._cli._advice.ADVICE", ("identity", "platt"))
     monkeypatch.setattr("sklearn_calib.report.CalibrationReport.to_html", page)
     monkeypatch.chdir(tmp_path)
@@ -68,6 +69,7 @@ def test_all_ways_to_name_the_rows_give_one_report(frame, capsys, monkeypatch):
         assert float(advice[1][1]) < float(advice[0][1])
 
 
+@pytest.mark.slow
 def test_saved_summaries_are_merged(frame, capsys, tmp_path):
     assert run("day=*/a.parquet", *AS_USUAL, "--weight", "w", "--save", "all.parquet") == 0
     whole = capsys.readouterr().out

@@ -27,6 +27,7 @@ from sklearn_calib.recalibrators import (
     OneVsRest,
     PlattScaling,
     RestrictedPolynomialRegression,
+    StackedCalibration,
     TemperatureScaling,
     TopLabel,
     TrendFiltering,
@@ -85,6 +86,7 @@ STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower s
 SLOW_TO_FIT = (
     AngularCalibration,
     RestrictedPolynomialRegression,
+    StackedCalibration,
     TrendFiltering,
     TrendFilteringEnsemble,
 )

@@ -33,7 +33,7 @@ def advise_on_summary(screen: Screen, summary: CalibrationSummary) -> None:
             values = summary.cross_validate([name], measures=measures)[name]
             found[name] = [values[measure] for measure in measures]
             advance(number, len(ADVICE))
-        stack = summary.fit("auto")
+        stack = summary.fit("auto") if "auto" in found else None
     print_values(screen, _QUESTION.format(""), found)
     _print_weights(screen, stack)
 
@@ -61,13 +61,18 @@ def advise_on_rows(
                 name, proba, codes, cv=5, sample_weight=weight, classes=numbers
             )
             advance(number, len(ADVICE))
-        stack = get_recalibrator("auto").fit(proba, codes, sample_weight=weight, classes=numbers)
+        stack = None
+        if "auto" in pooled:
+            stack = get_recalibrator("auto")
+            stack.fit(proba, codes, sample_weight=weight, classes=numbers)
     print_losses(screen, _QUESTION.format(sample), codes, pooled, numbers, weight)
     _print_weights(screen, stack)
 
 
 def _print_weights(screen, stack):
     """What the mixture is made of, the largest weight first."""
+    if stack is None:
+        return
     weights = sorted(getattr(stack, "weights_", {}).items(), key=lambda pair: -pair[1])
     parts = [f"{name} {weight:.2f}" for name, weight in weights if weight >= 0.005]
     if parts:

@@ -9,6 +9,7 @@ from sklearn_calib.metrics import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", [0.0, 0.02, 0.2])
 def test_uniform_shift(eps):
     data = make_uniform_shift(40_000, eps, random_state=0)

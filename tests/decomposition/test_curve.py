@@ -105,6 +105,7 @@ def test_no_ties_where_every_label_is_the_arg_max():
     assert curve.criterion[0] > curve.criterion[1] + 1e-4
 
 
+@pytest.mark.slow
 def test_standard_errors_from_a_sample_of_the_rows():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 60_000)

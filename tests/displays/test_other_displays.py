@@ -125,6 +125,7 @@ def test_null_distribution():
     assert display.ax_.lines[0].get_xdata()[0] == result.statistic
 
 
+@pytest.mark.slow
 def test_calibrating_functions():
     proba, y = make_overconfident(2, 400)
     names = np.array(["no", "yes"])[y]

@@ -112,6 +112,7 @@ def separable(features, codes, nonnegative):
     return -found.fun > 1e-9
 
 
+@pytest.mark.slow
 def test_infinite_likelihoods_by_linear_programs():
     """Few whole scores, ties among them, labelled at random: exactly the infinite ones."""
     seen = set()

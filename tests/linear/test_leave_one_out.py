@@ -160,6 +160,7 @@ def test_sparse_rows(model, d):
     assert_allclose(found, approximate_leave_one_out(fitted, X.toarray(), y), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_at_scale_against_folds():
     """Log loss of the leave-one-out scores: that of 10-fold, and not that of the training."""
     X, y = data(1000, 1500)

@@ -188,6 +188,7 @@ def warned(method, X, y):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [

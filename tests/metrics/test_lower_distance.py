@@ -176,6 +176,7 @@ def test_close_and_equal_scores_are_one_point():
     assert value == pytest.approx(lower_distance_to_calibration(y, np.round(v, 9)), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_rounded_is_certified():
     for v, y, w in cases(40):
         upper, lower = rounded_distance(v, w * y, w * (1 - y), 50, 0.005)

@@ -35,6 +35,7 @@ def test_isotonic_is_pav():
     assert (np.diff(curve.observed) >= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["quantile", "isotonic"])
 def test_bands_hold_their_level(strategy):
     """Calibrated predictions lie in the consistency band about as often as it says."""

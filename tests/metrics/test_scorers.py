@@ -39,6 +39,7 @@ def test_value(data, name):
     )
 
 
+@pytest.mark.slow
 def test_model_selection(data):
     X, y = data
     scoring = {name: get_scorer(name) for name in scorer_names()}

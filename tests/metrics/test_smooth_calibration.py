@@ -39,6 +39,7 @@ def cases():
         yield v, y, rng.integers(0, 4, n) + rng.random() if i % 2 else np.ones(n)
 
 
+@pytest.mark.slow
 def test_equals_the_linear_program():
     worst = 0.0
     for v, y, w in cases():

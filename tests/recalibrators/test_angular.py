@@ -92,6 +92,7 @@ def test_theorem_5_platt_converges_to_it():
     assert_allclose(expit(3 * (A * grid + B) + 1), angular, atol=0.02)
 
 
+@pytest.mark.slow
 def test_missing_parameters_are_fitted():
     rng = np.random.default_rng(0)
     n = 20_000
@@ -214,6 +215,7 @@ def test_few_huge_scores(size, link):
         assert loss == pytest.approx(smallest_probit_loss(u, y), abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4, 5))]
 )

@@ -137,6 +137,7 @@ def test_folds_are_a_stratified_partition():
         assert np.abs(np.bincount(y, left) - np.bincount(y) / 5).max() < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [10, 26])
 def test_no_fold_is_empty_where_classes_have_fewer_rows_than_folds(k):
     """Three or four rows of each class: dealt class by class, the fifth fold had none."""

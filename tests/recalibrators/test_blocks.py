@@ -330,6 +330,7 @@ def memory_map(tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(memory_map):
     peaks = []
     for n in (40_000, 160_000):

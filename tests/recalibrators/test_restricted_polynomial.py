@@ -115,6 +115,7 @@ def problems():
             yield s, y, degree
 
 
+@pytest.mark.slow
 def test_certificates():
     """Every fit is optimal to 1e-6, rises, stays within [0, 1] and is not below isotonic."""
     grid = np.cos(np.linspace(np.pi, 0, 5001))

@@ -79,6 +79,7 @@ def mean_slope(fit, p):
     return np.abs(slopes[np.searchsorted(fit.knots_[1:-1], p)]).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [(1, 1), (0.3, 3), (2, 20)])
 def test_joined_points(law, monkeypatch):
     """Many points are joined to cells: the fit moves by less than the bound, and by very little."""
