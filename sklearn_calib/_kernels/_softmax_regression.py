@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 _BLOCK = 1024  # columns of a Hessian product
+_EXACT = 100_000  # entries up to which Hessian products are in float64
 _MOST_BLOCKS = 200  # classes up to which each has a block of the preconditioner
 _BLOCK_ROWS, _BLOCK_WORK = 300, 1_000_000  # rows that its curvature is taken from; more if cheap
 
@@ -140,12 +141,13 @@ def _by_class(x, w, proba, ridge):
 def _full_direction(z, w, enough):
     """A function that finds truncated Newton steps of the k x (k + 1) coefficients.
 
-    Conjugate gradients with Hessian products in float32, which only turns the direction, and a
-    preconditioner from the first iteration. Forcing term min(1/4, sqrt |g|), or a residual that is
+    Conjugate gradients with Hessian products (of large tables in float32, which only turns the
+    direction) and a preconditioner from the first iteration. Forcing term min(1/4, sqrt |g|), or a residual that is
     `enough`.
     """
     x, precondition = np.vstack([z, np.ones(z.shape[1])]), None
-    short, short_w = x.astype(np.float32), w.astype(np.float32)
+    kind = np.float32 if z.size > _EXACT else np.float64
+    short, short_w = x.astype(kind, copy=False), w.astype(kind, copy=False)
     blocks = [slice(start, start + _BLOCK) for start in range(0, x.shape[1], _BLOCK)]
 
     def direction(z, w, proba, grad_a, grad_b, ridge_a, ridge_b):
@@ -155,11 +157,11 @@ def _full_direction(z, w, enough):
         if precondition is None:
             inverse = _by_class if len(z) <= _MOST_BLOCKS else _kronecker
             precondition = inverse(x, w, proba, ridge)
-        half = proba.astype(np.float32)
+        half = proba.astype(kind, copy=False)
 
         def hessian(d):
             out = ridge * d
-            d = d.astype(np.float32)
+            d = d.astype(kind, copy=False)
             for block in blocks:  # of columns, so that u stays in the cache
                 u = d @ short[:, block]
                 p = half[:, block]
