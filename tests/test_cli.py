@@ -152,10 +152,11 @@ def test_no_command(capsys):
 
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
-    """Two resamples, one recalibrator, and a table that is there before and after."""
+    """Two resamples, no advice, and a table that is there before and after."""
     for module in ("_report", "_table"):  # pictures, numbers
         monkeypatch.setattr(f"sklearn_calib.report.{module}.affordable_resamples", lambda n: 2)
-    monkeypatch.setattr("sklearn_calib._cli._advice.ADVICE", ("identity",))
+    for name in ("advise_on_summary", "advise_on_rows"):
+        monkeypatch.setattr(f"sklearn_calib._cli._audit.{name}", lambda *arguments: None)
     monkeypatch.chdir(tmp_path)
     proba, y = make_overconfident(2, 60)
     return pd.DataFrame({"p": proba[:, 1].round(6), "label": np.array(["no", "yes"])[y], "w": 1.0})
@@ -490,7 +491,11 @@ class Memory(Identity):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(quick, capsys, monkeypatch, k):
+def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(
+    few_resamples, capsys, monkeypatch, tmp_path, k
+):
+    monkeypatch.setattr("sklearn_calib._cli._advice.ADVICE", ("identity",))
+    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(k), size=400)  # no score twice
     names = [f"p{c}" for c in range(k)]

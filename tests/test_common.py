@@ -81,7 +81,7 @@ EXEMPT = {
 STEP = IsotonicCalibration(prediction="step")
 DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
-# 60 ms or more for a fit of two classes and one such fit per class: of their checks on four
+# 15 ms or more for a fit of two classes, and several times that of four: of their checks on four
 # classes only a sample is quick, and of those on two none that fits more than three times
 SLOW_TO_FIT = (
     AngularCalibration,
