@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 _BLOCK = 1024  # columns of a Hessian product
-_EXACT = 100_000  # entries up to which Hessian products are in float64
+_EXACT = 100_000  # entries of a table up to which nothing is saved
 _MOST_BLOCKS = 200  # classes up to which each has a block of the preconditioner
 _BLOCK_ROWS, _BLOCK_WORK = 300, 1_000_000  # rows that its curvature is taken from; more if cheap
 
@@ -123,27 +123,32 @@ def _kronecker(x, w, proba, ridge):
 
 
 def _by_class(x, w, proba, ridge):
-    """An approximate inverse of the Hessian: its block of each class, from some of the rows."""
+    """An approximate inverse of the Hessian: its block of each class, of many rows from some.
+
+    Of a small table from all and in float64: equal rows then act as one row of their weight.
+    """
+    small = x.size <= _EXACT
+    kind = np.float64 if small else np.float32
     enough = max(_BLOCK_ROWS, _BLOCK_WORK // len(proba) ** 2)
-    some = slice(None, None, max(1, len(w) // enough))
+    some = slice(None, None, 1 if small else max(1, len(w) // enough))
     x, w, proba = x[:, some].T, w[some] / w[some].sum(), proba[:, some]
-    inverse = np.empty((len(proba), x.shape[1], x.shape[1]), dtype=np.float32)
+    inverse = np.empty((len(proba), x.shape[1], x.shape[1]), dtype=kind)
     for c, p in enumerate(proba):
         curvature = w * p * (1 - p)
-        rows = np.flatnonzero(curvature > 1e-3 * curvature.max())
+        rows = slice(None) if small else np.flatnonzero(curvature > 1e-3 * curvature.max())
         part = x[rows]
         block = (part * curvature[rows, None]).T @ part
         block[np.diag_indices(len(block))] += ridge[c] + 1e-12 + 1e-6 * block.diagonal().max()
-        inverse[c] = np.linalg.inv(block.astype(np.float32))
-    return lambda r: (inverse @ r.astype(np.float32)[:, :, None])[:, :, 0].astype(np.float64)
+        inverse[c] = np.linalg.inv(block.astype(kind))
+    return lambda r: (inverse @ r.astype(kind)[:, :, None])[:, :, 0].astype(np.float64)
 
 
 def _full_direction(z, w, enough):
     """A function that finds truncated Newton steps of the k x (k + 1) coefficients.
 
     Conjugate gradients with Hessian products (of large tables in float32, which only turns the
-    direction) and a preconditioner from the first iteration. Forcing term min(1/4, sqrt |g|), or a residual that is
-    `enough`.
+    direction) and a preconditioner from the first iteration. Forcing term min(1/4, sqrt |g|), or a
+    residual that is `enough`.
     """
     x, precondition = np.vstack([z, np.ones(z.shape[1])]), None
     kind = np.float32 if z.size > _EXACT else np.float64

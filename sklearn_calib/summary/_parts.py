@@ -193,6 +193,13 @@ def parts_of(data: Any, label: str, csv: dict[str, Any], where: str) -> list[Any
     return parts
 
 
+def anywhere(part: Any) -> Any:
+    """The part with the whole path of its file: another process may be in another folder."""
+    if getattr(part, "path", None) is None or getattr(part, "filesystem", None) is not None:
+        return part
+    return part._replace(path=os.path.abspath(part.path))
+
+
 def part_size(part: Any) -> int:
     """What a part weighs in a progress bar: the bytes of the file, where that is known."""
     try:

@@ -12,7 +12,7 @@ from .._tables import UserError
 from .._typing import ArrayLike, Multiclass, Progress
 from ..exceptions import refuse
 from ._columns import grouped, label_values, number_values, placed
-from ._parts import Block, ParquetPart, SummaryPart, part_size, parts_of
+from ._parts import Block, ParquetPart, SummaryPart, anywhere, part_size, parts_of
 from ._summary import CalibrationSummary
 
 _WHERE = "summarize"
@@ -178,7 +178,7 @@ def _tally_of_parts(parts, plan, n_jobs, progress):
             _tally_of_part(part, plan, partial(report, number)) for number, part in enumerate(parts)
         )
     else:
-        jobs = (delayed(_tally_of_part)(part, plan) for part in parts)
+        jobs = (delayed(_tally_of_part)(anywhere(part), plan) for part in parts)
         found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
     for number, each in enumerate(found):
         _merge(total, each, parts[number].name)
