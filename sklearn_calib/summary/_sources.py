@@ -178,12 +178,21 @@ def _tally_of_parts(parts, plan, n_jobs, progress):
             _tally_of_part(part, plan, partial(report, number)) for number, part in enumerate(parts)
         )
     else:
-        jobs = (delayed(_tally_of_part)(anywhere(part), plan) for part in parts)
-        found = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+        jobs = [delayed(_tally_of_part)(anywhere(part), plan) for part in parts]
+        found = _in_processes(n_jobs, jobs)
     for number, each in enumerate(found):
         _merge(total, each, parts[number].name)
         report(number, 1.0)
     return total
+
+
+def _in_processes(n_jobs, jobs):
+    try:
+        return Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    except ValueError as error:  # dask as the backend of an older joblib
+        if "return_as" not in str(error):
+            raise
+        return Parallel(n_jobs=n_jobs)(jobs)
 
 
 def _merge(total, each, name):

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -308,7 +309,6 @@ def _write(summary, path, where):
         compression="zstd",
         compression_level=_LEVEL,
         write_statistics=False,
-        write_page_checksum=True,
     )
     write_whole(path, file.getvalue())
 
@@ -317,13 +317,14 @@ def _read(cls, path, where):
     parquet = require("pyarrow.parquet", "cli", where)
     with open(path, "rb") as file:
         try:
-            table = parquet.ParquetFile(file, page_checksum_verification=True).read()
+            table = parquet.ParquetFile(file).read()
         except Exception as error:  # pyarrow has a dozen kinds for a damaged file
             said = str(error).partition("\n")[0].rstrip(".")[:120]
             cure = "It is truncated, damaged or of another format: write it again"
             refuse(where, f"a parquet file, {path}", f"one that cannot be read ({said})", cure)
     if _PACKED in table.column_names:
-        table = _unpacked(table)
+        with suppress(Exception):  # `_from_table` tells what is wrong
+            table = _unpacked(table)
     return _from_table(cls, table, path, where)
 
 

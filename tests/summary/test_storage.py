@@ -80,7 +80,7 @@ def test_truncated(tmp_path, kept):
 
 
 def test_damaged(tmp_path):
-    """A flipped bit is found, by the checksums of the pages or by what must hold of the cells."""
+    """A flipped bit is found, by the checksum or because nothing can be read."""
     summary, path = saved(tmp_path)
     content = path.read_bytes()
     rng = np.random.default_rng(0)
