@@ -151,7 +151,7 @@ def _full_direction(z, w, enough):
     residual that is `enough`.
     """
     x, precondition = np.vstack([z, np.ones(z.shape[1])]), None
-    kind = np.float32 if z.size > _EXACT else np.float64
+    kind = np.float64 if x.size <= _EXACT else np.float32
     short, short_w = x.astype(kind, copy=False), w.astype(kind, copy=False)
     blocks = [slice(start, start + _BLOCK) for start in range(0, x.shape[1], _BLOCK)]
 

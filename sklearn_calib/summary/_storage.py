@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import os
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -248,8 +247,8 @@ def _from_table(cls, table, name, where):
             where, rule, repr(version), "Read it with the version of sklearn-calib that wrote it"
         )
     try:
-        return _assembled(cls, table, metadata)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+        return _assembled(cls, _unpacked(table), metadata)
+    except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         refuse(where, f"an unchanged calibration summary in {name}", f"{error}", "Write it again")
 
 
@@ -322,9 +321,6 @@ def _read(cls, path, where):
             said = str(error).partition("\n")[0].rstrip(".")[:120]
             cure = "It is truncated, damaged or of another format: write it again"
             refuse(where, f"a parquet file, {path}", f"one that cannot be read ({said})", cure)
-    if _PACKED in table.column_names:
-        with suppress(Exception):  # `_from_table` tells what is wrong
-            table = _unpacked(table)
     return _from_table(cls, table, path, where)
 
 
@@ -346,6 +342,8 @@ def _packed(table):
 
 
 def _unpacked(table):
+    if _PACKED not in table.column_names:
+        return table
     bits = table.column(_PACKED).to_numpy().view(np.int64)
     excess = (bits >> 1) ^ -(bits & 1)
     return _with_column(table, _PACKED, "offset", (excess + _middles(table)).astype(np.float64))
