@@ -1,0 +1,100 @@
+"""Which recalibrator should follow in `RefineThenCalibrateCV`? Loss on test rows, and the time.
+
+Every search is run whole: three folds, 100 rounds, the stage chosen by refinement, and the
+recalibrator fitted on the out-of-fold scores of that stage.
+"""
+
+import os
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from early_stopping import load
+from scipy import stats
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import train_test_split
+
+from sklearn_calib import RefineThenCalibrateCV
+from sklearn_calib.metrics import log_loss
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+import runner
+
+HERE = Path(__file__).parent
+CACHE = Path(os.environ.get("SKLEARN_CALIB_CACHE", tempfile.gettempdir())) / "after_stopping"
+TABLES = ["adult", "bank_full", "credit_default", "spambase", "htru2", "letter"]
+DATA = ["breast_cancer", "digits", "classification_2", "classification_5", *TABLES]
+METHODS = ["identity", "temperature", "default", "auto"]
+FIT = (1000, 6000)
+
+
+def learners(seed):
+    import xgboost
+
+    return {
+        "XGBoost": xgboost.XGBClassifier(n_estimators=100, random_state=seed, n_jobs=1),
+        "HistGB": HistGradientBoostingClassifier(early_stopping=False, random_state=seed),
+    }
+
+
+def one(name, n, seed):
+    """Rows (data, n, learner, seed, recalibrator, loss, seconds)."""
+    warnings.simplefilter("ignore")
+    X, y = load(name)
+    if len(y) < 1.3 * n and n > FIT[0]:
+        return []
+    n = min(n, round(0.7 * len(y)))
+    X, X_test, y, y_test = train_test_split(X, y, train_size=n, stratify=y, random_state=seed)
+    rows = []
+    for key, learner in learners(seed).items():
+        for method in METHODS:
+            search = RefineThenCalibrateCV(learner, recalibrator=method, cv=3)
+            start = time.process_time()
+            search.fit(X, y)
+            seconds = time.process_time() - start
+            loss = log_loss(y_test[:20_000], search.predict_proba(X_test[:20_000]))
+            keys = {"data": name, "n": n, "learner": key, "seed": seed, "recalibrator": method}
+            rows.append({**keys, "loss": loss, "seconds": seconds})
+    return rows
+
+
+def summary(rows):
+    """Loss relative to temperature scaling: mean over seeds, 95 % interval, wins and losses."""
+    table = pd.DataFrame(rows)
+    keys = ["data", "n", "learner", "seed"]
+    base = table[table.recalibrator == "temperature"].set_index(keys)
+    of = table.set_index(keys)
+    table["percent"] = 100 * (of.loss / base.loss.reindex(of.index) - 1).to_numpy()
+    table["more"] = (of.seconds - base.seconds.reindex(of.index)).to_numpy()
+    for place, group in table.groupby([*keys[:3], "recalibrator"], sort=False):
+        count, spread = len(group), group.percent.std(ddof=1)
+        yield dict(zip([*keys[:3], "recalibrator"], place, strict=True)) | {
+            "test_log_loss": f"{group.loss.mean():.5f}",
+            "percent": f"{group.percent.mean():+.2f}",
+            "ci95": f"{stats.t.ppf(0.975, count - 1) * spread / np.sqrt(count):.2f}",
+            "better": int((group.percent < -1e-9).sum()),
+            "worse": int((group.percent > 1e-9).sum()),
+            "seeds": count,
+            "seconds": f"{group.seconds.median():.2f}",
+            "seconds_more": f"{group.more.median():+.2f}",
+        }
+
+
+def main(n_seeds=4):
+    names = DATA if runner.data_folder() else DATA[: -len(TABLES)]
+    print("skipped", sorted({*DATA} - {*names})) if len(names) < len(DATA) else None
+    CACHE.mkdir(parents=True, exist_ok=True)
+    jobs = [(name, n, seed) for seed in range(n_seeds) for n in FIT for name in names]
+    rows = list(summary(runner.rounds(CACHE / "rounds.jsonl", jobs, one, processes=1)))
+    runner.write(HERE / "after_stopping.csv", rows, list(rows[0]))
+    table = pd.DataFrame(rows)
+    table["percent"] = table["percent"].astype(float)
+    print(table.pivot_table(index="recalibrator", columns=["n", "learner"], values="percent"))
+
+
+if __name__ == "__main__":
+    main()
