@@ -81,7 +81,7 @@ class TrendFiltering(Recalibrator):
     points are left, neighbours are joined to at most 10,000 cells, each no wider than 2e-4 and with
     no more than 2e-4 of the weight (or one point). That moves a fit, in root mean square, by no
     more than the root of 4e-4 times its mean absolute slope, which is proved in the source; in
-    four laws of a million rows it was at most 2e-5 (and 4e-4 where a criterion then chose the
+    two laws of a million rows it was at most 2e-5 (and 4e-4 where a criterion then chose the
     penalty beside). Beyond the calibration
     scores the outer lines go on. Cost: O(n log n) and some 20 passes over
     the distinct scores a penalty.
