@@ -3,13 +3,13 @@ import html
 import io
 import os
 import re
-import subprocess
-import sys
+import runpy
 from decimal import Decimal
 
 import numpy as np
 import pytest
 
+import sklearn_calib
 from sklearn_calib._cli import main
 from sklearn_calib._files import write_whole
 from sklearn_calib._show import plain
@@ -131,11 +131,11 @@ def test_missing_extras(monkeypatch, capsys):
     assert "pip install 'sklearn-calib[cli]'" in capsys.readouterr().err
 
 
-def test_module_is_the_command():
-    out = subprocess.run(
-        [sys.executable, "-m", "sklearn_calib", "--version"], capture_output=True, text=True
-    )
-    assert out.returncode == 0 and out.stdout.strip()
+def test_module_is_the_command(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["sklearn-calib", "--version"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_module("sklearn_calib", run_name="__main__", alter_sys=True)
+    assert sklearn_calib.__version__ in capsys.readouterr().out
 
 
 def test_no_command(capsys):
