@@ -81,8 +81,11 @@ EXEMPT = {
 STEP = IsotonicCalibration(prediction="step")
 DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
-# 15 ms or more for a fit of two classes, and several times that of four: of their checks on four
-# classes only a sample is quick, and of those on two none that fits more than three times
+# one class against the rest is fitted by their common base class: of the checks on four classes a
+# sample is quick, and all for these two, which no method fits faster
+LIFTED = (PlattScaling, IsotonicCalibration)
+SAMPLE = ("check_simplex", "check_class_permutation", "check_missing_class")
+# 15 ms or more for a fit of a hundred rows of two classes: none that fits often or many rows
 SLOW_TO_FIT = (
     AngularCalibration,
     RestrictedPolynomialRegression,
@@ -90,14 +93,29 @@ SLOW_TO_FIT = (
     TrendFiltering,
     TrendFilteringEnsemble,
 )
-SAMPLE = ("check_simplex", "check_class_permutation")
-MANY_FITS = (
-    "check_labels",
-    "check_weight_scale",
-    "check_refit",
-    "check_dtypes",
+COSTLY = (
+    "check_capabilities",
+    "check_class_permutation[4]",
     "check_containers",
+    "check_dtypes",
+    "check_labels",
+    "check_learns",
+    "check_no_side_effects",
+    "check_pickle",
+    "check_refit",
+    "check_shape",
+    "check_weight_scale",
 )
+
+
+def _is_slow(instance, name):
+    if instance in VARIANTS:
+        return True
+    slow_to_fit = isinstance(instance, SLOW_TO_FIT)
+    lifted = instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED)
+    if name.endswith("[4]") and (lifted or slow_to_fit) and not name.startswith(SAMPLE):
+        return True
+    return slow_to_fit and name.startswith(COSTLY)
 
 
 def _cases():
@@ -109,12 +127,7 @@ def _cases():
                 continue
             if instance not in DEFAULTS and name.startswith(DECLARED):
                 continue
-            slow = instance in VARIANTS
-            if isinstance(instance, SLOW_TO_FIT):
-                slow = name.startswith(MANY_FITS) or (
-                    name.endswith("[4]") and not name.startswith(SAMPLE)
-                )
-            marks = pytest.mark.slow if slow else ()
+            marks = pytest.mark.slow if _is_slow(instance, name) else ()
             yield pytest.param(check, id=f"{title}-{name}", marks=marks)
 
 
@@ -169,9 +182,9 @@ def test_weights_are_what_they_say(instance):
 
     Of other weights a common factor matters to those that say that weights are counts.
     """
-    proba, y = make_overconfident(3, 300)
+    proba, y = make_overconfident(2, 200)
     found = []
-    for weight in (np.ones(300), np.full(300, 50.0), np.full(300, 50.5)):
+    for weight in (np.ones(200), np.full(200, 50.0), np.full(200, 50.5)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
             fitted = clone(instance).fit(proba, y, sample_weight=weight)

@@ -22,6 +22,7 @@ class Mutant(NamedTuple):
     right: str  # found exactly once
     wrong: str
     test: str  # below tests
+    slow: bool = False  # the test takes half a second or more
 
 
 MUTANTS = {
@@ -55,6 +56,7 @@ MUTANTS = {
         "drawn = multiplicities(len(self.score), rng)",
         "drawn = np.maximum(multiplicities(len(self.score), rng), 1)",
         "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[isotonic-False]",
+        slow=True,
     ),
     "ReliabilityDisplay: error bars halved": Mutant(
         "displays._reliability",
@@ -75,6 +77,7 @@ MUTANTS = {
         "limit = np.quantile(null[:, number], tail)",
         "limit = np.quantile(null[:, number], (1 + tail) / 2)",
         "test_report.py::test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says",
+        slow=True,
     ),
     "confidence_interval: bootstrap tails of twice the size": Mutant(
         "inference._intervals",
@@ -87,12 +90,14 @@ MUTANTS = {
         "estimate, (1 - level) / 2, settings)",
         "estimate, (1 - level), settings)",
         "inference/test_calibration_test.py::test_both_ends_of_an_inverted_interval",
+        slow=True,
     ),
     "logistic_intervals: half width of another level": Mutant(
         "linear._intervals",
         "norm.ppf((1 + level) / 2)",
         "norm.ppf(level)",
         "recalibrators/test_adaptive.py::test_logistic_intervals_cover",
+        slow=True,
     ),
     "AdaptiveCalibration: window of another level": Mutant(
         "recalibrators._adaptive",
@@ -112,6 +117,7 @@ MUTANTS = {
         "float(np.sqrt(self.variance))",
         "float(np.sqrt(2 * self.variance))",
         "decomposition/test_intervals.py::test_standard_errors_are_the_spread_of_the_terms[2-log]",
+        slow=True,
     ),
     "LossDecomposition: the bias of the fit is added again": Mutant(
         "decomposition._intervals",
@@ -185,6 +191,7 @@ MUTANTS = {
         "8 * (signs * k * stats.norm.sf(k * x)).sum()",
         "2 * ((4 * k**2 * x**2 - 1) * np.exp(-2 * k**2 * x**2)).sum()",
         "inference/test_calibration_test.py::test_null_laws",
+        slow=True,
     ),
     "lp_calibration_test: another quantile than it says": Mutant(
         "metrics._lp_calibration",
@@ -243,6 +250,7 @@ MUTANTS = {
         "out[test] = aligned_proba(fitted, proba[test], numbers)",
         "out[train] = aligned_proba(fitted, proba[train], numbers)",
         "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on[3]",
+        slow=True,
     ),
 }
 
@@ -311,7 +319,13 @@ def run(tests):
     return outcomes.raised
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if mutant.slow else ())
+        for name, mutant in MUTANTS.items()
+    ],
+)
 def test_mutant(name):
     mutant = MUTANTS[name]
     with planted(mutant.module, mutant.right, mutant.wrong):

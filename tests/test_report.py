@@ -162,7 +162,7 @@ def test_one_log_loss_in_a_report(tmp_path):
     assert said in page and "2.2e&minus;16" in page
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_values_and_intervals_are_those_of_rows(weighted):
     """Values to 1e-12; ends of intervals and limits within what 400 draws of rows vary by."""
     rng = np.random.default_rng(0)

@@ -65,7 +65,7 @@ def test_coverage(k, loss, factor):
         assert len(hits) == 500 and 0.925 <= np.mean(hits) <= 0.975, (term, np.mean(hits))
 
 
-@pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("loss", [pytest.param("log", marks=pytest.mark.slow), "brier"])
 def test_standard_errors_with_folds_and_weights(loss):
     """Out of fold, with weights that have nothing to do with the labels."""
     truth, hits = truth_of(2, 2.5, loss), {"risk": 0, "refinement": 0, "sharpness": 0}
@@ -81,7 +81,9 @@ def test_standard_errors_with_folds_and_weights(loss):
     assert all(134 <= count <= 149 for count in hits.values()), hits
 
 
-@pytest.mark.parametrize(("k", "loss"), [(2, "log"), (3, "brier")])
+@pytest.mark.parametrize(
+    ("k", "loss"), [(2, "log"), pytest.param(3, "brier", marks=pytest.mark.slow)]
+)
 def test_standard_errors_are_the_spread_of_the_terms(k, loss):
     """The mean standard error and the standard deviation of 500 draws differ by 10 % at most."""
     values, errors = [], []

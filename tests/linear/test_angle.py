@@ -144,7 +144,7 @@ def exact_proba(model, truth, X):
         ({**KNOWN, "covariance": "given"}, 0.03),
         ({"covariance": "given"}, 0.05),
         ({}, 0.05),
-        (KNOWN, 0.05),
+        pytest.param(KNOWN, 0.05, marks=pytest.mark.slow),
     ],
 )
 def test_calibrated(options, error):

@@ -122,7 +122,7 @@ def test_against_refits(model, k, shape, tolerance):
         (logistic(), 0.03),
         (RidgeClassifier(alpha=2.0), 1e-10),
         (LinearSVC(C=0.3, **EXACT), 0.08),
-        (logistic(class_weight={0: 1, 1: 3, 2: 2}), 0.04),
+        pytest.param(logistic(class_weight={0: 1, 1: 3, 2: 2}), 0.04, marks=pytest.mark.slow),
     ],
 )
 def test_sample_weights(model, tolerance):

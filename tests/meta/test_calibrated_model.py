@@ -69,7 +69,7 @@ def test_any_classifier(data, estimator, ensemble):
 @pytest.mark.parametrize("piped", [False, True])
 def test_boosted_trees(data, package, piped):
     module = pytest.importorskip(package)
-    options = {"n_estimators": 20, "n_jobs": 1}
+    options = {"n_estimators": 8, "n_jobs": 1}
     if package == "lightgbm":
         options["verbose"] = -1
     X, y = data

@@ -44,7 +44,7 @@ def thirds(X, y):
 @pytest.mark.parametrize(
     "classifier, method",
     [
-        (RandomForestClassifier(random_state=0), "default"),
+        (RandomForestClassifier(30, random_state=0), "default"),
         pytest.param(RandomForestClassifier(random_state=0), "platt", marks=pytest.mark.slow),
         (KNeighborsClassifier(), "default"),
         (DecisionTreeClassifier(random_state=0), "beta"),
@@ -66,7 +66,7 @@ def test_exact_zeros_of_rare_positives(classifier, method):
 @pytest.mark.parametrize("method", ["default", "platt", "temperature"])
 def test_exact_zeros_of_many_classes(method):
     X_train, y_train, X_calib, y_calib, X, y = thirds(*load_digits(return_X_y=True))
-    frozen = FrozenEstimator(RandomForestClassifier(random_state=0).fit(X_train, y_train))
+    frozen = FrozenEstimator(RandomForestClassifier(50, random_state=0).fit(X_train, y_train))
     theirs = CalibratedClassifierCV(frozen).fit(X_calib, y_calib).predict_proba(X)
     ours = CalibratedModel(frozen, method).fit(X_calib, y_calib).predict_proba(X)
     assert log_loss(y, ours) < 1.05 * log_loss(y, theirs)

@@ -74,7 +74,8 @@ def reflected_gaussian(v, r, bandwidth, n_points=4001):
     """The definition: smooth, reflect at both ends, integrate the absolute value."""
     t = np.linspace(0, 1, n_points)
     total = np.zeros(n_points)
-    for image in range(-6, 7):
+    reach = 1 + int(np.ceil(4 * bandwidth))  # 8 standard deviations
+    for image in range(-reach, reach + 1):
         for centre in (2 * image + v, 2 * image - v):
             z = (t[:, None] - centre) / bandwidth
             total += (np.exp(-(z**2) / 2) / (bandwidth * np.sqrt(2 * np.pi))) @ r

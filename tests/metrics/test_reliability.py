@@ -66,7 +66,12 @@ def test_bands_of_bins_are_clopper_pearsons():
 
 
 @pytest.mark.parametrize(
-    ("strategy", "weighted"), [("quantile", False), ("quantile", True), ("isotonic", False)]
+    ("strategy", "weighted"),
+    [
+        ("quantile", False),
+        ("quantile", True),
+        pytest.param("isotonic", False, marks=pytest.mark.slow),
+    ],
 )
 def test_confidence_bands_hold_the_truth(strategy, weighted):
     """Neither much less nor much more often than they say, and missed on both sides."""
@@ -94,7 +99,7 @@ def test_confidence_bands_hold_the_truth(strategy, weighted):
     assert 0.06 < below < 0.15 and 0.06 < above < 0.15, (below, above)
 
 
-@pytest.mark.parametrize("strategy", ["quantile", "isotonic"])
+@pytest.mark.parametrize("strategy", ["quantile", pytest.param("isotonic", marks=pytest.mark.slow)])
 def test_both_tails_of_consistency_bands(strategy):
     """Calibrated rows are below and above as often as the level says."""
     rng, outside = np.random.default_rng(1), []

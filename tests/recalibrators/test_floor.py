@@ -10,14 +10,25 @@ from sklearn.base import clone
 from sklearn_calib import canonical_proba, log_proba
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
+    AngularCalibration,
     DefaultCalibration,
     IsotonicCalibration,
     PlattScaling,
+    SplineCalibration,
+    StackedCalibration,
     TemperatureScaling,
     all_recalibrators,
 )
 
 LOGARITHMIC = [cls() for cls in all_recalibrators().values() if cls.capabilities.takes_logarithm]
+SLOW_TO_FIT = (AngularCalibration, SplineCalibration, StackedCalibration)
+CASES = [
+    pytest.param(method, k, marks=pytest.mark.slow)
+    if k == 4 and isinstance(method, SLOW_TO_FIT)
+    else (method, k)
+    for method in LOGARITHMIC
+    for k in (2, 4)
+]
 
 
 def votes(k, n=300, trees=20, seed=0):
@@ -35,8 +46,7 @@ def fitted(method, *args, **kwargs):
         return clone(method).fit(*args, **kwargs)
 
 
-@pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("method", LOGARITHMIC, ids=repr)
+@pytest.mark.parametrize(("method", "k"), CASES, ids=repr)
 def test_contract(method, k):
     """Zeros count as the floor; weights repeat and scale; types; pickle; rows stand alone."""
     proba, y = votes(k)
@@ -63,8 +73,7 @@ def test_contract(method, k):
     assert fitted(method, proba.astype(np.float32), y).floor_ == pytest.approx(model.floor_)
 
 
-@pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("method", LOGARITHMIC, ids=repr)
+@pytest.mark.parametrize(("method", "k"), CASES, ids=repr)
 def test_positive_probabilities_and_logits_are_left_alone(method, k):
     """Tiny but real probabilities, such as a network's, are not raised at fit."""
     logits = 12 * np.random.default_rng(0).normal(size=(300, k))

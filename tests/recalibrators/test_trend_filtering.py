@@ -40,8 +40,8 @@ def test_ensemble_near_the_r_package(oracle, case, criterion, tolerance):
 
 def test_finds_the_bend():
     rng = np.random.default_rng(0)
-    p = rng.random(20_000)
-    y = rng.random(20_000) < np.where(p < 0.5, 0.1, 0.1 + 1.6 * (p - 0.5))
+    p = rng.random(10_000)
+    y = rng.random(10_000) < np.where(p < 0.5, 0.1, 0.1 + 1.6 * (p - 0.5))
     fit = TrendFiltering("bic").fit(p, y)
     assert 3 <= fit.df_ <= 6
     assert np.abs(fit.knots_[1:-1] - 0.5).min() < 0.05
