@@ -16,8 +16,8 @@ from ..inference import bootstrap_distribution, distribution_of_draws, null_dist
 from ..metrics import all_metrics
 
 if TYPE_CHECKING:
-    from ..metrics import Case, Measure
-    from ..summary import CalibrationSummary
+    from ..metrics import Measure
+    from ._models import Model
 
 _FEWEST_CELLS, _MOST_CELLS = 1024, 4096  # of a sample that is drawn from hundreds of times
 _ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
@@ -48,16 +48,12 @@ class ReportRow:
     high: float
     if_calibrated: float
 
-
-class Model(NamedTuple):
-    """Predictions of one model: a summary, and the rows where they are there."""
-
-    summary: "CalibrationSummary"
-    case: "Case | None" = None
-
     @property
-    def two_classes(self) -> bool:
-        return self.summary.classes is None or len(self.summary.classes) == 2
+    def beyond(self) -> bool:
+        """Whether the value is worse than chance explains, as calibrated predictions have it."""
+        if all_metrics()[self.measure].spec.greater_is_better:
+            return self.value < self.if_calibrated
+        return self.value > self.if_calibrated
 
 
 class _Part(NamedTuple):
@@ -86,7 +82,7 @@ def report_measures(names: Iterable[str] | None, where: str) -> "list[Measure]":
 
 
 def report_rows(
-    models: Mapping[str, Model],
+    models: "Mapping[str, Model]",
     functions: "list[Measure]",
     level: float,
     n_resamples: int | Literal["auto"],
@@ -179,12 +175,27 @@ def _of_draws(model, part, values, level):
     for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan
         if len(resampled):
-            low, high = np.quantile(resampled[:, number], [(1 - level) / 2, (1 + level) / 2])
+            draws = resampled[:, number], null[:, number]
+            low, high = _interval(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
-            limit = np.quantile(null[:, number], tail)
+            limit = np.quantile(draws[1], tail)
         name = function.spec.name
         rows[function] = ReportRow(model, name, value, float(low), float(high), float(limit))
     return rows
+
+
+def _interval(function, value, resampled, null, level):
+    """Percentiles; of a calibration error less the bias, which is that of a norm."""
+    tail = (1 - level) / 2
+    if function.spec.proper or function.spec.perfect != 0 or not function.spec.multiclass:
+        low, high = np.quantile(resampled, [tail, 1 - tail])
+    else:
+        centre = np.sqrt(max(2 * value**2 - np.mean(resampled**2), 0.0))
+        half = ndtri(1 - tail) * np.std(resampled)
+        low, high = max(centre - half, 0.0), centre + half
+        if 1 + np.count_nonzero(null >= value) > tail * (1 + len(null)):
+            low = 0.0  # calibrated predictions may look like this
+    return min(low, value), max(high, value)
 
 
 def _of_totals(name, function, model, level):

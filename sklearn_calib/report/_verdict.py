@@ -1,0 +1,349 @@
+"""The verdict: sentences about one model, each from a test or an interval."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._show import plain
+from ..inference import MonteCarloResult
+from ._evidence import Evidence, evidence_of
+
+if TYPE_CHECKING:
+    from ..summary import CellSample
+    from ._advice import Advice
+    from ._table import Model, ReportRow
+
+TOPICS = ("calibrated", "size", "direction", "where", "power", "gain", "map")
+SIGNIFICANCE = 0.05  # of the one test that decides
+BANDWIDTH = 0.2  # of its statistic, the kernel calibration error
+_DRAWS = 999
+_TESTED_CELLS = 1024
+_POWER_CELLS = 512
+_TOLERABLE = 0.05  # mean error of predictions that are called calibrated
+_TOLERABLE_PART = 0.25  # of the rate of the rarer outcome, where that is less
+
+
+class Sentence(NamedTuple):
+    """One finding.
+
+    Parameters
+    ----------
+    topic : str
+        "calibrated", "size", "direction", "where", "power", "gain" or "map".
+    text : str
+        Plain English.
+    numbers : dict
+        What the text rests on, not rounded; shares and errors as fractions of 1.
+    """
+
+    topic: str
+    text: str
+    numbers: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a report says about one model, in sentences for whoever has to decide.
+
+    Attributes
+    ----------
+    calibrated : bool or None
+        False: the test rejects calibration at 0.05. True: it does not, and the interval of the mean
+        error ends below 5 percentage points (a quarter of the rate of the rarer outcome, where
+        that is less). None: there are too few rows to say.
+    p_value : float
+        Of the one test that decides: the kernel calibration error with bandwidth 0.2, against 999
+        draws of labels from the predictions. Exact.
+    sentences : list of Sentence
+        In the order "calibrated", "size", "direction", "where", "power", "gain", "map". Those about
+        which the rows say nothing are left out; "gain" and "map" need `CalibrationReport.advise`.
+    evidence : Evidence
+        The numbers, whether or not a sentence came of them.
+
+    Examples
+    --------
+    >>> from sklearn_calib.report import calibration_report
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 1000)
+    >>> verdict = calibration_report(y, proba, n_resamples=50).verdict
+    >>> verdict.calibrated, verdict.p_value
+    (False, 0.001)
+    >>> [sentence.topic for sentence in verdict.sentences]
+    ['calibrated', 'size', 'direction', 'where', 'power']
+    """
+
+    calibrated: bool | None
+    p_value: float
+    sentences: list[Sentence]
+    evidence: Evidence = field(repr=False)
+
+    def __str__(self) -> str:
+        return " ".join(sentence.text for sentence in self.sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts, for JSON."""
+        of = self.evidence
+        return {
+            "calibrated": self.calibrated,
+            "p_value": self.p_value,
+            "in_the_large": {key: getattr(of, key) for key in Evidence._fields[:4]},
+            "smallest_seen": of.smallest_seen,
+            "sentences": [sentence._asdict() for sentence in self.sentences],
+        }
+
+
+class _Findings(NamedTuple):
+    """What the sentences are made of."""
+
+    n_rows: int
+    level: float
+    event: str
+    of_several: bool
+    test: MonteCarloResult
+    error: "ReportRow"
+    evidence: Evidence
+    advice: "Advice | None"
+
+    @property
+    def rejected(self) -> bool:
+        return self.test.pvalue <= SIGNIFICANCE
+
+    @property
+    def tolerable(self) -> float:
+        rate = self.evidence.observed
+        return min(_TOLERABLE, _TOLERABLE_PART * min(rate, 1 - rate))
+
+    @property
+    def calibrated(self) -> bool | None:
+        if self.rejected:
+            return False
+        return True if self.error.high <= self.tolerable else None
+
+
+def verdict_of(
+    model: "Model",
+    error: "ReportRow",
+    level: float,
+    seed: int,
+    advice: "Advice | None" = None,
+) -> Verdict:
+    """The verdict on one model.
+
+    Parameters
+    ----------
+    model : Model
+    error : ReportRow
+        Of the expected calibration error.
+    level : float
+        Of the intervals.
+    seed : int
+        Of the draws.
+    advice : Advice, default=None
+    """
+    summary = model.summary
+    ((whole,), (tested,), (coarse,)) = (
+        summary.samples(n) for n in (None, _TESTED_CELLS, _POWER_CELLS)
+    )
+    test = _test(tested, seed)
+    critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
+    found = _Findings(
+        summary.n_samples,
+        level,
+        f"the class {plain(model.positive, 40)} was true"
+        if model.two_classes
+        else "the predicted class was right",
+        not model.two_classes,
+        test,
+        error,
+        evidence_of(whole, coarse, level, BANDWIDTH, critical),
+        advice,
+    )
+    parts = (_calibrated, _size, _direction, _where, _power, _gain, _map)
+    sentences = [part(found) for part in parts]
+    said = [sentence for sentence in sentences if sentence is not None]
+    return Verdict(found.calibrated, test.pvalue, said, found.evidence)
+
+
+def _test(sample: "CellSample", seed):
+    """`calibration_test` by the kernel calibration error, all draws at once."""
+    score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
+    kernel = np.exp(-np.abs(score[:, None] - score) / BANDWIDTH)
+    drawn = sample.events(_DRAWS, np.random.default_rng(seed))
+    residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
+    squares = np.einsum("ij,ij->i", residual @ kernel, residual)
+    observed, *null = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / mass.sum(), 1.0)
+    return MonteCarloResult.of_draws(observed, np.array(null), "kernel_calibration_error")
+
+
+def _points(share):
+    """A difference of probabilities in percentage points."""
+    points = 100 * share
+    return f"{points:.2g}" if points < 0.95 else f"{points:.1f}"
+
+
+def _percent(share):
+    percent = 100 * share
+    return f"{percent:.2g} %" if 0 < percent < 0.95 else f"{percent:.1f} %"
+
+
+def _between(found, ends, show):
+    return f"{found.level:.0%} interval {show(ends[0])} to {show(ends[1])}"
+
+
+def _calibrated(found):
+    p, rows = found.test.pvalue, f"{found.n_rows} rows"
+    numbers = {"p_value": p, "draws": _DRAWS, "significance": SIGNIFICANCE}
+    numbers |= {"test": found.test.name, "bandwidth": BANDWIDTH, "tolerable": found.tolerable}
+    if found.rejected:
+        more = round(p * (_DRAWS + 1)) - 1
+        text = (
+            f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of {_DRAWS} "
+            "sets of labels drawn from them deviated as much as the true labels."
+        )
+    elif found.calibrated:
+        text = (
+            f"No miscalibration is found in {rows} (p = {p:.2f}), and there is little room for it."
+        )
+    else:
+        text = (
+            f"{rows} are too few for a verdict: no miscalibration is found (p = {p:.2f}), but "
+            "there may be some."
+        )
+    return Sentence("calibrated", text, numbers)
+
+
+def _size(found):
+    row = found.error
+    numbers = {"error": row.value, "low": row.low, "high": row.high, "level": found.level}
+    if found.rejected:
+        text = (
+            f"On average they are off by {_points(row.value)} percentage points "
+            f"({_between(found, (row.low, row.high), _points)})"
+        )
+        worst = found.evidence.worst
+        if worst is not None:
+            text += (
+                f"; predictions of {worst.predicted:.2f} come true in {worst.observed:.2f} of the "
+                f"cases ({found.level:.0%} interval {worst.observed_low:.2f} to "
+                f"{worst.observed_high:.2f}, for all bins at once)"
+            )
+            numbers["worst"] = worst._asdict()
+        return Sentence("size", text + ".", numbers)
+    text = (
+        f"On average they are off by at most {_points(row.high)} percentage points "
+        f"(end of the {found.level:.0%} interval)."
+    )
+    return Sentence("size", text, numbers)
+
+
+def _direction(found):
+    """Only what the intervals of a rejected model exclude."""
+    if not found.rejected:
+        return None
+    parts = [part for part in (_on_the_whole(found), _of_slope(found)) if part is not None]
+    if not parts:
+        return None
+    numbers = {"words": list(dict.fromkeys(word for word, *_ in parts)), "level": found.level}
+    for *_, more in parts:
+        numbers |= more
+    return Sentence("direction", " ".join(text for _, text, _ in parts), numbers)
+
+
+def _on_the_whole(found):
+    """(word, text, numbers) of the mean prediction."""
+    of = found.evidence
+    ends = of.observed_low, of.observed_high
+    if ends[0] <= of.predicted <= ends[1]:
+        return None
+    word = "too low" if of.predicted < ends[0] else "too high"
+    if found.of_several:
+        word = "underconfident" if of.predicted < ends[0] else "overconfident"
+    text = (
+        f"They are {word} on the whole: {_percent(of.predicted)} on average, where {found.event} "
+        f"in {_percent(of.observed)} of the cases ({_between(found, ends, _percent)})."
+    )
+    numbers = {"predicted": of.predicted, "observed": of.observed}
+    return word, text, numbers | {"observed_low": ends[0], "observed_high": ends[1]}
+
+
+def _of_slope(found):
+    """(word, text, numbers) of the slope of the log-odds."""
+    line = found.evidence.line
+    if line is None:
+        return None
+    low, high = line.slope_interval(found.level)
+    if low <= 1 <= high:
+        return None
+    word = "overconfident" if high < 1 else "underconfident"
+    text = (
+        f"They are too {'extreme' if high < 1 else 'cautious'} ({word}): the slope of the log-odds "
+        f"is {line.slope:.2f} ({_between(found, (low, high), '{:.2f}'.format)}), 1 would be right."
+    )
+    return word, text, {"slope": line.slope, "slope_low": low, "slope_high": high}
+
+
+def _where(found):
+    if not found.rejected or not found.evidence.runs:
+        return None
+    parts = [
+        f"{run.low:.2f} to {run.high:.2f} ({'too high' if run.too_high else 'too low'})"
+        for run in found.evidence.runs
+    ]
+    numbers = {"intervals": [run._asdict() for run in found.evidence.runs], "level": found.level}
+    return Sentence("where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers)
+
+
+def _power(found):
+    seen = found.evidence.smallest_seen
+    numbers = {"smallest_error": seen, "probability": 0.8}
+    if seen is None:
+        text = f"With {found.n_rows} rows even predictions without any information might pass."
+    else:
+        text = (
+            f"With {found.n_rows} rows the test finds an error of {_points(seen)} percentage "
+            "points on average, or more, with probability 80 %."
+        )
+    return Sentence("power", text, numbers)
+
+
+def _gain(found):
+    """What "auto", chosen beforehand, gains; not the best of several."""
+    advice = found.advice
+    if advice is None:
+        return None
+    row, given = advice.row("auto"), advice.row("identity")
+    half = ndtri((1 + found.level) / 2) * row.standard_error
+    ends = row.gain - half, row.gain + half
+    numbers = {"loss": given.loss, "recalibrated_loss": row.loss, "gain": row.gain}
+    numbers |= {"standard_error": row.standard_error, "low": ends[0], "high": ends[1]}
+    numbers |= {"level": found.level, "rows": advice.n_rows}
+    measured = (
+        f"({_between(found, ends, '{:.4f}'.format)}; standard error {row.standard_error:.4f}, "
+        f"{advice.n_rows} rows, each judged by a fit that has not seen it)"
+    )
+    if ends[0] > 0:
+        text = (
+            f'Recalibration by "auto" lowers the log loss from {given.loss:.4f} to {row.loss:.4f}, '
+            f"by {row.gain:.4f} {measured}."
+        )
+    elif ends[1] < 0:
+        text = f'Recalibration by "auto" raises the log loss, a gain of {row.gain:.4f} {measured}.'
+    else:
+        text = (
+            "These rows do not show that recalibration would help: the log loss would gain "
+            f'{row.gain:.4f} by "auto" {measured}.'
+        )
+    return Sentence("gain", text, numbers)
+
+
+def _map(found):
+    """What "auto" is made of, where it gains anything."""
+    gain = _gain(found)
+    if gain is None or not gain.numbers["low"] > 0:
+        return None
+    weights = found.advice.weights
+    parts = [f"{name} {weight:.0%}" for name, weight in weights.items() if weight >= 0.005]
+    text = f'The map: "auto" is a mixture of {", ".join(parts)}.'
+    return Sentence("map", text, {"weights": weights, "best": found.advice.best})
