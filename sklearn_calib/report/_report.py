@@ -143,14 +143,8 @@ class CalibrationReport:
         ------
         OSError
             The file cannot be written.
-        ModuleNotFoundError
-            matplotlib is not installed.
         """
-        sections = [("Bins of equal mass", {}), ("Isotonic (CORP)", {"strategy": "isotonic"})]
-        if 2 < len(self.classes) <= 12 and "summaries" not in self._data:
-            sections.append(("Each class against the others", {"multiclass": "classwise"}))
-        pictures = ((name, self.plot(**options)) for name, options in sections)  # one at a time
-        text = page(self, title, pictures)
+        text = page(self, title)
         path = os.path.abspath(os.fspath(path))
         write_whole(path, text)
         return path
