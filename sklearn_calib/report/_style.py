@@ -32,7 +32,8 @@ DIAGRAM = """.diagram { display: block; width: 100%; height: auto; overflow: vis
 .interval { stroke: var(--tone); stroke-width: 1.4; }
 .dot { fill: var(--tone); stroke: var(--tone); stroke-width: 1.8; } .small .dot { stroke-width: 1; }
 .tone1 .dot { fill: var(--page); }
-.near { fill: transparent; } .point:hover .dot { stroke-width: 5; } .near:hover { fill: var(--muted); fill-opacity: .2; }
+.near { fill: transparent; } .point:hover .dot { stroke-width: 5; }
+.near:hover { fill: var(--muted); fill-opacity: .2; }
 .diagram .bars { fill: var(--tone); } .outline { stroke: var(--tone); stroke-width: 1.4; }
 """
 
