@@ -1,6 +1,7 @@
 """The page of a report: well-formed, by itself, safe for any name; its pictures tell the truth."""
 
 import re
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import sklearn_calib
+from sklearn_calib import displays
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import brier_loss, metric, reliability_curve
 from sklearn_calib.report import calibration_report
@@ -49,6 +51,10 @@ class Page(HTMLParser):
     def handle_data(self, data):
         self.texts.append((self.open[-1] if self.open else "", data))
 
+    @staticmethod
+    def titles(figure):
+        return re.search(r"<figcaption><bdi>([^<]*)", figure)[1]
+
     def all(self, tag):
         return [attributes for name, attributes in self.tags if name == tag]
 
@@ -67,24 +73,47 @@ def softened(proba, power):
 
 @pytest.fixture(scope="module")
 def reports():
-    """Two classes, ten classes with two models, and twenty models of a hundred classes."""
-    two, y2 = make_overconfident(2, 500)
-    ten, y10 = make_overconfident(10, 600)
-    many, y100 = make_overconfident(100, 1500)
-    models = {f"model {i}": softened(many, 1 - i / 40) for i in range(20)}
-    options = {"n_resamples": 4}
-    return {
-        "two": calibration_report(np.array(["no", "yes"])[y2], two, name="forest", **options),
-        "ten": calibration_report(y10, {"raw": ten, "soft": softened(ten, 0.7)}, **options),
-        "many": calibration_report(
-            y100, models, labels=np.arange(100), measures=["log_loss"], **options
-        ),
-    }
+    """Reports by name, made when first asked for."""
+    options = {"n_resamples": 4, "check_columns": False}
+
+    @cache
+    def report(kind):
+        if kind == "two":
+            proba, y = make_overconfident(2, 500)
+            labels = np.array(["no", "yes"])[y]
+            return calibration_report(labels, proba, name="forest", source="a/b.csv", **options)
+        if kind == "ten":
+            proba, y = make_overconfident(10, 600)
+            return calibration_report(y, {"raw": proba, "soft": softened(proba, 0.7)}, **options)
+        n_models, n_classes = map(int, kind.split("x"))
+        proba, y = make_overconfident(n_classes, 1500)
+        models = {f"model {i}": softened(proba, 1 - i / 40) for i in range(n_models)}
+        options["labels"] = np.arange(n_classes)
+        return calibration_report(y, models, measures=["log_loss"], **options)
+
+    return report
 
 
-@pytest.mark.parametrize(("kind", "pictures"), [("two", 1), ("ten", 12), ("many", 32)])
+@pytest.fixture(scope="module")
+def advised():
+    """Two classes with advice."""
+    proba, y = make_overconfident(2, 600)
+    report = calibration_report(y, proba, n_resamples=4, columns=["<y>", "p"], source="</pre>.csv")
+    report.advise()
+    return report
+
+
+@pytest.mark.parametrize(
+    ("kind", "pictures"),
+    [
+        ("two", 1),
+        ("ten", 12),
+        ("4x30", 16),
+        pytest.param("20x100", 32, marks=pytest.mark.slow),
+    ],
+)
 def test_pages_are_well_formed_and_by_themselves(reports, tmp_path, kind, pictures):
-    text = written(reports[kind], tmp_path)
+    text = written(reports(kind), tmp_path)
     page = Page(text)
     assert len(text.encode()) < 1.5e6
     drawn = [svg for svg in page.all("svg") if svg.get("role") == "img"]
@@ -105,12 +134,69 @@ def test_pages_are_well_formed_and_by_themselves(reports, tmp_path, kind, pictur
     assert header and all("scope" in th for th in header)
 
 
+def test_the_order_of_the_page(advised, tmp_path):
+    """Verdict, before and after, measures, what is gained with the code, bins."""
+    text = written(advised, tmp_path)
+    page = Page(text)
+    assert page.text("h2") == [
+        "Verdict",
+        "Reliability",
+        "Measures",
+        "What recalibration gains",
+        "Bins of equal mass",
+        "What the measures mean",
+    ]
+    said = [data for data in page.text("p") if data.strip()]
+    sentences = [sentence.text for sentence in advised.verdict.sentences]
+    assert len(sentences) > 4 and set(sentences) <= set(said)
+    first = text.index("The probabilities are not calibrated")
+    assert first < text.index("<svg") and text[:first].count("<p") == 2, "it does not open with it"
+    advice = advised.advice["model"]
+    assert "".join(page.text("code")) == advice.code and "<y>" in advice.code
+    cells = page.text("td")
+    for row in advice.rows:
+        assert f"{row.loss:.4f}" in cells and f"{row.standard_error:.4f}" in cells
+    for one in advised.bins():
+        assert f"{one.predicted:.4f}" in cells and f"{one.observed:.4f}" in cells
+    assert "</pre>.csv" in page.text("bdi") and advised.created in text
+
+
+def test_before_and_after_side_by_side(advised, tmp_path):
+    """The dots of both pictures are the curves of the rows as given and as recalibrated."""
+    text = written(advised, tmp_path)
+    pair = text[text.index('<div class="pair">') :].split("</figure>")[:2]
+    assert [*map(Page.titles, pair)] == ["before", "after recalibration (auto)"]
+    summaries = advised.advice["model"].summaries().values()
+    for tone, (picture, summary) in enumerate(zip(pair, summaries, strict=True)):
+        (curve,) = summary.reliability_curve(n_bins=15, n_resamples=0)
+        x, y = points(picture).T
+        np.testing.assert_allclose((x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4)
+        np.testing.assert_allclose(1 - (y - LARGE.top) / LARGE.side, curve.observed, atol=1e-4)
+        assert f'<g class="tone{tone}">' in picture and 'class="steps"' in picture
+
+
+def test_the_positive_class_is_the_one_that_was_asked_for(tmp_path, monkeypatch):
+    proba, y = make_overconfident(2, 400)
+    labels = np.array(["no", "yes"])[y]
+    for positive, column in (("no", 0), ("yes", 1)):
+        report = calibration_report(labels, proba, pos_label=positive, n_resamples=2)
+        text = written(report, tmp_path)
+        (curve,) = reliability_curve(y == column, proba[:, column], n_resamples=0)
+        assert f"event: class {positive}" in text
+        x, _ = points(text[text.index("<figure>") :]).T
+        np.testing.assert_allclose((x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4)
+        with monkeypatch.context() as patched:  # the picture by matplotlib
+            patched.setattr(displays.ReliabilityDisplay, "plot", lambda display, **_: display)
+            ((drawn,),) = report.plot(n_resamples=0).curves.values()
+        np.testing.assert_allclose(drawn.predicted, curve.predicted)
+
+
 def test_page_without_matplotlib_and_network(reports, tmp_path, monkeypatch):
     import sys
 
     for name in ("matplotlib", "matplotlib.pyplot", "socket"):
         monkeypatch.setitem(sys.modules, name, None)  # importing it fails
-    assert "<svg" in written(reports["two"], tmp_path)
+    assert "<svg" in written(reports("two"), tmp_path)
 
 
 def points(picture):
@@ -253,7 +339,7 @@ def test_contrast(palette):
 
 def test_dark_narrow_and_printed(reports, tmp_path):
     """Each colour of the light page has one in the dark; paper is light; bodies never scroll."""
-    text = written(reports["two"], tmp_path)
+    text = written(reports("two"), tmp_path)
     assert '<meta name="color-scheme" content="light dark">' in text
     names = [re.findall(r"--(\w+):", palette) for palette in (LIGHT, DARK)]
     assert names[0] == names[1]

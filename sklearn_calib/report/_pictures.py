@@ -1,127 +1,135 @@
 """The reliability diagrams of a report: of which rows, of which classes, in which frame."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._show import in_page, plain
-from .._typing import AnyArray, FloatArray
+from .._typing import FloatArray
 from ..metrics import reliability_curve
-from ..summary import CalibrationSummary
 from ._svg import LARGE, SMALL, Frame, Series, diagram
 
 if TYPE_CHECKING:
-    from ..metrics import ReliabilityCurve
+    from ..metrics import Case, ReliabilityCurve
+    from ..summary import CalibrationSummary
     from ._report import CalibrationReport
 
 FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
 SHOWN_CLASSES, _WORST = 12, 6  # of more classes: the worst, and the most frequent of the others
-_SMALL_BINS = 10
-_ROWS, _CELLS = 20_000, 4096  # bands of more rows are drawn from so many cells of a summary
+_BINS, _SMALL_BINS, _CLASS_BINS = 15, 10, 5
+_CELLS = 4096  # bands are drawn from so many cells of a summary
+_BEFORE, _AFTER = "before", "after recalibration (auto)"
 
 
-class Pictures:
-    """The diagrams of a report.
+class _Figure(NamedTuple):
+    """A diagram with its title, a note, and a name for those who do not see it; not escaped."""
 
-    Parameters
-    ----------
-    report : CalibrationReport
-    """
+    title: object
+    note: str
+    says: str
+    series: list[Series]
 
-    def __init__(self, report: "CalibrationReport") -> None:
-        self._data: dict[str, Any] = report._data
-        self._classes: list[Any] = report.classes
-        self._names = list(report.accuracy)
+    def drawn(self, frame: Frame) -> str:
+        note = f"<span>{in_page(self.note)}</span>" if self.note else ""
+        says = f"Reliability diagram of {plain(self.says)}: {_sentence(self.series)}"
+        return (
+            f"<figure><figcaption><bdi>{in_page(self.title, 60)}</bdi>{note}</figcaption>\n"
+            f"{diagram(self.series, says, frame)}</figure>\n"
+        )
 
-    @property
-    def of_rows(self) -> bool:
-        """Whether the rows are there, not summaries alone."""
-        return "proba" in self._data
 
-    def large(self) -> str:
-        """The diagram of each model."""
+def before_and_after(report: "CalibrationReport") -> str:
+    """Large diagrams of each model, before and, where there is advice, after recalibration."""
+    pairs, singles = "", ""
+    for name, model in report._models.items():
+        event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
+        advice = report.advice.get(name)
+        if advice is None:
+            series = [_with_steps(model.summary, report.level, 0)]
+            singles += _Figure(name, event, plain(name), series).drawn(LARGE)
+            continue
+        both = zip((_BEFORE, _AFTER), advice.summaries().values(), strict=True)
         figures = ""
-        for name in self._names:
-            series = self._large(name)
-            figures += figure(name, _event(series.curve), _says(name, series.curve), [series])
-        return f'<div class="pair">\n{figures}</div>\n'
-
-    def small(self) -> str:
-        """One small diagram per model."""
-        figures = ""
-        for name in self._names:
-            (curve,) = self._curves(name, n_bins=_SMALL_BINS, n_resamples=0)
-            figures += figure(name, "", _says(name, curve), [Series(curve)], SMALL)
-        return f'<div class="panels">\n{figures}</div>\n'
-
-    def classes(self, name: str) -> str:
-        """One small diagram per class against the others; of many classes some."""
-        options: dict[str, Any] = {"multiclass": "classwise", "strategy": "uniform"}
-        curves = self._curves(name, n_bins=_SMALL_BINS, n_resamples=0, **options)
-        shares = self._shares()
-        figures = ""
-        for number in classes_to_show(curves, shares):
-            curve, label = curves[number], self._classes[number]
-            note = f"{shares[number]:.1%} of the rows"
-            figures += figure(f"{label}", note, _says(name, curve), [Series(curve)], SMALL)
-        return f'<div class="panels">\n{figures}</div>\n'
-
-    def _large(self, name):
-        (curve,) = self._curves(name)
-        (steps,) = self._curves(name, strategy="isotonic", n_resamples=0)
-        return Series(curve, steps)
-
-    def _curves(self, name, **options: Any):
-        data = self._data
-        if not self.of_rows:
-            return curves_of_summary(data["summaries"][name], **options)
-        proba, given = data["proba"][name], {"sample_weight": data["weight"]}
-        if len(proba) <= _ROWS or "multiclass" in options:
-            return reliability_curve(data["y"], proba, labels=self._classes, **given, **options)
-        summary = CalibrationSummary(classes=self._classes).update(data["y"], proba, **given)
-        return curves_of_summary(summary, **options)
-
-    def _shares(self) -> "FloatArray":
-        y: AnyArray = self._data["y"]
-        position = {label: number for number, label in enumerate(self._classes)}
-        codes = np.array([position[label] for label in y.tolist()])
-        mass = np.bincount(codes, self._data["weight"], minlength=len(position))
-        return np.asarray(mass / mass.sum())
+        for tone, (when, summary) in enumerate(both):
+            series = [_with_steps(summary, report.level, tone)]
+            figures += _Figure(when, event, f"{name}, {when}", series).drawn(LARGE)
+        if len(report.accuracy) > 1:
+            pairs += f"<h3><bdi>{in_page(name, 60)}</bdi></h3>\n"
+        pairs += f'<div class="pair">\n{figures}</div>\n'
+    return pairs + (f'<div class="pair">\n{singles}</div>\n' if singles else "")
 
 
-def figure(title: object, note: str, says: str, series: list[Series], frame: Frame = LARGE) -> str:
-    """A diagram with its title; names are not yet escaped."""
-    more = f"<span>{in_page(note)}</span>" if note else ""
-    caption = f"<figcaption><bdi>{in_page(title, 60)}</bdi>{more}</figcaption>"
-    return f"<figure>{caption}\n{diagram(series, says, frame)}</figure>\n"
+def models_in_small(report: "CalibrationReport") -> str:
+    """One small diagram per model; before and after share it where there is advice."""
+    figures = ""
+    for name, model in report._models.items():
+        advice = report.advice.get(name)
+        shown = [model.summary] if advice is None else advice.summaries().values()
+        series = [
+            Series(_curve(summary, level=report.level, n_bins=_SMALL_BINS, n_resamples=0), None, t)
+            for t, summary in enumerate(shown)
+        ]
+        figures += _Figure(name, "", plain(name), series).drawn(SMALL)
+    return f'<div class="panels">\n{figures}</div>\n'
 
 
-def curves_of_summary(summary: CalibrationSummary, **options: Any) -> "list[ReliabilityCurve]":
-    """The curves of a summary in so many cells as a picture shows."""
+def classes_in_small(report: "CalibrationReport", name: str) -> str:
+    """One small diagram per class against the others; of many classes some."""
+    advice, case = report.advice.get(name), report._models[name].case
+    if case is None:
+        return ""
+    cases = [case] if advice is None else [advice.given, advice.recalibrated]
+    curves = [_of_classes(one, report.level) for one in cases]
+    mass = np.bincount(cases[0].codes, cases[0].weight, minlength=len(case.classes))
+    shares = mass / mass.sum()
+    figures = ""
+    for number in classes_to_show(curves[0], shares):
+        label = report.classes[number]
+        series = [Series(found[number], None, tone) for tone, found in enumerate(curves)]
+        says = f"{plain(name)}, class {plain(label)}"
+        figures += _Figure(label, f"{shares[number]:.1%} of the rows", says, series).drawn(SMALL)
+    return f'<div class="panels">\n{figures}</div>\n'
+
+
+def _of_classes(case: "Case", level: float) -> "list[ReliabilityCurve]":
+    return reliability_curve(
+        case.codes,
+        case.proba,
+        labels=np.arange(len(case.classes)),
+        sample_weight=case.weight,
+        multiclass="classwise",
+        strategy="uniform",
+        n_bins=_CLASS_BINS,
+        n_resamples=0,
+        level=level,
+    )
+
+
+def _with_steps(summary, level, tone):
+    steps = _curve(summary, strategy="isotonic", n_resamples=0)
+    return Series(_curve(summary, level=level, n_bins=_BINS), steps, tone)
+
+
+def _curve(summary: "CalibrationSummary", **options: Any) -> "ReliabilityCurve":
+    """The curve of a summary in so many cells as a picture shows."""
     two_classes = summary.classes is None or len(summary.classes) == 2
     if two_classes and not summary.exact:
         summary = summary.coarsen(min(summary.max_cells, _CELLS))
-    return summary.reliability_curve(**options)
+    (curve,) = summary.reliability_curve(**options)
+    return curve
 
 
-def _event(curve):
-    return (
-        "event: the predicted class is true"
-        if curve.title == "confidence"
-        else f"event: {curve.title}"
-    )
-
-
-def _says(name, curve):
-    """What a diagram shows, in a sentence."""
-    error = 100 * binned_error(curve)
-    lowest, highest = curve.predicted[0], curve.predicted[-1]
-    return (
-        f"Reliability diagram of {plain(name)}, {plain(curve.title)}: from predictions of "
-        f"{lowest:.2f} with observed frequency {curve.observed[0]:.2f} to predictions of "
-        f"{highest:.2f} with {curve.observed[-1]:.2f}; on average the bins are {error:.1f} "
-        "percentage points from the diagonal."
-    )
+def _sentence(series):
+    """What a diagram shows, in words."""
+    parts = []
+    for one in series:
+        curve = one.curve
+        parts.append(
+            f"predictions from {curve.predicted[0]:.2f} (observed {curve.observed[0]:.2f}) to "
+            f"{curve.predicted[-1]:.2f} (observed {curve.observed[-1]:.2f}), on average "
+            f"{100 * binned_error(curve):.1f} percentage points from the diagonal"
+        )
+    return "; after recalibration ".join(parts) + "."
 
 
 def classes_to_show(curves: "list[ReliabilityCurve]", shares: "FloatArray") -> list[int]:
@@ -136,3 +144,6 @@ def classes_to_show(curves: "list[ReliabilityCurve]", shares: "FloatArray") -> l
 def binned_error(curve: "ReliabilityCurve") -> float:
     """The expected calibration error of the bins of a curve."""
     return float(np.average(np.abs(curve.observed - curve.predicted), weights=curve.weight))
+
+
+_EVENT = "event: the predicted class is true"

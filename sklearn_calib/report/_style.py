@@ -57,17 +57,16 @@ p, ul { margin: .4rem 0 .8rem; } ul { padding-left: 1.2rem; }
 .verdict h3 { margin-top: 0; } .verdict p:first-of-type { font-weight: 600; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-caption { text-align: left; color: var(--muted); font-size: .9rem; padding-bottom: .3rem; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: right;
   vertical-align: top; overflow-wrap: normal; }
-th[scope=row], th[scope=rowgroup] { overflow-wrap: anywhere; min-width: 6rem; }
+.names th[scope=row], th[scope=rowgroup] { overflow-wrap: anywhere; min-width: 6rem; }
 tbody th { font-weight: 600; }
 th:first-child, td:first-child { text-align: left; }
 thead th { color: var(--muted); font-weight: 600; vertical-align: bottom; }
 pre { background: var(--soft); border-radius: 4px; padding: .8rem; overflow-x: auto;
   font: 14px/1.45 ui-monospace, monospace; white-space: pre-wrap; }
 summary { cursor: pointer; font-weight: 600; padding: .3rem 0; }
-.pair, .panels { display: grid; gap: 1.2rem 1.5rem; }
+.pair, .panels { display: grid; gap: 1.2rem 1.5rem; margin-bottom: 1.2rem; }
 .pair { grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); max-width: 58rem; }
 .panels { grid-template-columns: repeat(auto-fill, minmax(9.8rem, 1fr)); }
 figure { margin: 0; max-width: 28rem; } .panels figure { max-width: 13rem; }
@@ -81,14 +80,14 @@ figcaption span { display: block; font-weight: 400; }
 dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 @media (max-width: 34rem) {
   body { padding: 1rem .75rem 2rem; } h1 { font-size: 1.4rem; }
-  table { font-size: .84rem; width: 100%; } th, td { padding-right: .45rem; }
+  table { font-size: .79rem; width: 100%; } th, td { padding-right: .3rem; }
   .panels { gap: 1rem .6rem; }
 }
 @media print {
   @page { size: A4; margin: 14mm; }
   body { padding: 0; font-size: 10.5pt; max-width: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  h2, h3, summary, caption { break-after: avoid; }
+  h2, h3, summary, dt, .legend { break-after: avoid; }
   figure, tr, .verdict, pre { break-inside: avoid; }
   .pair { grid-template-columns: 1fr 1fr; } .panels { grid-template-columns: repeat(4, 1fr); }
   details::details-content { content-visibility: visible; block-size: auto; }
