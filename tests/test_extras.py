@@ -63,6 +63,17 @@ def test_each_picture_and_table_says_what_to_install(tmp_path):
     assert "<svg" in page.read_text()
 
 
+@pytest.mark.slow
+def test_the_command_line_without_matplotlib(tmp_path):
+    table = "label,p\n" + "0,0.1\n1,0.8\n1,0.3\n" * 20
+    (tmp_path / "t.csv").write_text(table)
+    head, _, _ = _PROGRAM.replace('"pandas", ', "").partition("from sklearn_calib import")
+    code = f"{head}from sklearn_calib._cli import main\nsys.exit(main(sys.argv[1:]))"
+    arguments = ["audit", "t.csv", "--label", "label", "--prob", "p"]
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True, cwd=tmp_path)
+    assert "<svg" in (tmp_path / "report.html").read_text()
+
+
 def test_a_broken_package_is_not_called_missing(tmp_path, monkeypatch):
     (tmp_path / "half_installed.py").write_text("import a_part_that_is_missing\n")
     monkeypatch.syspath_prepend(tmp_path)

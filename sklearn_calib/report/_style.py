@@ -38,7 +38,8 @@ DIAGRAM = """.diagram { display: block; width: 100%; height: auto; overflow: vis
 """
 
 # A notebook has its own style, which a table keeps; only the mark is ours.
-MARK = """.sklearn-calib .beyond {
+MARK = """.sklearn-calib { color: inherit; }
+.sklearn-calib .beyond {
   color: var(--beyond, var(--jp-error-color1, var(--vscode-errorForeground, inherit))); }
 """
 
