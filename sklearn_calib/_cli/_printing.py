@@ -16,7 +16,7 @@ from .._typing import AnyArray, FloatArray
 if TYPE_CHECKING:
     from ..report import CalibrationReport
 
-EXTRAS = ("rich", "matplotlib", "pandas")  # what a command that prints tables needs
+EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
 
 
 class Screen:
