@@ -12,15 +12,24 @@ import warnings
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._csv_text import UserError, encoding_of, row_blocks, separator_of, share_read
+from ._csv_text import (
+    UserError,
+    encoding_of,
+    looks_like_data,
+    row_blocks,
+    separator_of,
+    share_read,
+)
 from ._show import plain, quoted
 
 _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # characters of a csv file that are read at a time
 
@@ -43,6 +52,7 @@ def read_table(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    header: Sequence[str] | None = None,
 ) -> Table:
     """Some columns of a csv or parquet file.
 
@@ -55,8 +65,11 @@ def read_table(
         the one is taken whose header holds all of them.
     sep, decimal, encoding : str, default=None
         Of a csv file; found out, ".", and UTF-8 by default.
+    header : list of str, default=None
+        The names of all columns of a csv file that has no line of names.
     """
-    (table,) = table_blocks(file, pick, sep=sep, decimal=decimal, encoding=encoding, size=None)
+    form = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
+    (table,) = table_blocks(file, pick, **form, size=None)  # type: ignore[arg-type]
     return table
 
 
@@ -67,6 +80,7 @@ def table_blocks(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    header: Sequence[str] | None = None,
     size: int | None = _BLOCK,
     as_text: Collection[str] = (),
 ) -> Iterator[Table]:
@@ -74,7 +88,7 @@ def table_blocks(
 
     Parameters
     ----------
-    file, pick, sep, decimal, encoding
+    file, pick, sep, decimal, encoding, header
         As in `read_table`.
     size : int or None, default=2**23
         Characters of a csv file that are read at a time; None reads all.
@@ -89,7 +103,8 @@ def table_blocks(
                 tables = [Table(_read_parquet(stream, file, pick), file, decimal)]
             else:
                 stream.seek(0)
-                tables = _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text)
+                form = sep, decimal, encoding, header
+                tables = _read_csv(stream, file, pick, form, size, as_text)
             for table in tables:
                 if len(table.frame):
                     yield table
@@ -109,6 +124,7 @@ def column_names(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    header: Sequence[str] | None = None,
 ) -> list[str]:
     """The names of all columns of a file; parameters as in `read_table`."""
     found: list[str] = []
@@ -123,7 +139,7 @@ def column_names(
             stream.seek(0)
             if parquet:
                 return list(_parquet_file(stream).schema_arrow.names)
-            next(_read_csv(stream, file, note, sep, decimal, encoding, 1, ()), None)
+            next(_read_csv(stream, file, note, (sep, decimal, encoding, header), 1, ()), None)
     except UserError:
         raise
     except Exception as error:
@@ -229,24 +245,39 @@ def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
 
 
 def _open(file):
-    """A binary stream that can be rewound, decompressed by its ending."""
+    """A binary stream that can be rewound, decompressed by its ending or by its first bytes."""
+    source = file
     if file == "-":
-        return io.BytesIO(sys.stdin.buffer.read())
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", file):
+        source = io.BytesIO(sys.stdin.buffer.read())
+        head = source.getvalue()[:8]
+    elif re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", file):
         raise UserError(
             f"expected the path of a local file, got the address {quoted(file)}. Download it, or "
             "give the path alone."
         )
+    else:
+        with open(file, "rb") as stream:
+            if not stream.seekable():
+                source = io.BytesIO(stream.read())
+            head = source.getvalue()[:8] if source is not file else stream.read(8)
     ending = file.lower()[file.rfind(".") :] if "." in file else ""
+    if ending not in (*_COMPRESSED, ".zip"):
+        ending = next((end for mark, end in _MARKS.items() if head.startswith(mark)), "")
     if ending == ".zip":
-        return _only_member(file)
-    stream = _COMPRESSED.get(ending, open)(file, "rb")
-    return stream if stream.seekable() else io.BytesIO(stream.read())
+        return _only_member(source, file)
+    if ending:
+        return _COMPRESSED[ending](source, "rb")
+    return source if source is not file else open(file, "rb")
 
 
-def _only_member(file):
-    with zipfile.ZipFile(file) as archive:
+def _only_member(source, file):
+    with zipfile.ZipFile(source) as archive:
         names = archive.namelist()
+        if "[Content_Types].xml" in names:
+            raise UserError(
+                f"expected a csv or parquet file, got the workbook {quoted(file)}. Save its sheet "
+                "as csv."
+            )
         if len(names) != 1:
             raise UserError(
                 f"expected one file inside {quoted(file)}, got {len(names)}. Unpack it first."
@@ -257,12 +288,13 @@ def _only_member(file):
 # -- csv ------------------------------------------------------------------------------------------
 
 
-def _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text):
+def _read_csv(stream, file, pick, form, size, as_text):
+    sep, decimal, encoding, given = form
     head = stream.read(_HEAD)
     stream.seek(0)
     encoding = encoding_of(head, file, encoding)
     text = codecs.getincrementaldecoder(encoding)().decode(head)
-    sep, header = separator_of(text, pick, sep)
+    sep, header = separator_of(text, pick, sep, given)
     needed = pick(header)
     check_columns(needed, header, file, sep)
     places = sorted({header.index(name) for name in needed})
@@ -277,8 +309,9 @@ def _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text):
     decimal = "." if decimal is None and sep == "," else decimal
     first, signs = 0, {}
     for number, block in enumerate(row_blocks(stream, encoding, sep, size)):
-        # the header stands in the first block
-        frame = _frame(block, places, len(header), {"header": None if number else 0, **options})
+        # the line of names, where there is one, stands in the first block
+        line = 0 if number == 0 and given is None else None
+        frame = _frame(block, places, len(header), {"header": line, **options})
         extra = frame.pop("extra") if "extra" in frame else None
         if extra is not None and extra.notna().any():
             raise UserError(
@@ -323,9 +356,13 @@ def check_columns(
                 "Rename them."
             )
         known = ", ".join(plain(other, 40) for other in present[:30])
-        cure = "Check the spelling."
+        known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
+        near = get_close_matches(name, present, 1)
+        cure = f"Do you mean {quoted(near[0])}?" if near else "Check the spelling."
         if sep is not None and len(present) == 1:
             cure = "Name the separator with --sep."
+        elif sep is not None and looks_like_data(present):
+            cure = "Where the first line is no line of names, add --header with all names."
         raise UserError(f"expected a column {quoted(name)} in {plain(file)}, got: {known}. {cure}")
 
 

@@ -16,7 +16,7 @@ _WHERE = "find_classes"
 _MOST = 10_000
 
 
-def find_classes(data: object, *, label: str, csv: dict[str, str] | None = None) -> AnyArray:
+def find_classes(data: object, *, label: str, csv: dict[str, Any] | None = None) -> AnyArray:
     """The different labels of rows that need not fit into memory, sorted.
 
     A summary has to know its classes before the first batch. Where they are not 0 and 1 and nobody

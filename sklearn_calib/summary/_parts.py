@@ -133,7 +133,7 @@ class CsvPart(NamedTuple):
         What messages call the file.
     path : str
     options : dict
-        ``sep``, ``decimal``, ``encoding``.
+        ``sep``, ``decimal``, ``encoding``, ``header``.
     label : str
         The column that stays text.
     """

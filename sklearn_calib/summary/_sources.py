@@ -17,7 +17,7 @@ from ._summary import CalibrationSummary
 
 _WHERE = "summarize"
 _MOST_GROUPS = 10_000
-_FORMAT = {"sep", "decimal", "encoding"}
+_FORMAT = {"sep", "decimal", "encoding", "header"}
 
 
 class Plan(NamedTuple):
@@ -62,7 +62,7 @@ def summarize(
     multiclass: Multiclass = "auto",
     classes: ArrayLike | None = None,
     pos_label: object = None,
-    csv: dict[str, str] | None = None,
+    csv: dict[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Any:
     """Summarise rows that need not fit into memory.
@@ -99,7 +99,8 @@ def summarize(
     max_cells, multiclass, classes, pos_label
         As in `CalibrationSummary`.
     csv : dict, default=None
-        ``sep``, ``decimal``, ``encoding`` of csv files; found out, ".", and UTF-8 by default.
+        ``sep``, ``decimal``, ``encoding`` of csv files; found out, ".", and UTF-8 by default; and
+        ``header``, the list of all names, for files without a line of names.
     progress : callable, default=None
         Called as ``progress(done, total)``, in bytes of the files.
 
