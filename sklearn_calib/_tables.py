@@ -26,7 +26,7 @@ from ._csv_text import (
     separator_of,
     share_read,
 )
-from ._show import plain, quoted
+from ._show import plain, quoted, rows_in_words
 
 _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}
@@ -43,6 +43,11 @@ class Table(NamedTuple):
     first: int = 0  # the row of the file that the frame begins with
     signs: Any = None  # dict: by column, whether its texts end in %; blocks of a file share it
     share: float = 1.0  # how much of the file has been read
+    rows: Any = None  # ndarray: which rows the frame has, counted from the first; None for all
+
+    def row(self, place: int) -> int:
+        """The row of the file that stands at a place of the frame."""
+        return self.first + int(place if self.rows is None else self.rows[place])
 
 
 def read_table(
@@ -197,13 +202,14 @@ def number_column(table: Table, name: str) -> Any:
         wrong = np.isnan(numbers) & column.notna().to_numpy()
         if wrong.any():
             _refuse_text(table, name, int(wrong.argmax()))
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        row = int(bad.argmax())
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        value = numbers[bad[0]]
+        places = rows_in_words([table.row(place) for place in bad])
         raise UserError(
             f"expected a number in every row of column {quoted(name)} of {plain(table.file)}, got "
-            f"{numbers[row]} in row {row + table.first} (of {int(bad.sum())} such rows). Drop or "
-            "repair those rows."
+            f"{value} in {places}. "
+            + ("Fill them, or leave out such rows." if np.isnan(value) else "Repair those rows.")
         )
     _check_signs(table, name, kind)
     return numbers
@@ -452,7 +458,7 @@ def _refuse_text(table, name, row, cure="Clean the column first."):
             cure = "Leave out --decimal , where the point is the decimal mark."
     raise UserError(
         f"expected numbers in column {quoted(name)} of {plain(table.file)}, got for instance "
-        f"{quoted(value)} in row {row + table.first}. {cure}"
+        f"{quoted(value)} in row {table.row(row)}. {cure}"
     )
 
 

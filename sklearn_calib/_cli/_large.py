@@ -11,7 +11,10 @@ from .._tables import UserError, column_names, split_names
 from ..summary import find_classes, is_summary_file, summarize
 from ._advice import advise_on_summary
 from ._classes import check_two_classes, named_classes
-from ._printing import Screen, print_report, print_table, progress, write_report
+from ._gate import Condition
+from ._options import check_different, form_of
+from ._printing import Screen, print_table, progress
+from ._result import finish, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -23,7 +26,8 @@ _AT_ONCE = 2**23  # bytes of a table that is read as a whole
 def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
     """Whether to summarise; if not, the rows are read at once.
 
-    So are rows of more than two classes, rounded rows (``--tolerance``) and the standard input.
+    So are rows of more than two classes, rounded rows (``--tolerance``, ``--normalize``),
+    percentages and the standard input.
     """
     _is_saved.cache_clear()  # a file may have been written since
     saved = [file for file in files if _is_saved(file)]
@@ -37,17 +41,23 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
     reason = None
     if files == ["-"]:
         reason = "the standard input"
-    elif options.tolerance is not None:
-        reason = "--tolerance"
+    elif in_memory := _needs_memory(options):
+        reason = in_memory
     elif tables and len(_prob_columns(tables[0], options)) > 2:
         reason = "more than two columns of probabilities"
     if reason is not None and wanted:
         raise UserError(
-            f"expected two classes in files without --tolerance, for summaries, --by, --save and "
-            f"--dask, got {reason}. Leave one of them out."
+            f"expected two classes in files without --tolerance, --normalize and --percent, for "
+            f"summaries, --by, --save and --dask, got {reason}. Leave one of them out."
         )
     size = sum(os.path.getsize(file) for file in tables if reason is None)
     return bool(wanted) or (reason is None and (len(tables) > 1 or size > _AT_ONCE))
+
+
+def _needs_memory(options):
+    given = {"--tolerance": options.tolerance is not None, "--normalize": options.normalize}
+    given["--percent"] = options.percent
+    return next((option for option, there in given.items() if there), None)
 
 
 @cache
@@ -58,19 +68,18 @@ def _is_saved(file):
         return False
 
 
-def _form(options):
-    given = {"sep": options.sep, "decimal": options.decimal, "encoding": options.encoding}
-    return {key: value for key, value in given.items() if value is not None}
-
-
 def _prob_columns(file, options):
     def pick(present):
         return [options.label, *split_names(options.prob, present)]
 
-    return split_names(options.prob, column_names(file, pick, **_form(options)))
+    columns = split_names(options.prob, column_names(file, pick, **form_of(options)))
+    check_different(options.label, columns)
+    return columns
 
 
-def audit_large(files: "Sequence[str]", options: "argparse.Namespace") -> None:
+def audit_large(
+    files: "Sequence[str]", options: "argparse.Namespace", conditions: "Sequence[Condition]"
+) -> int:
     """Report on the rows of all files, and say whether recalibration would help."""
     from ..report import calibration_report
 
@@ -82,13 +91,10 @@ def audit_large(files: "Sequence[str]", options: "argparse.Namespace") -> None:
     if options.by:
         _print_groups(screen, found, positive)
     with progress("measuring") as advance:
-        report = calibration_report(summary, name=name, progress=advance)
-    print_report(screen, report)
-    path = write_report(report, options.out, f"Calibration of {name}")
-    advise_on_summary(screen, summary)
-    if options.save is not None:
-        screen.print(f"summary: {plain(os.path.abspath(options.save), None)}", soft_wrap=True)
-    screen.finish(path)
+        settings = settings_of(options, conditions)
+        name = plain(options.name or name)
+        report = calibration_report(summary, name=name, progress=advance, **settings)
+    return finish(screen, report, options, conditions, lambda: advise_on_summary(screen, summary))
 
 
 def _summaries(files, options):
@@ -106,7 +112,8 @@ def _summaries(files, options):
     if len(columns) == 1 and positive is not None and classes[0] == positive:
         classes = classes[::-1]  # the column is the probability of the first class
     plan = {"label": options.label, "prob": columns, "weight": options.weight, "by": by}
-    plan |= {"classes": classes, "pos_label": positive, "csv": _form(options)}
+    plan |= {"classes": classes, "pos_label": positive, "csv": form_of(options)}
+    plan["drop_missing"] = options.drop_missing
     with progress("reading") as advance:
         found = _on_workers(
             options.dask, lambda n: summarize(files, n_jobs=n, progress=advance, **plan)
@@ -120,7 +127,8 @@ def _summaries(files, options):
 def _classes(files, options, n_columns):
     import pandas as pd
 
-    found = find_classes(files, label=options.label, csv=_form(options))
+    reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
+    found = find_classes(files, label=options.label, **reading)
     classes, positive = named_classes(options, pd.Series(found), n_columns)
     classes = found.tolist() if classes is None else classes
     check_two_classes(classes, options)
