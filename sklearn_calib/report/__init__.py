@@ -1,7 +1,27 @@
-"""Reports: the measures of one or several models, with intervals and pictures."""
+"""Reports: a verdict, measures with intervals, advice and pictures of one or several models."""
 
+from ._advice import Advice as Advice
+from ._advice import AdviceRow as AdviceRow
+from ._calibration_report import calibration_report as calibration_report
+from ._columns import ColumnOrder as ColumnOrder
+from ._columns import find_column_order as find_column_order
+from ._evidence import Bin as Bin
+from ._evidence import Line as Line
 from ._report import CalibrationReport as CalibrationReport
-from ._report import calibration_report as calibration_report
 from ._table import ReportRow as ReportRow
+from ._verdict import Sentence as Sentence
+from ._verdict import Verdict as Verdict
 
-__all__ = ["CalibrationReport", "ReportRow", "calibration_report"]
+__all__ = [
+    "Advice",
+    "AdviceRow",
+    "Bin",
+    "CalibrationReport",
+    "ColumnOrder",
+    "Line",
+    "ReportRow",
+    "Sentence",
+    "Verdict",
+    "calibration_report",
+    "find_column_order",
+]

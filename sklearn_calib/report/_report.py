@@ -1,26 +1,34 @@
-"""calibration_report: the measures of one or several models, with intervals and pictures."""
+"""CalibrationReport: measures, a verdict and advice for one or several models, with pictures."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._extras import require
 from .._files import write_whole
 from .._show import plain
-from .._simplex import LARGEST_LOG_LOSS, carries_log, log_loss_of_rows
-from .._typing import ArrayLike, Progress, RandomStateLike
-from ..decomposition import LossDecomposition, decompose_case
+from .._typing import Progress
+from .._version import __version__
+from ..decomposition import LossDecomposition
 from ..exceptions import refuse
-from ..metrics import canonical_case
-from ..summary import CalibrationSummary
+from ..metrics import all_metrics
+from ._advice import Advice, advise
+from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
+from ._json import as_dict, as_json, as_markdown, as_text
+from ._models import (
+    Model,
+)
 from ._page import page, table
-from ._table import Model, ReportRow, affordable_resamples, cells, report_measures, report_rows
+from ._table import ReportRow, affordable_resamples, report_rows
+from ._verdict import Verdict, verdict_of
 
 _PICTURE_CELLS = 4096
+_ERROR = "expected_calibration_error"  # the size of the error in a verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +38,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class CalibrationReport:
-    """The result of `calibration_report`: a table, and pictures drawn on demand.
+    """The result of `calibration_report`: a verdict and a table, and pictures drawn on demand.
+
+    ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
 
     Attributes
     ----------
@@ -46,6 +56,18 @@ class CalibrationReport:
         How many rows give their true class a probability below 2.2e-16, which the log loss counts
         as 2.2e-16 (36.04 nats), and how many of these give it exactly 0. Of a summary of more than
         two classes only the latter are known, and are both numbers.
+    sklearn_log_loss : dict of str to float
+        What scikit-learn says of the models of which it says something else; see Notes of
+        `calibration_report`.
+    source : str or None
+        Where the rows come from.
+    created : str
+        The date, as in 2026-01-31.
+    version : str
+        Of this package.
+    advice : dict of str to Advice or None
+        "Would recalibration help?", for each model; None before `advise` has been called, and
+        where some class has fewer than five rows.
     """
 
     rows: list[ReportRow]
@@ -55,7 +77,121 @@ class CalibrationReport:
     accuracy: dict[str, float]
     decomposition: dict[str, LossDecomposition]
     floored: dict[str, tuple[int, int]]
+    sklearn_log_loss: dict[str, float] = field(default_factory=dict)
+    source: str | None = None
+    created: str = field(default_factory=lambda: date.today().isoformat())
+    version: str = __version__
+    advice: dict[str, Advice | None] = field(default_factory=dict)
     _data: dict[str, Any] = field(repr=False, default_factory=dict)
+    _models: dict[str, Model] = field(repr=False, default_factory=dict)
+    _codes: dict[str, str] = field(repr=False, default_factory=dict)
+    _seed: int = field(repr=False, default=0)
+
+    @cached_property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict on each model; computed when first asked for, some 0.2 s each."""
+        return {name: self._verdict(name, model) for name, model in self._models.items()}
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the only model.
+
+        Raises ValueError where there are several: see `verdicts`.
+        """
+        return self.verdicts[self._name(None, "CalibrationReport.verdict")]
+
+    def _verdict(self, name, model):
+        row = next((r for r in self.rows if r.model == name and r.measure == _ERROR), None)
+        if row is None:
+            given = {name: model}, [all_metrics()[_ERROR]], self.level, "auto", self._seed
+            (row,) = report_rows(*given)
+        return verdict_of(model, row, self.level, self._seed, self.advice.get(name))
+
+    def _name(self, name, where):
+        """The model that is meant; None is the only one."""
+        if name is None and len(self._models) == 1:
+            return next(iter(self._models))
+        if name not in self._models:
+            known = ", ".join(map(plain, self._models))
+            refuse(where, f"a model among {known}", repr(name), "Name one of them")
+        return name
+
+    def advise(self, progress: Progress | None = None) -> dict[str, Advice | None]:
+        """Find out whether recalibration would help, by cross-validation.
+
+        Parameters
+        ----------
+        progress : callable, default=None
+            Called as ``progress(done, total)``.
+
+        Returns
+        -------
+        advice : dict of str to Advice or None
+            The attribute `advice`; verdicts have sentences about it from now on. Of a summary of
+            more than two classes there is none: this needs rows.
+
+        Notes
+        -----
+        Five folds, the same for "identity", "auto", "temperature", "platt", "beta" and "isotonic".
+        Two classes are judged by all rows in at most 4096 cells, more classes by a sample of 50,000
+        probabilities. Cost for each model: about 1 s for two classes, whatever the rows.
+
+        Examples
+        --------
+        >>> from sklearn_calib.report import calibration_report
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> proba, y = make_overconfident(2, 500)
+        >>> report = calibration_report(y, proba, n_resamples=20)
+        >>> advice = report.advise()["model"]
+        >>> gain = advice.row("auto")
+        >>> gain.gain > 2 * gain.standard_error
+        True
+        """
+        missing = [name for name in self._models if self.advice.get(name) is None]
+        for number, name in enumerate(missing):
+            step = None if progress is None else partial(_part_of, progress, number, len(missing))
+            self.advice[name] = advise(self._models[name], self._seed, self._codes[name], step)
+        self.__dict__.pop("verdicts", None)
+        return self.advice
+
+    def bins(self, model: str | None = None, *, n_bins: int = MOST_BINS) -> list[Bin]:
+        """Bins of equal mass: counts, mean prediction, frequency, its interval, and their ratio.
+
+        Parameters
+        ----------
+        model : str, default=None
+            May be left out where there is one.
+        n_bins : int, default=10
+            At least 1.
+
+        Returns
+        -------
+        bins : list of Bin
+            ``pandas.DataFrame(report.bins())`` is a table. Of more than two classes, of the
+            largest probability. Intervals hold one by one, with the report's level.
+        """
+        where = "CalibrationReport.bins"
+        if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
+            refuse(where, "n_bins of at least 1", repr(n_bins), "Leave the default")
+        (sample,) = self._models[self._name(model, where)].summary.samples()
+        return bins_of(sample, int(n_bins), self.level)
+
+    def line(self, model: str | None = None) -> Line | None:
+        """Slope and intercept of the event on the log-odds of the score, with standard errors.
+
+        Parameters
+        ----------
+        model : str, default=None
+            May be left out where there is one.
+
+        Returns
+        -------
+        line : Line or None
+            None where they are not determined: fewer than ten events, or a threshold that separates
+            the outcomes. Of more than two classes, of the largest probability.
+        """
+        (sample,) = self._models[self._name(model, "CalibrationReport.line")].summary.samples()
+        return line_of(sample)
 
     def to_frame(self) -> "pd.DataFrame":
         """The rows as a pandas DataFrame, one row for each model and measure.
@@ -65,17 +201,45 @@ class CalibrationReport:
         pd = require("pandas", "cli", "CalibrationReport.to_frame")
         return pd.DataFrame([vars(row) for row in self.rows])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that the report says, as dicts, lists, texts and numbers.
+
+        Returns
+        -------
+        content : dict
+            ``"format": "sklearn-calib-report"`` and ``"schema": 1`` say what it is; numbers that
+            do not exist are None. The user guide (Reading a report) lists the keys.
+        """
+        return as_dict(self)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """`to_dict` as JSON.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            Where to write it, whole or not at all.
+
+        Returns
+        -------
+        text : str
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
+        text = as_json(self)
+        if path is not None:
+            write_whole(os.fspath(path), text)
+        return text
+
+    def to_markdown(self) -> str:
+        """The report as Markdown, for an issue, a notebook or a model card."""
+        return as_markdown(self)
+
     def __str__(self) -> str:
-        lines = [f"{self.n_samples} rows, {len(self.classes)} classes"]
-        lines += [
-            f"accuracy of {plain(name)}: {value:.4f}" for name, value in self.accuracy.items()
-        ]
-        header = ("model", "measure", "value", f"{self.level:.0%} interval", "if calibrated")
-        lines_of_cells = [header, *(cells(row) for row in self.rows)]
-        widths = [max(len(line[i]) for line in lines_of_cells) for i in range(len(header))]
-        for line in lines_of_cells:
-            lines.append("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())
-        return "\n".join(lines + self.decomposition_lines())
+        return as_text(self)
 
     def decomposition_lines(self) -> list[str]:
         """The decomposition of the log loss in words, one line per model.
@@ -96,7 +260,12 @@ class CalibrationReport:
             for name, (low, zero) in self.floored.items()
             if low
         ]
-        return parts + floors
+        others = [
+            f"{plain(name)}: scikit-learn's log loss is {loss:.4f}, because it raises smaller "
+            "probabilities of these numbers of lower precision"
+            for name, loss in self.sklearn_log_loss.items()
+        ]
+        return parts + floors + others
 
     def _repr_html_(self):
         return table(self)
@@ -156,183 +325,13 @@ class CalibrationReport:
         return path
 
 
+def _part_of(progress, number, total, done, steps):
+    """Progress of one model as that of all."""
+    progress(number * steps + done, total * steps)
+
+
 def _to_draw(summary):
     """The summary in so many cells as a picture shows; bands are drawn from it 400 times."""
     if summary.exact or len(summary.classes) > 2:
         return summary
     return summary.coarsen(min(summary.max_cells, _PICTURE_CELLS))
-
-
-def calibration_report(
-    y_true: ArrayLike | CalibrationSummary | dict[str, CalibrationSummary],
-    y_proba: ArrayLike | dict[str, Any] | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    pos_label: object = None,
-    name: str = "model",
-    measures: Iterable[str] | None = None,
-    level: float = 0.9,
-    n_resamples: int | Literal["auto"] = "auto",
-    random_state: RandomStateLike = 0,
-    progress: Progress | None = None,
-) -> CalibrationReport:
-    """Measure the calibration of predictions.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,), or CalibrationSummary or dict of these
-        Labels; or, alone, a summary of labels and probabilities, or a dict of name to summary.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict, default=None
-        Probabilities; a dict of name to probabilities compares models.
-    sample_weight : array-like of shape (n_samples,), default=None
-    labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
-    pos_label : label, default=None
-        The positive class of two; the second by default.
-    name : str, default="model"
-        What to call the model, where there is one.
-    measures : list of str, default=None
-        Names from `all_metrics`; by default the registered measures that are meant for reports.
-    level : float in (0, 1), default=0.9
-    n_resamples : int or "auto", default="auto"
-        Bootstrap resamples, and as many draws of labels from the predictions; "auto" takes 200. Of
-        measures that need single rows it takes fewer beyond 100,000 rows, at least 20.
-    random_state : int, Generator, RandomState or None, default=0
-    progress : callable, default=None
-        Called as ``progress(done, total)``.
-
-    Returns
-    -------
-    report : CalibrationReport
-
-    Raises
-    ------
-    ValueError
-        Invalid scores, labels or weights (see `canonical_proba`), or an unknown measure.
-
-    Notes
-    -----
-    The interval is the percentile bootstrap over rows. For a calibration error near 0 it lies too
-    high, because the error of a finite sample is biased upwards; compare the value with the column
-    "if calibrated" there, which is exact: labels drawn from the predictions.
-
-    The rows are summarised first, as `CalibrationSummary` does it: up to 65,536 distinct scores
-    (largest probabilities, for several classes) nothing is lost, and beyond that some 1e-7 of a
-    measure. Resamples draw from 1024 to 4096 cells, which has the law of drawing rows. The two
-    losses of more than two classes are means, with normal intervals by their exact standard errors
-    and the exact mean and variance of labels drawn from the predictions. Cost: some 20 ns a row,
-    and 2 n_resamples + 1 evaluations on the cells, about a millisecond each.
-
-    Every log loss of the report, in the table and in the decomposition, counts a row as
-    -log(max(p, 2.2e-16)) with p the probability of its true class, as `log_loss` does; where this
-    floor is reached, the report says in how many rows, and how many of them are exactly 0.
-
-    Examples
-    --------
-    >>> from sklearn_calib.report import calibration_report
-    >>> from sklearn_calib.datasets import make_overconfident
-    >>> proba, y = make_overconfident(2, 500)
-    >>> report = calibration_report(y, proba, n_resamples=20)
-    >>> report.rows[0].measure
-    'brier_loss'
-    >>> error = next(r for r in report.rows if r.measure == "expected_calibration_error")
-    >>> error.value > error.if_calibrated
-    True
-    """
-    where = "calibration_report"
-    functions = report_measures(measures, where)
-    if not 0 < level < 1:
-        refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
-    given = sample_weight, labels, pos_label
-    if y_proba is None:
-        models = _of_summaries(y_true, name, any(x is not None for x in given), where)
-        data: dict[str, Any] = {"summaries": {key: m.summary for key, m in models.items()}}
-    else:
-        named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        true = cast("ArrayLike", y_true)
-        cases = {key: canonical_case(where, true, p, *given) for key, p in named.items()}
-        models = {key: Model(_summarised(case), case) for key, case in cases.items()}
-        case = next(iter(cases.values()))
-        data = {"y": case.classes[case.codes], "weight": case.weight}
-        data["proba"] = {key: case.proba for key, case in cases.items()}
-    rows = report_rows(models, functions, level, n_resamples, random_state, progress)
-    first = next(iter(models.values()))
-    n, classes = _size_and_classes(first)
-    return CalibrationReport(
-        rows,
-        n,
-        classes,
-        level,
-        {key: _accuracy(model) for key, model in models.items()},
-        {key: parts for key, model in models.items() if (parts := _decomposed(model))},
-        {key: _floored(model) for key, model in models.items()},
-        data,
-    )
-
-
-def _of_summaries(summaries, name, more, where):
-    """Models of summaries alone."""
-    named = summaries if isinstance(summaries, dict) else {name: summaries}
-    if not named or not all(isinstance(s, CalibrationSummary) for s in named.values()):
-        rule, cure = "labels and probabilities, or summaries alone", "Pass y_proba"
-        refuse(where, rule, "no y_proba", cure, error=TypeError)
-    if more:
-        rule, cure = "summaries alone", "Give weights and labels to CalibrationSummary"
-        refuse(where, rule, "also sample_weight, labels or pos_label", cure)
-    models = {key: Model(summary) for key, summary in named.items()}
-    for key, model in models.items():
-        if not model.two_classes and model.summary.multiclass not in ("auto", "confidence"):
-            rule = "summaries of the confidence, where there are more than two classes"
-            got = f"multiclass={model.summary.multiclass!r} for {plain(key)}"
-            refuse(where, rule, got, "Summarise with multiclass='auto'")
-    return models
-
-
-def _summarised(case):
-    """The summary of checked rows, with the positions of the classes as labels."""
-    numbers = np.arange(len(case.classes))
-    positive = case.positive if len(numbers) == 2 else None
-    summary = CalibrationSummary(classes=numbers, pos_label=positive)
-    weight = None if (case.weight == 1).all() else case.weight
-    return summary.update(case.codes, np.asarray(case.proba), sample_weight=weight)
-
-
-def _size_and_classes(model):
-    if model.case is not None:
-        return len(model.case.codes), model.case.classes.tolist()
-    classes = model.summary.classes
-    return model.summary.n_samples, [0, 1] if classes is None else classes.tolist()
-
-
-def _accuracy(model):
-    case = model.case
-    if case is None:
-        if not model.two_classes:
-            return model.summary.totals.correct / model.summary.weight
-        case = model.summary.case()
-    return case.mean(np.asarray(case.proba).argmax(axis=1) == case.codes)
-
-
-def _decomposed(model):
-    """The log loss by temperature; of two classes from the cells, unless logarithms are known."""
-    case = model.case
-    if model.two_classes and (case is None or not carries_log(case.proba)):
-        (sample,) = model.summary.samples()
-        cells, squares = sample.filled
-        return decompose_case(cells, squares=squares)
-    return None if case is None else decompose_case(case)
-
-
-def _floored(model):
-    """Rows whose true class has a probability that the log loss raises, and of these, exactly 0."""
-    case, totals = model.case, model.summary.totals
-    if case is not None:
-        low = log_loss_of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
-        true = np.asarray(case.proba)[np.arange(len(low)), case.codes]
-        return int(low.sum()), int((true == 0).sum())
-    if not model.two_classes:
-        return totals.certain_and_wrong, totals.certain_and_wrong
-    (sample,) = model.summary.samples()
-    low = sample.proba <= np.finfo(np.float64).eps
-    return int(sample.counts[low].sum()), totals.certain_and_wrong

@@ -16,8 +16,8 @@ from ..inference import bootstrap_distribution, distribution_of_draws, null_dist
 from ..metrics import all_metrics
 
 if TYPE_CHECKING:
-    from ..metrics import Case, Measure
-    from ..summary import CalibrationSummary
+    from ..metrics import Measure
+    from ._models import Model
 
 _FEWEST_CELLS, _MOST_CELLS = 1024, 4096  # of a sample that is drawn from hundreds of times
 _ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
@@ -48,16 +48,12 @@ class ReportRow:
     high: float
     if_calibrated: float
 
-
-class Model(NamedTuple):
-    """Predictions of one model: a summary, and the rows where they are there."""
-
-    summary: "CalibrationSummary"
-    case: "Case | None" = None
-
     @property
-    def two_classes(self) -> bool:
-        return self.summary.classes is None or len(self.summary.classes) == 2
+    def beyond(self) -> bool:
+        """Whether the value is worse than chance explains, as calibrated predictions have it."""
+        if all_metrics()[self.measure].spec.greater_is_better:
+            return self.value < self.if_calibrated
+        return self.value > self.if_calibrated
 
 
 class _Part(NamedTuple):
@@ -86,7 +82,7 @@ def report_measures(names: Iterable[str] | None, where: str) -> "list[Measure]":
 
 
 def report_rows(
-    models: Mapping[str, Model],
+    models: "Mapping[str, Model]",
     functions: "list[Measure]",
     level: float,
     n_resamples: int | Literal["auto"],

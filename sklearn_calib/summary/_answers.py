@@ -5,15 +5,14 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from .._random import generator, spawned
 from .._typing import AnyArray, Estimator, FloatArray, Multiclass, RandomStateLike, RecalibratorLike
 from ..exceptions import refuse
 from ..inference import MonteCarloResult, SignificanceResult
-from ..metrics import Case, Measure, ReliabilityCurve, all_metrics, curve_of
-from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ..metrics import Measure, ReliabilityCurve, all_metrics, curve_of
+from ..recalibrators import fit_recalibrator, resolve_recalibrator
 from ._bounds import BOUNDS, BoundedValue, cell_sums
 from ._inference import CLASSICAL, CellRows, classical
 
@@ -266,7 +265,7 @@ class Answers:
         folds = sample.folds(int(cv), generator(random_state))
         values = {}
         for name, model in models.items():
-            case = _held_out(model, sample, folds, where)
+            case, _ = sample.held_out(model, folds, where)
             values[name] = {f.spec.name: f.of_case(case) for f in functions}
         return values
 
@@ -411,26 +410,3 @@ class Answers:
             curve_of(CellRows(state, title), strategy, n_bins, level, n_resamples, rng, where)
             for state, title in zip(filled, titles, strict=True)
         ]
-
-
-def _held_out(model, sample, folds, where):
-    """The recalibrated predictions of all folds as one case: two rows per cell and fold."""
-    codes = np.tile(np.arange(2), len(sample.proba))
-    rows = np.repeat(sample.proba, 2, axis=0)
-    proba, weights = [], []
-    for fold in folds:
-        train, test = np.maximum(sample.weight - fold.weight, 0.0).ravel(), fold.weight.ravel()
-        seen, tested = train > 0, test > 0
-        fitted = fit_recalibrator(
-            clone(model), rows[seen], codes[seen], classes=[0, 1], sample_weight=train[seen]
-        )
-        predicted = np.full((len(sample.proba), 2), 0.5)
-        needed = tested.reshape(-1, 2).any(axis=1)
-        if needed.any():
-            predicted[needed] = aligned_proba(fitted, sample.proba[needed], np.arange(2))
-        proba.append(np.repeat(predicted, 2, axis=0))
-        weights.append(test)
-    weight = np.concatenate(weights)
-    kept = weight > 0
-    codes = np.tile(codes, len(folds))
-    return Case(np.vstack(proba)[kept], codes[kept], weight[kept], np.arange(2), 1, where)

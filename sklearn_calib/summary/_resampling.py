@@ -14,14 +14,17 @@ Where weights differ inside a cell, the weight of N rows drawn with replacement 
 that of N of its n rows a beta law on the share; mean and variance are those of such draws.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from .._kernels._cells import N0, label_sums, mean_scores
-from .._typing import AnyArray, FloatArray
+from .._typing import AnyArray, Estimator, FloatArray
 from ..metrics import Case
+from ..recalibrators import aligned_proba, fit_recalibrator
 
 _FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 
@@ -168,6 +171,52 @@ class CellSample:
             folds.append(Fold(counts, weight, left.squares * share))
             left = Fold(*(whole - part for whole, part in zip(left, folds[-1], strict=True)))
         return [*folds, left]
+
+    def held_out(
+        self, recalibrator: Estimator, folds: Sequence[Fold], where: str = "CellSample.held_out"
+    ) -> tuple[Case, FloatArray]:
+        """The rows of all folds, each recalibrated by a fit to the other folds.
+
+        Parameters
+        ----------
+        recalibrator : recalibrator
+            Cloned for each fold.
+        folds : sequence of Fold
+            What `folds` returned.
+        where : str, default="CellSample.held_out"
+            The opening of error messages.
+
+        Returns
+        -------
+        case : Case
+            The cells of each fold in turn, one row for each label that has weight there. The rows
+            and their order depend on the folds alone.
+        squares : ndarray of shape (n_rows,)
+            Their sums of squared weights.
+        """
+        codes, rows = np.tile(np.arange(2), len(self.proba)), np.repeat(self.proba, 2, axis=0)
+        proba = []
+        for fold in folds:
+            train = np.maximum(self.weight - fold.weight, 0.0).ravel()
+            seen, needed = train > 0, fold.weight.any(axis=1)
+            fitted = fit_recalibrator(
+                clone(recalibrator),
+                rows[seen],
+                codes[seen],
+                classes=[0, 1],
+                sample_weight=train[seen],
+            )
+            predicted = np.full((len(self.proba), 2), 0.5)
+            if needed.any():
+                predicted[needed] = aligned_proba(fitted, self.proba[needed], np.arange(2))
+            proba.append(np.repeat(predicted, 2, axis=0))
+        weight, squares = (
+            np.concatenate([part.ravel() for part in parts])
+            for parts in zip(*((fold.weight, fold.squares) for fold in folds), strict=True)
+        )
+        kept, codes = weight > 0, np.tile(codes, len(folds))
+        given = np.vstack(proba)[kept], codes[kept], weight[kept], np.arange(2), 1, where
+        return Case(*given), squares[kept]
 
     @cached_property
     def _of_labels(self):

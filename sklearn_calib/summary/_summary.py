@@ -331,6 +331,11 @@ class CalibrationSummary(Answers, Storable):
         return self._labels.classes
 
     @property
+    def positive_label(self) -> object:
+        """The label whose probability the scores are, where there are two."""
+        return self._labels.positive_label
+
+    @property
     def totals(self) -> Totals | MulticlassTotals:
         """Sums over all rows that need no cells; `Totals` for two classes."""
         kind: type[Any] = Totals if self._joint is None else MulticlassTotals

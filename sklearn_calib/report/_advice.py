@@ -1,0 +1,243 @@
+"""Would recalibration help? Losses of some methods on rows that their fits have not seen."""
+
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from .._extras import require
+from .._random import generator
+from .._simplex import log_loss_of_rows
+from .._typing import Progress
+from ..exceptions import CalibrationWarning
+from ..metrics import all_metrics
+from ..recalibrators import cross_fitted_proba, get_recalibrator
+from ..summary import CalibrationSummary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..metrics import Case
+    from ._table import Model
+
+ADVISED = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
+_FOLDS = 5
+_CELLS = 4096  # of a summary; moves no score by more than 1/512 of it
+_ENTRIES = 50_000  # rows times classes
+_FEWEST = 5  # rows of each class
+
+
+class AdviceRow(NamedTuple):
+    """One method, judged by rows that its fits have not seen.
+
+    Parameters
+    ----------
+    method : str
+    loss : float
+        Mean log loss in nats.
+    gain : float
+        By how much that is below the loss of the probabilities as they were given.
+    standard_error : float
+        Of the gain, from the differences row by row.
+    brier_loss, expected_calibration_error : float
+    """
+
+    method: str
+    loss: float
+    gain: float
+    standard_error: float
+    brier_loss: float
+    expected_calibration_error: float
+
+
+@dataclass
+class Advice:
+    """Whether recalibration would help, measured on rows that each fit has not seen.
+
+    Attributes
+    ----------
+    rows : list of AdviceRow
+        For "identity" (nothing is changed), "auto" and some other methods.
+    best : str
+        The method of the smallest log loss.
+    weights : dict of str to float
+        What "auto", fitted to all rows, is a mixture of; the largest weight first.
+    stack : StackedCalibration
+        That fit; ``stack.to_frame()`` has the weights with losses.
+    n_rows : int
+        The rows that this rests on: all, or of several classes a sample of 50,000 probabilities.
+    given, recalibrated : Case
+        These rows with their probabilities as given, and out of fold after "auto"; of two classes
+        cells of rows, with weights.
+    code : str
+        Python that fits the repair and applies it.
+    """
+
+    rows: list[AdviceRow]
+    best: str
+    weights: dict[str, float]
+    stack: Any = field(repr=False)
+    n_rows: int
+    given: "Case" = field(repr=False)
+    recalibrated: "Case" = field(repr=False)
+    code: str = field(repr=False)
+    _summaries: dict[str, CalibrationSummary] = field(repr=False)
+
+    def row(self, method: str) -> AdviceRow:
+        """The row of a method."""
+        return next(row for row in self.rows if row.method == method)
+
+    def summaries(self) -> dict[str, CalibrationSummary]:
+        """The rows before and after "auto" as summaries, for pictures.
+
+        Returns
+        -------
+        summaries : dict of str to CalibrationSummary
+            "as given" and "recalibrated"; of several classes of the largest probability.
+        """
+        return dict(self._summaries)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rows as a pandas DataFrame, one per method.
+
+        Raises ModuleNotFoundError where pandas is not installed.
+        """
+        pd = require("pandas", "cli", "Advice.to_frame")
+        return pd.DataFrame(self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and texts, for JSON."""
+        return {
+            "n_rows": self.n_rows,
+            "best": self.best,
+            "rows": [row._asdict() for row in self.rows],
+            "weights": self.weights,
+            "code": self.code,
+        }
+
+
+def advise(
+    model: "Model", random_state: int, code: str, progress: Progress | None = None
+) -> Advice | None:
+    """The advice for a model; None where some class has fewer than five rows.
+
+    Parameters
+    ----------
+    model : Model
+    random_state : int
+        Of the folds, and of the sample.
+    code : str
+    progress : callable, default=None
+        Called as ``progress(done, total)``.
+    """
+    source = _OfCells(model.summary) if model.two_classes else _OfRows(model.case)
+    if not source.draw(generator(random_state)):
+        return None
+    steps, cases = len(ADVISED) + 1, {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        for number, name in enumerate(ADVISED, 1):
+            cases[name] = source.held_out(name)
+            if progress is not None:
+                progress(number, steps)
+        stack = source.stack()
+    if progress is not None:
+        progress(steps, steps)
+    losses = {name: log_loss_of_rows(case.proba, case.codes) for name, case in cases.items()}
+    rows = [_row(name, cases[name], losses, source.squares) for name in ADVISED]
+    given, recalibrated = cases["identity"], cases["auto"]
+    return Advice(
+        rows=rows,
+        best=min(rows, key=lambda row: row.loss).method,
+        weights=dict(sorted(stack.weights_.items(), key=lambda pair: -pair[1])),
+        stack=stack,
+        n_rows=source.n_rows,
+        given=given,
+        recalibrated=recalibrated,
+        code=code,
+        _summaries={
+            "as given": source.summary_of(given),
+            "recalibrated": source.summary_of(recalibrated),
+        },
+    )
+
+
+def _row(name, case, losses, squares):
+    """Loss, gain and its standard error, and the other measures."""
+    gains = losses["identity"] - losses[name]
+    gain, total = case.mean(gains), case.weight.sum()
+    error = np.sqrt(squares @ (gains - gain) ** 2) / total
+    measures = [all_metrics()[field].of_case(case) for field in AdviceRow._fields[4:]]
+    return AdviceRow(name, case.mean(losses[name]), gain, float(error), *measures)
+
+
+class _OfCells:
+    """Two classes: all rows, in cells."""
+
+    def __init__(self, summary):
+        self._summary = summary.coarsen(_CELLS) if summary.max_cells > _CELLS else summary
+        (self._sample,) = self._summary.samples()
+        self.n_rows = summary.n_samples
+
+    def draw(self, rng):
+        """Draw the folds, the same for all methods; whether there are enough rows."""
+        if self._sample.counts.sum(axis=0).min() < _FEWEST:
+            return False
+        self._folds = self._sample.folds(_FOLDS, rng)
+        kept = np.concatenate([fold.weight.ravel() for fold in self._folds]) > 0
+        self._counts, self.squares = (
+            np.concatenate([getattr(fold, name).ravel() for fold in self._folds])[kept]
+            for name in ("counts", "squares")
+        )
+        return True
+
+    def held_out(self, name):
+        return self._sample.held_out(get_recalibrator(name), self._folds)[0]
+
+    def stack(self):
+        return self._summary.fit("auto")
+
+    def summary_of(self, case):
+        weight = case.weight / self._counts
+        given = None if (weight == 1).all() else weight
+        summary = CalibrationSummary(classes=[0, 1])
+        return summary.update(case.codes, case.proba, given, counts=self._counts)
+
+
+class _OfRows:
+    """Several classes: of many rows a sample."""
+
+    def __init__(self, case):
+        self._case = case
+
+    def draw(self, rng):
+        """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
+        if self._case is None:
+            return False
+        case, n_classes = self._case, len(self._case.classes)
+        most = max(_ENTRIES // n_classes, 1000)
+        if len(case.codes) > most:
+            case = case.take(np.sort(rng.choice(len(case.codes), most, replace=False)))
+        counts = np.bincount(case.codes, minlength=n_classes)
+        if counts[counts > 0].min() < _FEWEST or (counts > 0).sum() < 2:
+            return False
+        self._case, self.n_rows = case, len(case.codes)
+        self.squares = case.weight**2
+        splitter = StratifiedKFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**32)))
+        self._folds = list(splitter.split(case.codes, case.codes))
+        self._given = {"sample_weight": case.weight, "classes": np.arange(n_classes)}
+        return True
+
+    def held_out(self, name):
+        case = self._case
+        given = case.proba, case.codes
+        return case.with_proba(cross_fitted_proba(name, *given, cv=self._folds, **self._given))
+
+    def stack(self):
+        return get_recalibrator("auto").fit(self._case.proba, self._case.codes, **self._given)
+
+    def summary_of(self, case):
+        summary = CalibrationSummary(classes=self._given["classes"])
+        return summary.update(case.codes, np.asarray(case.proba), case.weight)

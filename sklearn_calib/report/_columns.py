@@ -1,0 +1,287 @@
+"""Columns of probabilities: their order, rows that were rounded, names, and code to paste."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import linear_sum_assignment
+from scipy.special import gammaln
+
+from .._typing import AnyArray, ArrayLike
+from ..canonical import canonical_proba, valid_proba
+from ..exceptions import caution, refuse
+from ..metrics import Case, canonical_case
+from ..summary import CellSample
+from ._models import Model
+
+_ROUNDED = (2, 3)  # decimals that are repaired with a warning
+_HALF = 4e-3  # how far sums of half precision may be from 1
+_CHANCE = np.log(1e-9)  # of as many rows in favour of the other order
+_FARTHER = 0.3  # by how much more rows have the largest probability on the true class
+_RANKS = 0.65  # the least AUC of each class under the other order
+_ROWS_OF_CLASS = 5  # fewer say nothing about the order
+
+
+class ColumnOrder(NamedTuple):
+    """Another order of the classes that fits the columns far better.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        In the order of the columns that fits.
+    accuracy, accuracy_as_given : float
+        How often the largest probability is that of the true class, in that order and as given.
+    """
+
+    classes: AnyArray
+    accuracy: float
+    accuracy_as_given: float
+
+
+def find_column_order(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> ColumnOrder | None:
+    """The order of the classes that the columns must have, where it cannot be the given one.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    labels : array-like of shape (n_classes,), default=None
+        The classes in the order of the columns; sorted by default.
+    pos_label : label, default=None
+
+    Returns
+    -------
+    order : ColumnOrder or None
+        None where nothing speaks against the given order, or too little.
+
+    Raises
+    ------
+    ValueError
+        Invalid scores or labels.
+
+    Notes
+    -----
+    Poor predictions are no wrong order: all of the following must hold. Another assignment of
+    classes to columns (the best one for the confusion matrix) puts the largest probability on the
+    true class in at least 30 % more of the rows of the classes that it moves; the rows that one
+    order gets right and the other wrong are so one-sided that a fair coin would not do it with
+    probability 1e-9, divided by the number of orders; and among these rows each of the columns
+    ranks its new class well: AUC at least 0.65. So of two classes a model must rank backwards,
+    whatever the level of its probabilities, and at least 30 rows must say so. Cost: O(n k).
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.report import find_column_order
+    >>> proba, y = make_overconfident(3, 500)
+    >>> find_column_order(y, proba) is None
+    True
+    >>> find_column_order(y, proba[:, [1, 2, 0]]).classes.tolist()
+    [1, 2, 0]
+    """
+    where = "find_column_order"
+    return order_of_case(canonical_case(where, y_true, y_proba, None, labels, pos_label))
+
+
+def order_of_case(case: Case) -> ColumnOrder | None:
+    """`find_column_order` of checked rows."""
+    plain, codes, k = np.asarray(case.proba), case.codes, len(case.classes)
+    table = np.zeros((k, k))
+    np.add.at(table, (codes, plain.argmax(axis=1)), 1)
+    column = _assignment(table)
+    moved = np.flatnonzero(column != np.arange(k))
+    rows = np.flatnonzero(np.isin(codes, moved))
+    if not len(rows):
+        return None
+    scores, mine = plain[rows], codes[rows]
+    top = scores[:, moved].argmax(axis=1)
+    as_given = moved[top] == mine
+    other = moved[top] == column[mine]
+    if not _one_sided(other & ~as_given, as_given & ~other, len(rows), k):
+        return None
+    counts = np.bincount(mine, minlength=k)
+    for one in moved[counts[moved] >= _ROWS_OF_CLASS]:
+        if _auc(scores[:, column[one]], mine == one) < _RANKS:
+            return None
+    places = np.argsort(column)  # the class of each column
+    right = plain.argmax(axis=1)
+    return ColumnOrder(
+        case.classes[places],
+        float((places[right] == codes).mean()),
+        float((right == codes).mean()),
+    )
+
+
+def order_of_cells(sample: CellSample) -> bool:
+    """Whether the two classes of a summary must be exchanged."""
+    score, rows = sample.proba[:, 1], sample.counts
+    second = score > 0.5
+    wrong = rows[second, 0].sum() + rows[~second, 1].sum()
+    right = rows.sum() - wrong
+    total = rows.sum(axis=0)
+    if total.min() < _ROWS_OF_CLASS or not _counts_one_sided(wrong, right, rows.sum(), 2):
+        return False
+    below = np.cumsum(rows[:, 1]) - rows[:, 1] / 2
+    return float(rows[:, 0] @ below) / float(total[0]) / float(total[1]) >= _RANKS
+
+
+def check_order(case: Case, name: str, where: str) -> None:
+    """Raise ValueError where the order of the columns cannot be meant."""
+    found = order_of_case(case)
+    if found is None:
+        return
+    given, fits = (str(labels.tolist()[:20]) for labels in (case.classes, found.classes))
+    refuse(
+        where,
+        f"columns of {name} in the order of the classes {given}",
+        f"columns that fit {fits}: the largest probability is that of the true class in "
+        f"{found.accuracy_as_given:.4f} of the rows as given, in {found.accuracy:.4f} in that "
+        "order",
+        f"Pass labels={fits}, or the other column where one was passed; where they are meant as "
+        "they are, check_columns=False",
+    )
+
+
+def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
+    """The same of summaries; of more than two classes they do not know."""
+    for name, model in models.items():
+        if model.two_classes and order_of_cells(model.summary.samples()[0]):
+            rule = f"probabilities of the class {model.positive!r} in the summary {name}"
+            got, cure = "those of the other class", "Summarise the other column, or 1 - p"
+            refuse(where, rule, got, f"{cure}; if they are meant, pass check_columns=False")
+
+
+def _assignment(table):
+    """The column of each class: that of the most rows, its own among equals."""
+    k = len(table)
+    if (table.argmax(axis=1) == np.arange(k)).all():
+        return np.arange(k)
+    return linear_sum_assignment(table + 1e-6 * np.eye(k), maximize=True)[1]
+
+
+def _one_sided(better, worse, n_rows, k):
+    return _counts_one_sided(better.sum(), worse.sum(), n_rows, k)
+
+
+def _counts_one_sided(better, worse, n_rows, k):
+    if better - worse < _FARTHER * n_rows:
+        return False
+    chance = stats.binom.logcdf(worse, better + worse, 0.5)
+    return bool(chance + gammaln(k + 1) < _CHANCE)
+
+
+def _auc(score, hit):
+    """The share of pairs of a row with the event and one without that are in this order."""
+    ranks = stats.rankdata(score)
+    ones, zeros = hit.sum(), (~hit).sum()
+    if not zeros:
+        return 1.0
+    return float((ranks[hit].sum() - ones * (ones + 1) / 2) / ones / zeros)
+
+
+def rounded_rows(y_proba: ArrayLike, normalize: bool, where: str) -> ArrayLike:
+    """Probabilities whose rows sum to 1: divided where they were rounded, or where that is asked.
+
+    Parameters
+    ----------
+    y_proba : array-like
+    normalize : bool
+        Divide whatever the sums are, without a warning.
+    where : str
+
+    Warns
+    -----
+    CalibrationWarning
+        Rows of 2 or 3 decimals, or of half precision, were divided.
+    """
+    if normalize:
+        return canonical_proba(y_proba, tolerance=1 - 1e-6, _where=where)
+    try:
+        return valid_proba(y_proba, _where=where)
+    except ValueError as error:
+        if "rows that sum to 1" not in str(error):
+            raise
+        table = np.asarray(y_proba, dtype=np.float64)
+        found = _rounding(table)
+        if found is None:
+            raise
+    how, tolerance = found
+    worst = np.abs(table.sum(axis=1) - 1).max()
+    rule, got = "rows that sum to 1", f"sums up to {worst:.2g} away from it, as {how} make them"
+    caution(where, rule, got, "Each row was divided by its sum; normalize=True says nothing")
+    return canonical_proba(y_proba, tolerance=tolerance, _where=where)
+
+
+def _rounding(table):
+    """How rows came to sums other than 1, in words, and how far from 1 that can be."""
+    error = np.abs(table.sum(axis=1) - 1).max()
+    for decimals in _ROUNDED:
+        bound = table.shape[1] / 2 * 10.0**-decimals
+        scaled = table * 10**decimals
+        if error <= bound + 1e-9 < 1 and np.abs(scaled - np.rint(scaled)).max() <= 1e-6:
+            return f"{decimals} decimals", bound
+    if error <= _HALF and np.array_equal(table.astype(np.float16), table):
+        return "numbers of half precision", _HALF
+    return None
+
+
+def names_of_columns(
+    columns: Sequence[str] | None, y_true: Any, y_proba: Any
+) -> tuple[str, list[str]] | None:
+    """The names of the labels' column and of those of the probabilities, where they are known."""
+    if columns is not None:
+        return str(columns[0]), [str(name) for name in columns[1:]]
+    label = getattr(y_true, "name", None)
+    names = getattr(y_proba, "columns", None)
+    names = [getattr(y_proba, "name", None)] if names is None else list(names)
+    if isinstance(label, str) and all(isinstance(name, str) for name in names):
+        return label, names
+    return None
+
+
+def code_to_paste(
+    names: tuple[str, list[str]] | None, source: str | None, classes: Sequence[Any], rows: bool
+) -> str:
+    """Python that fits "auto" to the rows of a report and applies it to new ones.
+
+    Parameters
+    ----------
+    names : (str, list of str) or None
+        Columns of the labels and of the probabilities.
+    source : str or None
+        The file.
+    classes : sequence of label
+        In the order of the columns.
+    rows : bool
+        Whether there are rows; otherwise a summary.
+    """
+    imports = "from sklearn_calib.recalibrators import get_recalibrator\n"
+    given = f", classes={list(classes)!r}"
+    if names is not None:
+        label, columns = names
+        wanted = repr(columns[0] if len(columns) == 1 else list(columns))
+        reader = "read_parquet" if str(source).endswith((".parquet", ".pq")) else "read_csv"
+        return (
+            f"import pandas as pd\n{imports}\n"
+            f"table = pd.{reader}({source or 'predictions.csv'!r})\n"
+            f'recalibrator = get_recalibrator("auto").fit(table[{wanted}], table[{label!r}]{given})'
+            f'\nnew = pd.{reader}("new_predictions.csv")\n'
+            f"repaired = recalibrator.predict_proba(new[{wanted}])"
+            "  # columns: recalibrator.classes_\n"
+        )
+    if rows:
+        return (
+            f'{imports}\nrecalibrator = get_recalibrator("auto").fit(y_proba, y_true{given})\n'
+            "repaired = recalibrator.predict_proba(new_proba)  # columns: recalibrator.classes_\n"
+        )
+    return (
+        'recalibrator = summary.fit("auto")\n'
+        "repaired = recalibrator.predict_proba(new_proba)  # columns: recalibrator.classes_\n"
+    )

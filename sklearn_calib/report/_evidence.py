@@ -1,0 +1,237 @@
+"""What a verdict rests on: bins with intervals, slope and intercept, the power of the test."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.special import expit
+
+from .._kernels._binning import bin_of_distinct, bin_sums
+from .._kernels._logistic import fit_logistic
+from .._typing import FloatArray
+
+if TYPE_CHECKING:
+    from ..summary import CellSample
+
+MOST_BINS = 10
+_ROWS_OF_BIN = 20  # expected rows of the rarer outcome, in a bin on average
+_FEWEST_EVENTS = 10  # of either outcome, for a slope
+_NODES = 512  # cells on which power is computed
+_SEEN = 0.8  # the probability that makes an error one that would be seen
+_TINY = np.finfo(np.float32).tiny
+
+
+class Bin(NamedTuple):
+    """Rows of neighbouring scores.
+
+    Parameters
+    ----------
+    low, high : float
+        Smallest and largest score.
+    rows : int
+    weight : float
+        The sum of their weights.
+    predicted, observed : float
+        Weighted means of scores and of events.
+    observed_low, observed_high : float
+        Clopper and Pearson's interval for the true frequency.
+    observed_over_expected : float or None
+        observed / predicted; None where nothing is predicted.
+    """
+
+    low: float
+    high: float
+    rows: int
+    weight: float
+    predicted: float
+    observed: float
+    observed_low: float
+    observed_high: float
+    observed_over_expected: float | None
+
+    @property
+    def gap(self) -> float:
+        return abs(self.observed - self.predicted)
+
+
+class Line(NamedTuple):
+    """The logistic regression of the event on the log-odds of the score; 1 and 0 are right.
+
+    Parameters
+    ----------
+    slope, intercept : float
+    slope_error, intercept_error : float
+        Standard errors, by the sandwich formula.
+    """
+
+    slope: float
+    intercept: float
+    slope_error: float
+    intercept_error: float
+
+
+def proportion_interval(
+    share: FloatArray, number: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Clopper and Pearson's interval of a share of `number` rows, any real number above 0.
+
+    Also holds at least with its level for rows of different probabilities: their sum varies less
+    than a binomial one (Hoeffding 1956).
+    """
+    tail, hits = (1 - level) / 2, share * number
+    with np.errstate(invalid="ignore"):
+        low = stats.beta.ppf(tail, hits, number - hits + 1)
+        high = stats.beta.ppf(1 - tail, hits + 1, number - hits)
+    rounding = 1e-9 * number
+    return np.where(hits <= rounding, 0.0, low), np.where(hits >= number - rounding, 1.0, high)
+
+
+def bins_of(sample: "CellSample", n_bins: int, level: float) -> list[Bin]:
+    """Bins of equal weight with intervals that hold one by one; equal scores share a bin."""
+    score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
+    place = bin_of_distinct(score, mass, n_bins, "quantile")
+    sums = mass, mass * score, sample.weight[:, 1], sample.squares.sum(axis=1)
+    rows = np.bincount(place, sample.counts.sum(axis=1), n_bins)
+    mass, expected, events, squares = bin_sums(place, n_bins, *sums)
+    filled = np.flatnonzero((mass > 0) & (rows > 0))
+    mass, expected, events, squares, rows = (
+        column[filled] for column in (mass, expected, events, squares, rows)
+    )
+    low, high = proportion_interval(np.minimum(events / mass, 1.0), mass**2 / squares, level)
+    first = np.searchsorted(place, filled)
+    last = np.searchsorted(place, filled, side="right") - 1
+    columns = (
+        score[first],
+        score[last],
+        rows.astype(int),
+        mass,
+        expected / mass,
+        events / mass,
+        low,
+        high,
+    )
+    return [
+        Bin(*values, values[5] / values[4] if values[4] > 0 else None)
+        for values in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def bins_for_band(sample: "CellSample") -> int:
+    """How many bins the rows can tell apart: from the scores alone, so that intervals hold."""
+    share = sample.proba * sample.counts.sum(axis=1)[:, None]
+    return int(np.clip(share.sum(axis=0).min() // _ROWS_OF_BIN, 1, MOST_BINS))
+
+
+class Run(NamedTuple):
+    """Neighbouring bins whose intervals lie on one side of their mean predictions.
+
+    Parameters
+    ----------
+    low, high : float
+        Smallest and largest score.
+    too_high : bool
+        Whether the predictions are too high there; else too low.
+    """
+
+    low: float
+    high: float
+    too_high: bool
+
+
+def outside_of_band(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
+    """Where intervals exclude the mean prediction, and of these bins that of the largest gap."""
+    runs: list[Run] = []
+    last = worst = None
+    for number, one in enumerate(bins):
+        if one.observed_low <= one.predicted <= one.observed_high:
+            continue
+        run = Run(one.low, one.high, one.observed < one.predicted)
+        if runs and last == number - 1 and runs[-1].too_high == run.too_high:
+            run = Run(runs.pop().low, *run[1:])
+        runs.append(run)
+        last = number
+        if worst is None or one.gap > worst.gap:
+            worst = one
+    return runs, worst
+
+
+def line_of(sample: "CellSample") -> Line | None:
+    """Slope and intercept with standard errors; None for few events, one score or separation."""
+    z = _log_odds(sample.proba)
+    if min(sample.counts.sum(axis=0)) < _FEWEST_EVENTS or np.ptp(z) == 0:
+        return None
+    weight, squares = sample.weight.T.ravel(), sample.squares.T.ravel()
+    hit, both = np.repeat([0.0, 1.0], len(z)), np.tile(z, 2)
+    columns = np.column_stack([both, np.ones_like(both)])
+    kept = weight > 0
+    columns, hit, weight, squares = columns[kept], hit[kept], weight[kept], squares[kept]
+    slope, intercept = fit_logistic(columns, hit, weight, (), [1.0, 0.0]).coef
+    fitted = expit(columns @ [slope, intercept])
+    bread = columns.T @ (columns * (weight * fitted * (1 - fitted))[:, None])
+    if not np.isfinite([slope, intercept]).all() or np.linalg.cond(bread) > 1e14:
+        return None  # a threshold separates the classes
+    meat = columns.T @ (columns * (squares * (hit - fitted) ** 2)[:, None])
+    inverse = np.linalg.inv(bread)
+    errors = np.sqrt(np.diag(inverse @ meat @ inverse))
+    return Line(float(slope), float(intercept), float(errors[0]), float(errors[1]))
+
+
+def smallest_seen(sample: "CellSample", bandwidth: float, critical: float) -> float | None:
+    """The smallest mean error that the test finds with probability 0.8.
+
+    Of two kinds of error the larger: log-odds that are all too far from 0 by one amount, and
+    log-odds that are too far from their mean by one factor (overconfidence).
+
+    Parameters
+    ----------
+    sample : CellSample
+    bandwidth, critical : float
+        Of the kernel calibration error, and its value that calibrated predictions exceed with
+        probability 0.05.
+
+    Returns
+    -------
+    error : float or None
+        Mean distance between the predictions and the truth; None where even predictions without
+        any information would be missed.
+
+    Notes
+    -----
+    The squared statistic is a quadratic form of the residuals. Its law is taken as normal, with
+    the mean and the variance of the form under normal residuals.
+    """
+    score, rows = sample.proba[:, 1], sample.weight.sum(axis=1)
+    share, z = rows / rows.sum(), _log_odds(sample.proba)
+    noise = sample.squares.sum(axis=1) / rows.sum() ** 2
+    kernel = np.exp(-np.abs(score[:, None] - score) / bandwidth)
+    middle, toward = share @ z, -1.0 if share @ score > 0.5 else 1.0
+
+    def power(truth):
+        gap, spread = share * (truth - score), noise * truth * (1 - truth)
+        pull = kernel @ gap
+        mean = gap @ pull + spread.sum()
+        variance = 2 * spread @ (kernel**2 @ spread) + 4 * spread @ pull**2
+        return stats.norm.sf((critical**2 - mean) / np.sqrt(max(variance, 1e-300)))
+
+    def shifted(strength):  # 0 to 1
+        return expit(z + toward * strength * 20)
+
+    def drawn_together(strength):
+        return expit(middle + (1 - strength) * (z - middle))
+
+    lines = [shifted] if np.ptp(z) < 1e-9 else [shifted, drawn_together]
+    errors = []
+    for line in lines:
+        low, high = 0.0, 1.0
+        if power(line(high)) < _SEEN:
+            return None
+        while high - low > 1e-3 * high and high > 1e-9:
+            half = (low + high) / 2
+            low, high = (half, high) if power(line(half)) < _SEEN else (low, half)
+        errors.append(float(share @ np.abs(line(high) - score)))
+    return max(errors)
+
+
+def _log_odds(proba):
+    log = np.log(np.maximum(proba, _TINY))
+    return log[:, 1] - log[:, 0]

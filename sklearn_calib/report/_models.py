@@ -1,0 +1,117 @@
+"""The models of a report: what was passed, checked, summarised, and its simplest numbers."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._show import plain
+from .._simplex import LARGEST_LOG_LOSS, carries_log, log_loss_of_rows
+from ..decomposition import LossDecomposition, decompose_case
+from ..exceptions import refuse
+from ..summary import CalibrationSummary
+
+if TYPE_CHECKING:
+    from ..metrics import Case
+
+
+class Model(NamedTuple):
+    """Predictions of one model: a summary, and the rows where they are there."""
+
+    summary: CalibrationSummary
+    case: "Case | None" = None
+
+    @property
+    def two_classes(self) -> bool:
+        return self.summary.classes is None or len(self.summary.classes) == 2
+
+    @property
+    def positive(self) -> Any:
+        """The label of the positive class of two."""
+        if self.case is not None:
+            return self.case.classes[self.case.positive]
+        return self.summary.positive_label
+
+
+def models_of_summaries(summaries: object, name: str, more: bool, where: str) -> dict[str, Model]:
+    """Models of summaries alone."""
+    named: Mapping[str, Any]
+    named = summaries if isinstance(summaries, dict) else {name: summaries}
+    if not named or not all(isinstance(s, CalibrationSummary) for s in named.values()):
+        rule, cure = "labels and probabilities, or summaries alone", "Pass y_proba"
+        refuse(where, rule, "no y_proba", cure, error=TypeError)
+    if more:
+        rule, cure = "summaries alone", "Give weights and labels to CalibrationSummary"
+        refuse(where, rule, "also sample_weight, labels or pos_label", cure)
+    models = {key: Model(summary) for key, summary in named.items()}
+    for key, model in models.items():
+        if not model.two_classes and model.summary.multiclass not in ("auto", "confidence"):
+            rule = "summaries of the confidence, where there are more than two classes"
+            got = f"multiclass={model.summary.multiclass!r} for {plain(key)}"
+            refuse(where, rule, got, "Summarise with multiclass='auto'")
+    return models
+
+
+def summarised(case: "Case") -> CalibrationSummary:
+    """The summary of checked rows, with the positions of the classes as labels."""
+    numbers = np.arange(len(case.classes))
+    positive = case.positive if len(numbers) == 2 else None
+    summary = CalibrationSummary(classes=numbers, pos_label=positive)
+    weight = None if (case.weight == 1).all() else case.weight
+    return summary.update(case.codes, np.asarray(case.proba), sample_weight=weight)
+
+
+def size_and_classes(model: Model) -> tuple[int, list[Any]]:
+    """The number of rows, and the labels."""
+    if model.case is not None:
+        return len(model.case.codes), model.case.classes.tolist()
+    classes = model.summary.classes
+    return model.summary.n_samples, [0, 1] if classes is None else classes.tolist()
+
+
+def accuracy_of(model: Model) -> float:
+    """The share of the rows whose class of the largest probability is the true one."""
+    case = model.case
+    if case is None:
+        if not model.two_classes:
+            return model.summary.totals.correct / model.summary.weight
+        case = model.summary.case()
+    return case.mean(np.asarray(case.proba).argmax(axis=1) == case.codes)
+
+
+def decomposed(model: Model) -> LossDecomposition | None:
+    """The log loss by temperature; of two classes from the cells, unless logarithms are known."""
+    case = model.case
+    if model.two_classes and (case is None or not carries_log(case.proba)):
+        (sample,) = model.summary.samples()
+        cells, squares = sample.filled
+        return decompose_case(cells, squares=squares)
+    return None if case is None else decompose_case(case)
+
+
+def floored(model: Model) -> tuple[int, int]:
+    """Rows whose true class has a probability that the log loss raises, and of these, exactly 0."""
+    case, totals = model.case, model.summary.totals
+    if case is not None:
+        low = log_loss_of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
+        true = np.asarray(case.proba)[np.arange(len(low)), case.codes]
+        return int(low.sum()), int((true == 0).sum())
+    if not model.two_classes:
+        return totals.certain_and_wrong, totals.certain_and_wrong
+    (sample,) = model.summary.samples()
+    low = sample.proba <= np.finfo(np.float64).eps
+    return int(sample.counts[low].sum()), totals.certain_and_wrong
+
+
+def loss_of_scikit_learn(case: "Case", given: object) -> float | None:
+    """`sklearn.metrics.log_loss` of the probabilities as given, where it differs from ours.
+
+    It raises probabilities to the machine epsilon of their own type: 1.2e-7 in float32, 9.8e-4 in
+    float16.
+    """
+    kind = getattr(given, "dtype", None)
+    if kind not in (np.float16, np.float32):
+        return None
+    own = log_loss_of_rows(case.proba, case.codes)
+    theirs = np.minimum(own, -np.log(float(np.finfo(kind).eps)))
+    return case.mean(theirs) if (theirs < own).any() else None
