@@ -3,18 +3,14 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._show import plain
 from .._tables import UserError
 from ..canonical import canonical_labels, canonical_proba
-from ..summary import CalibrationSummary
-from ._advice import advise_on_rows, advise_on_summary
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
 from ._gate import FORM, conditions_of
 from ._large import audit_large, is_large
-from ._options import add_columns, add_reading, examples, share, tolerance_of, whole_number
+from ._options import add_columns, add_reading, examples, share, whole_number
 from ._printing import EXTRAS, Screen, check_outputs, note, progress
 from ._remote import local_files
 from ._result import finish, settings_of
@@ -84,6 +80,11 @@ def _add_work(group):
         "row by a fit that has not seen it",
     )
     group.add_argument(
+        "--any-order",
+        action="store_true",
+        help="report also where another order of the columns fits far better",
+    )
+    group.add_argument(
         "--no-advice",
         action="store_true",
         help="do not try whether recalibration would help, which takes most of the time",
@@ -143,48 +144,66 @@ def _audit_rows(files, options, conditions):
     from ..report import calibration_report
 
     columns = read_columns(files, options)
-    names, weight = columns.names, columns.weight
+    names, scores = columns.names, columns.scores
     if columns.left_out:
         note(f"left out, with missing values: {columns.left_out}")
     classes, positive = named_classes(options, columns.labels, len(names))
-    name = options.name or ", ".join(names)
     try:
-        tolerance = tolerance_of(options, len(names))
-        proba = canonical_proba(columns.scores, tolerance=tolerance, _where="audit")
         classes, codes = canonical_labels(columns.labels, classes=classes, _where="audit")
         check_two_classes(classes, options)
-        if positive is not None and classes.tolist().index(positive) == 0 and len(names) == 1:
-            proba = np.asarray(proba)[:, ::-1]  # the column is the probability of the first class
+        labels = classes[codes]
+        if positive is not None and len(names) == 1 and classes[0] == positive:
+            classes = classes[::-1]  # the column is the probability of the first class
+        _check_order(labels, scores, classes, options)
+        if options.tolerance is not None:
+            scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
         screen = Screen()
         with progress("measuring") as advance:
             report = calibration_report(
-                classes[codes],
-                proba,
-                sample_weight=weight,
+                labels,
+                scores,
+                sample_weight=columns.weight,
                 labels=classes,
                 pos_label=positive,
-                name=plain(name),
+                name=plain(options.name or ", ".join(names)),
+                normalize=options.normalize,
                 progress=advance,
-                **settings_of(options, conditions),
+                **settings_of(files, names, options, conditions),
             )
     except (ValueError, TypeError) as error:
         where = files[0] if len(files) == 1 else f"{len(files)} files"
         raise ValueError(f"{where}: {error}") from error
-    weight = np.ones(len(codes)) if weight is None else weight
+    return finish(screen, report, options, conditions)
 
-    def advise():
-        if len(classes) == 2:
-            summary = CalibrationSummary(classes=[0, 1]).update(codes, proba, sample_weight=weight)
-            advise_on_summary(screen, summary)
-        else:
-            advise_on_rows(screen, proba, codes, classes, weight)
 
-    return finish(screen, report, options, conditions, advise)
+def _check_order(labels, scores, classes, options):
+    """Refuse columns that are those of other classes, and name the option that says so."""
+    from ..report import find_column_order
+
+    if options.any_order or len(classes) != max(scores.shape[1], 2):
+        return  # calibration_report words the latter
+    proba = canonical_proba(scores, tolerance=1 - 1e-6, _where="audit")
+    found = find_column_order(labels, proba, labels=classes)
+    if found is None:
+        return
+    fits = [str(label) for label in found.classes]
+    option = f"--classes {','.join(fits)}" if scores.shape[1] > 1 else f"--positive {fits[1]}"
+    raise UserError(
+        f"expected columns in the order of the classes {plain(', '.join(map(str, classes)))}, got "
+        f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
+        f"{found.accuracy_as_given:.4f}. Add {plain(option, 200)}, or --any-order where they are "
+        "meant as they are."
+    )
 
 
 def for_the_command(message):
     """An error of the library with its cure as an option of the command."""
-    message = re.sub(r"^(summarize|find_classes): ", "", message)
+    message = re.sub(
+        r"\b(summarize|find_classes|audit|compare|calibration_report|paired_difference): "
+        r"(?=\S*expected|.*: expected)",
+        "",
+        message,
+    )
     message = re.sub(
         r"call canonical_proba\(scores, tolerance=([^)]+)\) first", r"add --tolerance \1", message
     )
@@ -199,6 +218,10 @@ def for_the_command(message):
 
 
 _OPTIONS = {
+    "Summarise the other column, or 1 - p": "Name the other class with --positive, or the other "
+    "column with --prob",
+    "if they are meant, pass check_columns=False": "if they are meant, add --any-order",
+    "normalize=True says nothing": "--normalize says nothing",
     "pass labels= with all classes": "name all of them with --classes",
     "divide percentages by 100": "add --percent for percentages",
     "or leave out such rows": "or leave out such rows with --drop-missing",

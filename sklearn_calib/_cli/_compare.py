@@ -288,7 +288,7 @@ def _labels(models, options):
 
 def _proba(model, classes, positive, options):
     scores = np.column_stack([probability(model.table, n, options) for n in model.columns])
-    tolerance = tolerance_of(options, len(model.columns))
+    tolerance = tolerance_of(options)
     try:
         proba = canonical_proba(scores, tolerance=tolerance, _where="compare")
     except (ValueError, TypeError) as error:

@@ -65,14 +65,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     sums.add_argument(
         "--normalize",
         action="store_true",
-        help="divide each row of probabilities by its sum, as far from 1 as rounding to two "
-        "decimals explains",
+        help="divide each row of probabilities by its sum, whatever it is, and say nothing "
+        "(default: rows that were rounded are divided with a warning, others refused)",
     )
     sums.add_argument(
         "--tolerance",
         type=float,
         metavar="T",
-        help="the same, for sums up to T from 1, below 1 (default: 1e-6)",
+        help="the same, for sums up to T from 1; others are refused",
     )
     group.add_argument(
         "--sep",
@@ -113,10 +113,10 @@ def form_of(options: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in form.items() if value is not None}
 
 
-def tolerance_of(options: argparse.Namespace, n_columns: int) -> float | None:
+def tolerance_of(options: argparse.Namespace) -> float | None:
     """How far sums of rows may be from 1."""
     if options.normalize:
-        return min(n_columns / 2 * 1e-2, 0.5)
+        return 1 - 1e-6
     return options.tolerance
 
 

@@ -133,6 +133,10 @@ def print_report(screen: Screen, report: "CalibrationReport") -> None:
     screen.print(f"{report.n_samples} rows, {len(report.classes)} classes")
     for name, value in report.accuracy.items():
         screen.print(f"accuracy of {plain(name)}: {value:.4f}")
+    for name, verdict in report.verdicts.items():
+        said = f"{plain(name)}: {verdict}" if len(report.accuracy) > 1 else str(verdict)
+        screen.print()
+        screen.print(plain(said, None), highlight=False)
     header = ("measure", "value", f"{report.level:.0%} interval", "if calibrated")
     for name in report.accuracy:
         lines = [
