@@ -34,9 +34,7 @@ def run(*arguments):
 
 @pytest.fixture
 def few_resamples(monkeypatch):
-    for module in ("_report", "_table"):  # pictures, numbers
-        name = f"sklearn_calib.report.{module}.affordable_resamples"
-        monkeypatch.setattr(name, lambda n: 10)
+    monkeypatch.setattr("sklearn_calib.report._table._RESAMPLES", 10)
 
 
 @pytest.mark.slow  # the README asks for it by name, and .ci/run does
@@ -78,8 +76,7 @@ def test_audit_positive_class(table, few_resamples, capsys):
     assert len(set(outputs)) == 1
 
 
-def test_audit_many_classes(few_resamples, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_audit_many_classes(quick, capsys):
     proba, y = make_overconfident(3, 300)
     frame = pd.DataFrame(proba, columns=["a", "b", "c"]).assign(y=y + 1)
     frame[frame.y < 3].to_csv("t.csv", index=False)
@@ -153,8 +150,7 @@ def test_no_command(capsys):
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
     """Two resamples, no advice, and a table that is there before and after."""
-    for module in ("_report", "_table"):  # pictures, numbers
-        monkeypatch.setattr(f"sklearn_calib.report.{module}.affordable_resamples", lambda n: 2)
+    monkeypatch.setattr("sklearn_calib.report._table._RESAMPLES", 2)
     for name in ("advise_on_summary", "advise_on_rows"):
         monkeypatch.setattr(f"sklearn_calib._cli._audit.{name}", lambda *arguments: None)
     monkeypatch.chdir(tmp_path)
@@ -469,7 +465,7 @@ def test_control_c(quick, capsys, monkeypatch):
     assert capsys.readouterr().err == "sklearn-calib: interrupted\n"
 
 
-def test_a_terminal_without_unicode(quick, monkeypatch):
+def test_a_terminal_without_unicode(quick, no_pictures, monkeypatch):
     quick.rename(columns={"p": "😀"}).to_csv("t.csv", index=False)
     screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr("sys.stdout", screen)
@@ -492,7 +488,7 @@ class Memory(Identity):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(
-    few_resamples, capsys, monkeypatch, tmp_path, k
+    few_resamples, no_pictures, capsys, monkeypatch, tmp_path, k
 ):
     monkeypatch.setattr("sklearn_calib._cli._advice.ADVICE", ("identity",))
     monkeypatch.chdir(tmp_path)

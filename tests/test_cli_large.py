@@ -19,8 +19,7 @@ AS_USUAL = ["--label", "label", "--prob", "p"]
 @pytest.fixture
 def frame(tmp_path, monkeypatch):
     """Two resamples, one recalibrator; a table in one file and in four."""
-    for module in ("_report", "_table"):  # pictures, numbers
-        monkeypatch.setattr(f"sklearn_calib.report.{module}.affordable_resamples", lambda n: 2)
+    monkeypatch.setattr("sklearn_calib.report._table._RESAMPLES", 2)
     monkeypatch.setattr("sklearn_calib._cli._advice.ADVICE", ("identity", "platt"))
     monkeypatch.setattr("sklearn_calib.report.CalibrationReport.to_html", page)
     monkeypatch.chdir(tmp_path)

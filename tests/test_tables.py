@@ -21,8 +21,8 @@ NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"
 
 def written(path, *, line="\n", quoting=0, sep=",", decimal="."):
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"note": rng.choice(NOTES, 300), "p": rng.random(300).round(3), "y": 1})
-    frame["y"] = rng.integers(0, 2, 300)
+    frame = pd.DataFrame({"note": rng.choice(NOTES, 120), "p": rng.random(120).round(3), "y": 1})
+    frame["y"] = rng.integers(0, 2, 120)
     frame.to_csv(path, index=False, lineterminator=line, quoting=quoting, sep=sep, decimal=decimal)
     return frame
 
