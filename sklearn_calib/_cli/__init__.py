@@ -13,6 +13,7 @@ from ..exceptions import CalibrationWarning
 from . import _audit, _compare, _compile, _demo
 from ._options import Parser, examples
 from ._printing import check_writable, forget_stdout, note
+from ._wording import for_the_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,6 +53,7 @@ def _run(options):
     if hasattr(options, "out") and not getattr(options, "no_page", False):
         check_writable(options.out)  # before the work
     with warnings.catch_warnings():
+        warnings.simplefilter("always", CalibrationWarning)
         warnings.showwarning = _show_warning
         return options.run(options) or 0
 
@@ -59,7 +61,7 @@ def _run(options):
 def _show_warning(message, category, filename, lineno, file=None, line=None):
     """What the library remarks, without the place in its code."""
     if issubclass(category, CalibrationWarning):
-        note(str(message))
+        note(for_the_command(str(message)))
 
 
 def _flush():

@@ -1,6 +1,5 @@
 """The command ``audit``: a report on tables of predictions, or on saved summaries of them."""
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from .._show import plain
@@ -14,6 +13,7 @@ from ._options import add_columns, add_reading, examples, share, whole_number
 from ._printing import EXTRAS, Screen, check_outputs, note, progress
 from ._remote import local_files
 from ._result import finish, settings_of
+from ._wording import for_the_command
 
 if TYPE_CHECKING:
     import argparse
@@ -194,35 +194,3 @@ def _check_order(labels, scores, classes, options):
         f"{found.accuracy_as_given:.4f}. Add {plain(option, 200)}, or --any-order where they are "
         "meant as they are."
     )
-
-
-def for_the_command(message):
-    """An error of the library with its cure as an option of the command."""
-    message = re.sub(
-        r"\b(summarize|find_classes|audit|compare|calibration_report|paired_difference): "
-        r"(?=\S*expected|.*: expected)",
-        "",
-        message,
-    )
-    message = re.sub(
-        r"call canonical_proba\(scores, tolerance=([^)]+)\) first", r"add --tolerance \1", message
-    )
-    message = re.sub(
-        r"For logits call canonical_proba\(scores, kind='logits'\) first",
-        "Turn logits into probabilities first",
-        message,
-    )
-    for call, option in _OPTIONS.items():
-        message = message.replace(call, option)
-    return message
-
-
-_OPTIONS = {
-    "Summarise the other column, or 1 - p": "Name the other class with --positive, or the other "
-    "column with --prob",
-    "if they are meant, pass check_columns=False": "if they are meant, add --any-order",
-    "normalize=True says nothing": "--normalize says nothing",
-    "pass labels= with all classes": "name all of them with --classes",
-    "divide percentages by 100": "add --percent for percentages",
-    "or leave out such rows": "or leave out such rows with --drop-missing",
-}

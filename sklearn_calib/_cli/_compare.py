@@ -26,6 +26,7 @@ from ._options import (
 )
 from ._printing import Screen, check_outputs, note, print_table, progress, write_text
 from ._remote import local_files
+from ._wording import for_the_command
 
 if TYPE_CHECKING:
     import argparse
@@ -102,8 +103,6 @@ def add_to(commands: Any) -> None:
 
 def compare(options: "argparse.Namespace") -> int:
     """Compare two models on the same rows."""
-    from ._audit import for_the_command
-
     try:
         with local_files(options.files, options.allow_remote) as files:
             check_outputs(options, files)
