@@ -60,7 +60,7 @@ def separator_of(
         return sep, _first_line(text, sep) if header is None else [*header]
     found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
     if header is not None:
-        for candidate, cells in found:
+        for candidate, cells in reversed(found):  # a comma may be the decimal mark
             if len(cells) == len(header):
                 return candidate, [*header]
         most = max(found, key=lambda candidate: len(candidate[1]))
