@@ -31,19 +31,25 @@ def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
             f"expected a known encoding, got {quoted(encoding)}. Use utf-8, cp1252 or utf-16."
         ) from error
     if b"\0" in head and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
+        cure = "Export it as text."
+        if head.count(0) * 3 > len(head.strip(b"\0")) > 0:  # every other byte
+            cure += " If it is UTF-16 without its mark, add --encoding utf-16-le or utf-16-be."
         raise UserError(
-            f"expected a csv or parquet file, got binary content in {quoted(file)}. Export it as "
-            "text."
+            f"expected a csv or parquet file, got binary content in {quoted(file)}. {cure}"
         )
     return encoding
 
 
 def separator_of(
-    text: str, pick: Callable[[Sequence[str]], Any], sep: str | None
+    text: str,
+    pick: Callable[[Sequence[str]], Any],
+    sep: str | None,
+    header: Sequence[str] | None = None,
 ) -> tuple[str, list[str]]:
     """The separator and the names of the columns of a csv file that begins with `text`.
 
-    Of the separators in question the one whose header holds all that `pick` asks for.
+    Of the separators in question the one whose header holds all that `pick` asks for; where
+    `header` gives the names, the one that makes as many cells of the first line.
     """
     if sep is not None:
         sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
@@ -51,12 +57,26 @@ def separator_of(
             raise UserError(
                 f"expected one character in --sep, got {quoted(sep)}. Use , ; | or tab."
             )
-        return sep, _first_line(text, sep)
+        return sep, _first_line(text, sep) if header is None else [*header]
     found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
+    if header is not None:
+        for candidate, cells in reversed(found):  # a comma may be the decimal mark
+            if len(cells) == len(header):
+                return candidate, [*header]
+        most = max(found, key=lambda candidate: len(candidate[1]))
+        raise UserError(
+            f"expected {len(header)} cells in the first line, as many as --header names, got "
+            f"{len(most[1])}. Name every column."
+        )
     for candidate in found:
         if set(pick(candidate[1])) <= set(candidate[1]):
             return candidate
     return max(found, key=lambda candidate: len(candidate[1]))
+
+
+def looks_like_data(cells: Sequence[str]) -> bool:
+    """Whether a line of cells holds numbers, as a line of names does not."""
+    return any(re.fullmatch(r"[+-]?\d*[.,]?\d+([eE][+-]?\d+)?%?", cell) for cell in cells)
 
 
 def _first_line(text, sep):

@@ -1,6 +1,7 @@
 """Names that somebody else chose, made safe for a terminal, a picture and a page."""
 
 import html
+from collections.abc import Sequence
 
 _JOINER = "\u200d"  # inside emoji
 
@@ -22,6 +23,16 @@ def plain(value: object, limit: int | None = 60) -> str:
 def quoted(value: object, limit: int | None = 60) -> str:
     """`plain` text in single quotes, for messages."""
     return f"'{plain(value, limit)}'"
+
+
+def rows_in_words(rows: Sequence[int]) -> str:
+    """The first rows of several, and how many there are: ``rows 3, 7 and 12``."""
+    first = [str(int(row)) for row in rows[:5]]
+    if len(rows) > 5:
+        return f"rows {', '.join(first)} and {len(rows) - 5} more"
+    if len(rows) == 1:
+        return f"row {first[0]}"
+    return f"rows {', '.join(first[:-1])} and {first[-1]}"
 
 
 def in_page(value: object, limit: int | None = 200) -> str:

@@ -12,15 +12,24 @@ import warnings
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._csv_text import UserError, encoding_of, row_blocks, separator_of, share_read
-from ._show import plain, quoted
+from ._csv_text import (
+    UserError,
+    encoding_of,
+    looks_like_data,
+    row_blocks,
+    separator_of,
+    share_read,
+)
+from ._show import plain, quoted, rows_in_words
 
 _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # characters of a csv file that are read at a time
 
@@ -34,6 +43,11 @@ class Table(NamedTuple):
     first: int = 0  # the row of the file that the frame begins with
     signs: Any = None  # dict: by column, whether its texts end in %; blocks of a file share it
     share: float = 1.0  # how much of the file has been read
+    rows: Any = None  # ndarray: which rows the frame has, counted from the first; None for all
+
+    def row(self, place: int) -> int:
+        """The row of the file that stands at a place of the frame."""
+        return self.first + int(place if self.rows is None else self.rows[place])
 
 
 def read_table(
@@ -43,6 +57,7 @@ def read_table(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    header: Sequence[str] | None = None,
 ) -> Table:
     """Some columns of a csv or parquet file.
 
@@ -55,8 +70,11 @@ def read_table(
         the one is taken whose header holds all of them.
     sep, decimal, encoding : str, default=None
         Of a csv file; found out, ".", and UTF-8 by default.
+    header : list of str, default=None
+        The names of all columns of a csv file that has no line of names.
     """
-    (table,) = table_blocks(file, pick, sep=sep, decimal=decimal, encoding=encoding, size=None)
+    form = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
+    (table,) = table_blocks(file, pick, **form, size=None)  # type: ignore[arg-type]
     return table
 
 
@@ -67,6 +85,7 @@ def table_blocks(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    header: Sequence[str] | None = None,
     size: int | None = _BLOCK,
     as_text: Collection[str] = (),
 ) -> Iterator[Table]:
@@ -74,7 +93,7 @@ def table_blocks(
 
     Parameters
     ----------
-    file, pick, sep, decimal, encoding
+    file, pick, sep, decimal, encoding, header
         As in `read_table`.
     size : int or None, default=2**23
         Characters of a csv file that are read at a time; None reads all.
@@ -89,7 +108,8 @@ def table_blocks(
                 tables = [Table(_read_parquet(stream, file, pick), file, decimal)]
             else:
                 stream.seek(0)
-                tables = _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text)
+                form = sep, decimal, encoding, header
+                tables = _read_csv(stream, file, pick, form, size, as_text)
             for table in tables:
                 if len(table.frame):
                     yield table
@@ -109,6 +129,7 @@ def column_names(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    header: Sequence[str] | None = None,
 ) -> list[str]:
     """The names of all columns of a file; parameters as in `read_table`."""
     found: list[str] = []
@@ -123,7 +144,7 @@ def column_names(
             stream.seek(0)
             if parquet:
                 return list(_parquet_file(stream).schema_arrow.names)
-            next(_read_csv(stream, file, note, sep, decimal, encoding, 1, ()), None)
+            next(_read_csv(stream, file, note, (sep, decimal, encoding, header), 1, ()), None)
     except UserError:
         raise
     except Exception as error:
@@ -181,13 +202,14 @@ def number_column(table: Table, name: str) -> Any:
         wrong = np.isnan(numbers) & column.notna().to_numpy()
         if wrong.any():
             _refuse_text(table, name, int(wrong.argmax()))
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        row = int(bad.argmax())
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        value = numbers[bad[0]]
+        places = rows_in_words([table.row(place) for place in bad])
         raise UserError(
             f"expected a number in every row of column {quoted(name)} of {plain(table.file)}, got "
-            f"{numbers[row]} in row {row + table.first} (of {int(bad.sum())} such rows). Drop or "
-            "repair those rows."
+            f"{value} in {places}. "
+            + ("Fill them, or leave out such rows." if np.isnan(value) else "Repair those rows.")
         )
     _check_signs(table, name, kind)
     return numbers
@@ -229,24 +251,39 @@ def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
 
 
 def _open(file):
-    """A binary stream that can be rewound, decompressed by its ending."""
+    """A binary stream that can be rewound, decompressed by its ending or by its first bytes."""
+    source = file
     if file == "-":
-        return io.BytesIO(sys.stdin.buffer.read())
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", file):
+        source = io.BytesIO(sys.stdin.buffer.read())
+        head = source.getvalue()[:8]
+    elif re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", file):
         raise UserError(
             f"expected the path of a local file, got the address {quoted(file)}. Download it, or "
             "give the path alone."
         )
+    else:
+        with open(file, "rb") as stream:
+            if not stream.seekable():
+                source = io.BytesIO(stream.read())
+            head = source.getvalue()[:8] if source is not file else stream.read(8)
     ending = file.lower()[file.rfind(".") :] if "." in file else ""
+    if ending not in (*_COMPRESSED, ".zip"):
+        ending = next((end for mark, end in _MARKS.items() if head.startswith(mark)), "")
     if ending == ".zip":
-        return _only_member(file)
-    stream = _COMPRESSED.get(ending, open)(file, "rb")
-    return stream if stream.seekable() else io.BytesIO(stream.read())
+        return _only_member(source, file)
+    if ending:
+        return _COMPRESSED[ending](source, "rb")
+    return source if source is not file else open(file, "rb")
 
 
-def _only_member(file):
-    with zipfile.ZipFile(file) as archive:
+def _only_member(source, file):
+    with zipfile.ZipFile(source) as archive:
         names = archive.namelist()
+        if "[Content_Types].xml" in names:
+            raise UserError(
+                f"expected a csv or parquet file, got the workbook {quoted(file)}. Save its sheet "
+                "as csv."
+            )
         if len(names) != 1:
             raise UserError(
                 f"expected one file inside {quoted(file)}, got {len(names)}. Unpack it first."
@@ -257,12 +294,13 @@ def _only_member(file):
 # -- csv ------------------------------------------------------------------------------------------
 
 
-def _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text):
+def _read_csv(stream, file, pick, form, size, as_text):
+    sep, decimal, encoding, given = form
     head = stream.read(_HEAD)
     stream.seek(0)
     encoding = encoding_of(head, file, encoding)
     text = codecs.getincrementaldecoder(encoding)().decode(head)
-    sep, header = separator_of(text, pick, sep)
+    sep, header = separator_of(text, pick, sep, given)
     needed = pick(header)
     check_columns(needed, header, file, sep)
     places = sorted({header.index(name) for name in needed})
@@ -277,8 +315,9 @@ def _read_csv(stream, file, pick, sep, decimal, encoding, size, as_text):
     decimal = "." if decimal is None and sep == "," else decimal
     first, signs = 0, {}
     for number, block in enumerate(row_blocks(stream, encoding, sep, size)):
-        # the header stands in the first block
-        frame = _frame(block, places, len(header), {"header": None if number else 0, **options})
+        # the line of names, where there is one, stands in the first block
+        line = 0 if number == 0 and given is None else None
+        frame = _frame(block, places, len(header), {"header": line, **options})
         extra = frame.pop("extra") if "extra" in frame else None
         if extra is not None and extra.notna().any():
             raise UserError(
@@ -323,9 +362,13 @@ def check_columns(
                 "Rename them."
             )
         known = ", ".join(plain(other, 40) for other in present[:30])
-        cure = "Check the spelling."
+        known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
+        near = get_close_matches(name, present, 1)
+        cure = f"Do you mean {quoted(near[0])}?" if near else "Check the spelling."
         if sep is not None and len(present) == 1:
             cure = "Name the separator with --sep."
+        elif sep is not None and looks_like_data(present):
+            cure = "Where the first line is no line of names, add --header with all names."
         raise UserError(f"expected a column {quoted(name)} in {plain(file)}, got: {known}. {cure}")
 
 
@@ -415,7 +458,7 @@ def _refuse_text(table, name, row, cure="Clean the column first."):
             cure = "Leave out --decimal , where the point is the decimal mark."
     raise UserError(
         f"expected numbers in column {quoted(name)} of {plain(table.file)}, got for instance "
-        f"{quoted(value)} in row {row + table.first}. {cure}"
+        f"{quoted(value)} in row {table.row(row)}. {cure}"
     )
 
 

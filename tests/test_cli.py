@@ -5,6 +5,7 @@ import os
 import re
 import runpy
 from decimal import Decimal
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -32,9 +33,14 @@ def run(*arguments):
     return main(["audit", *arguments])
 
 
-@pytest.fixture
-def few_resamples(monkeypatch):
-    monkeypatch.setattr("sklearn_calib.report._table._RESAMPLES", 10)
+def quickly(*arguments):
+    """Without what takes time: intervals of two draws, no advice."""
+    return run(*arguments, "--resamples", "2", "--no-advice")
+
+
+def unseen(*arguments):
+    """And without the page."""
+    return quickly(*arguments, "--no-page")
 
 
 @pytest.mark.slow  # the README asks for it by name, and .ci/run does
@@ -51,25 +57,27 @@ def test_demo(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "form", ["csv", *(pytest.param(form, marks=pytest.mark.slow) for form in ("csv.gz", "parquet"))]
 )
-def test_audit(table, few_resamples, capsys, tmp_path, form):
+def test_audit(table, no_pictures, capsys, tmp_path, form):
     if form == "parquet":
         table.to_parquet("u.parquet")
     else:
         table.to_csv(f"u.{form}", index=False)
-    assert run(f"u.{form}", "--label", "label", "--prob", "p", "--weight", "w") == 0
+    assert (
+        run(f"u.{form}", "--label", "label", "--prob", "p", "--weight", "w", "--resamples", "9")
+        == 0
+    )
     out = capsys.readouterr().out
     assert "expected_calibration_error" in out and "would recalibration help?" in out
     assert re.search(r"│ auto +│", out)
     assert (tmp_path / "report.html").exists()
 
 
-@pytest.mark.slow
-def test_audit_positive_class(table, few_resamples, capsys):
+def test_audit_positive_class(table, capsys):
     table["q"] = 1 - table["p"]
     table.to_csv("t.csv", index=False)
     outputs = []
     for arguments in (["p"], ["q", "--positive", "no"], ["q,p"], ["p", "--classes", "no,yes"]):
-        assert run("t.csv", "--label", "label", "--prob", *arguments) == 0
+        assert unseen("t.csv", "--label", "label", "--prob", *arguments) == 0
         lines = capsys.readouterr().out.splitlines()
         line = next(line for line in lines if "brier_loss" in line)
         outputs.append(line.split("│")[2])  # the interval is drawn from other numbers
@@ -82,7 +90,7 @@ def test_audit_many_classes(quick, capsys):
     frame[frame.y < 3].to_csv("t.csv", index=False)
     assert run("t.csv", "--label", "y", "--prob", "a,b,c") == 2
     assert "expected one class for each of the 3 columns" in capsys.readouterr().err
-    assert run("t.csv", "--label", "y", "--prob", "a,b,c", "--classes", "1,2,3") == 0
+    assert unseen("t.csv", "--label", "y", "--prob", "a,b,c", "--classes", "1,2,3") == 0
 
 
 @pytest.mark.parametrize(
@@ -149,10 +157,7 @@ def test_no_command(capsys):
 
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
-    """Two resamples, no advice, and a table that is there before and after."""
-    monkeypatch.setattr("sklearn_calib.report._table._RESAMPLES", 2)
-    for name in ("advise_on_summary", "advise_on_rows"):
-        monkeypatch.setattr(f"sklearn_calib._cli._audit.{name}", lambda *arguments: None)
+    """A table that is there before and after."""
     monkeypatch.chdir(tmp_path)
     proba, y = make_overconfident(2, 60)
     return pd.DataFrame({"p": proba[:, 1].round(6), "label": np.array(["no", "yes"])[y], "w": 1.0})
@@ -285,9 +290,9 @@ def no_pictures(monkeypatch):
     monkeypatch.setattr("sklearn_calib.report.CalibrationReport.plot", lambda report, **kw: None)
 
 
-def test_forms_of_a_table_give_one_result(quick, no_pictures, capsys, tmp_path, monkeypatch):
+def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
     quick.to_csv("plain.csv", index=False)
-    assert run("plain.csv", *AS_USUAL) == 0
+    assert unseen("plain.csv", *AS_USUAL) == 0
     expected = _brier(capsys)
     comma = {"sep": ";", "decimal": ","}
     quick.to_csv("semicolon.csv", index=False, **comma)
@@ -322,10 +327,10 @@ def test_forms_of_a_table_give_one_result(quick, no_pictures, capsys, tmp_path, 
     }
     for path in sorted(tmp_path.iterdir()):
         if path.suffix != ".html":
-            assert run(path.name, *AS_USUAL, *more.get(path.name, [])) == 0, path.name
+            assert unseen(path.name, *AS_USUAL, *more.get(path.name, [])) == 0, path.name
             assert _brier(capsys) == expected, path.name
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    assert run("-", *AS_USUAL) == 0
+    assert unseen("-", *AS_USUAL) == 0
     assert _brier(capsys) == expected
 
 
@@ -349,7 +354,7 @@ def test_names_are_shown_as_they_are(quick, capsys, tmp_path, request, name):
     quick[f"{name} label"] = np.where(quick.iloc[:, 1] == "yes", name, other)
     quick.to_parquet("t.parquet")
     arguments = ["--label", f"{name} label", "--prob", name, "--positive", name]
-    assert run("t.parquet", *arguments) == 0
+    assert quickly("t.parquet", *arguments) == 0
     captured = capsys.readouterr()
     out = captured.out
     assert not captured.err
@@ -361,7 +366,7 @@ def test_names_are_shown_as_they_are(quick, capsys, tmp_path, request, name):
     assert f"<h1>Calibration of {html.escape(shown)}</h1>" in page
 
 
-def test_names_of_several_columns(quick, no_pictures, capsys):
+def test_names_of_several_columns(quick, capsys):
     proba, y = make_overconfident(3, 60)
     names = ["a,b", "c", "d"]
     frame = pd.DataFrame(proba, columns=names).assign(y=np.array(["u,v", "w", "x"])[y])
@@ -369,23 +374,38 @@ def test_names_of_several_columns(quick, no_pictures, capsys):
     shown = []
     for prob in (["a,b", "c", "d"], ["a,b", "c,d"], ['"a,b",c,d'], ['"a,b"', "c", "d"]):
         chosen = [part for value in prob for part in ("--prob", value)]
-        assert run("t.csv", "--label", "y", *chosen, "--classes", '"u,v",w,x') == 0
+        assert unseen("t.csv", "--label", "y", *chosen, "--classes", '"u,v",w,x') == 0
         shown.append(_brier(capsys))
     assert len(set(shown)) == 1
     assert run("t.csv", "--label", "y", "--prob", "a,b,c,d") == 2
     assert "expected a column 'a' in t.csv, got: a,b, c, d, y" in capsys.readouterr().err
 
 
-def test_tolerance(quick, no_pictures, capsys, tmp_path):
+def test_rows_that_were_rounded(quick, capsys, tmp_path):
     proba, y = make_overconfident(3, 60)
-    pd.DataFrame(proba.round(2), columns=list("abc")).assign(y=y).to_csv("t.csv", index=False)
     arguments = ["t.csv", "--label", "y", "--prob", "a,b,c"]
+
+    def write(decimals):
+        frame = pd.DataFrame(proba.round(decimals), columns=list("abc")).assign(y=y)
+        frame.to_csv("t.csv", index=False)
+
+    write(2)
+    assert unseen(*arguments) == 0
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "as 2 decimals make them" in said
+    assert "--normalize says nothing" in said
+    assert unseen(*arguments, "--normalize") == 0
+    assert not capsys.readouterr().err
+    write(1)
     assert run(*arguments) == 2
     said = capsys.readouterr().err
-    assert "If the probabilities were rounded to 2 decimals, add --tolerance 0.015" in said
+    assert "If the probabilities were rounded to 1 decimals, add --tolerance 0.15" in said
     assert not (tmp_path / "report.html").exists()
-    assert run(*arguments, "--tolerance", "0.015") == 0
-    capsys.readouterr()
+    losses = []
+    for more in (["--tolerance", "0.15"], ["--normalize"]):
+        assert unseen(*arguments, *more) == 0
+        losses.append(_brier(capsys))
+    assert losses[0] == losses[1]
     assert run(*arguments, "--tolerance", "-1") == 2
     assert "expected a tolerance in [0, 1), got -1.0" in capsys.readouterr().err
 
@@ -400,19 +420,19 @@ def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeyp
 
     with monkeypatch.context() as patched:
         patched.setattr("os.fsync", full)
-        assert run("t.csv", *AS_USUAL) == 2
+        assert quickly("t.csv", *AS_USUAL) == 2
     captured = capsys.readouterr()
     assert "got: No space left on device" in captured.err and captured.err.count("\n") == 1
     assert "brier_loss" in captured.out, "the tables were measured, so they are shown"
     assert (tmp_path / "report.html").read_text() == "the page of yesterday"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "t.csv"]
     (tmp_path / "link.html").symlink_to("report.html")
-    assert run("t.csv", *AS_USUAL, "--out", "link.html") == 0
+    assert quickly("t.csv", *AS_USUAL, "--out", "link.html") == 0
     assert (tmp_path / "link.html").is_symlink()
     assert "<h1>" in (tmp_path / "report.html").read_text()
     assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o640
     if os.path.exists("/dev/full"):
-        assert run("t.csv", *AS_USUAL, "--out", "/dev/full") == 2
+        assert quickly("t.csv", *AS_USUAL, "--out", "/dev/full") == 2
         assert "No space left on device" in capsys.readouterr().err
         assert not os.path.isfile("/dev/full")
 
@@ -446,7 +466,7 @@ def test_the_report_is_written_when_nobody_listens(
     for number, code in ((errno.EPIPE, 0), (errno.ENOSPC, 2)):
         with monkeypatch.context() as patched:
             patched.setattr("sys.stdout", _Broken(number))
-            assert run("t.csv", *AS_USUAL) == code
+            assert quickly("t.csv", *AS_USUAL) == code
         assert (tmp_path / "report.html").exists()
         (tmp_path / "report.html").unlink()
     said = capsys.readouterr().err
@@ -464,17 +484,19 @@ def test_control_c(quick, capsys, monkeypatch):
     assert capsys.readouterr().err == "sklearn-calib: interrupted\n"
 
 
-def test_a_terminal_without_unicode(quick, no_pictures, monkeypatch):
+def test_a_terminal_without_unicode(quick, monkeypatch):
     quick.rename(columns={"p": "😀"}).to_csv("t.csv", index=False)
     screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr("sys.stdout", screen)
-    assert run("t.csv", "--label", "label", "--prob", "😀") == 0
+    assert unseen("t.csv", "--label", "label", "--prob", "😀") == 0
     screen.flush()
     assert b"accuracy of \\U0001f600" in screen.buffer.getvalue()
 
 
 class Memory(Identity):
     """Knows the labels of the rows it was fitted on, and nothing of others."""
+
+    weights_: ClassVar = {}  # as the mixture has them
 
     def _fit(self, proba, codes, weight):
         self.known_ = dict(zip(map(tuple, proba.tolist()), codes.tolist(), strict=True))
@@ -486,20 +508,20 @@ class Memory(Identity):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(
-    few_resamples, no_pictures, capsys, monkeypatch, tmp_path, k
-):
-    monkeypatch.setattr("sklearn_calib._cli._advice.ADVICE", ("identity",))
+def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(capsys, monkeypatch, tmp_path, k):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(k), size=400)  # no score twice
     names = [f"p{c}" for c in range(k)]
     frame = pd.DataFrame(p, columns=names).assign(label=rng.integers(0, k, 400))
     frame.to_csv("t.csv", index=False)
-    monkeypatch.setattr("sklearn_calib.recalibrators.get_recalibrator", lambda name: Memory())
-    assert run("t.csv", "--label", "label", "--prob", ",".join(names)) == 0
+    for module in ("recalibrators", "report._advice"):
+        monkeypatch.setattr(f"sklearn_calib.{module}.get_recalibrator", lambda name: Memory())
+    columns = ["--label", "label", "--prob", ",".join(names)]
+    assert run("t.csv", *columns, "--no-page", "--resamples", "2") == 0
     losses = capsys.readouterr().out.split("would recalibration help?")[1]
     line = next(line for line in losses.splitlines() if "identity" in line)
     found = [float(value) for value in re.findall(r"\d\.\d+", line)]
+    del found[1:3]  # gain, standard error
     assert found[0] == pytest.approx(np.log(k), abs=1e-4), "it saw the rows it is judged on"
     assert found[1] == pytest.approx(1 / 4 if k == 2 else 2 / 3, abs=1e-4)

@@ -1,5 +1,8 @@
 """Tables in blocks: the same values as when read at once, wherever the blocks end."""
 
+import io
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -87,3 +90,55 @@ def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
     values = values_of_text(dict.fromkeys(texts))
     assert [values[text] for text in texts] == whole.tolist()
     assert {type(value) for value in values.values()} == {type(value) for value in whole.tolist()}
+
+
+def test_a_file_without_names(tmp_path):
+    lines = "0.2;1\n0,7;0\n0.9;1\n".replace(",", ".")
+    (tmp_path / "t.csv").write_text(lines)
+    form = {"header": ["p", "y"]}
+    for size in (None, 1):
+        blocks = [
+            *table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=size, **form)
+        ]
+        assert [b.first for b in blocks] == [0] if size is None else [0, 1, 2]
+        assert np.concatenate([b.frame["p"] for b in blocks]).tolist() == [0.2, 0.7, 0.9]
+    with pytest.raises(UserError, match="add --header with all names"):
+        read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
+    with pytest.raises(UserError, match=r"expected 3 cells in the first line, .*, got 2"):
+        read_table(str(tmp_path / "t.csv"), lambda names: ["p"], header=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("packed", ["gz", "bz2", "xz", "zip"])
+def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
+    frame = pd.DataFrame({"p": [0.2, 0.7], "y": [0, 1]})
+    frame.to_csv(tmp_path / f"t.csv.{packed}", index=False)
+    data = (tmp_path / f"t.csv.{packed}").read_bytes()
+    (tmp_path / "t.csv").write_bytes(data)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    for file in (str(tmp_path / "t.csv"), "-"):
+        assert read_table(file, lambda names: ["p", "y"]).frame.equals(frame)
+
+
+def test_a_workbook_is_no_table(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
+        archive.writestr("[Content_Types].xml", "")
+        archive.writestr("xl/workbook.xml", "")
+    with pytest.raises(UserError, match=r"got the workbook .*Save its sheet as csv"):
+        read_table(str(tmp_path / "t.xlsx"), lambda names: ["p"])
+
+
+def test_the_name_that_was_meant(tmp_path):
+    names = [f"feature_{i}" for i in range(5000)] + ["outcome"]
+    (tmp_path / "t.csv").write_text(",".join(names) + "\n")
+    with pytest.raises(UserError) as error:
+        read_table(str(tmp_path / "t.csv"), lambda present: ["outcone"])
+    assert "(5001 columns). Do you mean 'outcome'?" in str(error.value)
+    assert len(str(error.value)) < 800
+
+
+def test_utf_16_without_its_mark(tmp_path):
+    (tmp_path / "t.csv").write_bytes("p,y\n0.2,1\n".encode("utf-16-le"))
+    with pytest.raises(UserError, match="--encoding utf-16-le or utf-16-be"):
+        read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
+    found = read_table(str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le")
+    assert found.frame["p"].tolist() == [0.2]

@@ -1,39 +1,74 @@
 """The command line: one file per command; the parser, and what they share."""
 
-import argparse
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 
 from .._show import plain
 from .._tables import UserError
 from .._version import __version__
-from . import _audit, _compile, _demo
-from ._printing import check_writable
+from ..exceptions import CalibrationWarning
+from . import _audit, _compare, _compile, _demo
+from ._options import Parser, examples
+from ._printing import check_writable, forget_stdout, note
+from ._wording import for_the_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code.
 
-    0: done. 2: what the user can mend, in one sentence on the standard error. 130: interrupted.
+    0: done. 1: a defect of this program. 2: what the user can mend, in one sentence on the standard
+    error. 3: a condition of ``--fail-if`` holds. 130: interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is no error
             stream.reconfigure(errors="backslashreplace")
-    options = _parser().parse_args(argv)
     try:
-        _require(*options.modules)
-        if hasattr(options, "out"):
-            check_writable(options.out)  # before the work
-        options.run(options)
+        return _run(parser().parse_args(argv))
     except (UserError, MemoryError) as error:
         said = str(error) or "expected more memory. Draw some of the rows, or fewer columns."
-        print(f"sklearn-calib: {plain(said, 2000)}", file=sys.stderr)
+        note(said)
         return 2
     except KeyboardInterrupt:
-        print("sklearn-calib: interrupted", file=sys.stderr)
+        note("interrupted")
         return 130
-    return 0
+    except BrokenPipeError:  # who read the output has seen enough
+        return 0
+    except Exception as error:
+        if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
+            raise
+        note(
+            f"expected no error of this kind, got {type(error).__name__}: {plain(error, 200)}. "
+            "Please report it; SKLEARN_CALIB_TRACEBACK=1 shows where it comes from."
+        )
+        return 1
+    finally:
+        _flush()
+
+
+def _run(options):
+    _require(*options.modules)
+    if hasattr(options, "out") and not getattr(options, "no_page", False):
+        check_writable(options.out)  # before the work
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", CalibrationWarning)
+        warnings.showwarning = _show_warning
+        return options.run(options) or 0
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    """What the library remarks, without the place in its code."""
+    if issubclass(category, CalibrationWarning):
+        note(for_the_command(str(message)))
+
+
+def _flush():
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):  # closed
+        forget_stdout()
 
 
 def _require(*modules):
@@ -45,12 +80,20 @@ def _require(*modules):
         )
 
 
-def _parser():
-    parser = argparse.ArgumentParser(
-        prog="sklearn-calib", description="Measure and repair predicted probabilities."
+def parser() -> Parser:
+    """The parser of all commands; the documentation lists its options."""
+    whole = Parser(
+        prog="sklearn-calib",
+        description="Measure and repair predicted probabilities.",
+        epilog=examples(
+            "sklearn-calib demo",
+            "sklearn-calib audit predictions.csv --label outcome --prob p",
+            "sklearn-calib compare old.csv new.csv --label outcome --prob p",
+        )
+        + "\n\nCOMMAND --help has the options and examples of a command.",
     )
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (_demo, _audit, _compile):
+    whole.add_argument("--version", action="version", version=__version__)
+    commands = whole.add_subparsers(required=True, metavar="COMMAND")
+    for command in (_demo, _audit, _compare, _compile):
         command.add_to(commands)
-    return parser
+    return whole

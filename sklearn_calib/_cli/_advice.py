@@ -1,79 +1,37 @@
-"""Would recalibration help? Losses of some methods on rows that they have not seen."""
+"""Would recalibration help? What the report found out, on the screen."""
 
-import warnings
+from typing import TYPE_CHECKING
 
-import numpy as np
+from .._show import plain
+from ._printing import Screen, print_table
 
-from .._typing import AnyArray, FloatArray
-from ..exceptions import CalibrationWarning
-from ..recalibrators import cross_fitted_proba, get_recalibrator
-from ..summary import CalibrationSummary
-from ._printing import Screen, print_losses, print_values, progress
+if TYPE_CHECKING:
+    from ..report import Advice, CalibrationReport
 
-ADVICE = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
-_QUESTION = "would recalibration help? (5-fold cross-validated{})"
 _TOO_FEW = "too few rows of some class to say whether recalibration would help"
-_CELLS = 4096  # of a summary; moves no score by more than 1/512 of it
-_ENTRIES = 50_000  # rows times classes
+_HEADER = ("recalibrator", "log loss", "gain", "standard error", "Brier", "ECE")
 
 
-def advise_on_summary(screen: Screen, summary: CalibrationSummary) -> None:
-    """The advice for two classes, of all rows."""
-    if summary.max_cells > _CELLS:
-        summary = summary.coarsen(_CELLS)
-    cells = summary.to_arrow()
-    if min(sum(cells[name].to_pylist()) for name in ("n0", "n1")) < 5:
-        screen.print(_TOO_FEW)
-        return
-    measures = ("log_loss", "brier_loss", "expected_calibration_error")
-    found = {}
-    with progress("recalibrating") as advance, warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        for number, name in enumerate(ADVICE, 1):
-            values = summary.cross_validate([name], measures=measures)[name]
-            found[name] = [values[measure] for measure in measures]
-            advance(number, len(ADVICE))
-        stack = summary.fit("auto") if "auto" in found else None
-    print_values(screen, _QUESTION.format(""), found)
-    _print_weights(screen, stack)
+def print_advice(screen: Screen, report: "CalibrationReport") -> None:
+    """Print the table of losses, and the code that repairs the probabilities."""
+    for name, advice in report.advice.items():
+        if advice is None:
+            screen.print(f"\n{_TOO_FEW}")
+        else:
+            _print(screen, name, advice, report.n_samples)
 
 
-def advise_on_rows(
-    screen: Screen, proba: FloatArray, codes: AnyArray, classes: AnyArray, weight: FloatArray
-) -> None:
-    """The advice for several classes; of many rows a sample."""
-    rows = np.arange(len(codes))
-    most = max(_ENTRIES // len(classes), 1000)
-    if len(rows) > most:
-        rows = np.sort(np.random.default_rng(0).choice(len(rows), most, replace=False))
-    counts = np.bincount(codes[rows], minlength=len(classes))
-    if counts[counts > 0].min() < 5 or (counts > 0).sum() < 2:
-        screen.print(_TOO_FEW)
-        return
-    sample = f", {len(rows)} rows drawn" if len(rows) < len(codes) else ""
-    proba, codes, weight = proba[rows], codes[rows], weight[rows]
-    numbers = np.arange(len(classes))
-    pooled = {}
-    with progress("recalibrating") as advance, warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        for number, name in enumerate(ADVICE, 1):
-            pooled[name] = cross_fitted_proba(
-                name, proba, codes, cv=5, sample_weight=weight, classes=numbers
-            )
-            advance(number, len(ADVICE))
-        stack = None
-        if "auto" in pooled:
-            stack = get_recalibrator("auto")
-            stack.fit(proba, codes, sample_weight=weight, classes=numbers)
-    print_losses(screen, _QUESTION.format(sample), codes, pooled, numbers, weight)
-    _print_weights(screen, stack)
-
-
-def _print_weights(screen, stack):
-    """What the mixture is made of, the largest weight first."""
-    if stack is None:
-        return
-    weights = sorted(getattr(stack, "weights_", {}).items(), key=lambda pair: -pair[1])
-    parts = [f"{name} {weight:.2f}" for name, weight in weights if weight >= 0.005]
-    if parts:
-        screen.print(f'"auto" is a mixture: {", ".join(parts)}')
+def _print(screen: Screen, name: str, advice: "Advice", n_samples: int) -> None:
+    drawn = f", {advice.n_rows} rows drawn" if advice.n_rows < n_samples else ""
+    title = f"would recalibration help? (5-fold cross-validated{drawn}); * best"
+    columns = [*zip(*(row[1:] for row in advice.rows), strict=True)]
+    best = [max(c) if n == 1 else min(c) for n, c in enumerate(columns)]
+    best[2] = None  # a standard error is no merit
+    lines = [
+        (row[0], *(f"{'* ' if v == b else ''}{v:.4f}" for v, b in zip(row[1:], best, strict=True)))
+        for row in advice.rows
+    ]
+    print_table(screen, title, _HEADER, lines)
+    screen.print(f"\nto repair the probabilities of {plain(name)}:\n", highlight=False)
+    for line in advice.code.splitlines():
+        screen.print(f"    {plain(line, None)}" if line else "", highlight=False, soft_wrap=True)

@@ -1,185 +1,196 @@
 """The command ``audit``: a report on tables of predictions, or on saved summaries of them."""
 
-import re
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .._file_names import files_of
-from .._show import plain, quoted
-from .._tables import UserError, label_column, number_column, read_table, split_names
+from .._show import plain
+from .._tables import UserError
 from ..canonical import canonical_labels, canonical_proba
-from ..summary import CalibrationSummary
-from ._advice import advise_on_rows, advise_on_summary
 from ._classes import check_two_classes, named_classes
+from ._columns import read_columns
+from ._gate import FORM, conditions_of
 from ._large import audit_large, is_large
-from ._printing import (
-    EXTRAS,
-    Screen,
-    check_writable,
-    print_report,
-    progress,
-    write_report,
-)
+from ._options import add_columns, add_reading, examples, share, whole_number
+from ._printing import EXTRAS, Screen, check_outputs, note, progress
+from ._remote import local_files
+from ._result import finish, settings_of
+from ._wording import for_the_command
 
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLES = (
+    "sklearn-calib audit predictions.csv --label outcome --prob p",
+    "sklearn-calib audit digits.parquet --label digit --prob p0,p1,p2 --name forest",
+    "sklearn-calib audit 'day=*/*.parquet' --label outcome --prob p --save june.parquet",
+    "sklearn-calib audit june.parquet --out june.html",
+    'sklearn-calib audit new.csv --label outcome --prob p --fail-if "log_loss > 0.6"',
+    "sklearn-calib audit - --label outcome --prob p --json report.json < predictions.csv",
+)
+
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("audit", help="report on a table of predictions (csv or parquet)")
+    parser = commands.add_parser(
+        "audit",
+        help="report on a table of predictions (csv or parquet)",
+        description="Report on a table of predictions: its measures with intervals, and whether "
+        "recalibration would help. Writes a page for a browser.",
+        epilog=examples(*EXAMPLES),
+    )
     parser.add_argument(
         "files",
         nargs="+",
         metavar="FILE",
-        help="csv (also compressed) or parquet, a folder or a pattern of these, or summaries that "
-        "--save wrote; - is stdin",
+        help="csv (also compressed: .gz, .bz2, .xz, .zip) or parquet, a folder or a pattern of "
+        "these, or summaries that --save wrote; - is the standard input",
     )
-    parser.add_argument(
-        "--label", metavar="COLUMN", help="the true labels; saved summaries need no columns"
-    )
-    parser.add_argument(
-        "--prob",
-        action="append",
-        metavar="COLUMN[,COLUMN...]",
-        help="one column: the probability of the positive class; several: one per class, in the "
-        "order of the sorted labels or of --classes; may be given several times",
-    )
-    parser.add_argument(
-        "--classes",
-        action="append",
-        metavar="LABEL[,LABEL...]",
-        help="the order of the columns; may be given several times",
-    )
-    parser.add_argument("--positive", metavar="LABEL", help="the positive class of two")
-    parser.add_argument("--weight", metavar="COLUMN", help="sample weights")
-    parser.add_argument(
-        "--tolerance",
-        type=float,
-        metavar="T",
-        help="how far a row of rounded probabilities may be from summing to 1 (default: 1e-6)",
-    )
-    parser.add_argument("--sep", metavar="CHARACTER", help="between the cells of a csv file")
-    parser.add_argument("--decimal", choices=(".", ","), help="the decimal mark of a csv file")
-    parser.add_argument("--encoding", metavar="NAME", help="of a csv file (default: utf-8)")
-    parser.add_argument(
+    columns = add_columns(parser)
+    columns.add_argument(
         "--by",
         action="append",
         metavar="COLUMN[,COLUMN...]",
-        help="also one line for each value of a column, or each combination of several",
+        help="also one line for each value of a column, or each combination of several; names of "
+        "folders such as day=2026-01-31 are columns too (two classes)",
     )
-    parser.add_argument(
-        "--save", metavar="FILE", help="write a summary that audit reads again (two classes)"
-    )
-    parser.add_argument(
-        "--dask", metavar="ADDRESS", help="share the files out to the workers of a dask scheduler"
-    )
-    parser.add_argument("--out", default="report.html", help="where to write (%(default)s)")
+    add_reading(parser)
+    _add_work(parser.add_argument_group("work"))
+    _add_results(parser.add_argument_group("results"))
     parser.set_defaults(run=audit, modules=EXTRAS)
 
 
-def audit(options: "argparse.Namespace") -> None:
-    """Report on a table and say whether recalibration would help."""
-    files = _files(options.files)
-    for place, option in ((options.out, "--out"), (options.save, "--save")):
-        if place is not None:
-            check_writable(place, files, option)  # before the work
+def _add_work(group):
+    group.add_argument(
+        "--resamples",
+        type=whole_number(2),
+        metavar="N",
+        help="draws behind each interval (default: 200, fewer where rows are many and a measure "
+        "needs all of them)",
+    )
+    group.add_argument(
+        "--level",
+        type=share,
+        default=0.9,
+        metavar="L",
+        help="of the intervals, between 0 and 1 (default: %(default)s)",
+    )
+    group.add_argument(
+        "--recalibrate",
+        action="store_true",
+        help='also report on the recalibrated probabilities, before beside after: "auto", each '
+        "row by a fit that has not seen it",
+    )
+    group.add_argument(
+        "--any-order",
+        action="store_true",
+        help="report also where another order of the columns fits far better",
+    )
+    group.add_argument(
+        "--no-advice",
+        action="store_true",
+        help="do not try whether recalibration would help, which takes most of the time",
+    )
+    group.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="share the files out to the workers of this dask scheduler (extra dask)",
+    )
+
+
+def _add_results(group):
+    group.add_argument(
+        "--name", metavar="TEXT", help="what to call the model (default: its columns)"
+    )
+    group.add_argument(
+        "--out",
+        default="report.html",
+        metavar="FILE",
+        help="the page to write (default: %(default)s)",
+    )
+    group.add_argument("--no-page", action="store_true", help="write no page")
+    group.add_argument("--json", metavar="FILE", help="write all numbers")
+    group.add_argument("--markdown", metavar="FILE", help="write the tables as text for a wiki")
+    group.add_argument(
+        "--save",
+        metavar="FILE",
+        help="write a summary that audit and CalibrationSummary.from_parquet read again (two "
+        "classes)",
+    )
+    group.add_argument(
+        "--fail-if",
+        action="append",
+        metavar="CONDITION",
+        help=f'exit with code 3 where it holds: "{FORM}", for instance '
+        '"smooth_calibration_error > 0.05", or "smooth_calibration_error.low > 0.05" for the '
+        'lower end of its interval, or "smooth_calibration_error > if_calibrated" for more than '
+        "chance; any measure by name, and accuracy; may be given several times",
+    )
+
+
+def audit(options: "argparse.Namespace") -> int:
+    """Report on a table and say whether recalibration would help; returns the exit code."""
+    conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     try:
-        if is_large(files, options):
-            audit_large(files, options)
-        else:
-            _audit_rows(files, options)
-    except (ValueError, TypeError) as error:
-        raise UserError(_for_the_command(str(error))) from error
+        with local_files(options.files, options.allow_remote) as files:
+            check_outputs(options, files)
+            if is_large(files, options):
+                return audit_large(files, options, conditions)
+            return _audit_rows(files, options, conditions)
+    except (ValueError, TypeError, UserError) as error:
+        raise UserError(for_the_command(str(error))) from error
 
 
-def _files(patterns):
-    """The paths that are meant; - is the standard input."""
-    for pattern in patterns:
-        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", pattern):
-            raise UserError(
-                f"expected the path of a local file, got the address {quoted(pattern)}. Download "
-                "it, or give the path alone."
-            )
-    if "-" in patterns and len(patterns) > 1:
-        raise UserError("expected the standard input alone, got also files. Name files alone.")
-    try:
-        return [path for _, path, _ in files_of(patterns, "audit")]
-    except ValueError as error:
-        raise UserError(str(error).removeprefix("audit: ")) from error
-
-
-def _audit_rows(files, options):
+def _audit_rows(files, options, conditions):
     """Report on rows in memory."""
     from ..report import calibration_report
 
-    tables = [_read(file, options) for file in files]
-    columns = split_names(options.prob, list(tables[0].frame.columns))
-    scores = np.vstack(
-        [np.column_stack([number_column(t, name) for name in columns]) for t in tables]
-    )
-    weight = None
-    if options.weight is not None:
-        weight = np.concatenate([number_column(table, options.weight) for table in tables])
-    labels = _joined([label_column(table, options.label) for table in tables])
-    classes, positive = named_classes(options, labels, len(columns))
-    name = plain(", ".join(columns))
+    columns = read_columns(files, options)
+    names, scores = columns.names, columns.scores
+    if columns.left_out:
+        note(f"left out, with missing values: {columns.left_out}")
+    classes, positive = named_classes(options, columns.labels, len(names))
     try:
-        proba = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
-        classes, codes = canonical_labels(labels, classes=classes, _where="audit")
+        classes, codes = canonical_labels(columns.labels, classes=classes, _where="audit")
         check_two_classes(classes, options)
-        if positive is not None and classes.tolist().index(positive) == 0 and len(columns) == 1:
-            proba = np.asarray(proba)[:, ::-1]  # the column is the probability of the first class
+        labels = classes[codes]
+        if positive is not None and len(names) == 1 and classes[0] == positive:
+            classes = classes[::-1]  # the column is the probability of the first class
+        _check_order(labels, scores, classes, options)
+        if options.tolerance is not None:
+            scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
         screen = Screen()
         with progress("measuring") as advance:
             report = calibration_report(
-                classes[codes],
-                proba,
-                sample_weight=weight,
+                labels,
+                scores,
+                sample_weight=columns.weight,
                 labels=classes,
                 pos_label=positive,
-                name=name,
+                name=plain(options.name or ", ".join(names)),
+                normalize=options.normalize,
                 progress=advance,
+                **settings_of(files, names, options, conditions),
             )
     except (ValueError, TypeError) as error:
         where = files[0] if len(files) == 1 else f"{len(files)} files"
         raise ValueError(f"{where}: {error}") from error
-    print_report(screen, report)
-    path = write_report(report, options.out, f"Calibration of {name}")
-    weight = np.ones(len(codes)) if weight is None else weight
-    if len(classes) == 2:
-        summary = CalibrationSummary(classes=[0, 1]).update(codes, proba, sample_weight=weight)
-        advise_on_summary(screen, summary)
-    else:
-        advise_on_rows(screen, proba, codes, classes, weight)
-    screen.finish(path)
+    return finish(screen, report, options, conditions)
 
 
-def _read(file, options):
-    def pick(present):
-        names = [options.label, *split_names(options.prob, present)]
-        return [*names, options.weight] if options.weight is not None else names
+def _check_order(labels, scores, classes, options):
+    """Refuse columns that are those of other classes, and name the option that says so."""
+    from ..report import find_column_order
 
-    form = {"sep": options.sep, "decimal": options.decimal, "encoding": options.encoding}
-    return read_table(file, pick, **form)
-
-
-def _joined(columns):
-    import pandas as pd
-
-    return columns[0] if len(columns) == 1 else pd.concat(columns, ignore_index=True)
-
-
-def _for_the_command(message):
-    """An error of the library with its cure as an option of the command."""
-    message = re.sub(r"^(summarize|find_classes): ", "", message)
-    message = re.sub(
-        r"call canonical_proba\(scores, tolerance=([^)]+)\) first", r"add --tolerance \1", message
+    if options.any_order or len(classes) != max(scores.shape[1], 2):
+        return  # calibration_report words the latter
+    proba = canonical_proba(scores, tolerance=1 - 1e-6, _where="audit")
+    found = find_column_order(labels, proba, labels=classes)
+    if found is None:
+        return
+    fits = [str(label) for label in found.classes]
+    option = f"--classes {','.join(fits)}" if scores.shape[1] > 1 else f"--positive {fits[1]}"
+    raise UserError(
+        f"expected columns in the order of the classes {plain(', '.join(map(str, classes)))}, got "
+        f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
+        f"{found.accuracy_as_given:.4f}. Add {plain(option, 200)}, or --any-order where they are "
+        "meant as they are."
     )
-    message = re.sub(
-        r"For logits call canonical_proba\(scores, kind='logits'\) first",
-        "Turn logits into probabilities first",
-        message,
-    )
-    return message.replace("pass labels= with all classes", "name all of them with --classes")

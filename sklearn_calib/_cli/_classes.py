@@ -26,6 +26,8 @@ def named_classes(
     `labels` are a pandas Series; None stands for classes that nobody named.
     """
     text = {str(value): value for value in labels.dropna().unique()}
+    if labels.dtype.kind == "b":
+        text |= {"true": True, "false": False, "1": True, "0": False}
     numeric = labels.dtype.kind in "iuf"
     classes = None
     if options.classes is not None:
@@ -41,7 +43,8 @@ def named_classes(
     if options.positive is not None:
         positive = _label_of(options.positive, text, numeric)
         if positive not in text.values():
-            known = ", ".join(plain(name, 40) for name in sorted(text)[:30])
+            names = {str(value) for value in text.values()}
+            known = ", ".join(plain(name, 40) for name in sorted(names)[:30])
             raise UserError(
                 f"expected --positive among {known}, got {quoted(options.positive)}. Name one of "
                 "the labels."

@@ -2,13 +2,21 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ._options import examples
+
 if TYPE_CHECKING:
     import argparse
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("compile", help="compile now what the first use would compile")
+    parser = commands.add_parser(
+        "compile",
+        help="compile now what the first use would compile",
+        description="Compile now what the first use would compile, for instance when an image is "
+        "built.",
+        epilog=examples("sklearn-calib compile"),
+    )
     parser.set_defaults(run=compile_now, modules=())
 
 

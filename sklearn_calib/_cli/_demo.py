@@ -4,6 +4,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import CalibrationWarning
+from ._options import examples
 from ._printing import EXTRAS, Screen, print_losses, print_report, progress, write_report
 
 if TYPE_CHECKING:
@@ -12,9 +13,25 @@ if TYPE_CHECKING:
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("demo", help="train, recalibrate and report on embedded data")
-    parser.add_argument("--data", choices=("digits", "breast_cancer"), default="digits")
-    parser.add_argument("--out", default="report.html", help="where to write (%(default)s)")
+    parser = commands.add_parser(
+        "demo",
+        help="train, recalibrate and report on embedded data",
+        description="Train naive Bayes, recalibrate it by every method, print the losses, and "
+        "write a page that compares before and after. No network is needed.",
+        epilog=examples("sklearn-calib demo", "sklearn-calib demo --data breast_cancer"),
+    )
+    parser.add_argument(
+        "--data",
+        choices=("digits", "breast_cancer"),
+        default="digits",
+        help="handwritten digits of ten classes, or tumours of two (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out",
+        default="report.html",
+        metavar="FILE",
+        help="the page to write (default: %(default)s)",
+    )
     parser.set_defaults(run=demo, modules=EXTRAS)
 
 
@@ -53,4 +70,5 @@ def demo(options: "argparse.Namespace") -> None:
             progress=advance,
         )
     print_report(screen, report)
-    screen.finish(write_report(report, options.out, f"Calibration demo: {options.data}"))
+    page = write_report(report, options.out, f"Calibration demo: {options.data}")
+    screen.finish({"report": page})

@@ -9,9 +9,11 @@ import numpy as np
 from .._show import plain, quoted
 from .._tables import UserError, column_names, split_names
 from ..summary import find_classes, is_summary_file, summarize
-from ._advice import advise_on_summary
 from ._classes import check_two_classes, named_classes
-from ._printing import Screen, print_report, print_table, progress, write_report
+from ._gate import Condition
+from ._options import check_different, form_of
+from ._printing import Screen, print_table, progress
+from ._result import finish, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -23,7 +25,8 @@ _AT_ONCE = 2**23  # bytes of a table that is read as a whole
 def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
     """Whether to summarise; if not, the rows are read at once.
 
-    So are rows of more than two classes, rounded rows (``--tolerance``) and the standard input.
+    So are rows of more than two classes, rounded rows (``--tolerance``, ``--normalize``),
+    percentages and the standard input.
     """
     _is_saved.cache_clear()  # a file may have been written since
     saved = [file for file in files if _is_saved(file)]
@@ -37,17 +40,23 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
     reason = None
     if files == ["-"]:
         reason = "the standard input"
-    elif options.tolerance is not None:
-        reason = "--tolerance"
+    elif in_memory := _needs_memory(options):
+        reason = in_memory
     elif tables and len(_prob_columns(tables[0], options)) > 2:
         reason = "more than two columns of probabilities"
     if reason is not None and wanted:
         raise UserError(
-            f"expected two classes in files without --tolerance, for summaries, --by, --save and "
-            f"--dask, got {reason}. Leave one of them out."
+            f"expected two classes in files without --tolerance, --normalize and --percent, for "
+            f"summaries, --by, --save and --dask, got {reason}. Leave one of them out."
         )
     size = sum(os.path.getsize(file) for file in tables if reason is None)
     return bool(wanted) or (reason is None and (len(tables) > 1 or size > _AT_ONCE))
+
+
+def _needs_memory(options):
+    given = {"--tolerance": options.tolerance is not None, "--normalize": options.normalize}
+    given["--percent"] = options.percent
+    return next((option for option, there in given.items() if there), None)
 
 
 @cache
@@ -58,55 +67,52 @@ def _is_saved(file):
         return False
 
 
-def _form(options):
-    given = {"sep": options.sep, "decimal": options.decimal, "encoding": options.encoding}
-    return {key: value for key, value in given.items() if value is not None}
-
-
 def _prob_columns(file, options):
     def pick(present):
         return [options.label, *split_names(options.prob, present)]
 
-    return split_names(options.prob, column_names(file, pick, **_form(options)))
+    columns = split_names(options.prob, column_names(file, pick, **form_of(options)))
+    check_different(options.label, columns)
+    return columns
 
 
-def audit_large(files: "Sequence[str]", options: "argparse.Namespace") -> None:
+def audit_large(
+    files: "Sequence[str]", options: "argparse.Namespace", conditions: "Sequence[Condition]"
+) -> int:
     """Report on the rows of all files, and say whether recalibration would help."""
     from ..report import calibration_report
 
     screen = Screen()
-    found, name, positive = _summaries(list(files), options)
+    found, name, columns, positive = _summaries(list(files), options)
     summary = sum(found.values()) if options.by else found
+    settings = settings_of(files, columns, options, conditions)
+    with progress("measuring") as advance:
+        name = plain(options.name or name)
+        report = calibration_report(summary, name=name, progress=advance, **settings)
     if options.save is not None:
         _save(summary, options.save)
     if options.by:
         _print_groups(screen, found, positive)
-    with progress("measuring") as advance:
-        report = calibration_report(summary, name=name, progress=advance)
-    print_report(screen, report)
-    path = write_report(report, options.out, f"Calibration of {name}")
-    advise_on_summary(screen, summary)
-    if options.save is not None:
-        screen.print(f"summary: {plain(os.path.abspath(options.save), None)}", soft_wrap=True)
-    screen.finish(path)
+    return finish(screen, report, options, conditions)
 
 
 def _summaries(files, options):
-    """The summary of all rows, or a dict of groups; what to call the scores; the positive class."""
+    """The summary of all rows, or a dict of groups; the name and columns; the positive class."""
     tables = [file for file in files if not _is_saved(file)]
     if not tables:
         if options.by:
             raise UserError("expected rows to group, got summaries. Leave --by out.")
         with progress("reading") as advance:
             summary = summarize(files, progress=advance)
-        return summary, plain(files[0]) if len(files) == 1 else f"{len(files)} summaries", None
+        return summary, files[0] if len(files) == 1 else f"{len(files)} summaries", [], None
     columns = _prob_columns(tables[0], options)
     by = None if not options.by else split_names(options.by, column_names(tables[0], lambda n: []))
     classes, positive = _classes(files, options, len(columns))
     if len(columns) == 1 and positive is not None and classes[0] == positive:
         classes = classes[::-1]  # the column is the probability of the first class
     plan = {"label": options.label, "prob": columns, "weight": options.weight, "by": by}
-    plan |= {"classes": classes, "pos_label": positive, "csv": _form(options)}
+    plan |= {"classes": classes, "pos_label": positive, "csv": form_of(options)}
+    plan["drop_missing"] = options.drop_missing
     with progress("reading") as advance:
         found = _on_workers(
             options.dask, lambda n: summarize(files, n_jobs=n, progress=advance, **plan)
@@ -114,13 +120,14 @@ def _summaries(files, options):
     rows = sum(s.n_samples for s in (found.values() if by else [found]))
     if not rows:
         raise UserError("expected rows of positive weight, got none. Check the files.")
-    return found, plain(", ".join(columns)), classes[1] if positive is None else positive
+    return found, ", ".join(columns), columns, classes[1] if positive is None else positive
 
 
 def _classes(files, options, n_columns):
     import pandas as pd
 
-    found = find_classes(files, label=options.label, csv=_form(options))
+    reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
+    found = find_classes(files, label=options.label, **reading)
     classes, positive = named_classes(options, pd.Series(found), n_columns)
     classes = found.tolist() if classes is None else classes
     check_two_classes(classes, options)

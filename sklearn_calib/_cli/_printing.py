@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from .._files import write_whole
 from .._show import plain, quoted
 from .._tables import UserError
 from .._typing import AnyArray, FloatArray
 
 if TYPE_CHECKING:
+    import argparse
+
     from ..report import CalibrationReport
 
 EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
@@ -39,19 +42,31 @@ class Screen:
                 self._console.print(*things, **options)
             except OSError as error:
                 self._failed = error
-                _forget_stdout()
+                forget_stdout()
 
-    def finish(self, path: str) -> None:
-        """Say where the report is; a disk that was full is an error, a closed pipe is none."""
-        self.print(f"report: {plain(path, None)}", soft_wrap=True)
+    def finish(self, written: dict[str, str | None]) -> None:
+        """Say what was written; a disk that was full is an error, a closed pipe is none."""
+        paths = {
+            what: plain(os.path.abspath(path), None)
+            for what, path in written.items()
+            if path is not None
+        }
+        for what, path in paths.items():
+            self.print(f"{what}: {path}", soft_wrap=True, highlight=False)
         if self._failed is not None and not isinstance(self._failed, BrokenPipeError):
+            where = "".join(f" The {what} is in {path}." for what, path in paths.items())
             raise UserError(
-                f"expected a standard output that takes the tables, got: {self._failed.strerror}. "
-                f"The report is in {plain(path, None)}."
+                f"expected a standard output that takes the tables, got: {self._failed.strerror}."
+                f"{where}"
             )
 
 
-def _forget_stdout():
+def note(text: str) -> None:
+    """A remark on the error stream."""
+    print(f"sklearn-calib: {plain(text, 2000)}", file=sys.stderr)
+
+
+def forget_stdout() -> None:
     """Let what is still in the buffer go nowhere, or Python complains about it at its end."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -118,6 +133,10 @@ def print_report(screen: Screen, report: "CalibrationReport") -> None:
     screen.print(f"{report.n_samples} rows, {len(report.classes)} classes")
     for name, value in report.accuracy.items():
         screen.print(f"accuracy of {plain(name)}: {value:.4f}")
+    for name, verdict in report.verdicts.items():
+        said = f"{plain(name)}: {verdict}" if len(report.accuracy) > 1 else str(verdict)
+        screen.print()
+        screen.print(plain(said, None), highlight=False)
     header = ("measure", "value", f"{report.level:.0%} interval", "if calibrated")
     for name in report.accuracy:
         lines = [
@@ -153,11 +172,41 @@ def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -
         _refuse_out(out, getattr(error, "strerror", None) or error, option)
 
 
+def check_outputs(options: "argparse.Namespace", files: Sequence[str]) -> None:
+    """Refuse early outputs that cannot be written, that are inputs, or that are one file."""
+    names = ("out", "json", "markdown", "save")
+    given = {f"--{name}": getattr(options, name, None) for name in names}
+    if options.no_page:
+        del given["--out"]
+    places: dict[str, str] = {}
+    for option, out in given.items():
+        if out is None:
+            continue
+        check_writable(out, files, option)
+        place = os.path.realpath(out)
+        if place in places and not _takes_all(out):
+            _refuse_out(out, f"also the file of {places[place]}", option)
+        places[place] = option
+
+
+def _takes_all(out):
+    """Whether it is a device or a pipe, such as /dev/null."""
+    return os.path.exists(out) and not os.path.isfile(out)
+
+
 def _refuse_out(out: str, got: object, option: str = "--out") -> NoReturn:
     raise UserError(
         f"expected a place to write {quoted(out, 200)}, got: {plain(got, 200)}. Choose one with "
         f"{option}."
     )
+
+
+def write_text(text: str, out: str, option: str) -> None:
+    """Write a text whole or not at all."""
+    try:
+        write_whole(out, text)
+    except OSError as error:
+        _refuse_out(out, error.strerror or error, option)
 
 
 def write_report(report: "CalibrationReport", out: str, title: str) -> str:

@@ -14,6 +14,8 @@ from ._lp_calibration import binning_sample_size as binning_sample_size
 from ._lp_calibration import lp_calibration_bound as lp_calibration_bound
 from ._monte_carlo import MonteCarloResult as MonteCarloResult
 from ._monte_carlo import calibration_test as calibration_test
+from ._paired import PairedDifference as PairedDifference
+from ._paired import paired_difference as paired_difference
 from ._resampling import bootstrap_distribution as bootstrap_distribution
 from ._resampling import distribution_of_draws as distribution_of_draws
 from ._resampling import null_distribution as null_distribution
@@ -25,6 +27,7 @@ __all__ = [
     "CalibrationTester",
     "ConfidenceInterval",
     "MonteCarloResult",
+    "PairedDifference",
     "SignificanceResult",
     "TesterVerdict",
     "binning_sample_size",
@@ -37,6 +40,7 @@ __all__ = [
     "hosmer_lemeshow_test",
     "lp_calibration_bound",
     "null_distribution",
+    "paired_difference",
     "spiegelhalter_test",
     "tester_sample_size",
 ]

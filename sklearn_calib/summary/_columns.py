@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import is_missing
-from .._show import quoted
+from .._show import quoted, rows_in_words
 from .._tables import Table, UserError, number_column, values_of_text
 from .._typing import AnyArray
 from ._input import Coded
@@ -17,10 +17,17 @@ _SMALL = 2**16  # numbers below are sorted by their digits
 
 
 def number_values(block: Block, name: str) -> AnyArray:
-    """A column of numbers; NaN and infinity are left to whoever reads them.
+    """A column of numbers; infinity is left to whoever reads them.
 
     Raises UserError for missing values and text that is no number.
     """
+    values = _numbers(block, name)
+    if values.dtype.kind == "f":
+        _refuse_missing(block, name, np.isnan(values))
+    return values
+
+
+def _numbers(block, name):
     column = block.columns[name]
     if _is_arrow(column):
         from pyarrow import float64, types
@@ -44,7 +51,8 @@ def number_values(block: Block, name: str) -> AnyArray:
         return column.to_numpy(dtype=column.dtype.numpy_dtype)
     frame = column.to_frame(name).reset_index(drop=True)
     file = block.where or "the table"
-    return number_column(Table(frame, file, block.decimal, block.first, block.signs), name)
+    table = Table(frame, file, block.decimal, block.first, block.signs, rows=block.rows)
+    return number_column(table, name)
 
 
 def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
@@ -108,6 +116,40 @@ def array_of(values: list[Any]) -> AnyArray:
     return array
 
 
+def complete(block: Block, names: Sequence[str]) -> tuple[Block, AnyArray]:
+    """The rows of a block without a missing value in these columns; the places of the others."""
+    keep = np.ones(block.n_rows, dtype=bool)
+    for name in names:
+        keep &= ~_missing(block.columns[name])
+    if keep.all():
+        return block, np.empty(0, dtype=np.intp)
+    columns = {name: _filtered(block.columns[name], keep) for name in names}
+    rows = np.flatnonzero(keep)
+    return block._replace(columns=columns, n_rows=len(rows), rows=rows), np.flatnonzero(~keep)
+
+
+def _missing(column):
+    if _is_arrow(column):
+        import pyarrow.compute as pc
+
+        return pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False)
+    if hasattr(column, "isna"):
+        return column.isna().to_numpy()
+    if column.dtype.kind in "fc":
+        return np.isnan(column)
+    if column.dtype.kind == "O":
+        return np.array([is_missing(value) for value in column], dtype=bool)
+    return np.zeros(len(column), dtype=bool)
+
+
+def _filtered(column, keep):
+    if _is_arrow(column):
+        import pyarrow as pa
+
+        return column.filter(pa.array(keep))
+    return column[keep]
+
+
 def grouped(block: Block, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], AnyArray | None]]:
     """(key, rows of the block) of each group that the block has; rows None are all."""
     if not by:
@@ -139,7 +181,7 @@ def placed(message: str, block: Block, rows: AnyArray | None, where: str) -> str
 
     def row_of_file(match):
         row = int(match[1])
-        return f"in row {block.first + int(row if rows is None else rows[row])}"
+        return f"in row {block.row(row if rows is None else rows[row])}"
 
     message = message.removeprefix("CalibrationSummary.update: ")
     opening = f"{where}: {block.where}: " if block.where else f"{where}: "
@@ -149,11 +191,11 @@ def placed(message: str, block: Block, rows: AnyArray | None, where: str) -> str
 def _refuse_missing(block, name, missing, what="value"):
     if not np.any(missing):
         return
-    row = block.first + int(np.argmax(np.asarray(missing)))
-    place = f" of {block.where}" if block.where else ""
+    places = rows_in_words([block.row(place) for place in np.flatnonzero(np.asarray(missing))])
+    where = f" of {block.where}" if block.where else ""
     raise UserError(
-        f"expected a {what} in every row, got nan in row {row} of column {quoted(name)}{place}. "
-        "Fill it, or leave out such rows."
+        f"expected a {what} in every row, got nan in {places} of column {quoted(name)}{where}. "
+        "Fill them, or leave out such rows."
     )
 
 

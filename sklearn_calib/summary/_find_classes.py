@@ -8,7 +8,7 @@ from .._tables import UserError, values_of_text
 from .._typing import AnyArray
 from ..canonical import canonical_labels
 from ..exceptions import refuse
-from ._columns import array_of, label_values
+from ._columns import array_of, complete, label_values
 from ._input import Coded
 from ._parts import SummaryPart, parts_of
 
@@ -16,7 +16,9 @@ _WHERE = "find_classes"
 _MOST = 10_000
 
 
-def find_classes(data: object, *, label: str, csv: dict[str, str] | None = None) -> AnyArray:
+def find_classes(
+    data: object, *, label: str, csv: dict[str, Any] | None = None, drop_missing: bool = False
+) -> AnyArray:
     """The different labels of rows that need not fit into memory, sorted.
 
     A summary has to know its classes before the first batch. Where they are not 0 and 1 and nobody
@@ -31,6 +33,8 @@ def find_classes(data: object, *, label: str, csv: dict[str, str] | None = None)
         The column of true labels.
     csv : dict, default=None
         As in `summarize`.
+    drop_missing : bool, default=False
+        Pass over missing labels, which are refused otherwise.
 
     Returns
     -------
@@ -66,6 +70,8 @@ def find_classes(data: object, *, label: str, csv: dict[str, str] | None = None)
                 found |= dict.fromkeys([] if known is None else known.tolist())
                 continue
             for block in part.blocks([label]):
+                if drop_missing:
+                    block = complete(block, [label])[0]
                 values = label_values(block, label, names=True)
                 values = values.values if isinstance(values, Coded) else np.unique(values)
                 if block.of_csv:

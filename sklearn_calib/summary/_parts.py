@@ -35,6 +35,8 @@ class Block(NamedTuple):
         Of a csv file, as in `Table`.
     share : float
         How much of the part has been read, this block included.
+    rows : ndarray or None
+        Which rows these are, counted from `first`; None for all.
     """
 
     columns: Any
@@ -44,6 +46,11 @@ class Block(NamedTuple):
     decimal: str | None = None
     signs: Any = None
     share: float = 1.0
+    rows: Any = None
+
+    def row(self, place: int) -> int:
+        """The row of the file that stands at a place of the block."""
+        return self.first + int(place if self.rows is None else self.rows[place])
 
     @property
     def of_csv(self) -> bool:
@@ -133,7 +140,7 @@ class CsvPart(NamedTuple):
         What messages call the file.
     path : str
     options : dict
-        ``sep``, ``decimal``, ``encoding``.
+        ``sep``, ``decimal``, ``encoding``, ``header``.
     label : str
         The column that stays text.
     """

@@ -10,14 +10,14 @@ from joblib import Parallel, delayed, effective_n_jobs
 from .._show import quoted
 from .._tables import UserError
 from .._typing import ArrayLike, Multiclass, Progress
-from ..exceptions import refuse
-from ._columns import grouped, label_values, number_values, placed
+from ..exceptions import caution, refuse
+from ._columns import complete, grouped, label_values, number_values, placed
 from ._parts import Block, ParquetPart, SummaryPart, anywhere, part_size, parts_of
 from ._summary import CalibrationSummary
 
 _WHERE = "summarize"
 _MOST_GROUPS = 10_000
-_FORMAT = {"sep", "decimal", "encoding"}
+_FORMAT = {"sep", "decimal", "encoding", "header"}
 
 
 class Plan(NamedTuple):
@@ -33,6 +33,7 @@ class Plan(NamedTuple):
     multiclass: Multiclass
     classes: Any
     pos_label: Any
+    drop_missing: bool = False
 
     @property
     def needed(self) -> list[str]:
@@ -62,7 +63,8 @@ def summarize(
     multiclass: Multiclass = "auto",
     classes: ArrayLike | None = None,
     pos_label: object = None,
-    csv: dict[str, str] | None = None,
+    csv: dict[str, Any] | None = None,
+    drop_missing: bool = False,
     progress: Progress | None = None,
 ) -> Any:
     """Summarise rows that need not fit into memory.
@@ -99,7 +101,11 @@ def summarize(
     max_cells, multiclass, classes, pos_label
         As in `CalibrationSummary`.
     csv : dict, default=None
-        ``sep``, ``decimal``, ``encoding`` of csv files; found out, ".", and UTF-8 by default.
+        ``sep``, ``decimal``, ``encoding`` of csv files; found out, ".", and UTF-8 by default; and
+        ``header``, the list of all names, for files without a line of names.
+    drop_missing : bool, default=False
+        Leave out rows with a missing value in one of the columns, and say how many and which in a
+        `CalibrationWarning`; by default they are refused.
     progress : callable, default=None
         Called as ``progress(done, total)``, in bytes of the files.
 
@@ -143,14 +149,19 @@ def summarize(
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())
     options = (max_cells, multiclass, classes, pos_label)
-    plan = Plan(label or "", probs, weight, counts, columns, not several, *options)
+    plan = Plan(label or "", probs, weight, counts, columns, not several, *options, drop_missing)
     plan.empty().summary()  # options that cannot be are refused before the work
     if _is_dask(data):
         from ._dask import tally_of_dask
 
-        return tally_of_dask(data, plan, _WHERE).result()
-    parts = parts_of(data, plan.label, csv or {}, _WHERE)
-    return _tally_of_parts(parts, plan, n_jobs, progress).result()
+        total = tally_of_dask(data, plan, _WHERE)
+    else:
+        parts = parts_of(data, plan.label, csv or {}, _WHERE)
+        total = _tally_of_parts(parts, plan, n_jobs, progress)
+    if total.left_out:
+        rule, cure = "a value in every cell", "These rows are left out"
+        caution(_WHERE, rule, f"none in {total.left_out_in_words()}", cure, stacklevel=3)
+    return total.result()
 
 
 def _is_dask(data):
@@ -223,6 +234,8 @@ class Tally:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.groups: dict[tuple[Any, ...], CalibrationSummary] = {}
+        self.left_out = 0  # rows with a missing value
+        self._places: list[tuple[str, list[int]]] = []  # the first of them in each part
 
     def summary(self) -> CalibrationSummary:
         """A summary of no rows."""
@@ -243,6 +256,11 @@ class Tally:
     def add(self, block: Block) -> None:
         """Add the rows of a block; a wrong one is told by its place."""
         plan = self.plan
+        if plan.drop_missing:
+            block, places = complete(block, plan.needed)
+            self._leave_out(block, places)
+            if not block.n_rows:
+                return
         labels = label_values(block, plan.label, plan.names)
         scores = [number_values(block, name) for name in plan.prob]
         proba = scores[0] if len(scores) == 1 else np.column_stack(scores)
@@ -262,6 +280,23 @@ class Tally:
             except (ValueError, TypeError) as error:
                 raise type(error)(placed(str(error), block, rows, _WHERE)) from error
 
+    def _leave_out(self, block, places):
+        if len(places):
+            self.left_out += len(places)
+            whole = block._replace(rows=None)
+            self._places.append((block.where, [whole.row(place) for place in places[:5]]))
+            del self._places[5:]
+
+    def left_out_in_words(self) -> str:
+        """How many rows had a missing value, and the first of them."""
+        known = [
+            f"row {row} of {where}" if where else f"row {row}"
+            for where, rows in self._places
+            for row in rows
+        ][:5]
+        more = ", ..." if self.left_out > len(known) else ""
+        return f"{self.left_out} rows ({', '.join(known)}{more})"
+
     def _new(self, key):
         if len(self.groups) == _MOST_GROUPS:
             got, cure = "more", "Group by columns of few values, for instance by the day"
@@ -271,6 +306,8 @@ class Tally:
 
     def merge(self, other: "Tally") -> "Tally":
         """Add the rows of another tally, which stays as it is."""
+        self.left_out += other.left_out
+        self._places = [*self._places, *other._places][:5]
         for key, theirs in other.groups.items():
             mine = self.groups.get(key)
             if mine is None:

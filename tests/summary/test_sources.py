@@ -4,6 +4,7 @@ import pickle
 import re
 from decimal import Decimal
 
+import dask.dataframe as dd
 import duckdb
 import joblib
 import numpy as np
@@ -14,7 +15,8 @@ import pyarrow.fs
 import pytest
 from pyarrow import dataset, parquet
 
-from sklearn_calib.summary import CalibrationSummary, summarize
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.summary import CalibrationSummary, find_classes, summarize
 from sklearn_calib.summary._parts import ROWS
 
 COLUMNS = {"label": "y", "prob": "p", "max_cells": 4096}
@@ -357,3 +359,33 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
 
     few, many = peak(3 * ROWS), peak(12 * ROWS)
     assert many < 1.2 * few, "python's share; the rest is a batch of Arrow"
+
+
+def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sklearn_calib.summary._parts.ROWS", 900)
+    monkeypatch.setattr("sklearn_calib._tables._BLOCK", 10_000)
+    holed = frame[["y", "p", "w"]].astype({"y": "Int64", "w": float})
+    for row, column in ((5, "y"), (6, "p"), (1800, "p"), (1801, "w"), (4000, "y"), (4001, "p")):
+        holed.loc[row, column] = pd.NA if column == "y" else np.nan
+    whole = holed.dropna().astype({"y": int})
+    expected = CalibrationSummary(4096).update(whole["y"], whole["p"], whole["w"])
+    holed.to_parquet("t.parquet", row_group_size=2000)
+    holed.to_csv("t.csv", index=False)
+    memory = {name: np.asarray(holed[name], dtype=float) for name in holed}
+    for data in (holed, "t.parquet", "t.csv", memory, dd.from_pandas(holed, npartitions=3)):
+        named = r"6 rows \(row 5.*, row 6.*, row 1800.*, row 1801.*, row 4000.*, \.\.\.\)"
+        named = "6 rows" if hasattr(data, "dask") else named
+        with pytest.warns(CalibrationWarning, match=named):
+            found = summarize(data, weight="w", drop_missing=True, **COLUMNS)
+        assert found == expected
+        with pytest.raises(ValueError, match="got nan in row"):
+            summarize(data, weight="w", **COLUMNS)
+    with pytest.raises(ValueError, match=r"got nan in rows 6, 1800 and 4001 of column 'p'"):
+        monkeypatch.setattr("sklearn_calib.summary._parts.ROWS", 9000)
+        summarize(holed[["y", "p"]].assign(y=1), **COLUMNS)
+    assert find_classes("t.csv", label="y", drop_missing=True).tolist() == [0, 1]
+    wrong = holed.assign(p=holed["p"].where(holed.index != 1803, 7.0))
+    wrong.to_csv("t.csv", index=False)
+    with pytest.raises(ValueError, match="got 7 in row 1803"):
+        summarize("t.csv", weight="w", drop_missing=True, **COLUMNS)

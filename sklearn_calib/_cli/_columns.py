@@ -1,0 +1,100 @@
+"""Columns of one or several files in memory: probabilities, labels and weights."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._show import plain, quoted, rows_in_words
+from .._tables import (
+    Table,
+    UserError,
+    label_column,
+    number_column,
+    read_table,
+    split_names,
+)
+from .._typing import FloatArray
+from ._options import check_different, form_of
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Columns(NamedTuple):
+    """What was read of some files, one below the other."""
+
+    scores: FloatArray  # of shape (n_samples, n_columns)
+    labels: Any  # pandas Series
+    weight: FloatArray | None
+    names: list[str]  # of the columns of probabilities
+    left_out: str  # rows that were left out, in words
+
+
+def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
+    """The columns that the options name; raises UserError for missing values."""
+    tables, left_out, names = [], [], []
+    for file in files:
+        table = _read(file, options)
+        names = names or split_names(options.prob, list(table.frame.columns))
+        if options.drop_missing:
+            table, found = without_missing(table)
+            left_out += [found] if found else []
+        tables.append(table)
+    if not sum(len(table.frame) for table in tables):
+        raise UserError("expected rows without missing values, got none. Check the files.")
+    scores = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
+    weight = None
+    if options.weight is not None:
+        weight = np.concatenate([number_column(table, options.weight) for table in tables])
+    labels = joined([checked_labels(table, options.label) for table in tables])
+    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out))
+
+
+def _read(file, options):
+    def pick(present):
+        columns = split_names(options.prob, present)
+        check_different(options.label, columns)
+        names = [options.label, *columns]
+        return [*names, options.weight] if options.weight is not None else names
+
+    return read_table(file, pick, **form_of(options))
+
+
+def without_missing(table: Table) -> tuple[Table, str]:
+    """The rows without a missing value; in words which were left out."""
+    whole = table.frame.notna().all(axis=1).to_numpy()
+    if whole.all():
+        return table, ""
+    rows = np.flatnonzero(whole)
+    holes = rows_in_words([table.row(place) for place in np.flatnonzero(~whole)])
+    kept = table._replace(frame=table.frame[whole].reset_index(drop=True), rows=rows)
+    return kept, f"{holes} of {plain(table.file)}"
+
+
+def probability(table: Table, name: str, options: "argparse.Namespace") -> FloatArray:
+    """A column of numbers; of percentages a hundredth."""
+    numbers = number_column(table, name)
+    texts = table.frame[name]
+    signed = texts.dtype.kind == "O" and any("%" in str(text) for text in texts[:1])
+    return numbers / 100 if options.percent and not signed else numbers
+
+
+def checked_labels(table: Table, name: str) -> Any:
+    """A column of labels without holes."""
+    labels = label_column(table, name)
+    holes = np.flatnonzero(labels.isna().to_numpy())
+    if len(holes):
+        places = rows_in_words([table.row(place) for place in holes])
+        raise UserError(
+            f"expected a label in every row, got nan in {places} of column {quoted(name)} of "
+            f"{plain(table.file)}. Fill them, or leave out such rows."
+        )
+    return labels
+
+
+def joined(columns: Sequence[Any]) -> Any:
+    """Series one below the other."""
+    import pandas as pd
+
+    return columns[0] if len(columns) == 1 else pd.concat(columns, ignore_index=True)

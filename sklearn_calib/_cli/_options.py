@@ -1,0 +1,156 @@
+"""Options that commands share: the columns of a table, and how its file is to be read."""
+
+import argparse
+from typing import Any
+
+from .._tables import UserError, split_names
+
+
+class Parser(argparse.ArgumentParser):
+    """Examples keep their lines, options are written in full."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, allow_abbrev=False, **options)
+
+
+def examples(*lines: str) -> str:
+    """The end of a help text."""
+    return "\n  ".join(["examples:", *lines])
+
+
+def add_columns(parser: argparse.ArgumentParser) -> Any:
+    """Add the options that say what the columns are; returns their group."""
+    group = parser.add_argument_group("columns")
+    group.add_argument(
+        "--label", metavar="COLUMN", help="the true labels: numbers, text or booleans"
+    )
+    group.add_argument(
+        "--prob",
+        action="append",
+        metavar="COLUMN[,COLUMN...]",
+        help="one column: the probability of the positive class; several: one per class, in the "
+        "order of the sorted labels or of --classes; may be given several times, which also "
+        'serves names that hold a comma: --prob "a,b" --prob c',
+    )
+    group.add_argument(
+        "--classes",
+        action="append",
+        metavar="LABEL[,LABEL...]",
+        help="the classes in the order of the columns, where it is not the sorted one or the table "
+        "misses a class; may be given several times",
+    )
+    group.add_argument(
+        "--positive",
+        "--pos-label",
+        metavar="LABEL",
+        help="the positive class of two (default: the second)",
+    )
+    group.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
+    return group
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a file is to be read."""
+    group = parser.add_argument_group("reading")
+    group.add_argument(
+        "--drop-missing",
+        action="store_true",
+        help="leave out rows with a missing value in one of the columns, and say which they were",
+    )
+    group.add_argument(
+        "--percent", action="store_true", help="the probabilities are numbers from 0 to 100"
+    )
+    sums = group.add_mutually_exclusive_group()
+    sums.add_argument(
+        "--normalize",
+        action="store_true",
+        help="divide each row of probabilities by its sum, whatever it is, and say nothing "
+        "(default: rows that were rounded are divided with a warning, others refused)",
+    )
+    sums.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="T",
+        help="the same, for sums up to T from 1; others are refused",
+    )
+    group.add_argument(
+        "--sep",
+        metavar="CHARACTER",
+        help="between the cells of a csv file; tab is a name for the tab (default: the one of "
+        "comma, semicolon, tab and | under which the header holds the named columns)",
+    )
+    group.add_argument(
+        "--decimal",
+        choices=(".", ","),
+        help="the decimal mark of a csv file (default: the point; a comma where cells are not "
+        "separated by commas and it fits)",
+    )
+    group.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="of a csv file, for instance cp1252 for older files of Windows (default: utf-8; "
+        "UTF-16 is told by its mark)",
+    )
+    group.add_argument(
+        "--header",
+        action="append",
+        metavar="NAME[,NAME...]",
+        help="the names of all columns, for csv files without a line of names",
+    )
+    group.add_argument(
+        "--allow-remote",
+        action="store_true",
+        help="also read addresses (https://, s3://, file://); each file is copied to a temporary "
+        "folder first",
+    )
+
+
+def form_of(options: argparse.Namespace) -> dict[str, Any]:
+    """How csv files are to be read, as `read_table` takes it; only what was given."""
+    form = {name: getattr(options, name) for name in ("sep", "decimal", "encoding")}
+    form["header"] = None if options.header is None else split_names(options.header)
+    return {key: value for key, value in form.items() if value is not None}
+
+
+def tolerance_of(options: argparse.Namespace) -> float | None:
+    """How far sums of rows may be from 1."""
+    if options.normalize:
+        return 1 - 1e-6
+    return options.tolerance
+
+
+def check_different(label: str, columns: list[str]) -> None:
+    """Refuse a column that has two roles."""
+    if label in columns:
+        raise UserError(
+            f"expected different columns for --label and --prob, got {label!r} for both. Name the "
+            "column of the probabilities with --prob."
+        )
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(
+            f"expected each column once in --prob, got {twice!r} twice. Name one column per class."
+        )
+
+
+def whole_number(least: int) -> Any:
+    """A type of argparse: whole numbers from `least`."""
+
+    def number(text):
+        if not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least}, got {text!r}")
+        return int(text)
+
+    return number
+
+
+def share(text: str) -> float:
+    """A type of argparse: numbers between 0 and 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, got {text!r}")
+    return number

@@ -1,0 +1,102 @@
+"""What ``audit`` does with a report: prints it, writes it, and judges it."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._show import plain
+from .._tables import UserError
+from ._advice import print_advice
+from ._gate import Condition, measures_for
+from ._printing import Screen, print_report, progress, write_report, write_text
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..report import CalibrationReport
+
+FAILED = 3  # the exit code where a condition holds
+
+
+def settings_of(
+    files: Sequence[str],
+    columns: Sequence[str],
+    options: "argparse.Namespace",
+    conditions: Sequence[Condition],
+) -> dict[str, Any]:
+    """Arguments of `calibration_report`: how, and where the rows come from."""
+    source = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+    one = len(files) == 1 and bool(columns)  # code to paste reads one table
+    return {
+        "level": options.level,
+        "n_resamples": "auto" if options.resamples is None else options.resamples,
+        "measures": measures_for(conditions),
+        "source": None if source == "-" else source,
+        "columns": [options.label, *columns] if one else None,
+        "check_columns": not options.any_order,
+    }
+
+
+def finish(
+    screen: Screen,
+    report: "CalibrationReport",
+    options: "argparse.Namespace",
+    conditions: Sequence[Condition],
+) -> int:
+    """Print, write and judge a report on one model; returns the exit code."""
+    (model,) = report.accuracy
+    if not options.no_advice:
+        with progress("recalibrating") as advance:
+            report.advise(advance)  # the verdict speaks of it
+    print_report(screen, report)
+    after = _recalibrated(report, model, options) if options.recalibrate else None
+    if after is not None:
+        screen.print("\neach row recalibrated by a fit that has not seen it:")
+        print_report(screen, after)
+    if not options.no_advice:
+        print_advice(screen, report)
+    screen.print()
+    page = None
+    if not options.no_page:
+        page = write_report(report, options.out, f"Calibration of {model}")
+    if options.json is not None:
+        content = report.to_dict()
+        content["models"] += [] if after is None else after.to_dict()["models"]
+        text = json.dumps(content, indent=1, allow_nan=False)
+        write_text(f"{text}\n", options.json, "--json")
+    if options.markdown is not None:
+        texts = [each.to_markdown() for each in (report, after) if each is not None]
+        write_text("\n".join(texts), options.markdown, "--markdown")
+    failed = []
+    for condition in conditions:
+        holds, finding = condition.check(report, model)
+        if holds:
+            failed.append(finding)
+        else:
+            screen.print(f"passed: {finding}", highlight=False)
+    written = {"summary": options.save, "numbers": options.json, "text": options.markdown}
+    screen.finish({"report": page, **written})
+    for finding in failed:
+        print(f"sklearn-calib: failed: {plain(finding, None)}", file=sys.stderr)
+    return FAILED if failed else 0
+
+
+def _recalibrated(report, model, options):
+    """A report on the same rows, each recalibrated by a fit that has not seen it."""
+    from ..report import calibration_report
+
+    advice = report.advise()[model]
+    if advice is None:
+        raise UserError(
+            "expected at least five rows of each class for --recalibrate, got fewer. Leave it out."
+        )
+    summary = advice.summaries()["recalibrated"]
+    with progress("measuring") as advance:
+        return calibration_report(
+            {f"{model}, recalibrated": summary},
+            level=options.level,
+            n_resamples="auto" if options.resamples is None else options.resamples,
+            check_columns=False,
+            progress=advance,
+        )

@@ -1,0 +1,168 @@
+"""``compare``: two models on the same rows, from two files or from one."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_calib._cli import main
+from sklearn_calib._cli._compare import EXAMPLES
+from sklearn_calib.inference import paired_difference
+
+AS_USUAL = ["--label", "outcome", "--prob", "p"]
+
+
+@pytest.fixture
+def frame(tmp_path, monkeypatch):
+    """A calibrated model p, an overconfident one q, one that knows less r; and two files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", ("log_loss", "accuracy"))
+    rng = np.random.default_rng(0)
+    z = 1.5 * rng.normal(size=400)
+    outcome = np.where(rng.random(400) < _expit(z), "yes", "no")
+    columns = {"p": _expit(z), "q": _expit(2.5 * z), "r": _expit(0.3 * z + rng.normal(size=400))}
+    rows = pd.DataFrame(columns).round(5).assign(outcome=outcome, customer=np.arange(400) + 7)
+    rows.to_csv("one.csv", index=False)
+    rows.to_csv("old.csv", index=False)
+    rows.assign(p=rows["q"]).to_csv("new.csv", index=False)
+    return rows
+
+
+def _expit(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def compare(*arguments):
+    return main(["compare", *arguments])
+
+
+def said(capsys):
+    captured = capsys.readouterr()
+    assert not captured.out and captured.err.count("\n") == 1
+    return captured.err.removeprefix("sklearn-calib: ")
+
+
+def test_all_ways_to_name_two_models(frame, capsys, tmp_path):
+    found = paired_difference(frame["outcome"], frame["p"], frame["q"], level=0.9)
+    frame[["customer", "q"]].sample(frac=1, random_state=0).to_parquet("shuffled.parquet")
+    frame.assign(p=1 - frame["p"], q=1 - frame["q"]).to_csv("no.csv", index=False)
+    outputs = []
+    for arguments in (
+        ["old.csv", "new.csv", *AS_USUAL],
+        ["one.csv", *AS_USUAL, "--prob", "q", "--name", "old", "--name", "new"],
+        ["old.csv", "shuffled.parquet", *AS_USUAL, "--prob", "q", "--id", "customer",
+         "--name", "old", "--name", "new"],
+        ["no.csv", *AS_USUAL, "--prob", "q", "--positive", "no", "--name", "old", "--name", "new"],
+    ):  # fmt: skip
+        assert compare(*arguments, "--json", "c.json") == 0
+        outputs.append(capsys.readouterr().out)
+        rows = json.loads((tmp_path / "c.json").read_text())["differences"]
+        loss = next(row for row in rows if row["measure"] == "log_loss")
+        assert loss["difference"] == pytest.approx(found.difference, rel=1e-9)
+        assert loss["low"] == pytest.approx(found.low, rel=1e-9)
+    assert len(set(outputs)) == 1
+    assert "first: old, second: new" in outputs[0]
+    assert f"{found.difference:+.4f} │ {found.low:+.4f} to {found.high:+.4f}" in outputs[0]
+    text = " ".join(outputs[0].split())
+    assert f"old is better: its log loss is lower by {found.difference:.4f}" in text
+    assert "it is one of calibration, which can be repaired" in text
+
+
+def test_verdicts(frame, capsys):
+    assert compare("one.csv", *AS_USUAL, "--prob", "r") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "p is better" in out and "It is also better after temperature scaling" in out
+    assert compare("one.csv", "--label", "outcome", "--prob", "q", "--prob", "r") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "After temperature scaling of both, q is better" in out
+    frame.assign(q=frame["p"] + 1e-6).to_csv("same.csv", index=False)
+    assert compare("same.csv", *AS_USUAL, "--prob", "q") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "These rows do not show which model is better" in out
+
+
+def test_several_classes_and_weights(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", ("log_loss", "brier_loss"))
+    rng = np.random.default_rng(0)
+    one, two = rng.dirichlet(np.ones(3), 200), rng.dirichlet(np.ones(3), 200)
+    y = np.array([rng.choice(3, p=row) for row in one])
+    names = [f"{model}{c}" for model in "ab" for c in range(3)]
+    frame = pd.DataFrame(np.hstack([one, two]), columns=names).assign(
+        y=y, w=rng.integers(1, 4, 200)
+    )
+    frame.to_csv("t.csv", index=False)
+    arguments = ["t.csv", "--label", "y", "--prob", "a0,a1,a2", "--prob", "b0,b1,b2"]
+    assert compare(*arguments, "--weight", "w", "--name", "a", "--name", "b") == 0
+    found = paired_difference(y, one, two, "brier_loss", level=0.9, sample_weight=frame["w"])
+    assert f"{found.difference:+.4f} │ {found.low:+.4f} to" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["one.csv", *AS_USUAL], "or one file and --prob twice, got 1 files and --prob 1 times"),
+        (["a.csv", "b.csv", *AS_USUAL], "No such file"),
+        (["one.csv", "old.csv", "new.csv", *AS_USUAL], "expected two files"),
+        (["one.csv", *AS_USUAL, "--prob", "p"], "expected two different models, got 'p' twice"),
+        (["one.csv", *AS_USUAL, "--prob", "q", "--name", "x"], "expected --name twice"),
+        (["one.csv", "--prob", "p", "--prob", "q"], "expected --label and --prob"),
+        (["one.csv", *AS_USUAL, "--prob", "outcome"], "expected different columns for --label"),
+        (["one.csv", *AS_USUAL, "--prob", "q,r"], "expected as many columns for both models"),
+        (["one.csv", *AS_USUAL, "--prob", "z"], "expected a column 'z' in one.csv"),
+        (["old.csv", "short.csv", *AS_USUAL], "got 400 and 399. Match them with --id COLUMN"),
+        (["old.csv", "other.csv", *AS_USUAL], "got 'yes' and 'no' in row 0 (of "),
+        (["old.csv", "short.csv", *AS_USUAL, "--id", "customer"], "got 1 only in old.csv, for"),
+        (["short.csv", "old.csv", *AS_USUAL, "--id", "customer"], "got 1 only in old.csv, for"),
+        (["old.csv", "twice.csv", *AS_USUAL, "--id", "customer"], "once in twice.csv, got '7'"),
+        (["old.csv", "new.csv", *AS_USUAL, "--json", "new.csv"], "got: the table itself"),
+        (["old.csv", "holes.csv", *AS_USUAL], "got nan in row 5. Fill them, or leave out such rows "
+         "with --drop-missing"),
+        (["https://x/a.csv", "new.csv", *AS_USUAL], "add --allow-remote"),
+        (["old.csv", "large.csv", *AS_USUAL], "add --percent for percentages"),
+    ],
+)  # fmt: skip
+def test_one_sentence(frame, capsys, tmp_path, arguments, message):
+    frame[1:].to_csv("short.csv", index=False)
+    label = frame["outcome"].iloc[::-1].reset_index(drop=True)
+    label[0] = "no" if frame["outcome"][0] == "yes" else "yes"
+    frame.assign(outcome=label).to_csv("other.csv", index=False)
+    frame.assign(customer=7).to_csv("twice.csv", index=False)
+    frame.assign(p=frame["p"].where(frame.index != 5)).to_csv("holes.csv", index=False)
+    frame.assign(p=100 * frame["p"]).to_csv("large.csv", index=False)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert compare(*arguments) == 2
+    text = said(capsys).replace("'yes' and 'no'", "_").replace("'no' and 'yes'", "_")
+    assert message.replace("'yes' and 'no'", "_") in text
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_holes_in_one_of_the_files(frame, capsys):
+    frame.assign(p=frame["q"].where(frame.index != 5)).to_csv("holes.csv", index=False)
+    assert compare("old.csv", "holes.csv", *AS_USUAL, "--drop-missing") == 0
+    captured = capsys.readouterr()
+    assert "left out, with missing values: row 5 of old.csv" in captured.err
+    whole = frame.drop(5)
+    found = paired_difference(whole["outcome"], whole["p"], whole["q"], level=0.9)
+    assert "399 rows" in captured.out and f"{found.low:+.4f} to" in captured.out
+
+
+def test_the_examples_run(frame, capsys):
+    frame.assign(p=frame["q"], score=frame["q"]).to_csv("new.csv", index=False)
+    frame.assign(p_old=frame["p"], p_new=frame["q"]).to_csv("both.csv", index=False)
+    for line in EXAMPLES:
+        assert main(line.split()[1:]) == 0
+
+
+def test_the_calibration_error_is_compared(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    pd.DataFrame({"p": p, "q": p**2, "outcome": y}).to_csv("t.csv", index=False)
+    assert compare("t.csv", *AS_USUAL, "--prob", "q", "--resamples", "20", "--json", "c.json") == 0
+    assert "smooth calibration error" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "c.json").read_text())["differences"]
+    error = next(row for row in rows if row["measure"] == "smooth_calibration_error")
+    assert error["method"] == "combined" and error["low"] < error["difference"] < error["high"]

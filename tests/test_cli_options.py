@@ -1,0 +1,406 @@
+"""Options of ``audit``: the gate, what is written, forms of bad input, addresses."""
+
+import gzip
+import http.server
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_calib._cli import main, parser
+from sklearn_calib._cli._audit import EXAMPLES
+from sklearn_calib._cli._gate import conditions_of
+from sklearn_calib.metrics import all_metrics, log_loss, smooth_calibration_error
+
+AS_USUAL = ["--label", "label", "--prob", "p"]
+
+
+@pytest.fixture
+def frame(tmp_path, monkeypatch):
+    """Overconfident predictions of two classes, also as t.csv in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z = 1.5 * rng.normal(size=200)
+    label = np.where(rng.random(200) < 1 / (1 + np.exp(-z)), "yes", "no")
+    rows = pd.DataFrame({"p": (1 / (1 + np.exp(-2 * z))).round(4), "label": label, "w": 1.0})
+    rows.to_csv("t.csv", index=False)
+    return rows
+
+
+def audit(*arguments):
+    """Without what takes time."""
+    return main(["audit", *arguments, "--resamples", "2", "--no-advice", "--no-page"])
+
+
+def said(capsys):
+    """The one sentence on the error stream, nothing on the other."""
+    captured = capsys.readouterr()
+    assert not captured.out and captured.err.count("\n") == 1
+    return captured.err.removeprefix("sklearn-calib: ")
+
+
+# -- the gate ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_gate_for_every_measure(frame, capsys):
+    names = ["accuracy", *all_metrics()]
+    never = [part for name in names for part in ("--fail-if", f"{name} > 99")]
+    assert audit("t.csv", *AS_USUAL, *never) == 0
+    out = capsys.readouterr().out
+    assert all(f"passed: {name} is " in out for name in names)
+
+
+def test_a_gate(frame, capsys):
+    error = smooth_calibration_error(frame["label"], frame["p"])
+    for condition, code in (
+        (f"smooth_calibration_error > {error - 1e-6}", 3),
+        (f"smooth_calibration_error>{error + 1e-6}", 0),
+        (f"smooth_calibration_error >= {error!r}", 3),
+        ("smooth_calibration_error.low > 0.0001", 3),
+        ("smooth_calibration_error.high < 0.9", 3),
+        ("smooth_calibration_error > if_calibrated", 3),
+        ("smooth_calibration_error < if_calibrated", 0),
+        ("accuracy < 0.9", 3),
+        ("accuracy <= 0.1", 0),
+        ("temperature_refinement_log_loss > 0.1", 3),
+    ):
+        assert audit("t.csv", *AS_USUAL, "--fail-if", condition) == code, condition
+        captured = capsys.readouterr()
+        assert captured.err.startswith("sklearn-calib: failed: ") == (code == 3)
+    both = ["--fail-if", "accuracy < 0.9", "--fail-if", "log_loss > 0.1"]
+    assert audit("t.csv", *AS_USUAL, *both) == 3
+    assert capsys.readouterr().err.count("failed: ") == 2
+
+
+def test_a_gate_on_summaries_of_many_files(frame, capsys):
+    frame[:100].to_csv("a.csv", index=False)
+    frame[100:].to_parquet("b.parquet")
+    loss = log_loss(frame["label"], frame["p"])
+    condition = f"log_loss > {loss - 1e-4:.6f}"
+    assert audit("a.csv", "b.parquet", *AS_USUAL, "--fail-if", condition) == 3
+    assert f"log_loss is {loss:.4g}, > " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("log_loss", "expected --fail-if 'MEASURE[.low|.high] > or < NUMBER', got 'log_loss'"),
+        ("log_loss = 1", "expected --fail-if"),
+        ("", "expected --fail-if"),
+        ("log_los > 1", "got 'log_los'. Do you mean log_loss?"),
+        ("ece > 0.1", "expected in --fail-if one of accuracy, brier_loss, "),
+        ("log_loss.width > 1", "expected log_loss.value or log_loss.low or log_loss.high"),
+        ("accuracy.low < 0.9", "expected accuracy.value in --fail-if"),
+        ("log_loss > 0,6", "expected a number at the end of --fail-if, got 'log_loss > 0,6'"),
+        ("log_loss > nan", "expected a number at the end"),
+        ("accuracy < if_calibrated", "expected a number at the end"),
+    ],
+)
+def test_what_is_no_condition(frame, capsys, condition, message):
+    assert audit("t.csv", *AS_USUAL, "--fail-if", condition) == 2
+    assert message in said(capsys)
+    with pytest.raises(Exception, match="fail-if"):
+        conditions_of([condition])
+
+
+# -- what is written --------------------------------------------------------------------------
+
+
+def test_numbers_and_text(frame, capsys, tmp_path):
+    outputs = ["--json", "r.json", "--markdown", "r.md"]
+    assert audit("t.csv", *AS_USUAL, "--name", "forest", "--level", "0.5", *outputs) == 0
+    out = capsys.readouterr().out
+    assert f"numbers: {tmp_path / 'r.json'}" in out and "report:" not in out
+    assert "50% interval" in out and not (tmp_path / "report.html").exists()
+    content = json.loads((tmp_path / "r.json").read_text())
+    (model,) = content["models"]
+    assert content["source"] == "t.csv" and content["level"] == 0.5 and model["name"] == "forest"
+    values = {row["measure"]: row["value"] for row in model["measures"]}
+    assert values["log_loss"] == pytest.approx(log_loss(frame["label"], frame["p"]))
+    assert "forest" in (tmp_path / "r.md").read_text()
+
+
+def test_before_and_after(frame, capsys, tmp_path):
+    arguments = [*AS_USUAL, "--recalibrate", "--json", "r.json", "--resamples", "2", "--no-page"]
+    assert main(["audit", "t.csv", *arguments]) == 0
+    out = capsys.readouterr().out
+    assert "accuracy of p, recalibrated" in out and "would recalibration help?" in out
+    assert 'get_recalibrator("auto").fit(table[' in out and "pd.read_csv('t.csv')" in out
+    before, after = json.loads((tmp_path / "r.json").read_text())["models"]
+    assert (before["name"], after["name"]) == ("p", "p, recalibrated")
+    losses = [
+        next(row["value"] for row in model["measures"] if row["measure"] == "log_loss")
+        for model in (before, after)
+    ]
+    (auto,) = (row for row in before["advice"]["rows"] if row["method"] == "auto")
+    assert losses[1] < losses[0] and losses[1] == pytest.approx(auto["loss"], abs=1e-6)
+    frame.groupby("label").head(4).to_csv("few.csv", index=False)
+    assert audit("few.csv", *AS_USUAL, "--recalibrate") == 2
+    assert "five rows of each class for --recalibrate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--out", "--json", "--markdown", "--save"])
+def test_no_table_is_written_to(frame, capsys, tmp_path, option):
+    (tmp_path / "link.csv").symlink_to("t.csv")
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "t.csv")
+    before = (tmp_path / "t.csv").read_bytes()
+    for place in ("t.csv", "link.csv", "hard.csv", "././t.csv"):
+        assert main(["audit", "t.csv", *AS_USUAL, option, place]) == 2
+        assert f"got: the table itself. Choose one with {option}" in said(capsys)
+    assert (tmp_path / "t.csv").read_bytes() == before
+    other = "--json" if option != "--json" else "--markdown"
+    assert main(["audit", "t.csv", *AS_USUAL, option, "new", other, "new"]) == 2
+    assert "got: also the file of --" in said(capsys)
+    assert not (tmp_path / "new").exists() and not (tmp_path / "report.html").exists()
+
+
+# -- bad input --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "positive"),
+    [
+        (["False", "True"], "True"),
+        (["false", "true"], "true"),
+        (["no", "yes"], "yes"),
+        (["0.0", "1.0"], "1"),
+        (["0", "1"], "1.0"),
+        (["-1", "1"], "1"),
+        (["B", "M"], "M"),
+    ],
+)
+def test_labels_of_all_kinds(frame, capsys, values, positive):
+    label = frame["label"].map(dict(zip(["no", "yes"], values, strict=True)))
+    frame.assign(label=label).to_csv("t.csv", index=False)
+    assert audit("t.csv", *AS_USUAL, "--positive", positive) == 0
+    expected = f"{log_loss(frame['label'], frame['p']):.4f}"
+    assert f"│ {expected} │" in capsys.readouterr().out.split("log_loss")[1]
+    assert audit("t.csv", *AS_USUAL, "--positive", "maybe") == 2
+    assert "maybe" in said(capsys)
+
+
+def test_percentages(frame, capsys):
+    expected = f"{log_loss(frame['label'], frame['p']):.4f}"
+    frame.assign(p=(100 * frame["p"]).round(2)).to_csv("t.csv", index=False)
+    assert audit("t.csv", *AS_USUAL) == 2
+    assert "add --percent for percentages" in said(capsys)
+    frame.assign(p=[f"{100 * p:.2f}%" for p in frame["p"]]).to_csv("signs.csv", index=False)
+    for file in ("t.csv", "signs.csv"):
+        assert audit(file, *AS_USUAL, "--percent") == 0
+        assert f"│ {expected} │" in capsys.readouterr().out.split("log_loss")[1]
+    assert audit("t.csv", *AS_USUAL, "--percent", "--save", "s.parquet") == 2
+    assert "got --percent" in said(capsys)
+
+
+def test_holes(frame, capsys):
+    holed = frame.astype({"label": object})
+    holed.loc[[3, 50], "p"] = np.nan
+    holed.loc[7, "label"] = None
+    holed.to_csv("t.csv", index=False)
+    holed.to_parquet("t.parquet")
+    assert audit("t.csv", *AS_USUAL) == 2
+    message = said(capsys)
+    assert "got nan in rows 3 and 50. Fill them, or leave out such rows with --drop-" in message
+
+    whole = holed.dropna()
+    expected = f"{log_loss(whole['label'], whole['p']):.4f}"
+    for files in (["t.csv"], ["t.parquet"]):
+        assert audit(*files, *AS_USUAL, "--drop-missing") == 0
+        captured = capsys.readouterr()
+        assert "missing values: rows 3, 7 and 50 of t." in captured.err
+        assert "197 rows" in captured.out and f"│ {expected} │" in captured.out
+    assert audit("t.csv", "t.parquet", *AS_USUAL, "--drop-missing") == 0  # in blocks
+    captured = capsys.readouterr()
+    assert "got none in 6 rows (row 3 of t.csv, row 7 of t.csv, " in captured.err
+    assert "394 rows" in captured.out and f"│ {expected} │" in captured.out
+    assert audit("t.csv", "t.parquet", *AS_USUAL) == 2
+    assert "with --drop-missing" in said(capsys)
+    frame.assign(p=np.nan).to_csv("t.csv", index=False)
+    assert audit("t.csv", *AS_USUAL, "--drop-missing") == 2
+    assert "expected rows without missing values, got none" in said(capsys)
+
+
+def test_a_file_without_names(frame, capsys):
+    frame.to_csv("t.csv", index=False, header=False)
+    assert audit("t.csv", *AS_USUAL) == 2
+    assert "add --header with all names" in said(capsys)
+    frame[:90].to_csv("a.csv", index=False, header=False, sep=";", decimal=",")
+    frame[90:].to_csv("b.csv", index=False, header=False, sep=";", decimal=",")
+    expected = f"{log_loss(frame['label'], frame['p']):.4f}"
+    for files in (["t.csv"], ["a.csv", "b.csv"]):
+        assert audit(*files, *AS_USUAL, "--header", "p,label,w") == 0
+        assert f"│ {expected} │" in capsys.readouterr().out
+    assert audit("t.csv", *AS_USUAL, "--header", "p,label") == 2
+    assert "expected 2 cells in the first line, as many as --header names, got 3" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--label", "p", "--prob", "p"], "expected different columns for --label and --prob"),
+        (["--label", "label", "--prob", "p,p"], "expected each column once in --prob, got 'p'"),
+        (["--label", "lable", "--prob", "p"], "Do you mean 'label'?"),
+        ([*AS_USUAL, "--positive", "no"], "accuracy 0.7300, not 0.2700. Add --positive yes, or"),
+    ],
+)
+def test_columns_that_cannot_be_meant(frame, capsys, arguments, message):
+    assert audit("t.csv", *arguments) == 2
+    assert message in said(capsys)
+    frame.to_parquet("u.parquet")
+    assert audit("t.csv", "u.parquet", *arguments) == 2
+    if "--positive" not in arguments:
+        assert message in said(capsys)
+    else:
+        assert "Name the other class with --positive" in said(capsys)
+        assert audit("t.csv", "u.parquet", *arguments, "--any-order") == 0
+
+
+def test_the_order_of_several_columns(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.full(3, 0.3), 300)
+    y = np.array([rng.choice(["ant", "bee", "cat"], p=row) for row in proba])
+    frame = pd.DataFrame(proba, columns=["p1", "p2", "p3"]).assign(y=y)
+    frame.to_csv("t.csv", index=False)
+    assert audit("t.csv", "--label", "y", "--prob", "p2,p3,p1") == 2
+    message = said(capsys)
+    assert "Add --classes bee,cat,ant, or --any-order" in message
+    fits = ["t.csv", "--label", "y", "--prob", "p2,p3,p1", "--classes", "bee,cat,ant"]
+    assert audit(*fits) == 0
+
+
+def test_wrong_endings(frame, capsys, tmp_path):
+    frame.to_parquet("really.parquet")
+    os.rename("really.parquet", "table.csv")
+    os.rename("t.csv", "text.parquet")
+    (tmp_path / "packed.csv").write_bytes(gzip.compress((tmp_path / "text.parquet").read_bytes()))
+    values = set()
+    for file in ("table.csv", "text.parquet", "packed.csv"):
+        assert audit(file, *AS_USUAL) == 0
+        values.add(capsys.readouterr().out.split("log_loss")[1].split("│")[1])
+    assert len(values) == 1
+
+
+def test_many_columns(frame, capsys):
+    more = pd.DataFrame(np.zeros((200, 5000)), columns=[f"x{i}" for i in range(5000)])
+    pd.concat([more, frame], axis=1).to_csv("t.csv", index=False)
+    assert audit("t.csv", *AS_USUAL) == 0
+    capsys.readouterr()
+    assert audit("t.csv", "--label", "label", "--prob", "q") == 2
+    assert "(5003 columns)" in said(capsys)
+
+
+# -- addresses --------------------------------------------------------------------------------
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(frame, tmp_path):
+    handler = partial(_Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+        thread.join()
+
+
+def test_addresses(server, frame, capsys, tmp_path):
+    address = f"{server}/t.csv"
+    for refused in (address, (tmp_path / "t.csv").as_uri(), "s3://bucket/t.parquet"):
+        assert audit(refused, *AS_USUAL) == 2
+        assert "Download it, or add --allow-remote" in said(capsys)
+    outputs = set()
+    for allowed in (address, (tmp_path / "t.csv").as_uri()):
+        assert audit(allowed, *AS_USUAL, "--allow-remote") == 0
+        outputs.add(capsys.readouterr().out)
+    assert audit("t.csv", *AS_USUAL) == 0
+    outputs.add(capsys.readouterr().out)
+    assert len(outputs) == 1
+    assert audit(f"{server}/none.csv", *AS_USUAL, "--allow-remote") == 2
+    assert "expected an address that can be read, got 'http://127" in said(capsys)
+    assert audit(address, "--label", "label", "--prob", "q", "--allow-remote") == 2
+    message = said(capsys)
+    assert "expected a column 'q' in t.csv" in message, "a copy has no name of its own"
+    place = (tmp_path / "t.csv").as_uri()
+    assert main(["audit", place, *AS_USUAL, "--allow-remote", "--out", "t.csv"]) == 2
+    assert "the table itself" in said(capsys)
+    assert audit("nowhere://x/t.csv", *AS_USUAL, "--allow-remote") == 2
+    assert "expected an address" in said(capsys)
+
+
+# -- streams and help -------------------------------------------------------------------------
+
+
+def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
+    for command in ("audit", "compare", "demo", "compile"):
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])
+        assert "examples:\n  sklearn-calib " in capsys.readouterr().out
+    frame.rename(columns={"label": "outcome"}).to_csv("predictions.csv", index=False)
+    text = (tmp_path / "predictions.csv").read_text()
+    (tmp_path / "new.csv").write_text(text)
+    (tmp_path / "day=1").mkdir()
+    frame.rename(columns={"label": "outcome"}).to_parquet("day=1/a.parquet")
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), 90)
+    digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(digit=np.arange(90) % 3)
+    digits.to_parquet("digits.parquet")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    quick = ["--resamples", "2", "--no-advice"]
+    for line in EXAMPLES:
+        words = _words(line)
+        assert main([*words[1:], *quick, *([] if "--out" in words else ["--no-page"])]) in (0, 3)
+    assert (tmp_path / "june.html").exists() and (tmp_path / "report.json").exists()
+
+
+def _words(line):
+    import shlex
+
+    return shlex.split(line.partition(" < ")[0])
+
+
+def test_options_are_described(capsys):
+    for command in parser()._subparsers._group_actions[0].choices.values():
+        for action in command._actions:
+            assert action.help and action.help[0].islower(), action.option_strings
+    with pytest.raises(SystemExit, match="2"):
+        main(["audit", "t.csv", "--labe", "x"])
+    assert "unrecognized arguments" in capsys.readouterr().err, "options are written in full"
+
+
+def test_a_defect_is_one_sentence(frame, capsys, monkeypatch):
+    def broken(*args, **options):
+        raise RuntimeError("deep inside")
+
+    monkeypatch.setattr("sklearn_calib.report.calibration_report", broken)
+    assert audit("t.csv", *AS_USUAL) == 1
+    assert "got RuntimeError: deep inside. Please report it" in said(capsys)
+    monkeypatch.setenv("SKLEARN_CALIB_TRACEBACK", "1")
+    with pytest.raises(RuntimeError, match="deep inside"):
+        audit("t.csv", *AS_USUAL)
+
+
+@pytest.mark.slow
+def test_closed_pipes_and_interrupts_are_quiet(frame):
+    command = [sys.executable, "-m", "sklearn_calib"]
+    for arguments in (
+        ["--help"],
+        ["audit", "--help"],
+        ["audit", "t.csv", *AS_USUAL, "--no-advice"],
+    ):
+        run = subprocess.Popen([*command, *arguments], stdout=-1, stderr=-1)
+        run.stdout.close()
+        assert run.stderr.read() == b"" and run.wait() == 0
+        run.stderr.close()
