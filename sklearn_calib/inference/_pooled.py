@@ -73,7 +73,9 @@ class PooledRows:
 
     def _labelled(self, ones):
         """The cells as a `Case`, two rows each, with these weights of label 1."""
-        return self._cells.with_weight(np.stack([self._total - ones, ones], axis=1).ravel())
+        weight = np.empty((len(ones), 2))
+        weight[:, 0], weight[:, 1] = self._total - ones, ones
+        return self._cells.with_weight(weight.ravel())
 
     def relabelled(self, rng: np.random.Generator) -> Case:
         """The same rows, with labels drawn from the predictions.
@@ -91,7 +93,12 @@ class PooledRows:
             return self._labelled(self._numbers(rng).astype(np.float64))
         hit = rng.random(len(self._chance)) < self._chance
         drawn = hit if self._equal else hit * self._weight
-        return self._labelled(np.add.reduceat(drawn, self._starts, dtype=np.float64))
+        return self._labelled(np.bincount(self._cell, drawn, len(self._starts)))
+
+    @cached_property
+    def _cell(self):
+        """The cell of each row."""
+        return np.repeat(np.arange(len(self._starts)), self._rows)
 
     @cached_property
     def _range(self):
@@ -106,21 +113,18 @@ class PooledRows:
         between = (high - low) / np.where(low < 1, 1 - low, 1)
         open_ = rng.binomial(self._rows - ones, np.minimum(between, 1))
         cell = np.repeat(np.arange(len(open_)), open_)
-        row = self._distinct_rows(cell, rng)
+        row = self._starts[cell] + self._places(open_, rng)
         u = low[cell] + rng.random(len(cell)) * (high - low)[cell]
         return ones + np.bincount(cell[u < self._chance[row]], minlength=len(ones))
 
-    def _distinct_rows(self, cell, rng):
-        """A row of each of these cells at random; different rows where a cell is named twice."""
-        row = np.empty(len(cell), dtype=np.intp)
-        again = np.arange(len(cell))
-        while len(again):
-            here = cell[again]
-            row[again] = self._starts[here] + rng.integers(0, self._rows[here])
-            order = np.argsort(row)
-            twice = order[1:][row[order[1:]] == row[order[:-1]]]
-            again = np.flatnonzero(np.isin(cell, cell[twice]))  # all of the cell: no row is favoured
-        return row
+    def _places(self, numbers, rng):
+        """So many different rows of each cell, each with the same chance: places in the cells."""
+        places = rng.integers(0, np.repeat(self._rows, numbers))
+        ends = numbers.cumsum()
+        for c in np.flatnonzero(numbers > 1):
+            here = slice(ends[c] - numbers[c], ends[c])
+            places[here] = rng.choice(self._rows[c], numbers[c], replace=False)
+        return places
 
 
 def pooled_rows(case: Case) -> PooledRows | None:

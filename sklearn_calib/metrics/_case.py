@@ -251,7 +251,7 @@ class Case:
         return changed
 
     def of_proba(self, function: Callable[..., Any], *options: Any) -> Any:
-        """What depends on the predictions alone; made once for all resamples.
+        """What depends on the predictions alone; made once for all resamples, which keep it.
 
         Parameters
         ----------
@@ -269,10 +269,12 @@ class Case:
         >>> from sklearn_calib.canonical import log_proba
         >>> from sklearn_calib.metrics import canonical_case
         >>> case = canonical_case("my_measure", [0, 1], [0.2, 0.9])
-        >>> log = case.of_proba(log_proba)
-        >>> case.with_labels(case.codes[::-1]).of_proba(log_proba) is log
+        >>> one, other = (case.with_labels(case.codes[::step]) for step in (1, -1))
+        >>> one.of_proba(log_proba) is other.of_proba(log_proba)
         True
         """
+        if not self.is_resample:
+            return function(self.proba, *options)
         return _once(self._derived, function, self.proba, options)
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
