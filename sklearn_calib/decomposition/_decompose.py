@@ -7,19 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import expit
-from sklearn.isotonic import isotonic_regression
 
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
-from .._simplex import (
-    carries_log,
-    learned_floor,
-    log_loss_of_rows,
-    log_proba,
-    raised,
-    rank_score,
-    softmax_of_rows,
-)
+from .._simplex import log_loss_of_rows, log_proba
 from .._typing import CV, ArrayLike, FloatArray, Loss, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, refuse
@@ -32,13 +22,18 @@ from ..recalibrators import (
     folds_of,
     resolve_recalibrator,
 )
+from ._in_sample import (
+    brier_after_temperature,
+    isotonic_refinement,
+    raised_case,
+    temperature_of_case,
+)
 from ._intervals import Law, mean_law, temperature_laws, uncertainty_law
 
 if TYPE_CHECKING:
     from ..metrics import Case
 
 LOSSES = ("log", "brier")
-_FITS = 10  # of resamples, at least: compiled code is loaded for smaller data than for one fit
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 
 
@@ -359,18 +354,8 @@ def refinement_of_case(
     """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
     if _in_sample(case.where, loss, recalibrator, cv, smooth):
         smoothing = 1.0 / (case.weight.sum() + 1.0) if smooth else 0.0
-        return _fit_of_case(case, smoothing).loss
+        return temperature_of_case(case, smoothing).loss
     return _refinement(case, loss, recalibrator, cv)
-
-
-def _fit_of_case(case, label_smoothing=0.0):
-    """The temperature of all rows."""
-    problem = case.of_proba(_logits_to_fit), case.codes, case.weight
-    return fit_temperature(*problem, label_smoothing, n_fits=_FITS if case.is_resample else 1)
-
-
-def _logits_to_fit(proba):
-    return log_proba(_raised(proba))
 
 
 def _in_sample(where, loss, recalibrator, cv, label_smoothing):
@@ -389,10 +374,9 @@ def _in_sample(where, loss, recalibrator, cv, label_smoothing):
 def _refinement(case, loss, recalibrator, cv, start=None):
     plain, where = _is_plain_temperature(recalibrator), case.where
     if plain and cv is None:  # of the Brier loss
-        scaled = _fit_of_case(case).beta * case.of_proba(_logits_to_fit)
-        return case.mean(_brier_of_logits(scaled, case.codes))
+        return brier_after_temperature(case)
     if recalibrator == "isotonic" and cv is None and len(case.classes) == 2:
-        return _isotonic_refinement(case, loss)
+        return isotonic_refinement(case, loss)
     if plain:
         case = raised_case(case)
     if plain and loss == "log":
@@ -402,37 +386,6 @@ def _refinement(case, loss, recalibrator, cv, start=None):
             return value
     refined = _losses(_recalibrated(case, recalibrator, cv, where), case.codes, loss)
     return float(case.weight @ refined / case.weight.sum())
-
-
-def _brier_of_logits(z, codes):
-    """The Brier loss of each row."""
-    if z.shape[1] == 2:
-        gap = z[:, 1] - z[:, 0]
-        return expit(np.where(codes == 1, -gap, gap)) ** 2
-    return brier_of_rows(softmax_of_rows(z), codes)
-
-
-def _isotonic_refinement(case, loss):
-    """The mean loss of isotonic calibration in sample, of two classes."""
-    n, place = case.of_proba(_ranks)
-    mass = np.bincount(place, case.weight, n)
-    ones = np.bincount(place, case.weight * case.codes, n)
-    kept = mass > 0
-    mass, ones = mass[kept], ones[kept]
-    p = np.clip(isotonic_regression(ones / mass, sample_weight=mass), 0.0, 1.0)
-    if loss == "brier":
-        sums = ones @ (1 - p) ** 2 + (mass - ones) @ p**2
-    else:
-        least = np.finfo(np.float64).eps
-        sums = -ones @ np.log(np.maximum(p, least))
-        sums -= (mass - ones) @ np.log(np.maximum(1 - p, least))
-    return float(sums / mass.sum())
-
-
-def _ranks(proba):
-    """How many different scores there are, and the position of each row's among them."""
-    scores, place = np.unique(rank_score(proba), return_inverse=True)
-    return len(scores), place
 
 
 def proper_calibration_error(
@@ -491,22 +444,6 @@ def _is_plain_temperature(recalibrator):
     return recalibrator == "temperature" or (
         type(recalibrator) is TemperatureScaling and not recalibrator.laplace
     )
-
-
-def raised_case(case: "Case") -> "Case":
-    """The case whose exact zeros count as `TemperatureScaling` fitted to all its rows counts them.
-
-    One floor for all folds: half the smallest positive probability of all rows.
-    """
-    proba = _raised(case.proba)
-    return case if proba is case.proba else case.with_proba(proba)
-
-
-def _raised(proba):
-    if carries_log(proba):  # nothing is raised; no pass to learn from where to
-        return proba
-    changed = raised(proba, learned_floor(proba))
-    return proba if changed is proba else canonical_proba(np.log(changed), kind="logits")
 
 
 def _losses(proba, codes, loss):

@@ -111,9 +111,18 @@ def calibration_test(
     -----
     The test is exact at any n: under the null hypothesis the p-value is at most alpha with
     probability at most alpha. A small p-value says that the predictions are off, the statistic how
-    far; with many rows negligible errors are significant. The scores are sorted once for all
-    replicates. Cost: n_resamples times the measure's;
-    about 1 s for "smooth" with n = 10,000 and 999 replicates.
+    far; with many rows negligible errors are significant.
+
+    Measures that see of two classes (or of the largest of several probabilities) only how much of
+    each label there is at each score, which most do with their default options, are evaluated on
+    cells: equal scores, or, where more than 4096 differ, at most 4096 narrow intervals of the
+    score, each at its mean. The labels keep their law, each row its own probability, and the rank
+    of the observed number among the drawn ones is taken on the cells for both, so the test stays
+    exact. `statistic` is that of the rows; `ranked`, that of the cells, differs from it by less
+    than a tenth of the standard deviation of the draws.
+
+    Cost: n_resamples times the measure's; by cells some 0.1 to 0.5 s for n = 10,000 and 999
+    replicates, and a few seconds for a million rows.
 
     References
     ----------

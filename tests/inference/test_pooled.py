@@ -48,7 +48,10 @@ def test_each_row_keeps_its_own_law(few):
         likely = law > 0.01
         seen = np.bincount(drawn[:, cell, 1].astype(int), minlength=len(law))
         rest = 4000 - seen[likely].sum(), 4000 * (1 - law[likely].sum())
-        observed, expected = np.append(seen[likely], rest[0]), np.append(law[likely] * 4000, rest[1])
+        observed, expected = (
+            np.append(seen[likely], rest[0]),
+            np.append(law[likely] * 4000, rest[1]),
+        )
         assert stats.chisquare(observed, expected).pvalue > 1e-3
     assert abs(np.corrcoef(drawn[:, 0, 1], drawn[:, 1, 1])[0, 1]) < 0.06
 
@@ -103,7 +106,9 @@ def test_where_cells_are_not_used():
     case = canonical_case("test", np.arange(50_000) % 2, logits)
     assert pooled_rows(case) is None  # cells do not tell 1 - 1e-300 from 1
     y, p = draw(0, 10_000)
-    by_rows = calibration_test(y, p, statistic="expected_calibration_error", n_bins=9, n_resamples=9)
+    by_rows = calibration_test(
+        y, p, statistic="expected_calibration_error", n_bins=9, n_resamples=9
+    )
     assert by_rows.ranked == by_rows.statistic
 
 
