@@ -1,9 +1,14 @@
-"""Reports: CPU seconds by rows and classes, beside reports whose rows are drawn; the distance.
+"""The main jobs: CPU seconds of reports, tests and commands, beside reports whose rows are drawn.
 
 ``python benchmarks/run.py scale/report``; CPU seconds of one thread, medians of five runs after one
 that compiles, since walls depend on what else runs.
 """
 
+import os
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -18,6 +23,7 @@ from sklearn_calib.summary import CalibrationSummary
 
 HERE = Path(__file__).parent
 DRAWN = 5  # resamples of rows of each kind that are timed; they are all alike
+ROWS_DRAWN = 37  # the same, of tests
 MEASURES = [f for f in all_metrics().values() if f.spec.in_report]
 
 
@@ -97,18 +103,58 @@ def distance():
 
 
 def tests():
+    """Tests by each measure, beside its evaluation on rows whose labels are drawn."""
     y, p = rows_of(10**4, 2)
-    for name in all_metrics():
+    case = canonical_case("test", y, p)
+    for name, measure in all_metrics().items():
         bar = "" if name == "lower_distance_to_calibration" else "<= 0.6 s"
-        job = partial(calibration_test, y, p, statistic=name)
+        theirs = cpu(partial(null_distribution, case, measure.of_case, ROWS_DRAWN), runs=3)
+        theirs *= 999 / ROWS_DRAWN
+        ours = cpu(partial(calibration_test, y, p, statistic=name))
         row = {"job": f"calibration_test by {name}, 1e+04 rows, 999 draws", "bar": bar}
-        yield row | {"cpu_seconds": f"{cpu(job, runs=1):.3f}"}
+        row |= {"cpu_seconds": f"{ours:.3f}", "ratio": f"{theirs / ours:.1f}x"}
+        yield row | {"beside": "the same by drawing rows", "beside_seconds": f"{theirs:.3f}"}
+    y, p = rows_of(10**6, 2)
+    seconds = cpu(partial(calibration_test, y, p), runs=1)
+    job = "calibration_test by smooth_calibration_error, 1e+06 rows, 999 draws"
+    yield {"job": job, "cpu_seconds": f"{seconds:.3f}"}
+
+
+def command(*arguments, **variables):
+    """CPU seconds of the command in a process of its own, with all that it imports."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    line = [sys.executable, "-m", "sklearn_calib", *arguments]
+    subprocess.run(line, check=True, capture_output=True, env={**os.environ, **variables})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def commands():
+    """The commands ``audit`` and ``demo``, from the start of Python to its end."""
+    import pandas as pd
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        out = ["--out", str(place / "report.html")]
+        y, p = rows_of(3 * 10**6, 2)
+        pd.DataFrame({"y": y, "p": p}).to_parquet(place / "rows.parquet")
+        audit = ["audit", str(place / "rows.parquet"), "--label", "y", "--prob", "p", *out]
+        for job, arguments, bar in (
+            ("audit of 3e+06 rows of parquet", audit, "<= 6 s"),
+            ("demo, warm", ["demo", *out], "<= 6 s"),
+        ):
+            command(*arguments)
+            seconds = np.median([command(*arguments) for _ in range(5)])
+            yield {"job": job, "cpu_seconds": f"{seconds:.2f}", "bar": bar}
+        seconds = command("demo", *out, NUMBA_CACHE_DIR=str(place / "empty"))
+        job = "demo, cold: nothing is compiled yet"
+        yield {"job": job, "cpu_seconds": f"{seconds:.2f}", "bar": "<= 15 s"}
 
 
 def main():
     columns = ["job", "cpu_seconds", "beside", "beside_seconds", "ratio", "bar"]
     rows = []
-    for part in (reports, distance, tests):
+    for part in (reports, distance, tests, commands):
         for row in part():
             print(row, flush=True)
             rows.append(row)

@@ -10,6 +10,8 @@ distance of the keys from the start of their cell, and where rows have weights t
 and squared weights of both labels. From the fourth column on the bits are those of float64.
 """
 
+from bisect import bisect_left
+
 import numpy as np
 
 KEPT_BITS = 36
@@ -77,6 +79,23 @@ def cells_of(keys, high, shift):
     dropped = np.where(keys < TAIL_KEY, tail_shift(shift), shift)
     floor = [cuts[np.searchsorted(cuts, keys, side="right") - 1] for cuts in CUTS]
     return np.maximum(keys >> dropped << dropped, np.where(high, floor[1], floor[0]))
+
+
+def runs_of_sorted(p, q, most):
+    """Where the cells of increasing probabilities begin; the narrowest of which there are `most`.
+
+    `q` are the probabilities of label 0.
+    """
+    high = p > 0.5
+    keys = keys_of(np.where(high, q, p))
+
+    def starts(shift):
+        cells = cells_of(keys, high, shift)
+        new = (cells[1:] != cells[:-1]) | (high[1:] != high[:-1])
+        return np.flatnonzero(np.append(True, new))
+
+    shifts = range(LARGEST_SHIFT)
+    return starts(bisect_left(shifts, True, key=lambda shift: len(starts(shift)) <= most))
 
 
 def ids_of(cells, high):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
-from .._simplex import carries_log, learned_floor, log_loss_of_rows, log_proba, raised
+from .._simplex import log_loss_of_rows, log_proba
 from .._typing import CV, ArrayLike, FloatArray, Loss, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, refuse
@@ -21,6 +21,12 @@ from ..recalibrators import (
     fit_recalibrator,
     folds_of,
     resolve_recalibrator,
+)
+from ._in_sample import (
+    brier_after_temperature,
+    isotonic_refinement,
+    raised_case,
+    temperature_of_case,
 )
 from ._intervals import Law, mean_law, temperature_laws, uncertainty_law
 
@@ -348,8 +354,7 @@ def refinement_of_case(
     """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
     if _in_sample(case.where, loss, recalibrator, cv, smooth):
         smoothing = 1.0 / (case.weight.sum() + 1.0) if smooth else 0.0
-        z = log_proba(raised_case(case).proba)
-        return fit_temperature(z, case.codes, case.weight, smoothing).loss
+        return temperature_of_case(case, smoothing).loss
     return _refinement(case, loss, recalibrator, cv)
 
 
@@ -368,6 +373,10 @@ def _in_sample(where, loss, recalibrator, cv, label_smoothing):
 
 def _refinement(case, loss, recalibrator, cv, start=None):
     plain, where = _is_plain_temperature(recalibrator), case.where
+    if plain and cv is None:  # of the Brier loss
+        return brier_after_temperature(case)
+    if recalibrator == "isotonic" and cv is None and len(case.classes) == 2:
+        return isotonic_refinement(case, loss)
     if plain:
         case = raised_case(case)
     if plain and loss == "log":
@@ -435,19 +444,6 @@ def _is_plain_temperature(recalibrator):
     return recalibrator == "temperature" or (
         type(recalibrator) is TemperatureScaling and not recalibrator.laplace
     )
-
-
-def raised_case(case: "Case") -> "Case":
-    """The case whose exact zeros count as `TemperatureScaling` fitted to all its rows counts them.
-
-    One floor for all folds: half the smallest positive probability of all rows.
-    """
-    if carries_log(case.proba):  # nothing is raised; no pass to learn from where to
-        return case
-    proba = raised(case.proba, learned_floor(case.proba))
-    if proba is case.proba:
-        return case
-    return case.with_proba(canonical_proba(np.log(proba), kind="logits"))
 
 
 def _losses(proba, codes, loss):

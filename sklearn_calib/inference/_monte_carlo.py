@@ -9,7 +9,8 @@ import numpy as np
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import refuse
 from ..metrics import Measure, all_metrics, canonical_case
-from ._resampling import null_distribution
+from ._pooled import pooled_rows
+from ._resampling import distribution_of_draws, null_distribution
 
 
 @dataclass(frozen=True)
@@ -24,22 +25,34 @@ class MonteCarloResult:
     null_distribution : ndarray of shape (n_resamples,)
         The statistic on labels drawn from the predictions.
     name : str
+    ranked : float
+        The number whose rank among `null_distribution` gives the p-value: the statistic, or where
+        scores were pooled the statistic of the pooled scores.
     """
 
     statistic: float
     pvalue: float
     null_distribution: FloatArray
     name: str = "statistic"
+    ranked: float = np.nan
 
     @classmethod
     def of_draws(
-        cls, statistic: float, null_distribution: FloatArray, name: str
+        cls,
+        statistic: float,
+        null_distribution: FloatArray,
+        name: str,
+        ranked: float | None = None,
     ) -> "MonteCarloResult":
-        """The result of a statistic that is larger for worse calibration, and of draws of it."""
+        """The result of a statistic that is larger for worse calibration, and of draws of it.
+
+        `ranked` is given where what was drawn is not quite the statistic.
+        """
+        ranked = float(statistic if ranked is None else ranked)
         # rounding must not make an equal replicate smaller
-        extreme = null_distribution >= statistic - 1e-12 * max(1.0, abs(statistic))
+        extreme = null_distribution >= ranked - 1e-12 * max(1.0, abs(ranked))
         pvalue = (1 + np.count_nonzero(extreme)) / (1 + len(null_distribution))
-        return cls(float(statistic), float(pvalue), null_distribution, name)
+        return cls(float(statistic), float(pvalue), null_distribution, name, ranked)
 
 
 def calibration_test(
@@ -98,9 +111,18 @@ def calibration_test(
     -----
     The test is exact at any n: under the null hypothesis the p-value is at most alpha with
     probability at most alpha. A small p-value says that the predictions are off, the statistic how
-    far; with many rows negligible errors are significant. The scores are sorted once for all
-    replicates. Cost: n_resamples times the measure's;
-    about 1 s for "smooth" with n = 10,000 and 999 replicates.
+    far; with many rows negligible errors are significant.
+
+    Measures that see of two classes (or of the largest of several probabilities) only how much of
+    each label there is at each score, which most do with their default options, are evaluated on
+    cells: equal scores, or, where more than 4096 differ, at most 4096 narrow intervals of the
+    score, each at its mean. The labels keep their law, each row its own probability, and the rank
+    of the observed number among the drawn ones is taken on the cells for both, so the test stays
+    exact. `statistic` is that of the rows; `ranked`, that of the cells, differs from it by less
+    than a tenth of the standard deviation of the draws.
+
+    Cost: n_resamples times the measure's; by cells some 0.1 to 0.5 s for n = 10,000 and 999
+    replicates, and a few seconds for a million rows.
 
     References
     ----------
@@ -120,11 +142,23 @@ def calibration_test(
         refuse(where, "n_resamples >= 1", repr(n_resamples), "Pass 999 for p-values down to 0.001")
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     evaluate, name = _evaluation(case, statistic, options, where)
-    observed = evaluate(case)
-    null = null_distribution(
-        case, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
-    )
-    return MonteCarloResult.of_draws(observed, null, name)
+    observed = ranked = evaluate(case)
+    given = evaluate, n_resamples, random_state
+    pooled = pooled_rows(case) if _reads_cells(case, name, statistic, options) else None
+    if pooled is None:
+        null = null_distribution(case, *given, n_jobs=n_jobs, progress=progress)
+    else:
+        ranked = evaluate(pooled.observed)
+        null = distribution_of_draws(pooled.relabelled, *given, n_jobs=n_jobs, progress=progress)
+    return MonteCarloResult.of_draws(observed, null, name, ranked)
+
+
+def _reads_cells(case, name, statistic, options):
+    """Whether the statistic is a function of the weight of each label at each score."""
+    measure = statistic if callable(statistic) else all_metrics()[name]
+    if not isinstance(measure, Measure) or options or not measure.spec.cells:
+        return False
+    return len(case.classes) == 2 or measure.has_pos_label
 
 
 def _evaluation(case, statistic, options, where):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class _Layout:
         self.target = target  # the event of a row is that its label is the target
         self.title = title
         self.rows = rows  # of the case; None for all
+        self.derived = {}
 
     @cached_property
     def sorted(self):
@@ -115,6 +116,25 @@ class BinaryProblem:
             np.add.reduceat(weight * self.hit[order], starts),
         )
 
+    def of_scores(self, function: Callable[..., Any], *options: Any) -> Any:
+        """What depends on the distinct scores alone; made once for all resamples of a case.
+
+        Parameters
+        ----------
+        function : callable
+            Takes the scores of the cells, and the options. A function of a module: results are kept
+            by function and options.
+        *options : hashable
+
+        Returns
+        -------
+        result : object
+        """
+        score = self.cells.score
+        if self._layout is None:
+            return function(score, *options)
+        return _once(self._layout.derived, function, score, options)
+
     @cached_property
     def cell_of_row(self) -> IntArray:
         """The position among the cells of each row."""
@@ -124,6 +144,14 @@ class BinaryProblem:
         out = np.empty_like(first)
         out[order] = np.cumsum(first)
         return out
+
+
+def _once(found, function, given, options):
+    """The result of a function, kept in `found`."""
+    key = function, options
+    if key not in found:
+        found[key] = function(given, *options)
+    return found[key]
 
 
 class Case:
@@ -146,6 +174,9 @@ class Case:
         Position of the positive class where there are two.
     where : str
         Who validated: the opening of error messages.
+    is_resample : bool
+        Whether it came from `with_labels` or `with_weight`: there will be others like it, so what
+        serves many of one size pays.
 
     Examples
     --------
@@ -163,7 +194,6 @@ class Case:
         classes: AnyArray,
         positive: int = 1,
         where: str = "measure",
-        layouts: dict[str, list[_Layout]] | None = None,
     ) -> None:
         self._given = proba  # (n, 1): the second column of two, the other not yet made
         self.codes = codes
@@ -171,7 +201,9 @@ class Case:
         self.classes = classes
         self.positive = positive
         self.where = where
-        self._layouts = {} if layouts is None else layouts
+        self.is_resample = False
+        self._layouts: dict[str, list[_Layout]] = {}
+        self._derived: dict[Any, Any] = {}
         self._problems: dict[str, list[BinaryProblem]] = {}
 
     @cached_property
@@ -211,11 +243,39 @@ class Case:
         return self._changed(self.codes, weight)
 
     def _changed(self, codes, weight):
-        rest = self.classes, self.positive, self.where, self._layouts
-        changed = Case(self._given, codes, weight, *rest)
+        changed = Case(self._given, codes, weight, self.classes, self.positive, self.where)
+        changed.is_resample = True
+        changed._layouts, changed._derived = self._layouts, self._derived
         if "proba" in self.__dict__:
             changed.__dict__["proba"] = self.proba
         return changed
+
+    def of_proba(self, function: Callable[..., Any], *options: Any) -> Any:
+        """What depends on the predictions alone; made once for all resamples, which keep it.
+
+        Parameters
+        ----------
+        function : callable
+            Takes `proba` and the options. A function of a module: results are kept by function and
+            options.
+        *options : hashable
+
+        Returns
+        -------
+        result : object
+
+        Examples
+        --------
+        >>> from sklearn_calib.canonical import log_proba
+        >>> from sklearn_calib.metrics import canonical_case
+        >>> case = canonical_case("my_measure", [0, 1], [0.2, 0.9])
+        >>> one, other = (case.with_labels(case.codes[::step]) for step in (1, -1))
+        >>> one.of_proba(log_proba) is other.of_proba(log_proba)
+        True
+        """
+        if not self.is_resample:
+            return function(self.proba, *options)
+        return _once(self._derived, function, self.proba, options)
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """The two-class problems that a `multiclass` option means.

@@ -11,6 +11,8 @@ from ._measure import metric
 if TYPE_CHECKING:
     from . import BinaryProblem
 
+_KEPT_CELLS = 1 << 14  # up to here resamples share the orders of all widths: a few megabytes
+
 
 @metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
 def random_interval_calibration_error(problem: "BinaryProblem", *, width: float = 0.1) -> float:
@@ -44,7 +46,7 @@ def random_interval_calibration_error(problem: "BinaryProblem", *, width: float 
     """
     if isinstance(width, bool) or not 1e-6 <= width <= 1:
         refuse(problem.where, "a width from 1e-6 to 1", repr(width), "Leave the default")
-    return min(max(_over_shifts(problem.cells, width), 0.0), 1.0)
+    return min(max(_over_shifts(problem, float(width)), 0.0), 1.0)
 
 
 @metric(range=(0.0, 2.0), multiclass=BINARY, in_report=False, cells=True)
@@ -77,10 +79,9 @@ def interval_calibration_error(problem: "BinaryProblem") -> float:
     >>> 0.05 < interval_calibration_error(y, proba) < 0.3
     True
     """
-    cells = problem.cells
-    best, width = np.abs(cells.residual).sum(), 1.0  # the limit of narrow intervals
+    best, width = np.abs(problem.cells.residual).sum(), 1.0  # the limit of narrow intervals
     while width > 1e-9:
-        mean = _over_shifts(cells, width)
+        mean = _over_shifts(problem, width)
         best = min(best, mean + width)
         if mean >= best:
             break
@@ -88,12 +89,19 @@ def interval_calibration_error(problem: "BinaryProblem") -> float:
     return best
 
 
-def _over_shifts(cells, width):
+def _over_shifts(problem, width):
     from .._kernels._intervals import shifted_intervals
 
-    cell = np.floor(cells.score / width).astype(np.int64)
-    offset = np.clip(cells.score - cell * width, 0.0, width)
+    score, residual = problem.cells.score, problem.cells.residual
+    kept = len(score) <= _KEPT_CELLS
+    found = problem.of_scores(_by_offset, width) if kept else _by_offset(score, width)
+    order, offset, interval = found
+    return shifted_intervals(offset, interval, residual[order], int(interval.max()) + 1, width)
+
+
+def _by_offset(score, width):
+    """The order of the offsets in intervals of this width, they in that order, and which one."""
+    interval = np.floor(score / width).astype(np.int64)
+    offset = np.clip(score - interval * width, 0.0, width)
     order = np.argsort(offset)
-    return shifted_intervals(
-        offset[order], cell[order], cells.residual[order], int(cell.max()) + 1, float(width)
-    )
+    return order, offset[order], interval[order]

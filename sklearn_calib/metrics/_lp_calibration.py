@@ -206,7 +206,7 @@ def _error_of_labels(case, p, n_levels, estimator):
 
     p = _check(case.where, p, n_levels, estimator)
     table, weight = case.proba, case.weight / case.weight.sum()
-    order, starts = group_rows(table, n_levels)
+    order, starts = case.of_proba(group_rows, int(n_levels))
 
     def error(codes):
         total, own = gap_powers(table, codes, weight, order, starts, p)

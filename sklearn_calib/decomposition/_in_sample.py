@@ -1,0 +1,84 @@
+"""Refinement in sample by temperature scaling and by isotonic calibration, straight from a case.
+
+What depends on the predictions alone, their logarithms and order, is made once for all resamples.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit
+from sklearn.isotonic import isotonic_regression
+
+from .._kernels._temperature import TemperatureFit, fit_temperature
+from .._simplex import carries_log, learned_floor, log_proba, raised, rank_score, softmax_of_rows
+from .._typing import Loss
+from ..canonical import canonical_proba
+from ..metrics import brier_of_rows
+
+if TYPE_CHECKING:
+    from ..metrics import Case
+
+_FITS = 10  # of resamples, at least: compiled code is loaded for smaller data than for one fit
+
+
+def raised_case(case: "Case") -> "Case":
+    """The case whose exact zeros count as `TemperatureScaling` fitted to all its rows counts them.
+
+    One floor for all folds: half the smallest positive probability of all rows.
+    """
+    proba = _raised(case.proba)
+    return case if proba is case.proba else case.with_proba(proba)
+
+
+def _raised(proba):
+    if carries_log(proba):  # nothing is raised; no pass to learn from where to
+        return proba
+    changed = raised(proba, learned_floor(proba))
+    return proba if changed is proba else canonical_proba(np.log(changed), kind="logits")
+
+
+def temperature_of_case(case: "Case", label_smoothing: float = 0.0) -> TemperatureFit:
+    """The temperature of all rows."""
+    problem = case.of_proba(_logits_to_fit), case.codes, case.weight
+    return fit_temperature(*problem, label_smoothing, n_fits=_FITS if case.is_resample else 1)
+
+
+def _logits_to_fit(proba):
+    return log_proba(_raised(proba))
+
+
+def brier_after_temperature(case: "Case") -> float:
+    """The mean Brier loss after temperature scaling."""
+    scaled = temperature_of_case(case).beta * case.of_proba(_logits_to_fit)
+    return case.mean(_brier_of_logits(scaled, case.codes))
+
+
+def _brier_of_logits(z, codes):
+    """The Brier loss of each row."""
+    if z.shape[1] == 2:
+        gap = z[:, 1] - z[:, 0]
+        return expit(np.where(codes == 1, -gap, gap)) ** 2
+    return brier_of_rows(softmax_of_rows(z), codes)
+
+
+def isotonic_refinement(case: "Case", loss: Loss) -> float:
+    """The mean loss of isotonic calibration in sample, of two classes."""
+    n, place = case.of_proba(_ranks)
+    mass = np.bincount(place, case.weight, n)
+    ones = np.bincount(place, case.weight * case.codes, n)
+    kept = mass > 0
+    mass, ones = mass[kept], ones[kept]
+    p = np.clip(isotonic_regression(ones / mass, sample_weight=mass), 0.0, 1.0)
+    if loss == "brier":
+        sums = ones @ (1 - p) ** 2 + (mass - ones) @ p**2
+    else:
+        least = np.finfo(np.float64).eps
+        sums = -ones @ np.log(np.maximum(p, least))
+        sums -= (mass - ones) @ np.log(np.maximum(1 - p, least))
+    return float(sums / mass.sum())
+
+
+def _ranks(proba):
+    """How many different scores there are, and the position of each row's among them."""
+    scores, place = np.unique(rank_score(proba), return_inverse=True)
+    return len(scores), place
