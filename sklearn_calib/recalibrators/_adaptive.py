@@ -17,6 +17,7 @@ from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import canonical_weight, rows_per_weight
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import curve
 from ._platt import PlattScaling
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -248,6 +249,9 @@ class AdaptiveCalibration(Recalibrator):
             ends = (interpolated(score, self.log_odds_, end) for end in self.intervals_.T)
             ends = _given_ends(np.column_stack(list(ends)))
         return two_columns(self._cells.share(score, *ends))
+
+    def _nodes(self):
+        return curve("rank", self)
 
 
 class _Wald:

@@ -10,6 +10,7 @@ from .._simplex import one_against_one
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
+from ._describe import map_nodes
 
 
 class OneVsOne(Recalibrator):
@@ -97,3 +98,8 @@ class OneVsOne(Recalibrator):
         if k == 2:
             return np.column_stack([pairwise[:, 0, 1], pairwise[:, 1, 0]])
         return couple_pairs(pairwise)
+
+    def _nodes(self):
+        found = map(self.recalibrators_.get, itertools.combinations(range(len(self.classes_)), 2))
+        parts = [None if part is None else map_nodes(part, "OneVsOne._nodes") for part in found]
+        return {"node": "one_vs_one", "parts": parts}
