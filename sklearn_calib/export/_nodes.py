@@ -5,104 +5,35 @@ second class, counted from 0. `l` are its logarithms: exact ones where the row w
 and nothing but nodes that hand them on (see `hands_on_logits`) came before; otherwise log p, with
 p below 1.1754943508222875e-38 counted as that.
 
-Each class of this file is one kind of node. The tables of the documentation and the JSON Schema are
-read off the fields.
+Each class of this file and of `_functions` is one kind of node. The tables of the documentation and
+the JSON Schema are read off the fields.
 """
 
+# ruff: noqa: RUF009 - `entry` makes a field of a dataclass
+
 import itertools
-import re
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.polynomial import chebyshev
-from scipy.special import expit, log_expit, softmax
+from scipy.special import softmax
 
 from .._kernels._coupling import couple_pairs
-from .._kernels._log_odds import gap
-from .._simplex import (
-    each_against_rest,
-    log_odds,
-    log_proba,
-    one_against_one,
-    raised,
-    top_against_rest,
-    unrounded_rank_score,
-    with_log,
-    without_rounding_noise,
-)
+from .._simplex import each_against_rest, log_proba, one_against_one, raised, top_against_rest
 from .._typing import FloatArray, IntArray
-from ._fields import Choice, Field, Flag, Number, Numbers, Parts, entry, wrong
+from ._fields import Flag, Number, Numbers, Parts, entry, wrong
+from ._functions import ClippedChebyshev as ClippedChebyshev
+from ._functions import Function as Function
+from ._functions import PiecewiseCubic as PiecewiseCubic
+from ._functions import PiecewiseLinear as PiecewiseLinear
+from ._functions import SigmoidPoly as SigmoidPoly
+from ._functions import Steps as Steps
+from ._node import Node as Node
+from ._node import check_length
 
 _SUM = 1e-9  # how far a sum that must be 1 may be from it
 
 PARTS = Parts("The nodes inside.")
-TIES = Flag(
-    "Whether x is first rounded to 36 significant bits, halves to even; of log-odds those of size "
-    "below 1 to multiples of 2^-36. Rows that differ by rounding noise alone then get one result."
-)
-SCORE = Choice(
-    'What x is: "proba", p_1; "logit", l_1 - l_0; or "rank", the same with l = log p down to the '
-    "smallest float64 and -745.1332191019412, which is -1075 log 2, for a zero.",
-    ("proba", "logit", "rank"),
-)
-LOGIT = Choice('What x is: "proba" or "logit", as in `steps`.', ("proba", "logit"))
-DOMAIN = Numbers(
-    "Two numbers a <= b: x is first moved into [a, b]. Null: x stays, and beyond the knots the "
-    "curve goes on as a straight line.",
-    length=2,
-    optional=True,
-)
-SCALE = Choice(
-    'What lengths are measured in: "input", the length from a to b is b - a, or "proba", with x '
-    "and knots that are log-odds, sigmoid(b) - sigmoid(a).",
-    ("input", "proba"),
-)
-LINK = Choice(
-    'Null: P_1 is the value, moved into [0, 1]. "sigmoid": its sigmoid.', ("sigmoid",), True
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Node:
-    """What all nodes share: call one with rows, of shape (n, k), to get its rows."""
-
-    #: Its name in a description.
-    kind: ClassVar[str]
-    #: For two classes only.
-    binary: ClassVar[bool] = False
-    #: The nodes inside see two classes, whatever the number outside.
-    splits: ClassVar[bool] = False
-    #: Rows that carry exact logarithms still carry them afterwards.
-    hands_on_logits: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        raise NotImplementedError
-
-    def check(self, k: int, at: str) -> None:
-        """Refuse fields that do not fit each other, or the number of classes."""
-
-    def tree(self) -> dict[str, Any]:
-        """The node as it was read: a dict of JSON's types."""
-        return {"node": self.kind} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
-
-    def children(self) -> tuple["Node", ...]:
-        """The nodes inside, without gaps."""
-        return tuple(part for part in getattr(self, "parts", ()) if part is not None)
-
-
-def _plain(value):
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, tuple):
-        return [None if part is None else part.tree() for part in value]
-    return value
-
-
-# -- any number of classes -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +84,7 @@ class SoftmaxAffine(Node):
             shape = "x".join(map(str, self.coef.shape))
             wrong(f"{at}.coef", f"one number, {k} or {k}x{k} of them", f"{shape} numbers")
         if self.intercept.ndim:
-            _check_length(self.intercept, k, f"{at}.intercept")
+            check_length(self.intercept, k, f"{at}.intercept")
 
     def __call__(self, rows):
         u = np.asarray(log_proba(rows))
@@ -173,7 +104,7 @@ class Mixture(Node):
     parts: tuple[Node, ...] = entry(PARTS)
 
     def check(self, k, at):
-        _check_length(self.weights, len(self.parts), f"{at}.weights")
+        check_length(self.weights, len(self.parts), f"{at}.weights")
         total = float(self.weights.sum())
         if abs(total - 1) > _SUM:
             wrong(f"{at}.weights", "a sum of 1", f"{total:.12g}")
@@ -196,7 +127,7 @@ class Chain(Node):
 
 @dataclass(frozen=True, eq=False)
 class OneVsRest(Node):
-    """A part for each class c, given the two classes (all others, c), and rows divided by their sums.
+    """A part for each class c, given two classes (all others, c); rows are divided by their sums.
 
     p of the others is the sum of their probabilities, l the logarithm of the sum of exp(l). A row
     for which every part gives 0 keeps p.
@@ -220,10 +151,10 @@ class OneVsRest(Node):
 class OneVsOne(Node):
     """A part for each pair of classes i < j, given p_i and p_j alone, joined by pairwise coupling.
 
-    The part sees the log-odds l_j - l_i, exact. r_ij is its probability of i, moved into [1e-12,
-    1 - 1e-12], and r_ji = 1 - r_ij of j, moved in the same way. With Q_ij = -r_ij r_ji and Q_ii the sum over j of r_ij^2,
-    no negative entries of the solution of (Q + 1) P = 1 and division by the sum. For two classes P is
-    what the part gives.
+    The part sees the log-odds l_j - l_i, exact. r_ij and r_ji are its probabilities of i and j,
+    moved into [1e-12, 1 - 1e-12]. With Q_ij = -r_ij r_ji, and Q_ii the sum over j of r_ij^2, P
+    solves (Q + J) P = 1, J a matrix of ones; negative entries become 0, and P is divided by its
+    sum. For two classes P is what the part gives.
     """
 
     parts: tuple[Node | None, ...] = entry(
@@ -254,10 +185,10 @@ class OneVsOne(Node):
 
 @dataclass(frozen=True, eq=False)
 class TopLabel(Node):
-    """A new probability for the class t with the largest p, the first of equals; the others share the rest.
+    """A new probability for the class t with the largest p, the first of equals.
 
-    The part is given the two classes (all others, t), as in `one_vs_rest`. The others get shares in
-    proportion to exp(rest l).
+    The part is given the two classes (all others, t), as in `one_vs_rest`. The others share
+    what it leaves, in proportion to exp(rest l).
     """
 
     parts: tuple[Node | None, ...] = entry(
@@ -342,179 +273,6 @@ class Cells(Node):
         return _divided(out, plain)
 
 
-# -- two classes: P_1 as a function of a number x -------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Function(Node):
-    """P_1 as a function of one number x of the row; P_0 = 1 - P_1."""
-
-    binary: ClassVar[bool] = True
-
-    def __call__(self, rows):
-        x = score_of(rows, self.input)
-        if getattr(self, "ties", False):
-            x = without_rounding_noise(x, -2000 if self.input == "proba" else 0)
-        return self._rows(self.value(x))
-
-    def value(self, x: FloatArray) -> FloatArray:
-        """The value at numbers x, before the link."""
-        raise NotImplementedError
-
-    def _rows(self, value):
-        if getattr(self, "link", None) == "sigmoid":
-            return np.column_stack([expit(-value), expit(value)])
-        value = np.clip(value, 0.0, 1.0)
-        return np.column_stack([1.0 - value, value])
-
-
-def score_of(rows: FloatArray, score: str) -> FloatArray:
-    """The number x of each row of two classes."""
-    if score == "proba":
-        return np.asarray(rows)[:, 1]
-    return log_odds(rows) if score == "logit" else unrounded_rank_score(rows)
-
-
-@dataclass(frozen=True, eq=False)
-class SigmoidPoly(Function):
-    """P_1 = sigmoid(sum_j coef_j z^j), z = (x - centre) / spread."""
-
-    input: str = entry(LOGIT)
-    coef: FloatArray = entry(Numbers("The constant first.", least=1))
-    centre: float = entry(Number("Subtracted from x."), 0.0)
-    spread: float = entry(Number("Divides x."), 1.0)
-    link: ClassVar[str] = "sigmoid"
-
-    def check(self, k, at):
-        if not self.spread > 0:
-            wrong(f"{at}.spread", "a number above 0", self.spread)
-
-    def value(self, x):
-        z = (x - self.centre) / self.spread
-        total = np.full_like(x, self.coef[-1])
-        for coefficient in self.coef[-2::-1]:
-            total = total * z + coefficient
-        return total
-
-
-@dataclass(frozen=True, eq=False)
-class ClippedChebyshev(Function):
-    """P_1 = sum_j coef_j T_j(z), moved into [0, 1]; z = 2 (x - a) / (b - a) - 1, moved into [-1, 1]."""
-
-    input: str = entry(SCORE)
-    domain: FloatArray = entry(Numbers("Two numbers a < b.", length=2, increasing=True))
-    coef: FloatArray = entry(
-        Numbers("Coefficients of the Chebyshev polynomials T_0, T_1, ...", least=1)
-    )
-    ties: bool = entry(TIES, False)
-
-    def value(self, x):
-        low, high = self.domain
-        z = 2 * (np.clip(x, low, high) - low) / (high - low) - 1
-        return chebyshev.chebval(np.clip(z, -1.0, 1.0), self.coef)
-
-
-@dataclass(frozen=True, eq=False)
-class _Curve(Function):
-    """What the two kinds of curves between knots share."""
-
-    input: str = entry(SCORE)
-    knots: FloatArray = entry(Numbers("Increasing, at least two.", least=2, increasing=True))
-    values: FloatArray = entry(Numbers("The values at the knots."))
-
-    def check(self, k, at):
-        _check_length(self.values, len(self.knots), f"{at}.values")
-        if self.domain is not None and self.domain[0] > self.domain[1]:
-            wrong(f"{at}.domain", "a <= b", self.domain.tolist())
-        if self.scale == "proba":
-            if self.input == "proba":
-                wrong(f"{at}.scale", "'input', where x is a probability", "'proba'")
-            ends = self.knots[[0, -1]]
-            if self.domain is None or self.domain[0] < ends[0] or self.domain[1] > ends[1]:
-                wrong(
-                    f"{at}.domain", "a domain within the knots, where scale is 'proba'", "another"
-                )
-
-    def _place(self, x):
-        """The piece of each number, t, and the length of the piece."""
-        if self.domain is not None:
-            x = np.clip(x, *self.domain)
-        left = np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
-        low, high = self.knots[left], self.knots[left + 1]
-        if self.scale == "input":
-            return left, (x - low) / (high - low), high - low
-        share = np.exp(log_expit(x) - log_expit(high)) * np.expm1(low - x) / np.expm1(low - high)
-        return left, np.clip(share, 0.0, 1.0), gap(low, high)
-
-
-@dataclass(frozen=True, eq=False)
-class PiecewiseLinear(_Curve):
-    """Linear between knots: value_j + (value_(j+1) - value_j) t on [knot_j, knot_(j+1)].
-
-    t is the length from knot_j to x divided by that from knot_j to knot_(j+1).
-    """
-
-    domain: FloatArray | None = entry(DOMAIN)
-    scale: str = entry(SCALE, "input")
-    link: str | None = entry(LINK, None)
-    ties: bool = entry(TIES, False)
-
-    def value(self, x):
-        left, t, _ = self._place(x)
-        return self.values[left] + t * (self.values[left + 1] - self.values[left])
-
-
-@dataclass(frozen=True, eq=False)
-class PiecewiseCubic(_Curve):
-    """Cubic between knots, with the given slopes there.
-
-    On [knot_j, knot_(j+1)] of length w, with t as in `piecewise_linear` and s = 1 - t: s^2 (1 + 2 t)
-    value_j + t^2 (3 - 2 t) value_(j+1) + w t s^2 slope_j - w t^2 s slope_(j+1).
-    """
-
-    slopes: FloatArray = entry(Numbers("The slopes at the knots, per unit of length."))
-    domain: FloatArray | None = entry(DOMAIN)
-    scale: str = entry(SCALE, "input")
-    link: str | None = entry(LINK, None)
-    ties: bool = entry(TIES, False)
-
-    def check(self, k, at):
-        super().check(k, at)
-        _check_length(self.slopes, len(self.knots), f"{at}.slopes")
-
-    def value(self, x):
-        left, at, width = self._place(x)
-        t = np.clip(at, 0.0, 1.0)
-        beyond = (at - t) * width
-        s, square = 1 - t, t * t
-        return (
-            s * s * (1 + 2 * t) * self.values[left]
-            + square * (3 - 2 * t) * self.values[left + 1]
-            + (width * t * s * s + np.minimum(beyond, 0)) * self.slopes[left]
-            + (np.maximum(beyond, 0) - width * square * s) * self.slopes[left + 1]
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Steps(Function):
-    """P_1 = values_j where edges_(j-1) <= x < edges_j."""
-
-    input: str = entry(SCORE)
-    edges: FloatArray = entry(Numbers("Increasing; none for a constant.", increasing=True))
-    values: FloatArray = entry(Numbers("One more than edges.", 0.0, 1.0))
-
-    def check(self, k, at):
-        _check_length(self.values, len(self.edges) + 1, f"{at}.values")
-
-    def value(self, x):
-        return self.values[np.searchsorted(self.edges, x, side="right")]
-
-
-def _check_length(values, length, at):
-    if len(values) != length:
-        wrong(at, f"{length} numbers", f"{len(values)}")
-
-
 def _divided(values, fallback):
     """Rows divided by their sums; rows of zeros are those of `fallback`."""
     empty = values.sum(axis=1) <= 0
@@ -526,8 +284,5 @@ def _divided(values, fallback):
 NODES: dict[str, type[Node]] = {
     cls.kind: cls
     for cls in list(globals().values())
-    if isinstance(cls, type)
-    and issubclass(cls, Node)
-    and cls.__doc__
-    and cls not in (Node, Function, _Curve)
+    if isinstance(cls, type) and issubclass(cls, Node) and cls not in (Node, Function)
 }

@@ -1,4 +1,4 @@
-"""Reading a description: a tree of dicts becomes nodes, or is refused at the place that is wrong."""
+"""Reading a description: a tree of dicts becomes nodes, or is refused where it is wrong."""
 
 from dataclasses import dataclass
 from typing import Any
