@@ -1,7 +1,6 @@
 """Tables with fewer knots."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,7 @@ def _difference(low, high):
 
 
 def _farthest(node, at, last, tolerance, length):
-    """The last knot to which a line from knot `at` leaves all knots between within the tolerance."""
+    """The last knot to which a line from `at` leaves all between within the tolerance."""
     size = _FIRST_BLOCK
     while True:
         end = min(at + size, last)

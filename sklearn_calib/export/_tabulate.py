@@ -25,7 +25,8 @@ def tabulated(tree: Any, bound: float | None, where: str) -> tuple[Any, float]:
     tree : dict
         What `map_nodes` returned.
     bound : float in [1e-9, 0.1], or None
-        The largest difference of P_1 between a curve and its table, at log-odds up to 1e6.
+        The largest difference of P_1 between a curve and its table, at log-odds up to 1e6 of 36
+        significant bits: a jump may move by rounding noise, 1.5e-11 of the score.
     where : str
         Begins the error messages.
 
