@@ -40,8 +40,8 @@ def map_nodes(fitted: Estimator, where: str) -> Tree:
         A method that declares in ``capabilities.not_exported`` why it cannot be described.
     """
     if isinstance(fitted, Pipeline):
-        parts = [part for _, part in fitted.steps if part not in (None, "passthrough")]
-        return chain(*(map_nodes(part, where) for part in parts))
+        steps = [part for _, part in fitted.steps if part not in (None, "passthrough")]
+        return chain(*(map_nodes(part, where) for part in steps)) if steps else IDENTITY
     if not isinstance(fitted, Recalibrator):
         refuse(
             where,
@@ -65,7 +65,7 @@ def map_nodes(fitted: Estimator, where: str) -> Tree:
 
 def chain(*trees: Tree) -> Tree:
     """One node after the other; chains inside are opened."""
-    parts = []
+    parts: list[Tree] = []
     for tree in trees:
         parts += tree["parts"] if tree["node"] == "chain" else [tree]
     return parts[0] if len(parts) == 1 else {"node": "chain", "parts": parts}
