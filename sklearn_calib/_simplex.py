@@ -207,6 +207,28 @@ def without_rounding_noise(scores: FloatArray, least_exponent: int = -2000) -> F
     return np.ldexp(np.round(np.ldexp(scores, -last)), last)
 
 
+def least_rounding_above(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
+    """The smallest log-odds that `rank_score` moves above bounds, or also onto them.
+
+    Steps at such edges give to numbers as they are what steps at the bounds give to rounded ones.
+    """
+    bounds = np.asarray(bounds, dtype=np.float64)
+
+    def far_enough(x):
+        rounded = without_rounding_noise(x, 0)
+        return rounded >= bounds if inclusive else rounded > bounds
+
+    def step_below(x):
+        """From a rounded number to the one below it."""
+        _, exponent = np.frexp(np.nextafter(x, -np.inf))
+        return np.ldexp(1.0, np.maximum(exponent, 0) - 36)
+
+    target = without_rounding_noise(bounds, 0)
+    target = np.where(far_enough(target), target, target + step_below(-target))
+    edge = target - step_below(target) / 2
+    return np.where(far_enough(edge), edge, np.nextafter(edge, np.inf))
+
+
 def second_score(proba: FloatArray) -> FloatArray:
     """Probability of the second of two classes, with rounding noise removed."""
     return without_rounding_noise(np.asarray(proba)[:, 1])
@@ -218,12 +240,17 @@ def rank_score(proba: FloatArray) -> FloatArray:
     No probability is raised before the logarithm, so all float64 numbers keep their order; a zero
     counts as half the smallest of them. Swapping the classes changes the sign.
     """
+    return without_rounding_noise(unrounded_rank_score(proba), least_exponent=0)
+
+
+def unrounded_rank_score(proba: FloatArray) -> FloatArray:
+    """What `rank_score` rounds."""
     if isinstance(proba, SimplexArray) and proba._log is not None:
         log = proba._log
     else:
         with np.errstate(divide="ignore"):
             log = np.maximum(np.log(np.asarray(proba)), LOG_OF_ZERO)
-    return without_rounding_noise(log[:, 1] - log[:, 0], least_exponent=0)
+    return log[:, 1] - log[:, 0]
 
 
 def one_against_rest(proba: FloatArray, column: int) -> FloatArray:

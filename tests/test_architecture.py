@@ -26,7 +26,7 @@ FLOORS = (
     ("decomposition", "inference", "linear", "staging", "datasets"),
     ("theory", "summary"),
     ("meta",),
-    ("displays", "testing"),
+    ("displays", "testing", "export"),
     ("report", "_ahead"),
     ("_cli",),
     ("__init__", "__main__"),

@@ -26,6 +26,7 @@ from ._base import Recalibrator as Recalibrator
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._default import DefaultCalibration as DefaultCalibration
+from ._describe import map_nodes as map_nodes
 from ._dirichlet import DirichletCalibration as DirichletCalibration
 from ._enir import ENIR as ENIR
 from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling

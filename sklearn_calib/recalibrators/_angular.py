@@ -14,6 +14,7 @@ from .._simplex import log_odds
 from .._typing import Link
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator
+from ._describe import curve
 
 _STEEPEST = 100.0  # links steeper than that are steps
 _NOISIEST = 30.0  # more noise changes no shape of the curve
@@ -155,6 +156,9 @@ class AngularCalibration(Recalibrator):
         mu = self.link_slope_ * self.cos_theta_ * s + self.link_intercept_
         tau = self.link_slope_ * np.sin(self.theta_)
         return np.column_stack(both_probabilities(self.link, mu, tau))
+
+    def _nodes(self):
+        return curve("logit", self)
 
     def _check_link(self):
         if callable(self.link):

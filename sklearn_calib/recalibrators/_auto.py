@@ -24,6 +24,7 @@ from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator
 from ._beta import BetaCalibration
 from ._default import DefaultCalibration
+from ._describe import IDENTITY, chain, map_nodes, mixture
 from ._identity import Identity
 from ._one_vs_rest import OneVsRest
 from ._quadratic import QuadraticScaling
@@ -340,6 +341,12 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
                 raise found
             mixed = mixed + scale * self.weights_[name] * found
         return mixed / mixed.sum(axis=1, keepdims=True)
+
+    def _nodes(self):
+        where, own = "StackedCalibration._nodes", self._share_of_input
+        parts = [chain(*(map_nodes(step, where) for step in s)) for s in self._fitted.values()]
+        shares = [(1 - own) * self.weights_[name] for name in self._fitted]
+        return mixture([own, *shares], [IDENTITY, *parts])
 
 
 def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:

@@ -59,6 +59,8 @@ class Capabilities:
         Cost of a fit for n rows and k classes.
     max_classes : int or None
         More classes are refused, since a fit would take minutes even on 2000 rows.
+    not_exported : str
+        Why a fitted map cannot be written as nodes, with what to do instead; empty where it can.
     """
 
     multiclass: str = "one-vs-rest"
@@ -71,6 +73,7 @@ class Capabilities:
     weights: str = "ratios"
     cost: str = "O(n k)"
     max_classes: int | None = None
+    not_exported: str = ""
 
 
 class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -107,6 +110,19 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     @abstractmethod
     def _predict_proba(self, proba: FloatArray) -> FloatArray:
         """Map (n, k) simplex rows to (n, k) simplex rows."""
+
+    def _nodes(self) -> dict[str, Any]:
+        """Describe `_predict_proba` as a tree of nodes, see `sklearn_calib.export`.
+
+        A dict with "node", the kind, and its fields: numbers, lists or arrays, and dicts like it.
+        """
+        refuse(
+            f"{type(self).__name__}._nodes",
+            "a recalibrator that describes its map",
+            "one without the method",
+            "Write it, or declare capabilities.not_exported",
+            error=NotImplementedError,
+        )
 
     # -- what a user calls ------------------------------------------------------------------
 

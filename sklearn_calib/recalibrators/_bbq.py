@@ -11,6 +11,7 @@ from .._simplex import second_score
 from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import steps
 
 _MIN_DROP = 0.001
 
@@ -104,6 +105,9 @@ class BBQ(Recalibrator):
     def _predict_proba(self, proba):
         piece = np.searchsorted(self.bin_edges_, np.asarray(proba)[:, 1], side="right")
         return two_columns(self.values_[piece])
+
+    def _nodes(self):
+        return steps("proba", self.bin_edges_, self.values_)
 
 
 class _Sorted:

@@ -105,3 +105,7 @@ class BetaCalibration(Recalibrator):
         log = log_proba(proba)
         z = self.a_ * log[:, 1] - self.b_ * log[:, 0] + self.c_
         return np.column_stack([expit(-z), expit(z)])
+
+    def _nodes(self):
+        coef = [[0.0, 0.0], [-self.b_, self.a_]]
+        return {"node": "softmax_affine", "coef": coef, "intercept": [0.0, self.c_]}

@@ -87,6 +87,10 @@ class DefaultCalibration(Recalibrator):
     def _predict_proba(self, proba):
         return self.recalibrator_._predict_proba(self._shifted(proba))
 
+    def _nodes(self):
+        offsets = getattr(self, "offsets_", None)
+        return self.recalibrator_._nodes(*([] if offsets is None else [offsets]))
+
     def _shifted(self, proba):
         if proba.shape[1] == 2:
             return proba

@@ -16,6 +16,7 @@ from .._typing import FloatArray
 from ..canonical import rows_per_weight
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator
+from ._describe import IDENTITY, chain
 
 
 class DirichletCalibration(Recalibrator):
@@ -153,3 +154,7 @@ class DirichletCalibration(Recalibrator):
 
     def _predict_proba(self, proba):
         return softmax(log_proba(np.asarray(proba)) @ self.coef_.T + self.intercept_, axis=1)
+
+    def _nodes(self):
+        affine = {"node": "softmax_affine", "coef": self.coef_, "intercept": self.intercept_}
+        return chain(IDENTITY, affine)  # `_predict_proba` takes the logarithm anew

@@ -12,6 +12,7 @@ from .._simplex import rank_score
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import linear_in_proba
 from ._paths import (
     MAX_PENALTIES,
     bic_price,
@@ -128,3 +129,6 @@ class ENIR(Recalibrator):
 
     def _predict_proba(self, proba):
         return two_columns(interpolated(rank_score(proba), self.log_odds_, self.values_))
+
+    def _nodes(self):
+        return linear_in_proba(self.log_odds_, self.values_)

@@ -5,6 +5,7 @@ from scipy.optimize import minimize
 
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
+from ._describe import IDENTITY, UNIFORM, mixture
 from ._temperature import TemperatureScaling
 
 
@@ -88,3 +89,6 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     def _predict_proba(self, proba):
         return sum(m * p for m, p in zip(self.weights_, self._parts(proba), strict=True))
+
+    def _nodes(self):
+        return mixture(self.weights_, [self.temperature_scaling_._nodes(), IDENTITY, UNIFORM])

@@ -22,6 +22,7 @@ from .._simplex import rank_score
 from .._typing import FloatArray, Strategy
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import steps, steps_of_rank
 
 
 class HistogramBinning(Recalibrator):
@@ -143,6 +144,11 @@ class HistogramBinning(Recalibrator):
     def _predict_proba(self, proba):
         number = np.searchsorted(self._cuts, self._score(proba), side="left")
         return two_columns(self.bin_values_[number])
+
+    def _nodes(self):
+        if self.strategy == "uniform":  # bins contain their right edges, steps their left ones
+            return steps("proba", np.nextafter(self._cuts, np.inf), self.bin_values_)
+        return steps_of_rank(self._cuts, self.bin_values_, right_closed=True)
 
     def _score(self, proba):
         """What is cut: equal widths want the probability as it is, equal masses its order."""

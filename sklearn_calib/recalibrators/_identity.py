@@ -29,3 +29,6 @@ class Identity(Recalibrator):
 
     def _predict_proba(self, proba):
         return np.array(proba)
+
+    def _nodes(self):
+        return {"node": "identity"}

@@ -13,6 +13,7 @@ from .._renamed import renamed_arguments
 from .._simplex import rank_score
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import linear_in_proba, steps_of_rank
 
 
 class IsotonicCalibration(Recalibrator):
@@ -103,6 +104,11 @@ class IsotonicCalibration(Recalibrator):
             last = np.searchsorted(self.knots_, score, side="right") - 1
             return two_columns(self.values_[np.maximum(last, 0)])
         return two_columns(interpolated(score, self.knots_, self.values_))
+
+    def _nodes(self):
+        if self.prediction == "step" and not self.centred:
+            return steps_of_rank(self.knots_[1:], self.values_, right_closed=False)
+        return linear_in_proba(self.knots_, self.values_)
 
 
 def _centred(knots, values, mass):

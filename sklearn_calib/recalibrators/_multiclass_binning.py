@@ -16,6 +16,7 @@ from .._kernels._level_sets import (
     levels,
     levels_for,
     rounded,
+    snap,
 )
 from .._random import legacy_generator
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike, Self
@@ -408,6 +409,17 @@ class MulticlassBinning(Recalibrator):
             out = self._rounded(levels(proba, self.n_levels_))
         out[inside] = self._prediction[self._group[cell[inside]]]
         return normalised_rows(out, proba)
+
+    def _nodes(self):
+        kept = np.flatnonzero(self._touched[self._group]) if self.keep else slice(None)
+        return {
+            "node": "cells",
+            "n_levels": self.n_levels_,
+            "slack": snap(self.n_levels_),
+            "keys": self.bins_[kept],
+            "rows": self._prediction[self._group][kept],
+            "keep": self.keep,
+        }
 
 
 def _lightest(threshold, size, delta):

@@ -8,6 +8,7 @@ from .._simplex import each_against_rest, one_against_rest, stack_rows
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator, normalised_rows
+from ._describe import map_nodes
 
 
 class OneVsRest(Recalibrator):
@@ -96,3 +97,7 @@ class OneVsRest(Recalibrator):
             for part, pair in zip(parts, each_against_rest(proba), strict=True)
         ]
         return normalised_rows(np.column_stack(values), proba)
+
+    def _nodes(self):
+        parts = [map_nodes(part, "OneVsRest._nodes") for part in self.recalibrators_]
+        return parts[0] if len(self.classes_) == 2 else {"node": "one_vs_rest", "parts": parts}

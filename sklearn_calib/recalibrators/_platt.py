@@ -120,5 +120,9 @@ class PlattScaling(Recalibrator):
         z = self.slope_ * self._score(proba) + self.intercept_
         return np.column_stack([expit(-z), expit(z)])
 
+    def _nodes(self):
+        coef = [self.intercept_, self.slope_]
+        return {"node": "sigmoid_poly", "input": self.scale, "coef": coef}
+
     def _score(self, proba):
         return log_odds(proba) if self.scale == "logit" else np.asarray(proba)[:, 1]

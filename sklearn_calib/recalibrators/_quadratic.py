@@ -79,3 +79,12 @@ class QuadraticScaling(Recalibrator):
         unit = (log_odds(proba) - self._centre) / self._spread
         z = (square * unit + linear) * unit + constant
         return np.column_stack([expit(-z), expit(z)])
+
+    def _nodes(self):
+        return {
+            "node": "sigmoid_poly",
+            "input": "logit",
+            "coef": self._centred,
+            "centre": self._centre,
+            "spread": self._spread,
+        }

@@ -14,6 +14,7 @@ from .._simplex import log_odds, second_score, without_rounding_noise
 from .._typing import FloatArray, Self
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import constant
 
 _DEGREES = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20)  # the ones that cross-validation tries
 _WORST_GAP = 1e-6
@@ -182,6 +183,17 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _predict_proba(self, proba):
         x = self._to_unit(np.clip(self._score(proba), *self.domain_))
         return two_columns(np.clip(chebyshev.chebval(x, self.coef_), 0.0, 1.0))
+
+    def _nodes(self):
+        if len(self.coef_) == 1:
+            return constant(np.clip(self.coef_[0], 0.0, 1.0))
+        return {
+            "node": "clipped_chebyshev",
+            "input": self.scale,
+            "ties": True,
+            "domain": self.domain_,
+            "coef": self.coef_,
+        }
 
     def _score(self, proba):
         if self.scale == "logit":

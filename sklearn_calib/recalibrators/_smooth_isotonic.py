@@ -8,6 +8,7 @@ from sklearn.isotonic import isotonic_regression
 from .._simplex import rank_score
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import constant
 from ._paths import pooled, runs
 
 _SAME_VALUE = 1e-12
@@ -80,6 +81,24 @@ class SmoothIsotonicCalibration(Recalibrator):
         upper = _curve(-self._rest, self.values_, -expit(-score))
         smooth = np.where(score <= 0, lower, upper)
         return two_columns(np.clip(smooth, self.values_[0], self.values_[-1]))
+
+    def _nodes(self):
+        if len(self.knots_) == 1:
+            return constant(self.values_[0])
+        knots = np.log(self.knots_) - np.log(self._rest)
+        lower, upper = (
+            PchipInterpolator(x, self.values_).derivative()(x) for x in (self.knots_, -self._rest)
+        )
+        return {
+            "node": "piecewise_cubic",
+            "input": "rank",
+            "ties": True,
+            "scale": "proba",
+            "domain": knots[[0, -1]],
+            "knots": knots,
+            "values": self.values_,
+            "slopes": np.where(knots <= 0, lower, upper),
+        }
 
 
 def _curve(knots, values, score):

@@ -3,11 +3,12 @@
 import numpy as np
 from scipy.special import softmax
 
-from .._kernels._softmax_blocks import scaled_inputs
+from .._kernels._softmax_blocks import SMALLEST_INPUT, scaled_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._simplex import log_proba
 from .._typing import FloatArray
 from ._base import Recalibrator
+from ._describe import chain
 from ._temperature import TemperatureScaling
 
 
@@ -54,3 +55,11 @@ class SoftmaxRegression(Recalibrator):
         z = self._inputs(proba)
         moved = z * self.coef_ if self.coef_.ndim == 1 else z @ self.coef_.T
         return softmax(moved + self.intercept_, axis=1)
+
+    def _nodes(self, offsets=None):
+        """With offsets, of scores to whose logarithms these numbers are added first."""
+        affine = {"node": "softmax_affine", "coef": self.coef_, "intercept": self.intercept_}
+        if self._laplace:
+            return chain(self.temperature_scaling_._nodes(offsets), affine)
+        beta = self.temperature_scaling_.inverse_temperature_
+        return affine | {"coef": beta * self.coef_, "centred": True, "least": SMALLEST_INPUT / beta}

@@ -146,3 +146,14 @@ class SplineCalibration(Recalibrator):
         curve = Curve(self.knots_, self.values_, self.slopes_)
         z = curve(np.clip(log_odds(proba), *self.domain_))
         return np.column_stack([expit(-z), expit(z)])
+
+    def _nodes(self):
+        return {
+            "node": "piecewise_cubic",
+            "input": "logit",
+            "link": "sigmoid",
+            "domain": self.domain_,
+            "knots": self.knots_,
+            "values": self.values_,
+            "slopes": self.slopes_,
+        }

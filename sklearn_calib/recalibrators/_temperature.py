@@ -20,6 +20,7 @@ from ..canonical import canonical_labels
 from ..exceptions import CalibrationWarning, refuse
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
+from ._describe import UNIFORM, mixture
 
 _MAP_ENTRIES = 10_000_000  # larger memory maps are read in blocks of rows
 
@@ -316,3 +317,15 @@ class TemperatureScaling(Recalibrator):
             return scaled
         share = 1.0 / (self.n_samples_ + 1.0)
         return (1.0 - share) * scaled + share / np.shape(scaled)[1]
+
+    def _nodes(self, offsets=None):
+        """With offsets, of scores to whose logarithms these numbers are added first."""
+        beta = self.inverse_temperature_
+        scaled = {
+            "node": "softmax_affine",
+            "coef": beta,
+            "intercept": 0.0 if offsets is None else beta * offsets,
+            "centred": True,
+        }
+        share = 1.0 / (self.n_samples_ + 1.0) if self.laplace else 0.0
+        return mixture([1.0 - share, share], [scaled, UNIFORM])

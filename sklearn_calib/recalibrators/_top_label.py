@@ -12,6 +12,7 @@ from .._simplex import log_proba, top_against_rest
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._base import Capabilities, Recalibrator
+from ._describe import map_nodes
 
 
 class TopLabel(Recalibrator):
@@ -125,6 +126,14 @@ class TopLabel(Recalibrator):
             pair = aligned_proba(part, top_against_rest(proba[rows], top[rows]), [0, 1])
             out[rows] = _joined(pair, proba[rows], top[rows], self.rest_inverse_temperature_)
         return out
+
+    def _nodes(self):
+        keys = range(len(self.classes_)) if self.per_class and len(self.classes_) > 2 else [-1]
+        found = map(self.recalibrators_.get, keys)
+        parts = [None if part is None else map_nodes(part, "TopLabel._nodes") for part in found]
+        if len(self.classes_) == 2:
+            return parts[0]
+        return {"node": "top_label", "parts": parts, "rest": self.rest_inverse_temperature_}
 
     def _groups(self, proba):
         plain = np.asarray(proba)

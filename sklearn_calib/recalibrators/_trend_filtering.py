@@ -13,6 +13,7 @@ from .._simplex import second_score
 from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import Tree, constant
 from ._paths import bic_price
 
 _N_PENALTIES = 50  # penalties tried, from the one of a straight line to 1e-4 of it
@@ -36,6 +37,19 @@ class Line(NamedTuple):
         left = np.searchsorted(self.knots[1:-1], score, side="right")
         slope = np.diff(self.values) / np.diff(self.knots)
         return np.clip(self.values[left] + slope[left] * (score - self.knots[left]), 0.0, 1.0)
+
+    def nodes(self) -> Tree:
+        """Itself as a node."""
+        if len(self.knots) == 1:
+            return constant(np.clip(self.values[0], 0.0, 1.0))
+        return {
+            "node": "piecewise_linear",
+            "input": "proba",
+            "ties": True,
+            "domain": None,
+            "knots": self.knots,
+            "values": self.values,
+        }
 
 
 class TrendFiltering(Recalibrator):
@@ -143,6 +157,9 @@ class TrendFiltering(Recalibrator):
 
     def _predict_proba(self, proba):
         return two_columns(self.line_(second_score(proba)))
+
+    def _nodes(self):
+        return self.line_.nodes()
 
 
 def lines(

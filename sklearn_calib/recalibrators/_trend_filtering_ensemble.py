@@ -9,6 +9,7 @@ from .._renamed import renamed_attribute
 from .._simplex import second_score
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import mixture
 from ._paths import model_weights
 from ._trend_filtering import Line, lines
 
@@ -96,3 +97,6 @@ class TrendFilteringEnsemble(Recalibrator):
         score = second_score(proba)
         parts = zip(self.weights_, self.lines_, strict=True)
         return two_columns(np.clip(sum(weight * line(score) for weight, line in parts), 0.0, 1.0))
+
+    def _nodes(self):
+        return mixture(self.weights_, [line.nodes() for line in self.lines_])

@@ -3,9 +3,10 @@
 import numpy as np
 
 from .._kernels._binning import distinct
-from .._simplex import each_against_rest, rank_score
+from .._simplex import each_against_rest, least_rounding_above, rank_score
 from .._typing import ArrayLike, FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
+from ._describe import steps
 
 
 class VennAbers(Recalibrator):
@@ -86,6 +87,14 @@ class VennAbers(Recalibrator):
     def _predict_proba(self, proba):
         lower, upper = self._interval(proba).T
         return two_columns(upper / (1.0 - lower + upper))
+
+    def _nodes(self):
+        lower, upper = self.table_.T
+        on, after = (
+            least_rounding_above(self.scores_, inclusive=inclusive) for inclusive in (True, False)
+        )
+        edges = np.column_stack([on, after]).ravel()
+        return steps("rank", edges, upper / (1.0 - lower + upper))
 
     def _interval(self, proba):
         score = rank_score(proba)

@@ -1,0 +1,292 @@
+"""The document around a map: classes, the kind of scores, and rows that every reader checks."""
+
+import base64
+import binascii
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .._typing import AnyArray, Estimator, FloatArray
+from .._version import __version__
+from ..canonical import canonical_proba
+from ..exceptions import refuse
+from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
+from ._fields import Numbers, shown, wrong
+from ._nodes import Node
+from ._tabulate import tabulated
+from ._tree import read_nodes
+
+FORMAT = "sklearn-calib-map"
+SCHEMA = 1
+#: The largest difference that a reader may find at the check rows.
+TOLERANCE = 1e-9
+N_CHECKS = 5
+KINDS = ("proba", "logits")
+_NEEDED = ("format", "schema", "package", "classes", "classes_type", "input", "map", "check")
+_KNOWN = (*_NEEDED, "estimator", "largest_error")
+_LARGEST_INTEGER = 2**64
+
+Kind = Literal["proba", "logits"]
+
+
+@dataclass(frozen=True, eq=False)
+class MapDocument:
+    """A map and what a reader must know of it; the writers of all formats start from it.
+
+    Parameters
+    ----------
+    root : Node
+        The map, from rows of probabilities to rows of probabilities.
+    classes : ndarray of shape (n_classes,)
+        Labels in the order of the columns.
+    input : {"proba", "logits"}
+        The scores that a program in another language is given: probabilities, or logits, of which
+        it takes the softmax and, exactly, its logarithm. Both have one column per class.
+    check : tuple of two ndarrays of shape (5, n_classes)
+        Scores of that kind, and results.
+    estimator : dict
+        Name and parameters of the recalibrator, for the reader's information.
+    package : str
+        The version that wrote the document.
+    largest_error : dict of str to float
+        What "tabulate" and "simplify" may have changed P_1 of each table by, at most.
+    """
+
+    root: Node
+    classes: AnyArray
+    input: str
+    check: tuple[FloatArray, FloatArray]
+    estimator: dict[str, Any] = field(default_factory=dict)
+    package: str = __version__
+    largest_error: dict[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as a dict of JSON's types."""
+        names, kind = written_classes(self.classes)
+        found = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "package": self.package,
+            "classes": names,
+            "classes_type": kind,
+            "estimator": self.estimator,
+            "input": self.input,
+            "map": self.root.tree(),
+            "check": [[p.tolist(), q.tolist()] for p, q in zip(*self.check, strict=True)],
+        }
+        return found | ({"largest_error": self.largest_error} if self.largest_error else {})
+
+    def rows(self, scores: FloatArray) -> FloatArray:
+        """Results for scores of the kind `input`."""
+        kind: Any = self.input
+        return np.asarray(self.root(canonical_proba(scores, kind=kind)))
+
+
+def document_of(
+    source: Any, *, input: Kind | None = None, tabulate: float | None = None
+) -> MapDocument:
+    """The document of anything that has one; what each writer calls first.
+
+    Parameters
+    ----------
+    source : fitted recalibrator, Pipeline of them, ExportedMap, dict or MapDocument
+    input : {"proba", "logits"}, default=None
+        As in `MapDocument`; by default that of the document, and "proba" for estimators.
+    tabulate : float in (0, 0.1], default=None
+        As in `to_dict`.
+    """
+    if isinstance(source, MapDocument):
+        return _with_input(source, input)
+    if isinstance(source, dict):
+        return _with_input(read_document(source), input)
+    document = getattr(source, "document", None)
+    if isinstance(document, dict):  # an ExportedMap
+        return _with_input(read_document(document), input)
+    return _document_of_fitted(source, input or "proba", tabulate)
+
+
+def _document_of_fitted(fitted, kind, tabulate):
+    where = "to_dict"
+    if kind not in KINDS:
+        refuse(where, "input='proba' or 'logits'", repr(kind), "Say what the scores will be")
+    tree, error = tabulated(map_nodes(fitted, where), tabulate, where)
+    classes = np.asarray(fitted.classes_)
+    written_classes(classes)
+    root = read_nodes(tree, len(classes))
+    scores = check_scores(len(classes), kind)
+    rows = canonical_proba(scores, kind=kind)
+    results, own = np.asarray(root(rows)), np.asarray(fitted.predict_proba(rows))
+    worst = float(np.abs(results - own).max())
+    if worst > TOLERANCE + 100 * error:  # sums of classes may enlarge the errors of tables
+        refuse(
+            where,
+            f"nodes that give what {type(fitted).__name__}.predict_proba gives",
+            f"a difference of {worst:.2g}",
+            "Its _nodes() and its _predict_proba() say different things",
+            error=RuntimeError,
+        )
+    known = {"tabulate": error} if error else {}
+    return MapDocument(root, classes, kind, (scores, results), _said_of(fitted), __version__, known)
+
+
+def _with_input(document, kind):
+    if kind is None or kind == document.input:
+        return document
+    scores = check_scores(len(document.classes), kind)
+    results = np.asarray(document.root(canonical_proba(scores, kind=kind)))
+    return replace(document, input=kind, check=(scores, results))
+
+
+def check_scores(k: int, kind: str) -> FloatArray:
+    """Five rows that tell the columns apart: even, rising, steep, almost certain, certain."""
+    weights = np.arange(1.0, k + 1)
+    rising = weights / weights.sum()
+    steep = (weights**3)[::-1] / (weights**3).sum()
+    near = np.full(k, 1e-6 / k)
+    near[0] += 1 - near.sum()
+    if kind == "logits":
+        certain = -2.5 * np.arange(k)
+        return np.vstack([np.zeros(k), *(np.log(p) for p in (rising, steep, near)), certain])
+    return np.vstack([np.full(k, 1 / k), rising, steep, near, np.eye(k)[-1]])
+
+
+# -- reading ----------------------------------------------------------------------------------
+
+
+def read_document(document: Any) -> MapDocument:
+    """The document of a dict, checked; see `from_dict`."""
+    if not isinstance(document, dict):
+        wrong("the document", "a dict", type(document).__name__, "Pass what to_dict returned")
+    for name in _NEEDED:
+        if name not in document:
+            wrong(name, "a value", "nothing")
+    for name in document:
+        if name not in _KNOWN:
+            wrong(str(name)[:40], f"one of the entries {', '.join(_KNOWN)}", shown(name))
+    if document["format"] != FORMAT:
+        wrong("format", repr(FORMAT), shown(document["format"]), "Pass what to_dict returned")
+    _check_schema(document["schema"])
+    kind = document["input"]
+    if not isinstance(kind, str) or kind not in KINDS:
+        wrong("input", "'proba' or 'logits'", shown(kind))
+    for name, of in (("package", str), ("estimator", dict), ("largest_error", dict)):
+        if not isinstance(document.get(name, of()), of):
+            wrong(name, f"a {of.__name__}", type(document[name]).__name__)
+    classes = read_classes(document["classes"], document["classes_type"])
+    root = read_nodes(document["map"], len(classes))
+    found = MapDocument(
+        root,
+        classes,
+        kind,
+        _read_check(document["check"], len(classes)),
+        document.get("estimator", {}),
+        document["package"],
+        document.get("largest_error", {}),
+    )
+    _run_check(found)
+    return found
+
+
+def _check_schema(schema):
+    if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
+        wrong("schema", "a whole number from 1 on", shown(schema))
+    if schema > SCHEMA:
+        cure = "Update the package, or export the map again"
+        wrong("schema", f"at most {SCHEMA}, the newest that this version reads", f"{schema}", cure)
+
+
+def _read_check(check, k):
+    if not isinstance(check, list) or len(check) != N_CHECKS:
+        got = f"{len(check)} of them" if isinstance(check, list) else type(check).__name__
+        wrong("check", f"a list of {N_CHECKS} pairs of rows", got)
+    for i, pair in enumerate(check):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            wrong(f"check[{i}]", "a row and its result", shown(pair))
+    row = Numbers(length=k)
+    sides = [
+        np.vstack([row.read(pair[side], f"check[{i}][{side}]") for i, pair in enumerate(check)])
+        for side in range(2)
+    ]
+    return sides[0], sides[1]
+
+
+def _run_check(document):
+    scores, expected = document.check
+    try:
+        found = document.rows(scores)
+    except ValueError as error:
+        wrong("check", "rows of scores", str(error))
+    far = ~(np.abs(found - expected) <= TOLERANCE)
+    if far.any():
+        row, column = np.argwhere(far)[0]
+        wrong(
+            f"check[{row}]",
+            f"the result that the document states, {expected[row, column]:.12g}",
+            f"{found[row, column]:.12g} in column {column}",
+        )
+
+
+# -- labels and parameters --------------------------------------------------------------------
+
+
+def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
+    """Labels as values of JSON, and the name of their type."""
+    values = np.asarray(classes).tolist()
+    for kind, of in (("bool", bool), ("int", int), ("float", float), ("str", str)):
+        if all(type(value) is of for value in values):
+            return values, kind
+    if all(isinstance(value, bytes) for value in values):
+        return [base64.b64encode(value).decode() for value in values], "bytes"
+    refuse(
+        "to_dict",
+        "labels that are all text, integers, floats, booleans or bytes",
+        ", ".join(sorted({type(value).__name__ for value in values})),
+        "Fit with such labels, for instance the text of each",
+        error=TypeError,
+    )
+
+
+def read_classes(names: Any, kind: Any) -> AnyArray:
+    """The labels that `written_classes` wrote."""
+    types: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str, "bytes": str}
+    if not isinstance(kind, str) or kind not in types:
+        wrong("classes_type", f"one of {', '.join(types)}", shown(kind))
+    if not isinstance(names, list) or len(names) < 2:
+        wrong("classes", "a list of at least two labels", shown(names))
+    for i, name in enumerate(names):
+        found = type(name)
+        if found is not types[kind]:
+            wrong(f"classes[{i}]", f"a label of type {kind}", shown(name))
+        if kind == "int" and not -(2**63) <= name < _LARGEST_INTEGER:
+            wrong(f"classes[{i}]", "an integer of 64 bits", "another")
+        if kind == "float" and not np.isfinite(name):
+            wrong(f"classes[{i}]", "a finite number", f"{name}")
+    if len(set(names)) < len(names):
+        wrong("classes", "different labels", "repeated ones")
+    if kind == "bytes":
+        try:
+            names = [base64.b64decode(name, validate=True) for name in names]
+        except (binascii.Error, ValueError):
+            wrong("classes", "bytes in base64", "something else")
+    return np.asarray(names)
+
+
+def _said_of(fitted: Estimator) -> dict[str, Any]:
+    """Name and parameters, as far as JSON knows them."""
+    names = {cls: name for name, cls in all_recalibrators().items()}
+    if isinstance(fitted, Recalibrator):
+        params = {k: _as_json(v) for k, v in fitted.get_params(deep=False).items()}
+        return {"name": names.get(type(fitted), type(fitted).__name__), "params": params}
+    steps = [part for _, part in getattr(fitted, "steps", [])]
+    return {"name": "pipeline", "steps": [_as_json(step) for step in steps]}
+
+
+def _as_json(value):
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float | np.number):
+        return float(value) if np.isfinite(value) else repr(float(value))
+    if isinstance(value, list | tuple):
+        return [_as_json(one) for one in value]
+    return _said_of(value) if isinstance(value, Recalibrator) else repr(value)[:200]

@@ -1,0 +1,137 @@
+"""A map that was read: a recalibrator that needs no fit."""
+
+from typing import Any
+
+from .._typing import AnyArray, ArrayLike, Self
+from ..canonical import canonical_labels, canonical_proba, check_same_length
+from ..exceptions import refuse
+from ..recalibrators import Capabilities, Recalibrator
+from ._document import read_document
+
+
+class ExportedMap(Recalibrator):
+    """A map read from a document: it predicts with numpy alone, without the estimator.
+
+    It needs no fit and stands wherever a fitted recalibrator does: in a pipeline, a
+    `CalibratedModel`, a display, a measure's ``recalibrator=``. ``fit`` checks that rows and labels
+    are those of the map and changes nothing.
+
+    Parameters
+    ----------
+    document : dict
+        What `to_dict` returned. `from_dict` checks it and gives an instance.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels of the document.
+    n_features_in_ : int
+        Their number.
+
+    Raises
+    ------
+    ValueError
+        At the first use, a document that is damaged, see `from_dict`.
+
+    Notes
+    -----
+    Probabilities and `canonical_proba` of logits are both taken, whatever the "input" of the
+    document, which says what the scores of a program in another language are.
+
+    Examples
+    --------
+    >>> from sklearn_calib.export import ExportedMap, to_dict
+    >>> from sklearn_calib.recalibrators import PlattScaling
+    >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], ["no", "no", "yes", "yes"])
+    >>> exported = ExportedMap(to_dict(fitted))
+    >>> bool((exported.predict_proba([0.3]) == fitted.predict_proba([0.3])).all())
+    True
+    >>> exported.predict([0.2, 0.95]).tolist()
+    ['no', 'yes']
+    """
+
+    capabilities = Capabilities(multiclass="native", cost="O(n), nothing is learned")
+    _parameter_constraints: dict = {"document": [dict]}  # noqa: RUF012
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        given = self.document if isinstance(self.document, dict) else {}
+        name = given.get("estimator", {}).get("name", "unknown")
+        return f"<ExportedMap of {name!r}, {len(given.get('classes', []))} classes>"
+
+    def _ready(self):
+        """Keep the nodes, which are otherwise read at each use."""
+        found = read_document(self.document)
+        self.classes_, self.n_features_in_ = found.classes, len(found.classes)
+        self._root = found.root
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The document alone: whoever loads it reads and checks it."""
+        follows = ("classes_", "n_features_in_", "_root")
+        return {k: v for k, v in super().__getstate__().items() if k not in follows}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("classes_", "n_features_in_", "_root") and "document" in vars(self):
+            self._ready()
+            return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Check that rows and labels are those of the map; nothing is learned.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Probabilities.
+        y : array-like of shape (n_samples,)
+            Labels, all of them classes of the map.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Not used.
+        classes : array-like of shape (n_classes,), default=None
+            If given, they must be those of the map, in the same order.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            Columns or labels that the map does not know, and a damaged document.
+        """
+        where = "ExportedMap.fit"
+        self._ready()
+        if classes is not None:
+            given, _ = canonical_labels(classes, classes=classes, _where=where)
+            if given.tolist() != self.classes_.tolist():
+                refuse(
+                    where,
+                    f"the classes of the map, {self.classes_.tolist()}",
+                    f"{given.tolist()}",
+                    "Pass labels and columns in the order of classes_",
+                )
+        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        _, codes = canonical_labels(y, classes=self.classes_, _where=where)
+        check_same_length(codes, proba, where)
+        return self
+
+    def _fit(self, proba, codes, weight):
+        raise NotImplementedError  # `fit` is its own
+
+    def _predict_proba(self, proba: Any) -> AnyArray:
+        return self._root(proba)
+
+    def _nodes(self) -> dict[str, Any]:
+        return self._root.tree()

@@ -1,0 +1,202 @@
+"""The nodes for two classes that give P_1 as a function of one number."""
+
+# ruff: noqa: RUF009 - `entry` makes a field of a dataclass
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from scipy.special import expit, log_expit
+
+from .._kernels._log_odds import gap
+from .._simplex import log_odds, unrounded_rank_score, without_rounding_noise
+from .._typing import FloatArray
+from ._fields import Choice, Flag, Number, Numbers, entry, wrong
+from ._node import Node, check_length
+
+TIES = Flag(
+    "Whether x is first rounded to 36 significant bits, halves to even; of log-odds those of size "
+    "below 1 to multiples of 2^-36. Rows that differ by rounding noise alone then get one result."
+)
+SCORE = Choice(
+    'What x is: "proba", p_1; "logit", l_1 - l_0; or "rank", the same with l = log p down to the '
+    "smallest float64 and -745.1332191019412, which is -1075 log 2, for a zero.",
+    ("proba", "logit", "rank"),
+)
+LOGIT = Choice('What x is: "proba" or "logit", as in `steps`.', ("proba", "logit"))
+DOMAIN = Numbers(
+    "Two numbers a <= b: x is first moved into [a, b]. Null: x stays, and beyond the knots the "
+    "curve goes on as a straight line.",
+    length=2,
+    optional=True,
+)
+SCALE = Choice(
+    'What lengths are measured in: "input", the length from a to b is b - a, or "proba", with x '
+    "and knots that are log-odds, sigmoid(b) - sigmoid(a).",
+    ("input", "proba"),
+)
+LINK = Choice(
+    'Null: P_1 is the value, moved into [0, 1]. "sigmoid": its sigmoid.', ("sigmoid",), True
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Function(Node):
+    """P_1 as a function of one number x of the row; P_0 = 1 - P_1."""
+
+    input: str = entry(SCORE)
+    binary: ClassVar[bool] = True
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        x = score_of(rows, self.input)
+        if getattr(self, "ties", False):
+            x = without_rounding_noise(x, -2000 if self.input == "proba" else 0)
+        return self._rows(self.value(x))
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """The value at numbers x, before the link."""
+        raise NotImplementedError
+
+    def _rows(self, value):
+        if getattr(self, "link", None) == "sigmoid":
+            return np.column_stack([expit(-value), expit(value)])
+        value = np.clip(value, 0.0, 1.0)
+        return np.column_stack([1.0 - value, value])
+
+
+def score_of(rows: FloatArray, score: str) -> FloatArray:
+    """The number x of each row of two classes."""
+    if score == "proba":
+        return np.asarray(rows)[:, 1]
+    return log_odds(rows) if score == "logit" else unrounded_rank_score(rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SigmoidPoly(Function):
+    """P_1 = sigmoid(sum_j coef_j z^j), z = (x - centre) / spread."""
+
+    input: str = entry(LOGIT)
+    coef: FloatArray = entry(Numbers("The constant first.", least=1))
+    centre: float = entry(Number("Subtracted from x."), 0.0)
+    spread: float = entry(Number("Divides x."), 1.0)
+    link: ClassVar[str] = "sigmoid"
+
+    def check(self, k: int, at: str) -> None:
+        if not self.spread > 0:
+            wrong(f"{at}.spread", "a number above 0", f"{self.spread:g}")
+
+    def value(self, x: FloatArray) -> FloatArray:
+        z = (x - self.centre) / self.spread
+        total = np.full_like(x, self.coef[-1])
+        for coefficient in self.coef[-2::-1]:
+            total = total * z + coefficient
+        return total
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClippedChebyshev(Function):
+    """P_1 = sum_j coef_j T_j(z), moved into [0, 1].
+
+    z = 2 (x - a) / (b - a) - 1, moved into [-1, 1].
+    """
+
+    domain: FloatArray = entry(Numbers("Two numbers a < b.", length=2, increasing=True))
+    coef: FloatArray = entry(
+        Numbers("Coefficients of the Chebyshev polynomials T_0, T_1, ...", least=1)
+    )
+    ties: bool = entry(TIES, False)
+
+    def value(self, x: FloatArray) -> FloatArray:
+        low, high = self.domain
+        z = 2 * (np.clip(x, low, high) - low) / (high - low) - 1
+        return chebyshev.chebval(np.clip(z, -1.0, 1.0), self.coef)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Curve(Function):
+    """What the two kinds of curves between knots share."""
+
+    knots: FloatArray = entry(Numbers("Increasing, at least two.", least=2, increasing=True))
+    values: FloatArray = entry(Numbers("The values at the knots."))
+    domain: FloatArray | None = entry(DOMAIN)
+    scale: str = entry(SCALE, "input")
+    link: str | None = entry(LINK, None)
+    ties: bool = entry(TIES, False)
+
+    def check(self, k: int, at: str) -> None:
+        check_length(self.values, len(self.knots), f"{at}.values")
+        if self.domain is not None and self.domain[0] > self.domain[1]:
+            wrong(f"{at}.domain", "a <= b", f"{self.domain.tolist()}")
+        if self.scale == "proba":
+            if self.input == "proba":
+                wrong(f"{at}.scale", "'input', where x is a probability", "'proba'")
+            ends = self.knots[[0, -1]]
+            if self.domain is None or self.domain[0] < ends[0] or self.domain[1] > ends[1]:
+                wrong(
+                    f"{at}.domain", "a domain within the knots, where scale is 'proba'", "another"
+                )
+
+    def _place(self, x):
+        """The piece of each number, t, and the length of the piece."""
+        if self.domain is not None:
+            x = np.clip(x, *self.domain)
+        left = np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
+        low, high = self.knots[left], self.knots[left + 1]
+        if self.scale == "input":
+            return left, (x - low) / (high - low), high - low
+        share = np.exp(log_expit(x) - log_expit(high)) * np.expm1(low - x) / np.expm1(low - high)
+        return left, np.clip(share, 0.0, 1.0), gap(low, high)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PiecewiseLinear(Curve):
+    """Linear between knots: value_j + (value_(j+1) - value_j) t on [knot_j, knot_(j+1)].
+
+    t is the length from knot_j to x divided by that from knot_j to knot_(j+1).
+    """
+
+    def value(self, x: FloatArray) -> FloatArray:
+        left, t, _ = self._place(x)
+        return self.values[left] + t * (self.values[left + 1] - self.values[left])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PiecewiseCubic(Curve):
+    """Cubic between knots, with the given slopes there.
+
+    On [knot_j, knot_(j+1)] of length w, with t as in `piecewise_linear` and s = 1 - t:
+    s^2 (1 + 2 t) value_j + t^2 (3 - 2 t) value_(j+1) + w t s^2 slope_j - w t^2 s slope_(j+1).
+    """
+
+    slopes: FloatArray = entry(Numbers("The slopes at the knots, per unit of length."))
+
+    def check(self, k: int, at: str) -> None:
+        super().check(k, at)
+        check_length(self.slopes, len(self.knots), f"{at}.slopes")
+
+    def value(self, x: FloatArray) -> FloatArray:
+        left, at, width = self._place(x)
+        t = np.clip(at, 0.0, 1.0)
+        beyond = (at - t) * width
+        s, square = 1 - t, t * t
+        return (
+            s * s * (1 + 2 * t) * self.values[left]
+            + square * (3 - 2 * t) * self.values[left + 1]
+            + (width * t * s * s + np.minimum(beyond, 0)) * self.slopes[left]
+            + (np.maximum(beyond, 0) - width * square * s) * self.slopes[left + 1]
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Steps(Function):
+    """P_1 = values_j where edges_(j-1) <= x < edges_j."""
+
+    edges: FloatArray = entry(Numbers("Increasing; none for a constant.", increasing=True))
+    values: FloatArray = entry(Numbers("One more than edges.", 0.0, 1.0))
+
+    def check(self, k: int, at: str) -> None:
+        check_length(self.values, len(self.edges) + 1, f"{at}.values")
+
+    def value(self, x: FloatArray) -> FloatArray:
+        return self.values[np.searchsorted(self.edges, x, side="right")]

@@ -1,0 +1,288 @@
+"""The nodes that describe a fitted map: what each holds, and its value, computed with numpy.
+
+A node maps rows on the simplex to rows on the simplex. `p` is a row, `p_1` the probability of the
+second class, counted from 0. `l` are its logarithms: exact ones where the row was made from logits
+and nothing but nodes that hand them on (see `hands_on_logits`) came before; otherwise log p, with
+p below 1.1754943508222875e-38 counted as that.
+
+Each class of this file and of `_functions` is one kind of node. The tables of the documentation and
+the JSON Schema are read off the fields.
+"""
+
+# ruff: noqa: RUF009 - `entry` makes a field of a dataclass
+
+import itertools
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import softmax
+
+from .._kernels._coupling import couple_pairs
+from .._simplex import each_against_rest, log_proba, one_against_one, raised, top_against_rest
+from .._typing import FloatArray, IntArray
+from ._fields import Flag, Number, Numbers, Parts, entry, wrong
+from ._functions import ClippedChebyshev as ClippedChebyshev
+from ._functions import Function as Function
+from ._functions import PiecewiseCubic as PiecewiseCubic
+from ._functions import PiecewiseLinear as PiecewiseLinear
+from ._functions import SigmoidPoly as SigmoidPoly
+from ._functions import Steps as Steps
+from ._node import Node as Node
+from ._node import check_length
+
+_SUM = 1e-9  # how far a sum that must be 1 may be from it
+
+PARTS = Parts("The nodes inside.")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Identity(Node):
+    """p, without exact logarithms."""
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        return np.array(rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Uniform(Node):
+    """1 / k for each of the k classes."""
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        return np.full(rows.shape, 1.0 / rows.shape[1])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Raised(Node):
+    """Probabilities below `floor` become `floor`, and their row is divided by its sum.
+
+    Rows without such a probability, and rows that carry exact logarithms, stay as they are.
+    """
+
+    floor: float = entry(Number("The smallest probability.", 0.0, 1.0))
+    hands_on_logits: ClassVar[bool] = True
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        return raised(rows, self.floor)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SoftmaxAffine(Node):
+    """softmax(coef u + intercept), where u = l, less its largest entry where `centred`."""
+
+    coef: FloatArray = entry(
+        Numbers("One factor for all, one for each class, or k rows of k numbers.", shapes=(0, 1, 2))
+    )
+    intercept: FloatArray = entry(Numbers("One number for all, or for each class.", shapes=(0, 1)))
+    centred: bool = entry(Flag("Whether the largest entry of l is subtracted from it."), False)
+    least: float | None = entry(
+        Number("Smaller entries of u count as this number; null for none.", optional=True), None
+    )
+
+    def check(self, k: int, at: str) -> None:
+        if self.coef.shape not in ((), (k,), (k, k)):
+            shape = "x".join(map(str, self.coef.shape))
+            wrong(f"{at}.coef", f"one number, {k} or {k}x{k} of them", f"{shape} numbers")
+        if self.intercept.ndim:
+            check_length(self.intercept, k, f"{at}.intercept")
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        u = np.asarray(log_proba(rows))
+        if self.centred:
+            u = u - u.max(axis=1, keepdims=True)
+        if self.least is not None:
+            u = np.maximum(u, self.least)
+        moved = u @ self.coef.T if self.coef.ndim == 2 else u * self.coef
+        return softmax(moved + self.intercept, axis=1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mixture(Node):
+    """The weighted mean of what the parts give."""
+
+    weights: FloatArray = entry(Numbers("At least 0, with sum 1, one for each part.", 0.0, 1.0))
+    parts: tuple[Node, ...] = entry(PARTS)
+
+    def check(self, k: int, at: str) -> None:
+        check_length(self.weights, len(self.parts), f"{at}.weights")
+        total = float(self.weights.sum())
+        if abs(total - 1) > _SUM:
+            wrong(f"{at}.weights", "a sum of 1", f"{total:.12g}")
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        return sum(w * part(rows) for w, part in zip(self.weights, self.parts, strict=True))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Chain(Node):
+    """The parts one after the other: each gets what the one before it gives."""
+
+    parts: tuple[Node, ...] = entry(PARTS)
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        for part in self.parts:
+            rows = part(rows)
+        return rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneVsRest(Node):
+    """A part for each class c, given two classes (all others, c); rows are divided by their sums.
+
+    p of the others is the sum of their probabilities, l the logarithm of the sum of exp(l). A row
+    for which every part gives 0 keeps p.
+    """
+
+    parts: tuple[Node, ...] = entry(Parts("One node for each class, or one for all of them."))
+    splits: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        if len(self.parts) not in (1, k):
+            wrong(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        k = rows.shape[1]
+        parts = self.parts * (k if len(self.parts) == 1 else 1)
+        pairs = zip(parts, each_against_rest(rows), strict=True)
+        return _divided(np.column_stack([part(pair)[:, 1] for part, pair in pairs]), rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneVsOne(Node):
+    """A part for each pair of classes i < j, given p_i and p_j alone, joined by pairwise coupling.
+
+    The part sees the log-odds l_j - l_i, exact. r_ij and r_ji are its probabilities of i and j,
+    moved into [1e-12, 1 - 1e-12]. With Q_ij = -r_ij r_ji, and Q_ii the sum over j of r_ij^2, P
+    solves (Q + J) P = 1, J a matrix of ones; negative entries become 0, and P is divided by its
+    sum. For two classes P is what the part gives.
+    """
+
+    parts: tuple[Node | None, ...] = entry(
+        Parts(
+            "One node for each pair, in the order (0, 1), (0, 2), ..., (1, 2), ...; null for a "
+            "pair that keeps its ratio.",
+            gaps=True,
+        )
+    )
+    splits: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        if len(self.parts) != k * (k - 1) // 2:
+            wrong(f"{at}.parts", f"{k * (k - 1) // 2} nodes", f"{len(self.parts)}")
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        n, k = rows.shape
+        pairwise = np.zeros((n, k, k))
+        pairs = itertools.combinations(range(k), 2)
+        for part, (first, second) in zip(self.parts, pairs, strict=True):
+            pair = one_against_one(rows, first, second)
+            value = np.asarray(pair) if part is None else part(pair)
+            pairwise[:, first, second], pairwise[:, second, first] = value.T
+        if k == 2:
+            return np.column_stack([pairwise[:, 0, 1], pairwise[:, 1, 0]])
+        return couple_pairs(pairwise)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopLabel(Node):
+    """A new probability for the class t with the largest p, the first of equals.
+
+    The part is given the two classes (all others, t), as in `one_vs_rest`. The others share
+    what it leaves, in proportion to exp(rest l).
+    """
+
+    parts: tuple[Node | None, ...] = entry(
+        Parts("One node for each class t, null where the row keeps p; or one for all.", gaps=True)
+    )
+    rest: float = entry(Number("Exponent of the probabilities of the other classes."))
+    splits: ClassVar[bool] = True
+
+    def check(self, k: int, at: str) -> None:
+        if len(self.parts) not in (1, k):
+            wrong(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
+        if k == 2:
+            wrong(at, "more than two classes", "two", "For two classes the part says it all")
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        out = np.array(rows)
+        top = out.argmax(axis=1)
+        for c, part in enumerate(self.parts):
+            chosen = np.flatnonzero(top == c) if len(self.parts) > 1 else np.arange(len(out))
+            if part is not None and len(chosen):
+                out[chosen] = self._joined(part, rows[chosen], top[chosen])
+        return out
+
+    def _joined(self, part, rows, top):
+        pair = part(top_against_rest(rows, top))
+        others = np.arange(rows.shape[1]) != top[:, None]
+        log = np.asarray(log_proba(rows))[others].reshape(len(rows), -1)
+        shares = softmax(self.rest * (log - log.max(axis=1, keepdims=True)), axis=1)
+        out = np.empty(others.shape)
+        out[~others] = pair[:, 1]
+        out[others] = (pair[:, [0]] * shares).ravel()
+        return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cells(Node):
+    """One result for all rows of a cell: of equal levels, which are floor(n_levels p + slack).
+
+    A row of no cell keeps p where `keep`; otherwise it gets (levels + r / k) / n_levels, where r is
+    what the levels miss to n_levels. Rows are divided by their sums; a row of zeros keeps p.
+    """
+
+    n_levels: int = entry(Number("Levels of a probability.", 1, 5000, whole=True))
+    slack: float = entry(Number("What rounding may take from n_levels p.", 0.0, 0.5))
+    keys: IntArray = entry(
+        Numbers(
+            "The levels of each cell, k numbers, in the order of the alphabet.",
+            0,
+            whole=True,
+            shapes=(2,),
+        )
+    )
+    rows: FloatArray = entry(Numbers("The result of each cell, k numbers.", 0.0, 1.0, shapes=(2,)))
+    keep: bool = entry(Flag("Whether rows of no cell stay as they are."))
+
+    def check(self, k: int, at: str) -> None:
+        for name in ("keys", "rows"):
+            table = getattr(self, name)
+            if len(table) and table.shape[1] != k:
+                wrong(f"{at}.{name}", f"{k} numbers for each cell", f"{table.shape[1]}")
+        if len(self.keys) != len(self.rows):
+            wrong(f"{at}.rows", f"{len(self.keys)} of them, one for each key", f"{len(self.rows)}")
+        found = list(map(tuple, self.keys.tolist()))
+        if any(later <= earlier for earlier, later in itertools.pairwise(found)):
+            wrong(f"{at}.keys", "different keys in increasing order", "others")
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        plain = np.asarray(rows)
+        levels = np.floor(plain * float(self.n_levels) + self.slack).astype(np.int64)
+        if self.keep:
+            out = plain.copy()
+        else:
+            missing = self.n_levels - levels.sum(axis=1, keepdims=True)
+            out = (levels + missing / plain.shape[1]) / self.n_levels
+        if len(self.keys):
+            both = np.vstack([self.keys, levels])
+            _, number = np.unique(both, axis=0, return_inverse=True)
+            cell = np.full(number.max() + 1, -1)
+            cell[number.ravel()[: len(self.keys)]] = np.arange(len(self.keys))
+            found = cell[number.ravel()[len(self.keys) :]]
+            out[found >= 0] = self.rows[found[found >= 0]]
+        return _divided(out, plain)
+
+
+def _divided(values, fallback):
+    """Rows divided by their sums; rows of zeros are those of `fallback`."""
+    empty = values.sum(axis=1) <= 0
+    values = np.where(empty[:, None], np.asarray(fallback), values)
+    return values / values.sum(axis=1, keepdims=True)
+
+
+#: All kinds of nodes, by name.
+NODES: dict[str, type[Node]] = {
+    cls.kind: cls
+    for cls in list(globals().values())
+    if isinstance(cls, type) and issubclass(cls, Node) and cls not in (Node, Function)
+}

@@ -1,0 +1,84 @@
+"""Reading a description: a tree of dicts becomes nodes, or is refused where it is wrong."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ._fields import Parts, kinds_of, shown, wrong
+from ._nodes import NODES, Node
+
+#: Nodes inside nodes, at most; what the package writes has about ten levels.
+MAX_DEPTH = 50
+#: Nodes of one description, at most. Many classes have many: 50 of them 1225 pairs.
+MAX_NODES = 100_000
+
+
+def read_nodes(tree: Any, n_classes: int, at: str = "map") -> Node:
+    """The nodes of a description, checked.
+
+    Parameters
+    ----------
+    tree : dict
+        With "node", the kind, and its fields: lists or arrays of numbers, and dicts of this form.
+    n_classes : int
+    at : str, default="map"
+        What the tree is called in messages.
+
+    Raises
+    ------
+    ValueError
+        An unknown kind, a field that is missing or unknown or holds something else than it says,
+        more than `MAX_DEPTH` levels or `MAX_NODES` nodes. The message names the place.
+    """
+    return _read(tree, n_classes, at, MAX_DEPTH, _Budget(MAX_NODES))
+
+
+@dataclass
+class _Budget:
+    left: int
+
+
+def _read(tree, k, at, depth, budget):
+    if depth == 0:
+        wrong(at, f"at most {MAX_DEPTH} nodes inside each other", "more")
+    budget.left -= 1
+    if budget.left < 0:
+        wrong(at, f"at most {MAX_NODES} nodes", "more")
+    if not isinstance(tree, dict):
+        wrong(at, "a node, a dict", type(tree).__name__)
+    if "node" not in tree:
+        wrong(f"{at}.node", "the name of a node", "nothing")
+    name = tree["node"]
+    cls = NODES.get(name) if isinstance(name, str) else None
+    if cls is None:
+        wrong(f"{at}.node", f"one of {', '.join(sorted(NODES))}", shown(name), "Update the package")
+    known = kinds_of(cls)
+    for extra in tree:
+        if extra not in known and extra != "node":
+            rule = f"the fields {', '.join(known) or 'none'}"
+            wrong(f"{at}.{str(extra)[:40]}", rule, shown(extra))
+    if cls.binary and k != 2:
+        wrong(at, "two classes", f"{k}", f"Nodes of kind {name!r} are for two classes")
+    found = {}
+    for field, (kind, needed) in known.items():
+        if field not in tree:
+            if needed:
+                wrong(f"{at}.{field}", "a value", "nothing")
+        elif isinstance(kind, Parts):
+            inner = 2 if cls.splits else k
+            found[field] = _read_parts(tree[field], kind, inner, f"{at}.{field}", depth, budget)
+        else:
+            found[field] = kind.read(tree[field], f"{at}.{field}")
+    node = cls(**found)
+    node.check(k, at)
+    return node
+
+
+def _read_parts(parts, kind, k, at, depth, budget):
+    if not isinstance(parts, list | tuple):
+        wrong(at, "a list of nodes", type(parts).__name__)
+    if not parts:
+        wrong(at, "a list of nodes", "none")
+    return tuple(
+        None if part is None and kind.gaps else _read(part, k, f"{at}[{i}]", depth - 1, budget)
+        for i, part in enumerate(parts)
+    )
