@@ -26,11 +26,6 @@ from ._nodes import (
 )
 from ._onnx_graph import Tensor, expm1, log_sigmoid, side_by_side, sigmoid
 
-_BITS = 36  # of a score, where rounding noise is removed
-_LEAST = {"proba": -1074, "logit": 0, "rank": 0}  # exponents below count as this
-_MOST = {"proba": 1, "logit": 500, "rank": 500}  # above there is no score
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows on the simplex inside a graph.
@@ -151,13 +146,15 @@ def _score(rows, score):
 
 
 def _without_noise(x, score):
-    """`without_rounding_noise`; the exponents are found among the powers of two."""
+    """`without_rounding_noise` by arithmetic alone: sums that push out the last digits."""
     if x.graph.dtype == np.float32:  # has fewer digits
         return x
-    powers = np.ldexp(1.0, np.arange(_LEAST[score], _MOST[score] + 1))
-    units = np.ldexp(1.0, np.maximum(np.arange(_LEAST[score], _MOST[score] + 2) - _BITS, -1074))
-    unit = x.graph.tensor(units).entries(_place(x.abs(), powers))
-    return x.graph.add("Round", x / unit) * unit
+    big = x * 131073.0  # 2^17 + 1
+    relative = big - (big - x)
+    if score == "proba":
+        return relative
+    absolute = (x + 98304.0) - 98304.0  # 1.5 * 2^16
+    return x.graph.add("Less", x.abs(), 1.0).where(absolute, relative)
 
 
 def _place(x, entries):
@@ -317,7 +314,7 @@ def _(node: Cells, rows):
     if node.keep:
         out = rows.p
     else:
-        missing = (float(node.n_levels) - levels.sum()) / k
+        missing = (float(node.n_levels) - levels.sum()) / float(k)
         out = (levels + missing) / float(node.n_levels)
     if len(node.keys):
         keys = graph.tensor(node.keys.astype(float))
