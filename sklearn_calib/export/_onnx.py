@@ -12,6 +12,7 @@ from ..exceptions import refuse
 from ._document import Kind, MapDocument, document_of
 from ._functions import Curve, Function
 from ._onnx_graph import Graph, Tensor
+from ._onnx_models import MODELS, model_to_onnx
 from ._onnx_nodes import Rows, of_logits, written
 
 INPUT, OUTPUT = "scores", "calibrated"
@@ -25,6 +26,7 @@ Precision = Literal["float64", "float32"]
 
 def to_onnx(
     fitted: Any,
+    X: Features | None = None,
     *,
     opset: int = 17,
     dtype: Precision = "float64",
@@ -33,6 +35,8 @@ def to_onnx(
 ) -> Any:
     where = "to_onnx"
     onnx = require("onnx", "export", where)
+    if isinstance(fitted, MODELS):
+        return model_to_onnx(fitted, X, opset, tabulate)
     document = document_of(fitted, input=input, tabulate=tabulate)
     graph = Graph(np.dtype(dtype), opset)
     scores = graph.named(INPUT)

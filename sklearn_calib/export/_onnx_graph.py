@@ -65,11 +65,12 @@ class Graph:
         return Tensor(self, self._known[key])
 
     def tensor(self, value: Operand) -> "Tensor":
-        """Numbers as a constant: integers as int64, others in the dtype of the graph."""
+        """Numbers as a constant: integers as int64, others in the dtype of the graph; or text."""
         if isinstance(value, Tensor):
             return value
         array = np.array(value)
-        array = array.astype(np.int64 if array.dtype.kind == "i" else self.dtype)
+        if array.dtype.kind != "U":
+            array = array.astype(np.int64 if array.dtype.kind == "i" else self.dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
             self._known[key] = f"{self.prefix}{len(self._known)}"
@@ -153,8 +154,11 @@ class Tensor:
     def at_least(self, bound: Operand) -> "Tensor":
         return self.graph.add("Max", self, bound)
 
+    def at_most(self, bound: Operand) -> "Tensor":
+        return self.graph.add("Min", self, bound)
+
     def clip(self, low: Operand, high: Operand) -> "Tensor":
-        return self.graph.add("Min", self.at_least(low), high)
+        return self.at_least(low).at_most(high)
 
     def where(self, yes: Operand, no: Operand) -> "Tensor":
         """One or the other, where this tensor of truth values says so."""
@@ -214,7 +218,7 @@ def sigmoid(x: Tensor) -> Tensor:
 
 def log_sigmoid(x: Tensor) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
-    return x.graph.add("Min", x, 0.0) - ((-x.abs()).exp() + 1.0).log()
+    return x.at_most(0.0) - ((-x.abs()).exp() + 1.0).log()
 
 
 def expm1(x: Tensor) -> Tensor:

@@ -226,7 +226,7 @@ def _(node: Curve, x):
     return (
         s * s * (inside * 2.0 + 1.0) * of_piece(values[:-1])
         + square * (3.0 - inside * 2.0) * of_piece(values[1:])
-        + (width * inside * s * s + x.graph.add("Min", beyond, 0.0)) * first
+        + (width * inside * s * s + beyond.at_most(0.0)) * first
         + (beyond.at_least(0.0) - width * square * s) * second
     )
 
