@@ -1,0 +1,187 @@
+"""The margins of XGBoost and LightGBM in ONNX: their trees, summed, without sigmoid or softmax.
+
+Their converters in onnxmltools give probabilities in float32, of which a logarithm has no tails.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._typing import AnyArray, Estimator
+from ..exceptions import refuse
+from ..staging import own_logits
+
+_ML = "ai.onnx.ml"
+_ML_VERSION = 3  # from which on trees may hold float64
+_DOUBLE = ("nodes_values", "target_weights", "base_values")
+
+
+class BoostedMargins(BaseEstimator):
+    """A boosted classifier that stands for its logits, where a converter meets it.
+
+    Parameters
+    ----------
+    estimator : XGBClassifier or LGBMClassifier
+        Fitted.
+    """
+
+    def __init__(self, estimator: Estimator) -> None:
+        self.estimator = estimator
+
+    @property
+    def classes_(self) -> AnyArray:
+        return self.estimator.classes_
+
+
+def has_margins(estimator: Estimator) -> bool:
+    """Whether `CalibratedModel` takes the logits behind the probabilities of a fitted classifier.
+
+    Raises TypeError for learners that have them and no converter here.
+    """
+    width = getattr(estimator, "n_features_in_", None)
+    if width is None or own_logits(estimator, np.zeros((1, width))) is None:
+        return False
+    if package_of(estimator) is None:
+        refuse(
+            "to_onnx",
+            "an estimator of scikit-learn, XGBoost or LightGBM",
+            type(estimator).__name__,
+            "Export it with its own package, and the map of its logits with "
+            "to_onnx(model.recalibrator_, input='logits')",
+            error=TypeError,
+        )
+    return True
+
+
+def package_of(estimator: Estimator) -> str | None:
+    """"xgboost", "lightgbm" or None."""
+    roots = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
+    return next((name for name in ("xgboost", "lightgbm") if name in roots), None)
+
+
+def parse_margins(scope: Any, model: BoostedMargins, inputs: Any, custom_parsers: Any = None) -> Any:
+    """One output, of shape (n, n_classes), or (n, 1) for two classes."""
+    from skl2onnx.common.data_types import FloatTensorType
+
+    operator = scope.declare_local_operator("SklearnCalibBoostedMargins", model)
+    operator.inputs = inputs
+    operator.outputs.append(scope.declare_local_variable("margins", FloatTensorType()))
+    return operator.outputs
+
+
+def shape_of_margins(operator: Any) -> None:
+    """For skl2onnx."""
+    k = len(operator.raw_operator.classes_)
+    operator.outputs[0].type.shape = [None, 1 if k == 2 else k]
+
+
+def convert_margins(scope: Any, operator: Any, container: Any) -> None:
+    """Write the trees, as the converter of onnxmltools reads them, as a sum for each class."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    estimator = operator.raw_operator.estimator
+    package = package_of(estimator)
+    trees = _trees(scope, operator, container, estimator, package)
+    name = operator.inputs[0].full_name
+    double = isinstance(operator.inputs[0].type, DoubleTensorType)
+    if package == "lightgbm":
+        trees = trees | {"nodes_values": _thresholds(trees, double)}
+    elif double:  # XGBoost itself reads float32
+        narrow = scope.get_unique_variable_name("float32")
+        container.add_node("Cast", [name], [narrow], to=1)
+        name, double = narrow, False
+    if double:
+        trees = {
+            (f"{key}_as_tensor" if key in _DOUBLE else key): (
+                _double_tensor(key, value) if key in _DOUBLE else value
+            )
+            for key, value in trees.items()
+        }
+    out = operator.outputs[0].full_name
+    factor = _factor(estimator, package)
+    summed = out if factor == 1 else scope.get_unique_variable_name("summed")
+    container.add_node(
+        "TreeEnsembleRegressor",
+        [name],
+        [summed],
+        op_domain=_ML,
+        op_version=_ML_VERSION if double else 1,
+        name=scope.get_unique_operator_name("margins"),
+        **trees,
+    )
+    if factor != 1:
+        constant = scope.get_unique_variable_name("factor")
+        container.add_initializer(constant, 1, [], [factor])
+        container.add_node("Mul", [summed, constant], [out])
+
+
+def _trees(scope, operator, container, estimator, package):
+    """The attributes of a TreeEnsembleRegressor."""
+    found = {}
+
+    def add_node(op, inputs, outputs, **attributes):
+        if op == "TreeEnsembleClassifier":
+            found.update(attributes)
+
+    outputs = [SimpleNamespace(full_name=name) for name in ("label", "probabilities")]
+    reader = SimpleNamespace(
+        raw_operator=estimator,
+        inputs=operator.inputs,
+        input_full_names=operator.input_full_names,
+        outputs=outputs,
+        output_full_names=[one.full_name for one in outputs],
+        full_name="trees",
+    )
+    recorder = SimpleNamespace(
+        add_node=add_node,
+        add_initializer=lambda *args, **kwargs: None,
+        target_opset=container.target_opset,
+        verbose=0,
+    )
+    _converter(package)(scope, reader, recorder)
+    trees = {
+        ("target" + name[5:] if name.startswith("class_") else name): value
+        for name, value in found.items()
+        if name.startswith(("nodes_", "class_", "base_"))
+    }
+    k = len(estimator.classes_)
+    return trees | {"n_targets": 1 if k == 2 else k, "post_transform": "NONE"}
+
+
+def _converter(package):
+    if package == "xgboost":
+        from onnxmltools.convert.xgboost.operator_converters.XGBoost import convert_xgboost
+
+        return convert_xgboost
+    from onnxmltools.convert.lightgbm.operator_converters.LightGbm import convert_lightgbm
+
+    return convert_lightgbm
+
+
+def _thresholds(trees, double):
+    """LightGBM compares x <= threshold in float64; for float32 x the threshold rounded down."""
+    values = np.asarray(trees["nodes_values"], dtype=np.float64)
+    if double:
+        return values.tolist()
+    rounded = values.astype(np.float32)
+    ordered = np.asarray(trees["nodes_modes"]) == "BRANCH_LEQ"
+    above = ordered & (rounded.astype(np.float64) > values)
+    return np.where(above, np.nextafter(rounded, np.float32(-np.inf)), rounded).tolist()
+
+
+def _double_tensor(name, values):
+    from onnx import helper
+
+    return helper.make_tensor(name, 11, [len(values)], np.asarray(values, dtype=np.float64))
+
+
+def _factor(estimator, package):
+    """What the sum of the trees is multiplied by to give `own_logits`."""
+    if package == "xgboost":
+        return 1.0
+    zeros = np.zeros((1, estimator.n_features_in_))
+    raw = np.ravel(estimator.predict_proba(zeros, raw_score=True))
+    at = np.abs(raw).argmax()
+    return float(np.ravel(own_logits(estimator, zeros))[at] / raw[at]) if raw[at] else 1.0

@@ -1,0 +1,277 @@
+"""Classifiers with their maps as ONNX models, through skl2onnx."""
+
+import json
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from .. import meta
+from .._extras import require
+from .._simplex import SMALLEST_PROBABILITY
+from .._typing import Estimator, Features, FloatArray
+from ..exceptions import refuse
+from ._document import MapDocument, document_of
+from ._onnx_boosted import (
+    BoostedMargins,
+    convert_margins,
+    has_margins,
+    package_of,
+    parse_margins,
+    shape_of_margins,
+)
+from ._onnx_graph import Graph, Tensor, side_by_side
+from ._onnx_nodes import Rows, of_logits, of_margin, written
+
+METADATA = "sklearn_calib_maps"
+_ML_VERSION = 3
+_DOUBLE = 11  # onnx.TensorProto.DOUBLE
+_ROWS = 1000  # of the sample, on which the result is compared
+_FAR, _SHARE = 1e-3, 0.05  # a difference that more than this share of them must not have
+
+#: The estimators of this package that have a converter.
+MODELS = tuple(
+    value for value in map(vars(meta).get, meta.__all__) if hasattr(value, "predict_proba")
+)
+
+
+def register_onnx_converters() -> None:
+    skl2onnx = require("skl2onnx", "export", "register_onnx_converters")
+    options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "tabulate": None}
+    for cls in MODELS:
+        name = f"SklearnCalib{cls.__name__}"
+        skl2onnx.update_registered_converter(
+            cls, name, _shape_of_model, _convert_model, options=options
+        )
+    skl2onnx.update_registered_converter(
+        BoostedMargins,
+        "SklearnCalibBoostedMargins",
+        shape_of_margins,
+        convert_margins,
+        parser=parse_margins,
+    )
+
+
+def model_to_onnx(model: Any, X: Features, opset: int, tabulate: float | None) -> Any:
+    """The ONNX model of a fitted `CalibratedModel` and the like; see `to_onnx`."""
+    skl2onnx = require("skl2onnx", "export", "to_onnx")
+    register_onnx_converters()
+    X = X if hasattr(X, "columns") else np.asarray(X)
+    found = skl2onnx.to_onnx(
+        model,
+        X[:1],
+        target_opset={"": opset, "ai.onnx.ml": _ML_VERSION},
+        options={id(model): {"zipmap": False, "tabulate": tabulate}},
+    )
+    documents = [
+        document_of(pair.recalibrator, tabulate=tabulate).to_dict()
+        for pair in model.calibrated_pairs_
+    ]
+    found.metadata_props.add(key=METADATA, value=json.dumps(documents, allow_nan=False))
+    _compare(found, model, X)
+    return found
+
+
+# -- the converter of skl2onnx ----------------------------------------------------------------
+
+
+def _shape_of_model(operator):
+    from skl2onnx.common.data_types import Int64TensorType, StringTensorType
+
+    classes = operator.raw_operator.classes_
+    label = StringTensorType if classes.dtype.kind in "UO" else Int64TensorType
+    operator.outputs[0].set_type(label([None]))
+    operator.outputs[1].type.shape = [None, len(classes)]
+
+
+def _convert_model(scope, operator, container):
+    from skl2onnx.common.data_types import guess_proto_type
+
+    model = operator.raw_operator
+    prefix = scope.get_unique_variable_name("map")
+    graph = Graph(np.dtype(np.float64), container.target_opset, prefix)
+    tabulate = container.get_options(model, {"tabulate": None})["tabulate"]
+    parts = []
+    for pair in model.calibrated_pairs_:
+        document = document_of(pair.recalibrator, tabulate=tabulate)
+        rows = _scores(model, pair, scope, operator, container, graph)
+        parts.append(_aligned(written(document.root, rows), document.classes, model.classes_))
+    mean = sum(parts[1:], start=parts[0]) / float(len(parts))
+    known = model.classes_
+    known = known.astype(str if known.dtype.kind in "UO" else np.int64)
+    label = graph.tensor(known).entries(mean.top().reshaped(-1))
+    _into_container(graph, container)
+    out, kind = operator.outputs, guess_proto_type(operator.outputs[1].type)
+    container.add_node("Identity", [label.name], [out[0].full_name])
+    container.add_node("Cast", [mean.name], [out[1].full_name], to=kind)
+
+
+def _into_container(graph, container):
+    from onnx import TensorProto, numpy_helper
+
+    for name, array in graph.constants.items():
+        if array.dtype.kind == "U":
+            text = [label.encode() for label in array.tolist()]
+            container.add_initializer(name, TensorProto.STRING, list(array.shape), text)
+        else:
+            container.add_initializer(name, None, None, numpy_helper.from_array(array))
+    version = container.target_opset
+    for step in graph.steps:
+        container.add_node(
+            step.op, list(step.inputs), [step.output], op_version=version, **step.attributes
+        )
+
+
+def _aligned(rows, classes, all_classes):
+    """One column for each class of the model; those that the map does not know get 0."""
+    if len(classes) == len(all_classes):
+        return rows.p
+    places = np.searchsorted(all_classes, classes)
+    return _columns(rows.p, rows.p.column(0) * 0.0, places, len(all_classes))
+
+
+def _columns(table, other, places, k):
+    """A table with its columns at some places among k, and the column `other` elsewhere."""
+    source = np.full(k, len(places))
+    source[places] = np.arange(len(places))
+    return side_by_side(table, other).columns(source)
+
+
+# -- scores of a classifier -------------------------------------------------------------------
+
+
+def _scores(model, pair, scope, operator, container, graph):
+    """What `aligned_scores` gives the map of a pair."""
+    from skl2onnx._parse import _parse_sklearn
+
+    estimator, last = _plain(pair.estimator)
+    kind = _kind(last, model.response_method)
+    _check_converter(container, last, kind)
+    if kind == "margins":
+        last = BoostedMargins(last)
+        estimator = _with_last(estimator, last)
+    options = {"zipmap": False, "raw_scores": kind == "raw"}
+    options = {name: v for name, v in options.items() if container.has_options(last, name)}
+    for place in (scope, container):
+        place.add_options(id(last), options)
+    outputs = _parse_sklearn(scope, estimator, operator.inputs)
+    scores = graph.add("Cast", graph.named(outputs[-1].full_name), to=_DOUBLE)
+    k, own = len(model.classes_), len(last.classes_)
+    if kind == "proba":
+        p = scores.clip(0.0, 1.0)
+        rows = Rows(p / p.sum(), own)
+    elif own == 2:
+        rows = of_margin(scores.column(-1))
+    else:
+        rows = of_logits(scores, own)
+    return rows if own == k else _widened(rows, pair.columns, k)
+
+
+def _widened(rows, places, k):
+    """`take_columns`: classes that the classifier has not seen get probability 0."""
+    p = _columns(rows.p, rows.p.column(0) * 0.0, places, k)
+    if rows.exact is None:
+        return Rows(p, k)
+    least = rows.exact.min().at_most(float(np.log(SMALLEST_PROBABILITY)))
+    return Rows(p, k, _columns(rows.exact, least, places, k))
+
+
+def _plain(estimator):
+    """The classifier without what only wraps it, and its last step."""
+    if isinstance(estimator, FrozenEstimator):
+        return _plain(estimator.estimator)
+    if hasattr(estimator, "best_estimator_"):
+        return _plain(estimator.best_estimator_)
+    if isinstance(estimator, Pipeline):
+        inner, last = _plain(estimator.steps[-1][1])
+        return _with_last(estimator, inner), last
+    return estimator, estimator
+
+
+def _with_last(estimator, last):
+    if not isinstance(estimator, Pipeline):
+        return last
+    *steps, (name, inner) = estimator.steps
+    return Pipeline([*steps, (name, _with_last(inner, last))])
+
+
+def _kind(last, response_method):
+    """Which scores `classifier_scores` takes."""
+    if response_method == "auto" and has_margins(last):
+        return "margins"
+    if response_method != "predict_proba" and hasattr(last, "decision_function"):
+        return "raw"
+    return "proba"
+
+
+def _check_converter(container, last, kind):
+    from skl2onnx._supported_operators import sklearn_operator_name_map
+
+    where, name = "to_onnx", type(last).__name__
+    if type(last) not in sklearn_operator_name_map and kind != "margins":
+        refuse(
+            where,
+            "a classifier that skl2onnx or onnxmltools converts",
+            name,
+            "Export the map alone, to_onnx(model.recalibrator_), and the classifier with its own "
+            "package",
+            error=TypeError,
+        )
+    if len(last.classes_) < 2:
+        refuse(where, "classifiers of at least two classes", f"a {name} of one", "Use fewer folds")
+    unknown = kind == "raw" and not container.has_options(last, "raw_scores")
+    if unknown and hasattr(last, "predict_proba"):
+        refuse(
+            where,
+            "a classifier whose decision_function skl2onnx converts",
+            f"{name}, of which it converts the probabilities",
+            "Fit the model with response_method='predict_proba'",
+            error=TypeError,
+        )
+
+
+# -- the result against Python ----------------------------------------------------------------
+
+
+def _compare(found, model, X):
+    """Refuse a conversion that does not give what the model predicts for the sample."""
+    X = X[:_ROWS]
+    got = run_onnx(found, X)[1]
+    far = np.abs(got - model.predict_proba(X)).max(axis=1)
+    found.metadata_props.add(key="largest_difference_in_sample", value=f"{far.max():.3g}")
+    if not (far > _FAR).mean() <= _SHARE:
+        refuse(
+            "to_onnx",
+            "a conversion that gives what the model predicts for X",
+            f"differences up to {np.nanmax(far):.2g}",
+            "The classifier's own conversion is wrong: compare it with predict_proba, and export "
+            "the map alone, to_onnx(model.recalibrator_)",
+            error=RuntimeError,
+        )
+
+
+def run_onnx(found: Any, X: Features) -> list[Any]:
+    """The results of an ONNX model for rows, by onnxruntime or else by onnx itself, which is slow.
+
+    Parameters
+    ----------
+    found : ModelProto
+    X : ndarray or DataFrame
+        One input; of a table, one for each column.
+
+    Returns
+    -------
+    results : list of ndarray
+    """
+    feed = {found.graph.input[0].name: X}
+    if hasattr(X, "columns"):
+        feed = {name: np.asarray(X[name])[:, None] for name in X.columns}
+    try:
+        from onnxruntime import InferenceSession
+    except ImportError:
+        from onnx.reference import ReferenceEvaluator
+
+        return ReferenceEvaluator(found).run(None, feed)
+    session = InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, feed)

@@ -1,0 +1,331 @@
+"""Every kind of node in ONNX: the same computations as those of `_nodes` and `_functions`."""
+
+import itertools
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+from scipy.special import log_expit
+
+from .._kernels._coupling import MIN_PAIR_PROBABILITY
+from .._kernels._log_odds import gap
+from .._simplex import LOG_OF_ZERO, SMALLEST_PROBABILITY
+from ._functions import ClippedChebyshev, Curve, Function, PiecewiseLinear, SigmoidPoly, Steps
+from ._node import Node
+from ._nodes import (
+    Cells,
+    Chain,
+    Identity,
+    Mixture,
+    OneVsOne,
+    OneVsRest,
+    Raised,
+    SoftmaxAffine,
+    TopLabel,
+    Uniform,
+)
+from ._onnx_graph import Tensor, expm1, log_sigmoid, side_by_side, sigmoid
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows on the simplex inside a graph.
+
+    Parameters
+    ----------
+    p : Tensor of shape (n, k)
+    k : int
+    exact : Tensor of shape (n, k), default=None
+        Their logarithms, where the rows carry them.
+    """
+
+    p: Tensor
+    k: int
+    exact: Tensor | None = None
+
+    @property
+    def log(self) -> Tensor:
+        if self.exact is not None:
+            return self.exact
+        return self.p.at_least(SMALLEST_PROBABILITY).log()
+
+    @property
+    def ordered_log(self) -> Tensor:
+        """Logarithms that only order the rows: no probability counts as a larger one."""
+        return self.p.log().at_least(LOG_OF_ZERO) if self.exact is None else self.exact
+
+    @property
+    def log_odds(self) -> Tensor:
+        return self.log.column(1) - self.log.column(0)
+
+
+def of_margin(margin: Tensor) -> Rows:
+    """Rows of two classes from the log-odds of the second."""
+    log = side_by_side(log_sigmoid(-margin), log_sigmoid(margin))
+    return Rows(log.exp(), 2, log)
+
+
+def of_logits(z: Tensor, k: int) -> Rows:
+    """Rows from one logit for each class."""
+    low = z - z.max()
+    total = low.exp().sum()
+    return Rows(low.exp() / total, k, low - total.log())
+
+
+@singledispatch
+def written(node: Node, rows: Rows) -> Rows:
+    """What a node gives for rows, as tensors of their graph."""
+    raise NotImplementedError(node.kind)
+
+
+@written.register
+def _(node: Identity, rows):
+    return Rows(rows.p, rows.k)
+
+
+@written.register
+def _(node: Uniform, rows):
+    return Rows(rows.p * 0.0 + 1.0 / rows.k, rows.k)
+
+
+@written.register
+def _(node: Raised, rows):
+    if rows.exact is not None:
+        return rows
+    higher = rows.p.at_least(node.floor)
+    low = rows.p.graph.add("Less", rows.p.min(), node.floor)
+    return Rows(low.where(higher / higher.sum(), rows.p), rows.k)
+
+
+@written.register
+def _(node: SoftmaxAffine, rows):
+    u = rows.log
+    if node.centred:
+        u = u - u.max()
+    if node.least is not None:
+        u = u.at_least(node.least)
+    moved = u @ node.coef.T if node.coef.ndim == 2 else u * node.coef
+    return Rows((moved + node.intercept).softmax(), rows.k)
+
+
+@written.register
+def _(node: Mixture, rows):
+    first, *others = (
+        written(part, rows).p * float(w) for w, part in zip(node.weights, node.parts, strict=True)
+    )
+    return Rows(sum(others, start=first), rows.k)
+
+
+@written.register
+def _(node: Chain, rows):
+    for part in node.parts:
+        rows = written(part, rows)
+    return rows
+
+
+# -- functions of one number ------------------------------------------------------------------
+
+
+@written.register
+def _(node: Function, rows):
+    x = _score(rows, node.input)
+    if getattr(node, "ties", False):
+        x = _without_noise(x, node.input)
+    value = _value(node, x)
+    if getattr(node, "link", None) == "sigmoid":
+        return Rows(side_by_side(sigmoid(-value), sigmoid(value)), 2)
+    value = value.clip(0.0, 1.0)
+    return Rows(side_by_side(1.0 - value, value), 2)
+
+
+def _score(rows, score):
+    if score == "proba":
+        return rows.p.column(1)
+    if score == "logit":
+        return rows.log_odds
+    return rows.ordered_log.column(1) - rows.ordered_log.column(0)
+
+
+def _without_noise(x, score):
+    """`without_rounding_noise` by arithmetic alone: sums that push out the last digits."""
+    if x.graph.dtype == np.float32:  # has fewer digits
+        return x
+    big = x * 131073.0  # 2^17 + 1
+    relative = big - (big - x)
+    if score == "proba":
+        return relative
+    absolute = (x + 98304.0) - 98304.0  # 1.5 * 2^16
+    return x.graph.add("Less", x.abs(), 1.0).where(absolute, relative)
+
+
+def _place(x, entries):
+    """How many of increasing numbers are at most x."""
+    table = x.graph.tensor(entries)
+    return x.graph.search(len(entries), lambda position: table.entries(position) <= x)
+
+
+@singledispatch
+def _value(node: Function, x: Tensor) -> Tensor:
+    """The value at numbers of shape (n, 1), before the link."""
+    raise NotImplementedError(node.kind)
+
+
+@_value.register
+def _(node: SigmoidPoly, x):
+    z = (x - node.centre) / node.spread
+    total = x * 0.0 + node.coef[-1]
+    for coefficient in node.coef[-2::-1]:
+        total = total * z + coefficient
+    return total
+
+
+@_value.register
+def _(node: ClippedChebyshev, x):
+    low, high = node.domain
+    z = (((x.clip(low, high) - low) * 2.0) / (high - low) - 1.0).clip(-1.0, 1.0)
+    coef = [x * 0.0 + c for c in node.coef]
+    if len(coef) == 1:
+        return coef[0]
+    before, last = coef[-2:]
+    for c in coef[-3::-1]:
+        before, last = c - last, before + last * (z * 2.0)
+    return before + last * z
+
+
+@_value.register
+def _(node: Steps, x):
+    if not len(node.edges):
+        return x * 0.0 + node.values[0]
+    return x.graph.tensor(node.values).entries(_place(x, node.edges))
+
+
+@_value.register
+def _(node: Curve, x):
+    if node.domain is not None:
+        x = x.clip(*node.domain)
+    knots, values = node.knots, node.values
+    piece = _place(x, knots[1:-1]) if len(knots) > 2 else x.graph.tensor(np.array([[0]]))
+
+    def of_piece(table):
+        return x.graph.tensor(table).entries(piece)
+
+    low, high = knots[:-1], knots[1:]
+    if node.scale == "input":
+        widths = high - low
+        t = (x - of_piece(low)) / of_piece(widths)
+    else:
+        widths = gap(low, high)
+        share = (log_sigmoid(x) - of_piece(log_expit(high))).exp()
+        t = share * expm1(of_piece(low) - x) / of_piece(np.expm1(low - high))
+        t = t.clip(0.0, 1.0)
+    if isinstance(node, PiecewiseLinear):
+        return of_piece(values[:-1]) + t * of_piece(np.diff(values))
+    width, first, second = of_piece(widths), of_piece(node.slopes[:-1]), of_piece(node.slopes[1:])
+    inside = t.clip(0.0, 1.0)
+    s, square = 1.0 - inside, inside * inside
+    beyond = (t - inside) * width
+    return (
+        s * s * (inside * 2.0 + 1.0) * of_piece(values[:-1])
+        + square * (3.0 - inside * 2.0) * of_piece(values[1:])
+        + (width * inside * s * s + beyond.at_most(0.0)) * first
+        + (beyond.at_least(0.0) - width * square * s) * second
+    )
+
+
+# -- problems of two classes inside -----------------------------------------------------------
+
+
+@written.register
+def _(node: OneVsRest, rows):
+    k = rows.k
+    others = rows.p @ (1.0 - np.eye(k))
+    columns = []
+    for c, part in enumerate(node.parts * (k if len(node.parts) == 1 else 1)):
+        exact = None
+        if rows.exact is not None:
+            rest = rows.exact.columns(np.delete(np.arange(k), c)).reduced("LogSumExp")
+            exact = side_by_side(rest, rows.exact.column(c))
+        pair = Rows(side_by_side(others.column(c), rows.p.column(c)), 2, exact)
+        columns.append(written(part, pair).p.column(1))
+    return _divided(side_by_side(*columns), rows)
+
+
+def _divided(values, fallback):
+    """Rows divided by their sums; rows of zeros are those of `fallback`."""
+    values = (values.sum() <= 0.0).where(fallback.p, values)
+    return Rows(values / values.sum(), fallback.k)
+
+
+@written.register
+def _(node: TopLabel, rows):
+    top = rows.p.top()
+    is_top = top.equal(np.arange(rows.k))
+    lowest = float(np.finfo(rows.p.graph.dtype).min)
+    others = is_top.where(lowest, rows.log)
+    pair = Rows(side_by_side(is_top.where(0.0, rows.p).sum(), rows.p.entry(top)), 2)
+    if rows.exact is not None:
+        exact = side_by_side(others.reduced("LogSumExp"), rows.exact.entry(top))
+        pair = Rows(pair.p, 2, exact)
+    shares = is_top.where(lowest, (rows.log - others.max()) * node.rest).softmax()
+    out = rows.p
+    for c, part in enumerate(node.parts):
+        if part is None:
+            continue
+        new = written(part, pair).p
+        joined = is_top.where(new.column(1), new.column(0) * shares)
+        out = joined if len(node.parts) == 1 else top.equal(np.array(c)).where(joined, out)
+    return Rows(out, rows.k)
+
+
+@written.register
+def _(node: OneVsOne, rows):
+    k = rows.k
+    pairs = [*itertools.combinations(range(k), 2)]
+    entries = {}
+    for part, (i, j) in zip(node.parts, pairs, strict=True):
+        pair = of_margin(rows.log.column(j) - rows.log.column(i))
+        value = pair if part is None else written(part, pair)
+        entries[i, j], entries[j, i] = value.p.column(0), value.p.column(1)
+    if k == 2:
+        return Rows(side_by_side(entries[0, 1], entries[1, 0]), 2)
+    zero = entries[0, 1] * 0.0
+    flat = side_by_side(*(entries.get(place, zero) for place in np.ndindex(k, k)))
+    return _coupled(flat.reshaped(0, k, k), k)
+
+
+def _coupled(pairwise, k):
+    """`couple_pairs`; the matrix is positive definite, so elimination needs no exchange of rows."""
+    eye = np.eye(k)
+    r = pairwise.clip(MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY) * (1.0 - eye)
+    q = -(r.graph.add("Transpose", r, perm=[0, 2, 1]) * r) + (r * r).reduced("Sum") * eye
+    system = r.graph.add("Concat", q + 1.0, q.reduced("Sum", 2) * 0.0 + 1.0, axis=2)
+    for i in range(k):
+        row = r.graph.add("Gather", system, np.array([i]), axis=1)
+        factor = r.graph.add("Gather", system, np.array([i]), axis=2)
+        row = row / r.graph.add("Gather", row, np.array([i]), axis=2)
+        system = system - (factor - eye[:, [i]]) * row
+    p = r.graph.add("Gather", system, np.array([k]), axis=2).reshaped(0, k).at_least(0.0)
+    return Rows(p / p.sum(), k)
+
+
+@written.register
+def _(node: Cells, rows):
+    graph, k = rows.p.graph, rows.k
+    levels = graph.add("Floor", rows.p * float(node.n_levels) + node.slack)
+    if node.keep:
+        out = rows.p
+    else:
+        missing = (float(node.n_levels) - levels.sum()) / float(k)
+        out = (levels + missing) / float(node.n_levels)
+    if len(node.keys):
+        keys = graph.tensor(node.keys.astype(float))
+
+        def order(position):
+            """-1, 0, 1: levels before the key in the order of the alphabet, equal, after it."""
+            sign = graph.add("Sign", levels - keys.entries(position))
+            return sign.entry(sign.abs().top()).reshaped(-1)
+
+        after = graph.search(len(node.keys), lambda position: graph.add("LessOrEqual", 0.0, order(position)))
+        cell = after.at_least(np.array(1)) - np.array(1)
+        found = order(cell).equal(0.0).reshaped(-1, 1)
+        out = found.where(graph.tensor(node.rows).entries(cell), out)
+    return _divided(out, rows)
