@@ -1,9 +1,10 @@
 """Fitted maps outside Python: as nodes, as JSON, and read back with numpy alone."""
 
+from ._code import to_code as to_code
 from ._exported import ExportedMap as ExportedMap
 from ._json import from_dict as from_dict
 from ._json import from_json as from_json
 from ._json import to_dict as to_dict
 from ._json import to_json as to_json
 
-__all__ = ["ExportedMap", "from_dict", "from_json", "to_dict", "to_json"]
+__all__ = ["ExportedMap", "from_dict", "from_json", "to_code", "to_dict", "to_json"]
