@@ -27,6 +27,10 @@ class Cells:
     def share_of_nearest(self, score):
         """In the smallest symmetric window around each score with that part of the weight."""
         score, row = np.unique(score, return_inverse=True)  # sorted queries are found faster
+        return self._share(score, *self.nearest(score))[row]
+
+    def nearest(self, score):
+        """Where these windows start and end: the numbers of their first cells and past the last."""
         first, last, center = self._windows
         right = np.searchsorted(center, score)
         radius = np.full(len(score), np.inf)
@@ -35,15 +39,19 @@ class Cells:
             above = gap(score, np.maximum(last[i], score))
             radius = np.minimum(radius, np.maximum(below, above))
         p, rest = expit(score), expit(-score)
+        # distances that agree to 10 digits are equal
         radius = radius + _EQUAL * (np.minimum(p, rest) + radius) + 1e-300
         start = self._count_below(p - radius, rest + radius)
-        end = len(self.log_odds) - self._count_above(p + radius, rest - radius)
-        return self._share(score, start, end)[row]
+        return start, len(self.log_odds) - self._count_above(p + radius, rest - radius)
 
     def share(self, score, low, high):
         """From log-odds `low` to `high`, or at the nearest probability where none is inside."""
+        return self._share(score, *self.between(low, high))
+
+    def between(self, low, high):
+        """Where these windows start and end."""
         start = np.searchsorted(self.log_odds, low, side="left")
-        return self._share(score, start, np.searchsorted(self.log_odds, high, side="right"))
+        return start, np.searchsorted(self.log_odds, high, side="right")
 
     def _share(self, score, start, end):
         empty = end <= start

@@ -6,5 +6,18 @@ from ._json import from_dict as from_dict
 from ._json import from_json as from_json
 from ._json import to_dict as to_dict
 from ._json import to_json as to_json
+from ._schema import json_schema as json_schema
+from ._simplify import simplify as simplify
+from ._skops import skops_trusted as skops_trusted
 
-__all__ = ["ExportedMap", "from_dict", "from_json", "to_code", "to_dict", "to_json"]
+__all__ = [
+    "ExportedMap",
+    "from_dict",
+    "from_json",
+    "json_schema",
+    "simplify",
+    "skops_trusted",
+    "to_code",
+    "to_dict",
+    "to_json",
+]

@@ -56,6 +56,11 @@ class ExportedMap(Recalibrator):
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        given = self.document if isinstance(self.document, dict) else {}
+        name = given.get("estimator", {}).get("name", "unknown")
+        return f"<ExportedMap of {name!r}, {len(given.get('classes', []))} classes>"
+
     def _ready(self):
         """Keep the nodes, which are otherwise read at each use."""
         found = read_document(self.document)

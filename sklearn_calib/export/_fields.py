@@ -43,12 +43,12 @@ class Field:
 class Flag(Field):
     """True or false."""
 
-    def read(self, value, at):
+    def read(self, value: Any, at: str) -> Any:
         if not isinstance(value, bool | np.bool_):
             wrong(at, "true or false", value)
         return bool(value)
 
-    def schema(self):
+    def schema(self) -> dict[str, Any]:
         return {"type": "boolean"}
 
 
@@ -59,13 +59,13 @@ class Choice(Field):
     options: tuple[str, ...] = ()
     optional: bool = False
 
-    def read(self, value, at):
+    def read(self, value: Any, at: str) -> Any:
         known = (*self.options, None) if self.optional else self.options
         if not (value is None or isinstance(value, str)) or value not in known:
             wrong(at, f"one of {', '.join(repr(option) for option in known)}", value)
         return value
 
-    def schema(self):
+    def schema(self) -> dict[str, Any]:
         return {"enum": [*self.options, None] if self.optional else [*self.options]}
 
 
@@ -78,7 +78,7 @@ class Number(Field):
     whole: bool = False
     optional: bool = False
 
-    def read(self, value, at):
+    def read(self, value: Any, at: str) -> Any:
         if value is None and self.optional:
             return None
         number = float(number_table(value, at, 0)[()])
@@ -95,7 +95,7 @@ class Number(Field):
         high = "" if self.high is None else f" <= {self.high:g}"
         return f"{kind}{low}{' and' * bool(low and high)}{high}"
 
-    def schema(self):
+    def schema(self) -> dict[str, Any]:
         found: dict[str, Any] = {"type": "integer" if self.whole else "number"}
         if self.low is not None:
             found["minimum"] = self.low
@@ -120,7 +120,7 @@ class Numbers(Field):
     whole: bool = False
     optional: bool = False
 
-    def read(self, value, at):
+    def read(self, value: Any, at: str) -> Any:
         if value is None and self.optional:
             return None
         table = number_table(value, at, *self.shapes)
@@ -141,7 +141,7 @@ class Numbers(Field):
         table.flags.writeable = False
         return table
 
-    def schema(self):
+    def schema(self) -> dict[str, Any]:
         found: dict[str, Any] = {"type": "integer" if self.whole else "number"}
         if self.low is not None:
             found["minimum"] = self.low
@@ -167,7 +167,7 @@ class Parts(Field):
 
     gaps: bool = False
 
-    def schema(self):
+    def schema(self) -> dict[str, Any]:
         node = {"$ref": "#/$defs/node"}
         items = {"anyOf": [node, {"type": "null"}]} if self.gaps else node
         return {"type": "array", "items": items, "minItems": 1}

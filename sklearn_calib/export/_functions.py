@@ -41,13 +41,14 @@ LINK = Choice(
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Function(Node):
     """P_1 as a function of one number x of the row; P_0 = 1 - P_1."""
 
+    input: str = entry(SCORE)
     binary: ClassVar[bool] = True
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         x = score_of(rows, self.input)
         if getattr(self, "ties", False):
             x = without_rounding_noise(x, -2000 if self.input == "proba" else 0)
@@ -71,7 +72,7 @@ def score_of(rows: FloatArray, score: str) -> FloatArray:
     return log_odds(rows) if score == "logit" else unrounded_rank_score(rows)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SigmoidPoly(Function):
     """P_1 = sigmoid(sum_j coef_j z^j), z = (x - centre) / spread."""
 
@@ -81,11 +82,11 @@ class SigmoidPoly(Function):
     spread: float = entry(Number("Divides x."), 1.0)
     link: ClassVar[str] = "sigmoid"
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         if not self.spread > 0:
             wrong(f"{at}.spread", "a number above 0", self.spread)
 
-    def value(self, x):
+    def value(self, x: FloatArray) -> FloatArray:
         z = (x - self.centre) / self.spread
         total = np.full_like(x, self.coef[-1])
         for coefficient in self.coef[-2::-1]:
@@ -93,35 +94,37 @@ class SigmoidPoly(Function):
         return total
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ClippedChebyshev(Function):
     """P_1 = sum_j coef_j T_j(z), moved into [0, 1].
 
     z = 2 (x - a) / (b - a) - 1, moved into [-1, 1].
     """
 
-    input: str = entry(SCORE)
     domain: FloatArray = entry(Numbers("Two numbers a < b.", length=2, increasing=True))
     coef: FloatArray = entry(
         Numbers("Coefficients of the Chebyshev polynomials T_0, T_1, ...", least=1)
     )
     ties: bool = entry(TIES, False)
 
-    def value(self, x):
+    def value(self, x: FloatArray) -> FloatArray:
         low, high = self.domain
         z = 2 * (np.clip(x, low, high) - low) / (high - low) - 1
         return chebyshev.chebval(np.clip(z, -1.0, 1.0), self.coef)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Curve(Function):
     """What the two kinds of curves between knots share."""
 
-    input: str = entry(SCORE)
     knots: FloatArray = entry(Numbers("Increasing, at least two.", least=2, increasing=True))
     values: FloatArray = entry(Numbers("The values at the knots."))
+    domain: FloatArray | None = entry(DOMAIN)
+    scale: str = entry(SCALE, "input")
+    link: str | None = entry(LINK, None)
+    ties: bool = entry(TIES, False)
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.knots), f"{at}.values")
         if self.domain is not None and self.domain[0] > self.domain[1]:
             wrong(f"{at}.domain", "a <= b", self.domain.tolist())
@@ -146,24 +149,19 @@ class Curve(Function):
         return left, np.clip(share, 0.0, 1.0), gap(low, high)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PiecewiseLinear(Curve):
     """Linear between knots: value_j + (value_(j+1) - value_j) t on [knot_j, knot_(j+1)].
 
     t is the length from knot_j to x divided by that from knot_j to knot_(j+1).
     """
 
-    domain: FloatArray | None = entry(DOMAIN)
-    scale: str = entry(SCALE, "input")
-    link: str | None = entry(LINK, None)
-    ties: bool = entry(TIES, False)
-
-    def value(self, x):
+    def value(self, x: FloatArray) -> FloatArray:
         left, t, _ = self._place(x)
         return self.values[left] + t * (self.values[left + 1] - self.values[left])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PiecewiseCubic(Curve):
     """Cubic between knots, with the given slopes there.
 
@@ -172,16 +170,12 @@ class PiecewiseCubic(Curve):
     """
 
     slopes: FloatArray = entry(Numbers("The slopes at the knots, per unit of length."))
-    domain: FloatArray | None = entry(DOMAIN)
-    scale: str = entry(SCALE, "input")
-    link: str | None = entry(LINK, None)
-    ties: bool = entry(TIES, False)
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         super().check(k, at)
         check_length(self.slopes, len(self.knots), f"{at}.slopes")
 
-    def value(self, x):
+    def value(self, x: FloatArray) -> FloatArray:
         left, at, width = self._place(x)
         t = np.clip(at, 0.0, 1.0)
         beyond = (at - t) * width
@@ -194,16 +188,15 @@ class PiecewiseCubic(Curve):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Steps(Function):
     """P_1 = values_j where edges_(j-1) <= x < edges_j."""
 
-    input: str = entry(SCORE)
     edges: FloatArray = entry(Numbers("Increasing; none for a constant.", increasing=True))
     values: FloatArray = entry(Numbers("One more than edges.", 0.0, 1.0))
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.edges) + 1, f"{at}.values")
 
-    def value(self, x):
+    def value(self, x: FloatArray) -> FloatArray:
         return self.values[np.searchsorted(self.edges, x, side="right")]

@@ -5,7 +5,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from .._kernels._coupling import SMALLEST_PAIR
+from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._typing import IntArray
 from ..canonical import LARGEST_LOGIT, SLACK
 from ._document import MapDocument
@@ -220,7 +220,7 @@ def _one_vs_one(node: OneVsOne, rows):
         pairwise[i, j], pairwise[j, i] = (pair if part is None else _lower(part, pair)).p
     if k == 2:
         return Rows([pairwise[0, 1], pairwise[1, 0]])
-    low, high = SMALLEST_PAIR, 1 - SMALLEST_PAIR
+    low, high = MIN_PAIR_PROBABILITY, 1 - SMALLEST_PAIR
     return _coupled({at: clipped(p, low, high) for at, p in pairwise.items()}, k)
 
 

@@ -10,7 +10,7 @@ from .._typing import FloatArray
 from ._fields import wrong
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Node:
     """What all nodes share: call one with rows, of shape (n, k), to get its rows."""
 
@@ -49,6 +49,6 @@ def _plain(value):
     return value
 
 
-def check_length(values, length, at):
+def check_length(values: FloatArray, length: int, at: str) -> None:
     if len(values) != length:
         wrong(at, f"{length} numbers", f"{len(values)}")

@@ -36,23 +36,23 @@ _SUM = 1e-9  # how far a sum that must be 1 may be from it
 PARTS = Parts("The nodes inside.")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Identity(Node):
     """p, without exact logarithms."""
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         return np.array(rows)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Uniform(Node):
     """1 / k for each of the k classes."""
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         return np.full(rows.shape, 1.0 / rows.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Raised(Node):
     """Probabilities below `floor` become `floor`, and their row is divided by its sum.
 
@@ -62,11 +62,11 @@ class Raised(Node):
     floor: float = entry(Number("The smallest probability.", 0.0, 1.0))
     hands_on_logits: ClassVar[bool] = True
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         return raised(rows, self.floor)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SoftmaxAffine(Node):
     """softmax(coef u + intercept), where u = l, less its largest entry where `centred`."""
 
@@ -79,14 +79,14 @@ class SoftmaxAffine(Node):
         Number("Smaller entries of u count as this number; null for none.", optional=True), None
     )
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         if self.coef.shape not in ((), (k,), (k, k)):
             shape = "x".join(map(str, self.coef.shape))
             wrong(f"{at}.coef", f"one number, {k} or {k}x{k} of them", f"{shape} numbers")
         if self.intercept.ndim:
             check_length(self.intercept, k, f"{at}.intercept")
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         u = np.asarray(log_proba(rows))
         if self.centred:
             u = u - u.max(axis=1, keepdims=True)
@@ -96,36 +96,36 @@ class SoftmaxAffine(Node):
         return softmax(moved + self.intercept, axis=1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Mixture(Node):
     """The weighted mean of what the parts give."""
 
     weights: FloatArray = entry(Numbers("At least 0, with sum 1, one for each part.", 0.0, 1.0))
     parts: tuple[Node, ...] = entry(PARTS)
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         check_length(self.weights, len(self.parts), f"{at}.weights")
         total = float(self.weights.sum())
         if abs(total - 1) > _SUM:
             wrong(f"{at}.weights", "a sum of 1", f"{total:.12g}")
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         return sum(w * part(rows) for w, part in zip(self.weights, self.parts, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Chain(Node):
     """The parts one after the other: each gets what the one before it gives."""
 
     parts: tuple[Node, ...] = entry(PARTS)
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         for part in self.parts:
             rows = part(rows)
         return rows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OneVsRest(Node):
     """A part for each class c, given two classes (all others, c); rows are divided by their sums.
 
@@ -136,18 +136,18 @@ class OneVsRest(Node):
     parts: tuple[Node, ...] = entry(Parts("One node for each class, or one for all of them."))
     splits: ClassVar[bool] = True
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         if len(self.parts) not in (1, k):
             wrong(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         k = rows.shape[1]
         parts = self.parts * (k if len(self.parts) == 1 else 1)
         pairs = zip(parts, each_against_rest(rows), strict=True)
         return _divided(np.column_stack([part(pair)[:, 1] for part, pair in pairs]), rows)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OneVsOne(Node):
     """A part for each pair of classes i < j, given p_i and p_j alone, joined by pairwise coupling.
 
@@ -166,11 +166,11 @@ class OneVsOne(Node):
     )
     splits: ClassVar[bool] = True
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         if len(self.parts) != k * (k - 1) // 2:
             wrong(f"{at}.parts", f"{k * (k - 1) // 2} nodes", f"{len(self.parts)}")
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         n, k = rows.shape
         pairwise = np.zeros((n, k, k))
         pairs = itertools.combinations(range(k), 2)
@@ -183,7 +183,7 @@ class OneVsOne(Node):
         return couple_pairs(pairwise)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TopLabel(Node):
     """A new probability for the class t with the largest p, the first of equals.
 
@@ -197,13 +197,13 @@ class TopLabel(Node):
     rest: float = entry(Number("Exponent of the probabilities of the other classes."))
     splits: ClassVar[bool] = True
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         if len(self.parts) not in (1, k):
             wrong(f"{at}.parts", f"1 node or {k} of them", f"{len(self.parts)}")
         if k == 2:
             wrong(at, "more than two classes", "two", "For two classes the part says it all")
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         out = np.array(rows)
         top = out.argmax(axis=1)
         for c, part in enumerate(self.parts):
@@ -223,7 +223,7 @@ class TopLabel(Node):
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Cells(Node):
     """One result for all rows of a cell: of equal levels, which are floor(n_levels p + slack).
 
@@ -244,7 +244,7 @@ class Cells(Node):
     rows: FloatArray = entry(Numbers("The result of each cell, k numbers.", 0.0, 1.0, shapes=(2,)))
     keep: bool = entry(Flag("Whether rows of no cell stay as they are."))
 
-    def check(self, k, at):
+    def check(self, k: int, at: str) -> None:
         for name in ("keys", "rows"):
             table = getattr(self, name)
             if len(table) and table.shape[1] != k:
@@ -255,7 +255,7 @@ class Cells(Node):
         if any(later <= earlier for earlier, later in itertools.pairwise(found)):
             wrong(f"{at}.keys", "different keys in increasing order", "others")
 
-    def __call__(self, rows):
+    def __call__(self, rows: FloatArray) -> FloatArray:
         plain = np.asarray(rows)
         levels = np.floor(plain * float(self.n_levels) + self.slack).astype(np.int64)
         if self.keep:

@@ -243,15 +243,25 @@ class AdaptiveCalibration(Recalibrator):
         score = rank_score(proba)
         if self.neighborhood == "nearest":
             return two_columns(self._cells.share_of_nearest(score))
+        return two_columns(self._cells.share(score, *self._ends(score, proba)))
+
+    def _ends(self, score, proba):
         if self._wald is not None:
-            ends = self._wald.ends(proba)
-        else:
-            ends = (interpolated(score, self.log_odds_, end) for end in self.intervals_.T)
-            ends = _given_ends(np.column_stack(list(ends)))
-        return two_columns(self._cells.share(score, *ends))
+            return self._wald.ends(proba)
+        ends = (interpolated(score, self.log_odds_, end) for end in self.intervals_.T)
+        return _given_ends(np.column_stack(list(ends)))
 
     def _nodes(self):
-        return curve("rank", self)
+        def window(log_odds):
+            """A number for the cells around a score: between equal ones the map is smooth."""
+            if self.neighborhood == "nearest":
+                start, end = self._cells.nearest(log_odds)
+            else:
+                ends = self._ends(log_odds, two_classes_of_margin(log_odds))
+                start, end = self._cells.between(*ends)
+            return start * (len(self.log_odds_) + 1) + end
+
+        return curve("rank", self, points=self.log_odds_, piece=window)
 
 
 class _Wald:

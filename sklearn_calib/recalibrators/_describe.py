@@ -3,6 +3,7 @@
 What the nodes mean is said in `sklearn_calib.export`, which reads them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from ._base import Recalibrator
 Tree = dict[str, Any]
 
 IDENTITY: Tree = {"node": "identity"}
+_LOG_OF_ZERO = -40.0  # in tables; lines to it from other values must not be too steep
+
 UNIFORM: Tree = {"node": "uniform"}
 
 
@@ -37,8 +40,8 @@ def map_nodes(fitted: Estimator, where: str) -> Tree:
         A method that declares in ``capabilities.not_exported`` why it cannot be described.
     """
     if isinstance(fitted, Pipeline):
-        parts = [part for _, part in fitted.steps if part not in (None, "passthrough")]
-        return chain(*(map_nodes(part, where) for part in parts))
+        steps = [part for _, part in fitted.steps if part not in (None, "passthrough")]
+        return chain(*(map_nodes(part, where) for part in steps)) if steps else IDENTITY
     if not isinstance(fitted, Recalibrator):
         refuse(
             where,
@@ -62,7 +65,7 @@ def map_nodes(fitted: Estimator, where: str) -> Tree:
 
 def chain(*trees: Tree) -> Tree:
     """One node after the other; chains inside are opened."""
-    parts = []
+    parts: list[Tree] = []
     for tree in trees:
         parts += tree["parts"] if tree["node"] == "chain" else [tree]
     return parts[0] if len(parts) == 1 else {"node": "chain", "parts": parts}
@@ -94,13 +97,33 @@ def constant(value: float) -> Tree:
     return {"node": "steps", "input": "proba", "edges": [], "values": [float(value)]}
 
 
-def curve(score: str, fitted: Any) -> Tree:
-    """A method for two classes whose map has no finite form: to be tabulated."""
+def curve(
+    score: str,
+    fitted: Any,
+    *,
+    points: FloatArray | None = None,
+    piece: Callable[[FloatArray], AnyArray] | None = None,
+) -> Tree:
+    """A method for two classes whose map has no finite form: to be tabulated.
+
+    It may jump between `points` where the number that `piece` gives to log-odds changes.
+    """
 
     def function(log_odds):
-        return fitted._predict_proba(two_classes_of_margin(np.asarray(log_odds)))[:, 1]
+        """Log-odds of the result."""
+        found = fitted._predict_proba(two_classes_of_margin(log_odds))
+        with np.errstate(divide="ignore"):
+            log = np.where(found > 0, np.log(found), _LOG_OF_ZERO)
+        return log[:, 1] - log[:, 0]
 
-    return {"node": "curve", "input": score, "name": type(fitted).__name__, "function": function}
+    return {
+        "node": "curve",
+        "input": score,
+        "name": type(fitted).__name__,
+        "function": function,
+        "points": [] if points is None else points,
+        "piece": piece or (lambda log_odds: np.zeros(len(log_odds))),
+    }
 
 
 def linear_in_proba(log_odds: FloatArray, values: FloatArray) -> Tree:

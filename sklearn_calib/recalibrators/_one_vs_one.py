@@ -99,6 +99,21 @@ class OneVsOne(Recalibrator):
             return np.column_stack([pairwise[:, 0, 1], pairwise[:, 1, 0]])
         return couple_pairs(pairwise)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With text as the keys of the parts: formats other than pickle know no others."""
+        state = super().__getstate__()
+        if "recalibrators_" not in state:
+            return state
+        parts = {f"{i} {j}": part for (i, j), part in self.recalibrators_.items()}
+        return state | {"recalibrators_": parts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = state.get("recalibrators_", {})
+        if any(isinstance(key, str) for key in parts):
+            pairs = {tuple(map(int, key.split())): part for key, part in parts.items()}
+            state = state | {"recalibrators_": pairs}
+        super().__setstate__(state)
+
     def _nodes(self):
         found = map(self.recalibrators_.get, itertools.combinations(range(len(self.classes_)), 2))
         parts = [None if part is None else map_nodes(part, "OneVsOne._nodes") for part in found]

@@ -1,0 +1,139 @@
+"""Tables with fewer knots."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._kernels._log_odds import gap
+from ..exceptions import refuse
+from ._document import check_scores, document_of
+from ._exported import ExportedMap
+from ._nodes import Node, PiecewiseLinear, Steps
+
+_LARGEST_TOLERANCE = 0.1
+_FIRST_BLOCK = 64
+_STEEPEST_SIGMOID = 0.25
+
+
+def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
+    """Leave out knots and steps that hardly matter.
+
+    Parameters
+    ----------
+    source : fitted recalibrator, Pipeline of them, ExportedMap or dict
+        As for `to_dict`.
+    tolerance : float in (0, 0.1], default=1e-4
+        By how much P_1 of each table may change, at most. It holds everywhere, not only at the
+        knots. With several classes the rows are then divided by their sums, which may enlarge it.
+
+    Returns
+    -------
+    simplified : ExportedMap
+        The same map with smaller tables; ``document["largest_error"]["simplify"]`` is the
+        tolerance, added to that of earlier calls. Cubic curves and cells stay as they are.
+
+    Raises
+    ------
+    ValueError
+        A tolerance outside (0, 0.1], and what `to_dict` refuses.
+
+    Notes
+    -----
+    Kept knots keep their values. From a knot a line goes to the farthest one that leaves all
+    between within the tolerance: one pass, O(m) where pieces are short. Steps are joined as long
+    as their values differ by no more than twice the tolerance, and get the middle of these values,
+    which is the smallest possible number of steps.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.export import simplify, to_json
+    >>> from sklearn_calib.recalibrators import VennAbers
+    >>> fitted = VennAbers().fit(*make_overconfident(2, 2000))
+    >>> small = simplify(fitted, tolerance=1e-3)
+    >>> len(to_json(small)) < 0.1 * len(to_json(fitted))
+    True
+    """
+    if (
+        not isinstance(tolerance, float | int | np.number)
+        or not 0 < tolerance <= _LARGEST_TOLERANCE
+    ):
+        rule = f"a tolerance above 0, up to {_LARGEST_TOLERANCE:g}"
+        refuse("simplify", rule, repr(tolerance), "Take 1e-4")
+    document = document_of(source)
+    root = _simplified(document.root, float(tolerance))
+    before = document.largest_error.get("simplify", 0.0)
+    errors = document.largest_error | {"simplify": before + float(tolerance)}
+    found = replace(document, root=root, largest_error=errors)
+    scores = check_scores(len(found.classes), found.input)
+    return ExportedMap(replace(found, check=(scores, found.rows(scores))).to_dict())._ready()
+
+
+def _simplified(node: Node, tolerance: float) -> Node:
+    if isinstance(node, Steps):
+        return _fewer_steps(node, tolerance)
+    if isinstance(node, PiecewiseLinear):
+        return _fewer_knots(node, tolerance)
+    if node.children():
+        parts = (part and _simplified(part, tolerance) for part in node.parts)  # type: ignore[attr-defined]
+        return replace(node, parts=tuple(parts))  # type: ignore[call-arg]
+    return node
+
+
+def _fewer_steps(node, tolerance):
+    starts, values, start = [0], [], 0
+    while start < len(node.values):
+        rest = node.values[start:]
+        end, size = 0, _FIRST_BLOCK
+        while end == 0:
+            block = rest[:size]
+            low, high = np.minimum.accumulate(block), np.maximum.accumulate(block)
+            far = np.flatnonzero(high - low > 2 * tolerance)
+            if len(far) or size >= len(rest):
+                end = int(far[0]) if len(far) else len(rest)
+            size *= 2
+        values.append((low[end - 1] + high[end - 1]) / 2)
+        start += end
+        starts.append(start)
+    return replace(
+        node, edges=node.edges[np.array(starts[1:-1], dtype=int) - 1], values=np.array(values)
+    )
+
+
+def _fewer_knots(node, tolerance):
+    if node.link == "sigmoid":
+        tolerance = tolerance / _STEEPEST_SIGMOID
+    length = gap if node.scale == "proba" else _difference
+    first, last = 0, len(node.knots) - 1
+    kept = [0]
+    if node.domain is None:  # the lines beyond the ends are those of the first and last piece
+        first, last, kept = 1, max(last - 1, 1), [0, 1]
+    at = first
+    while at < last:
+        at = _farthest(node, at, last, tolerance, length)
+        kept.append(at)
+    kept = np.unique(np.append(kept, len(node.knots) - 1))
+    return replace(node, knots=node.knots[kept], values=node.values[kept])
+
+
+def _difference(low, high):
+    return high - low
+
+
+def _farthest(node, at, last, tolerance, length):
+    """The last knot to which a line from `at` leaves all between within the tolerance."""
+    size = _FIRST_BLOCK
+    while True:
+        end = min(at + size, last)
+        run = slice(at + 1, end + 1)
+        width = length(node.knots[at], node.knots[run])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            rise = node.values[run] - node.values[at]
+            slope = rise / width
+            highest = np.minimum.accumulate((rise + tolerance) / width)
+            lowest = np.maximum.accumulate((rise - tolerance) / width)
+        good = np.flatnonzero((slope <= highest) & (slope >= lowest))
+        if (highest < lowest).any() or end == last:
+            return at + 1 + int(good[-1]) if len(good) else at + 1
+        size *= 2

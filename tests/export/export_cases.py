@@ -1,0 +1,89 @@
+"""Fitted maps and rows that the tests of all formats share."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from sklearn_calib import canonical_proba
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.recalibrators import (
+    AdaptiveCalibration,
+    AngularCalibration,
+    BetaCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    MulticlassBinning,
+    OneVsOne,
+    OneVsRest,
+    PlattScaling,
+    RestrictedPolynomialRegression,
+    SplineCalibration,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+    TopLabel,
+    all_recalibrators,
+)
+
+DEFAULTS = {name: cls() for name, cls in all_recalibrators().items()}
+VARIANTS = {
+    "platt, proba": PlattScaling("proba"),
+    "temperature, laplace": TemperatureScaling(laplace=True),
+    "beta, am": BetaCalibration("am"),
+    "beta, ab": BetaCalibration("ab"),
+    "isotonic, step": IsotonicCalibration("step"),
+    "isotonic, centred": IsotonicCalibration(centred=True),
+    "histogram_binning, uniform": HistogramBinning(strategy="uniform"),
+    "restricted_polynomial, logit": RestrictedPolynomialRegression(4, scale="logit"),
+    "spline, any": SplineCalibration(monotone=False),
+    "multiclass_binning, rounded": MulticlassBinning(keep=False),
+    "one_vs_rest, shared": OneVsRest("isotonic", shared=True),
+    "one_vs_one, isotonic": OneVsOne("isotonic"),
+    "top_label, per class": TopLabel("isotonic", per_class=True, rest="proportional"),
+    "angular, clipped_relu": AngularCalibration(link="clipped_relu"),
+    "adaptive, interval": AdaptiveCalibration("interval"),
+    "pipeline": make_pipeline(StructuredMatrixScaling(), SplineCalibration()),
+}
+METHODS = DEFAULTS | VARIANTS
+# these have no finite form
+TABULATED = {name for name in METHODS if name.split(",")[0] in ("adaptive", "angular")}
+TABLE_ERROR = 1e-6
+
+
+@cache
+def fitted(name, k, n=300):
+    """A method of `METHODS`, fitted to n rows of k classes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return clone(METHODS[name]).fit(*make_overconfident(k, n, random_state=1))
+
+
+def tabulate(name):
+    return {"tabulate": TABLE_ERROR} if name in TABULATED else {}
+
+
+@cache
+def probabilities(k, n=500):
+    """New rows, the corners, rows next to them down to the smallest number, and the centre."""
+    rows = [make_overconfident(k, n, random_state=7)[0], np.eye(k), np.full((1, k), 1 / k)]
+    for tiny in (1e-9, 1e-16, 1e-30, 1e-300, 5e-324):
+        rows.append(np.where(np.eye(k) > 0, 1 - tiny * (k - 1), tiny))
+    return np.vstack(rows)
+
+
+@cache
+def logits(k, n=300):
+    """Logits from tiny to enormous."""
+    size = 10.0 ** np.linspace(-3, 6, n)
+    return np.random.default_rng(0).normal(size=(n, k)) * size[:, None]
+
+
+def inputs(k, name):
+    """Rows as a caller of the methods would give them: "proba", "float32" or "logits"."""
+    if name == "logits":
+        return canonical_proba(logits(k), kind="logits")
+    dtype = np.float32 if name == "float32" else np.float64
+    return probabilities(k).astype(dtype)
