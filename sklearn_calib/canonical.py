@@ -24,7 +24,7 @@ __all__ = [
     "log_proba",
 ]
 
-_MAX_LOGIT = 1e150  # differences of larger ones overflow
+LARGEST_LOGIT = 1e150  # differences of larger ones overflow
 _MAX_COUNTED_RANGE = 65_536
 SLACK = 1e-6  # what rounding may add to a row's sum in float32
 _HALF_SLACK = 4e-3  # and in float16: four times its eps
@@ -140,10 +140,10 @@ def _logit_table(scores, where, first=0):
     cure = "For log-probabilities with -inf pass their exponentials with kind='proba'"
     lowest, highest = _finite_range(table, where, cure, first)
     largest = max(highest, -lowest)
-    if largest > _MAX_LOGIT:
+    if largest > LARGEST_LOGIT:
         refuse(
             where,
-            f"logits of size at most {_MAX_LOGIT:g}",
+            f"logits of size at most {LARGEST_LOGIT:g}",
             f"{largest:g}",
             "Divide all logits by one constant",
         )

@@ -1,5 +1,6 @@
 """Fitted maps outside Python: as nodes, as JSON, and read back with numpy alone."""
 
+from ._code import to_code as to_code
 from ._exported import ExportedMap as ExportedMap
 from ._json import from_dict as from_dict
 from ._json import from_json as from_json
@@ -16,6 +17,7 @@ __all__ = [
     "json_schema",
     "simplify",
     "skops_trusted",
+    "to_code",
     "to_dict",
     "to_json",
 ]

@@ -1,0 +1,177 @@
+"""Maps as source text of C, JavaScript and Python."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ..exceptions import refuse
+from ._document import Kind, MapDocument, document_of
+from ._head import head_of
+from ._languages import LANGUAGES, Language
+from ._lower import program_of
+from ._program import CONDITIONS, Expr, Program, ordered, uses
+
+_DEEPEST = 20  # operations inside each other in one line
+_MOST = 200_000  # operations; compilers take minutes for more
+
+CodeLanguage = Literal["c", "javascript", "python"]
+
+
+def to_code(
+    fitted: Any,
+    language: CodeLanguage = "c",
+    name: str = "calibrate",
+    *,
+    input: Kind | None = None,
+    tabulate: float | None = None,
+) -> str:
+    """Write a fitted map as a function in C, JavaScript or Python that needs nothing else.
+
+    Parameters
+    ----------
+    fitted : fitted recalibrator, Pipeline of them, ExportedMap or dict
+        As in `to_dict`.
+    language : {"c", "javascript", "python"}, default="c"
+        C99 with the C library's exp, expm1 and log; JavaScript for browsers and node; Python with
+        its standard library alone.
+    name : str, default="calibrate"
+        Name of the function, and beginning of the names of its tables: an ASCII identifier which
+        the language does not reserve.
+    input : {"proba", "logits"}, default=None
+        The scores that the function is given: see `to_dict`.
+    tabulate : float in (0, 0.1], default=None
+        As in `to_dict`, for methods without a finite form.
+
+    Returns
+    -------
+    code : str
+        * C: ``void calibrate(const double *p, double *out)``, with k numbers each. It allocates
+          nothing, keeps no state, and `out` may be `p`. Compile without ``-ffast-math``.
+        * JavaScript: ``calibrate(p, out)`` writes into the array `out`, a new one by default, and
+          returns it; exported where ``module`` exists.
+        * Python: ``calibrate(p)`` returns a list of k floats.
+
+        The text begins with a comment: the document of `to_dict` without the map, as JSON on one
+        line, with its five check rows. It is the same text for the same map.
+
+    Raises
+    ------
+    ValueError
+        A name that is no identifier, an unknown language, a map that cannot be exported, or one of
+        more than 200,000 operations.
+
+    Notes
+    -----
+    A row is one number for each class, in the order of the labels. Rows are divided by their sums,
+    as `canonical_proba` does. The function cannot raise an error: a row with a number outside
+    [0, 1], a sum that is farther than 1e-6 from 1, a NaN or an infinite logit gives NaN for all
+    classes. Check the scores before, or the results after.
+
+    Results are those of `predict_proba` within 1e-12. Methods that round scores to 36 significant
+    bits (isotonic and the like) may differ more for the few rows, about 1 of 1e5, whose score is
+    within its last digit of the middle between two rounded ones: another logarithm than numpy's
+    then rounds to the other, 1.5e-11 away.
+
+    Cost of a row: O(k) for most methods, a table of m entries takes log2(m) comparisons, a matrix
+    k^2 multiplications, `OneVsOne` k^3.
+
+    Examples
+    --------
+    >>> from sklearn_calib.export import to_code
+    >>> from sklearn_calib.recalibrators import PlattScaling
+    >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    >>> code = to_code(fitted, "python")
+    >>> namespace = {}
+    >>> exec(code, namespace)  # your own export; never code from elsewhere
+    >>> bool(abs(namespace["calibrate"]([0.7, 0.3])[1] - fitted.predict_proba([0.3])[0, 1]) < 1e-12)
+    True
+    """
+    known = LANGUAGES.get(language) if isinstance(language, str) else None
+    if known is None:
+        refuse("to_code", f"one of {', '.join(LANGUAGES)}", repr(language), "Choose a language")
+    _check_name(name, known)
+    document = document_of(fitted, input=input, tabulate=tabulate)
+    program = program_of(document)
+    count = sum(1 for _ in ordered([program.valid, *program.outputs]))
+    if count > _MOST:
+        refuse(
+            "to_code",
+            f"a map of at most {_MOST} operations",
+            f"{count}",
+            "Use to_json or to_onnx, or a method with fewer parameters",
+        )
+    return _Printer(known, name, program).text(document)
+
+
+def _check_name(name, language):
+    good = isinstance(name, str) and name.isascii() and name.isidentifier()
+    if not good or len(name) > 60 or name.startswith("_") or name in language.reserved:
+        refuse(
+            "to_code",
+            "a name of ASCII letters, digits and underscores, at most 60, that begins with a "
+            f"letter and is no word of {language.title}",
+            repr(name)[:80],
+            "Pass another name",
+        )
+
+
+class _Printer:
+    """Prints one program: a line for each expression that is used twice, and tables."""
+
+    def __init__(self, language: Language, name: str, program: Program) -> None:
+        self.language, self.name, self.program = language, name, program
+        self._tables: dict[bytes, tuple[str, np.ndarray]] = {}
+        self._said: dict[int, str] = {}
+        self._depth: dict[int, int] = {}
+        self._helpers: set[str] = set()
+        self._n_lines = 0
+
+    def text(self, document: MapDocument) -> str:
+        """The whole file."""
+        program, language = self.program, self.language
+        self._uses = uses([program.valid, *program.outputs])
+        check = self._lines([program.valid])
+        body = self._lines(program.outputs)
+        valid = self._said[id(program.valid)]
+        results = [self._said[id(one)] for one in program.outputs]
+        tables = [language.table(name, values) for name, values in self._tables.values()]
+        helpers = [language.helpers[one] for one in language.helpers if one in self._helpers]
+        parts = [language.head(head_of(document), self.name, program.n_inputs)]
+        parts += [helper.replace("NAME", self.name) for helper in helpers] + tables
+        parts.append(language.function(self.name, program.n_inputs, check, valid, body, results))
+        return "\n".join(parts)
+
+    def _lines(self, roots: Sequence[Expr]) -> list[str]:
+        lines = []
+        for one in ordered(roots):
+            if id(one) in self._said:
+                continue
+            text = self._operation(one)
+            depth = 1 + max((self._depth[id(arg)] for arg in one.args), default=-1)
+            leaf = one.op in ("number", "input")
+            if one.op == "search" or (not leaf and (self._uses[id(one)] > 1 or depth > _DEEPEST)):
+                self._n_lines += 1
+                name, depth = f"t{self._n_lines}", 0
+                whole = one.op == "search" or one.op in CONDITIONS
+                lines.append(self.language.assign(name, text, whole))
+                text = name
+            self._said[id(one)], self._depth[id(one)] = text, depth
+        return lines
+
+    def _operation(self, one: Expr) -> str:
+        args = [self._said[id(arg)] for arg in one.args]
+        data: Any = one.data
+        if one.op == "number":
+            return f"({data!r})" if data < 0 else repr(data)
+        if one.op == "input":
+            return f"x{data}"
+        if one.op in self.language.helpers:
+            self._helpers.add(one.op)
+        if isinstance(data, np.ndarray):
+            args = [self._table(data), str(len(data)), *args]
+        return self.language.operations[one.op].format(*args).replace("NAME", self.name)
+
+    def _table(self, values: np.ndarray) -> str:
+        new = f"{self.name}_table_{len(self._tables) + 1}"
+        return self._tables.setdefault(values.tobytes(), (new, values))[0]

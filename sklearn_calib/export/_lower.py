@@ -1,0 +1,355 @@
+"""Nodes as arithmetic on the numbers of one row: what the writers of programs start from."""
+
+import itertools
+from functools import singledispatch
+
+import numpy as np
+
+from .._kernels._coupling import MIN_PAIR_PROBABILITY
+from .._typing import IntArray
+from ..canonical import LARGEST_LOGIT, SLACK
+from ._document import MapDocument
+from ._functions import (
+    ClippedChebyshev,
+    Curve,
+    SigmoidPoly,
+    Steps,
+)
+from ._lower_functions import (
+    Rows,
+    chebyshev_value,
+    curve_value,
+    function_rows,
+    sigmoid_poly_value,
+    steps_value,
+)
+from ._node import Node
+from ._nodes import (
+    Cells,
+    Chain,
+    Identity,
+    Mixture,
+    OneVsOne,
+    OneVsRest,
+    Raised,
+    SoftmaxAffine,
+    TopLabel,
+    Uniform,
+)
+from ._program import (
+    Expr,
+    Program,
+    accumulated,
+    at_most,
+    both,
+    clipped,
+    entry_of,
+    exp_of_negative,
+    floor,
+    larger,
+    largest,
+    less,
+    log,
+    log_floored,
+    log_sum,
+    lookup,
+    number,
+    of_others,
+    search,
+    sigmoid,
+    size,
+    smaller,
+    softmax,
+    total,
+    where,
+    without_repetition,
+)
+
+_ROUNDING = 1e-15  # sums that close to 1 are left as they are
+_LEAST = -1e300
+_EXACT_INTEGERS = 2**53
+
+
+def program_of(document: MapDocument, *, second_only: bool = False) -> Program:
+    """The program of a map: from its scores to the probabilities of all classes.
+
+    Parameters
+    ----------
+    document : MapDocument
+    second_only : bool, default=False
+        For two classes: the scores are one number, the probability of the second class or its
+        log-odds, and so is the result.
+    """
+    k = len(document.classes)
+    if second_only:
+        valid, rows = _one_number(document.input)
+        k = 1
+    else:
+        valid, rows = _all_numbers(document.input, k)
+    outputs = _lower(document.root, rows).p
+    return without_repetition(Program(k, valid, tuple(outputs[1:] if second_only else outputs)))
+
+
+def _one_number(kind):
+    x = entry_of(0)
+    if kind == "proba":
+        return both(at_most(0.0, x), at_most(x, 1.0)), Rows([1.0 - x, x], alone=True)
+    return at_most(size(x), LARGEST_LOGIT), _of_margin(clipped(x, -LARGEST_LOGIT, LARGEST_LOGIT))
+
+
+def _all_numbers(kind, k):
+    """As `canonical_proba`."""
+    x = [entry_of(c) for c in range(k)]
+    if kind == "logits":
+        valid = both(*(at_most(size(one), LARGEST_LOGIT) for one in x))
+        x = [clipped(one, -LARGEST_LOGIT, LARGEST_LOGIT) for one in x]
+        top = largest(x)
+        parts = [exp_of_negative(one - top) for one in x]
+        whole = total(parts)
+        rows = Rows([part / whole for part in parts], [one - top - log(whole) for one in x])
+        return valid, rows
+    within = [both(at_most(-SLACK, one), at_most(one, 1 + SLACK)) for one in x]
+    whole = total([clipped(one, 0.0, 1.0) for one in x])
+    error = size(whole - 1.0)
+    divisor = where(less(_ROUNDING, error), larger(whole, _ROUNDING), 1.0)
+    valid = both(*within, at_most(error, SLACK))
+    return valid, Rows([clipped(one, 0.0, 1.0) / divisor for one in x])
+
+
+def _of_margin(x):
+    """As `two_classes_of_margin`."""
+    shared = log(1.0 + exp_of_negative(-size(x)))
+    log_of_both = [smaller(-x, 0.0) - shared, smaller(x, 0.0) - shared]
+    return Rows([sigmoid(-x), sigmoid(x)], log_of_both)
+
+
+def _logs(rows: Rows) -> list[Expr]:
+    """As `log_proba`."""
+    return [log_floored(p) for p in rows.p] if rows.log is None else rows.log
+
+
+# -- the nodes --------------------------------------------------------------------------------
+
+
+@singledispatch
+def _lower(node: Node, rows: Rows) -> Rows:
+    raise NotImplementedError(node.kind)
+
+
+@_lower.register
+def _identity(node: Identity, rows):
+    return Rows(rows.p, alone=rows.alone)
+
+
+@_lower.register
+def _uniform(node: Uniform, rows):
+    return Rows([number(1.0 / len(rows.p))] * len(rows.p))
+
+
+@_lower.register
+def _raised(node: Raised, rows):
+    if rows.log is not None:
+        return rows
+    smallest = -largest([-p for p in rows.p])
+    lifted = [larger(p, node.floor) for p in rows.p]
+    low, whole = less(smallest, node.floor), total(lifted)
+    return Rows([where(low, q / whole, p) for p, q in zip(rows.p, lifted, strict=True)])
+
+
+@_lower.register
+def _softmax_affine(node: SoftmaxAffine, rows):
+    u, k = _logs(rows), len(rows.p)
+    if node.centred:
+        top = largest(u)
+        u = [one - top for one in u]
+    if node.least is not None:
+        u = [larger(one, node.least) for one in u]
+    shift = np.broadcast_to(node.intercept, k)
+    if node.coef.ndim == 2:
+        moved = [total([float(c) * x for c, x in zip(row, u, strict=True)]) for row in node.coef]
+    else:
+        moved = [float(c) * x for c, x in zip(np.broadcast_to(node.coef, k), u, strict=True)]
+    return Rows(softmax([m + float(b) for m, b in zip(moved, shift, strict=True)]))
+
+
+@_lower.register
+def _mixture(node: Mixture, rows):
+    parts = [_lower(part, rows).p for part in node.parts]
+    weights = node.weights.tolist()
+    columns = zip(*parts, strict=True)
+    return Rows([total([w * p for w, p in zip(weights, c, strict=True)]) for c in columns])
+
+
+@_lower.register
+def _chain(node: Chain, rows):
+    for part in node.parts:
+        rows = _lower(part, rows)
+    return rows
+
+
+@_lower.register
+def _one_vs_rest(node: OneVsRest, rows):
+    parts = node.parts * (len(rows.p) if len(node.parts) == 1 else 1)
+    pairs = zip(parts, _each_against_rest(rows), strict=True)
+    return _divided([_lower(part, pair).p[1] for part, pair in pairs], rows.p)
+
+
+def _each_against_rest(rows):
+    others = of_others(lambda a, b: a + b, rows.p)
+    if rows.log is None:
+        return [Rows([rest, p]) for rest, p in zip(others, rows.p, strict=True)]
+    log_others = of_others(log_sum, rows.log)
+    columns = zip(others, rows.p, log_others, rows.log, strict=True)
+    return [Rows([rest, p], [log_rest, log_p]) for rest, p, log_rest, log_p in columns]
+
+
+def _divided(values, fallback):
+    whole, rest = total(values), total(fallback)
+    some = less(0.0, whole)
+    divisor = where(some, whole, rest)
+    pairs = zip(values, fallback, strict=True)
+    return Rows([where(some, value, p) / divisor for value, p in pairs])
+
+
+@_lower.register
+def _one_vs_one(node: OneVsOne, rows):
+    k, logs = len(rows.p), _logs(rows)
+    pairwise = {}
+    for part, (i, j) in zip(node.parts, itertools.combinations(range(k), 2), strict=True):
+        pair = _of_margin(logs[j] - logs[i])
+        pairwise[i, j], pairwise[j, i] = (pair if part is None else _lower(part, pair)).p
+    if k == 2:
+        return Rows([pairwise[0, 1], pairwise[1, 0]])
+    low, high = MIN_PAIR_PROBABILITY, 1 - SMALLEST_PAIR
+    return _coupled({at: clipped(p, low, high) for at, p in pairwise.items()}, k)
+
+
+def _coupled(r, k):
+    """As `couple_pairs`; the matrix is positive definite, so elimination needs no pivots."""
+    table = [[1.0 - r[j, i] * r[i, j] if i != j else 1.0 for j in range(k)] for i in range(k)]
+    for i in range(k):
+        table[i][i] = 1.0 + total([r[j, i] * r[j, i] for j in range(k) if j != i])
+    right = [number(1.0)] * k
+    for pivot, i in itertools.combinations(range(k), 2):
+        factor = table[i][pivot] / table[pivot][pivot]
+        for j in range(pivot + 1, k):
+            table[i][j] = table[i][j] - factor * table[pivot][j]
+        right[i] = right[i] - factor * right[pivot]
+    p: list[Expr] = []
+    for i in reversed(range(k)):
+        known = [table[i][k - 1 - n] * one for n, one in enumerate(p)]
+        p.append((right[i] - total(known) if known else right[i]) / table[i][i])
+    positive = [larger(one, 0.0) for one in reversed(p)]
+    whole = total(positive)
+    return Rows([one / whole for one in positive])
+
+
+@_lower.register
+def _top_label(node: TopLabel, rows):
+    first = _is_first_largest(rows.p)
+    log_others = None if rows.log is None else of_others(log_sum, rows.log)
+    pair = Rows(
+        [_chosen(first, of_others(lambda a, b: a + b, rows.p)), largest(rows.p)],
+        log_others and [_chosen(first, log_others), _chosen(first, rows.log)],
+    )
+    parts = [None if part is None else _lower(part, pair).p for part in node.parts]
+    parts *= len(rows.p) if len(parts) == 1 else 1
+    unknown = [number(0.0)] * 2
+    rest, top = (_chosen(first, [(part or unknown)[side] for part in parts]) for side in (0, 1))
+    shares = _shares_of_others(first, _logs(rows), node.rest)
+    new = [where(mine, top, rest * share) for mine, share in zip(first, shares, strict=True)]
+    for mine, part in zip(first, parts, strict=True):
+        if part is None:
+            new = [where(mine, p, q) for p, q in zip(rows.p, new, strict=True)]
+    return Rows(new)
+
+
+def _shares_of_others(first, logs, exponent):
+    """softmax(exponent log) over all classes but the one whose condition holds."""
+    pairs = list(zip(first, logs, strict=True))
+    top = largest([where(mine, _LEAST, one) for mine, one in pairs])
+    z = [exponent * (where(mine, top, one) - top) for mine, one in pairs]
+    highest = largest(z)
+    parts = [
+        where(mine, 0.0, exp_of_negative(one - highest)) for mine, one in zip(first, z, strict=True)
+    ]
+    whole = total(parts)
+    return [part / whole for part in parts]
+
+
+def _is_first_largest(p):
+    """A condition for each class, one of which holds: the first of the largest."""
+    before, from_here = accumulated(larger, p), accumulated(larger, p[::-1])[::-1]
+    found = [at_most(top, one) for top, one in zip(from_here, p, strict=True)]
+    later = zip(found[1:], before[:-1], p[1:], strict=True)
+    return [found[0], *(both(same, less(top, one)) for same, top, one in later)]
+
+
+def _chosen(conditions, values):
+    """The value of the condition that holds."""
+    found = values[-1]
+    for condition, value in zip(conditions[-2::-1], values[-2::-1], strict=True):
+        found = where(condition, value, found)
+    return found
+
+
+@_lower.register
+def _cells(node: Cells, rows):
+    levels = [floor(p * float(node.n_levels) + node.slack) for p in rows.p]
+    if node.keep:
+        other = rows.p
+    else:
+        share = (float(node.n_levels) - total(levels)) / len(levels)
+        other = [(level + share) / float(node.n_levels) for level in levels]
+    known = (node.keys <= node.n_levels).all(axis=1) if len(node.keys) else np.zeros(0, bool)
+    if not known.any():
+        return _divided(other, rows.p)
+    found, place, number_of_key = _found(levels, node.keys[known], node.n_levels + 1)
+    tables = np.empty((number_of_key.max() + 2, len(levels)))
+    tables[0] = 0.0
+    tables[number_of_key + 1] = node.rows[known]
+    values = [lookup(place, tables[:, c]) for c in range(len(levels))]
+    pairs = zip(values, other, strict=True)
+    return _divided([where(found, value, rest) for value, rest in pairs], rows.p)
+
+
+def _found(levels: list[Expr], keys: IntArray, base: int):
+    """Whether levels are a key, its place, and the place of each key, all from 1 on less one.
+
+    As many columns as fit join into one whole number, which is looked up; its place stands for
+    them when the next columns join.
+    """
+    rank, rank_of_keys, conditions, at = number(0.0), np.zeros(len(keys)), [], 0
+    while at < len(levels):
+        code, code_of_keys, largest_code = rank, rank_of_keys, float(len(keys))
+        while at < len(levels) and (largest_code + 1) * base < _EXACT_INTEGERS:
+            code = code * float(base) + levels[at]
+            code_of_keys = code_of_keys * base + keys[:, at]
+            largest_code = (largest_code + 1) * base
+            at += 1
+        codes, rank_of_keys = np.unique(code_of_keys, return_inverse=True)
+        place = search(code, codes)
+        conditions.append(at_most(code, lookup(place, np.append(-1.0, codes))))
+        rank = lookup(place, np.append(0.0, np.arange(len(codes))))
+        rank_of_keys = rank_of_keys.ravel()
+    return both(*conditions), place, rank_of_keys
+
+
+@_lower.register
+def _steps(node: Steps, rows):
+    return function_rows(node, steps_value(node, rows))
+
+
+@_lower.register
+def _sigmoid_poly(node: SigmoidPoly, rows):
+    return function_rows(node, sigmoid_poly_value(node, rows))
+
+
+@_lower.register
+def _chebyshev(node: ClippedChebyshev, rows):
+    return function_rows(node, chebyshev_value(node, rows))
+
+
+@_lower.register
+def _curve(node: Curve, rows):
+    return function_rows(node, curve_value(node, rows))
