@@ -175,12 +175,27 @@ def _of_draws(model, part, values, level):
     for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan
         if len(resampled):
-            low, high = np.quantile(resampled[:, number], [(1 - level) / 2, (1 + level) / 2])
+            draws = resampled[:, number], null[:, number]
+            low, high = _interval(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
-            limit = np.quantile(null[:, number], tail)
+            limit = np.quantile(draws[1], tail)
         name = function.spec.name
         rows[function] = ReportRow(model, name, value, float(low), float(high), float(limit))
     return rows
+
+
+def _interval(function, value, resampled, null, level):
+    """Percentiles; of a calibration error less the bias, which is that of a norm."""
+    tail = (1 - level) / 2
+    if function.spec.proper or function.spec.perfect != 0 or not function.spec.multiclass:
+        low, high = np.quantile(resampled, [tail, 1 - tail])
+    else:
+        centre = np.sqrt(max(2 * value**2 - np.mean(resampled**2), 0.0))
+        half = ndtri(1 - tail) * np.std(resampled)
+        low, high = max(centre - half, 0.0), centre + half
+        if 1 + np.count_nonzero(null >= value) > tail * (1 + len(null)):
+            low = 0.0  # calibrated predictions may look like this
+    return min(low, value), max(high, value)
 
 
 def _of_totals(name, function, model, level):
