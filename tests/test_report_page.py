@@ -16,6 +16,7 @@ from sklearn_calib.report import calibration_report
 from sklearn_calib.report._pictures import binned_error, classes_to_show
 from sklearn_calib.report._style import DARK, LIGHT
 from sklearn_calib.report._svg import LARGE, SMALL, Series, diagram, steps
+from sklearn_calib.summary import CalibrationSummary
 
 VOID = {"meta", "br", "wbr", "img", "hr", "link", "input"}
 HOSTILE = [
@@ -50,6 +51,10 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         self.texts.append((self.open[-1] if self.open else "", data))
+
+    @property
+    def words(self):
+        return " ".join(data for tag, data in self.texts if tag != "style")
 
     @staticmethod
     def titles(figure):
@@ -189,6 +194,17 @@ def test_the_positive_class_is_the_one_that_was_asked_for(tmp_path, monkeypatch)
             patched.setattr(displays.ReliabilityDisplay, "plot", lambda display, **_: display)
             ((drawn,),) = report.plot(n_resamples=0).curves.values()
         np.testing.assert_allclose(drawn.predicted, curve.predicted)
+
+
+def test_what_is_not_known_is_left_out(tmp_path):
+    """No rows of several classes: no panels of classes; no resamples: no intervals."""
+    proba, y = make_overconfident(4, 900)
+    summary = CalibrationSummary(classes=np.arange(4)).update(y, proba)
+    text = written(calibration_report(summary, n_resamples=3), tmp_path)
+    assert text.count('role="img"') == 1 and "Each class" not in text
+    proba, y = make_overconfident(2, 100)
+    report = calibration_report(y, proba, n_resamples=0)
+    assert "nan" not in str(report) + report._repr_html_() + Page(written(report, tmp_path)).words
 
 
 def test_page_without_matplotlib_and_network(reports, tmp_path, monkeypatch):

@@ -132,7 +132,8 @@ def _reliability(report):
     keys += _AFTER if any(report.advice.values()) else ()
     legend = "".join(keys).format(level=f"{report.level:.0%}")
     drawn = before_and_after(report) if few else models_in_small(report)
-    return f'<h2>Reliability</h2>\n<ul class="legend">\n{legend}</ul>\n{drawn}'
+    heading = f'<h2>Reliability</h2>\n<ul class="legend">\n{legend}</ul>'
+    return f"<section>\n{heading}\n{drawn}</section>"
 
 
 def _name(name: object, limit: int = 60) -> str:

@@ -88,8 +88,8 @@ dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
   @page { size: A4; margin: 14mm; }
   body { padding: 0; font-size: 10.5pt; max-width: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  h2, h3, summary, dt, .legend { break-after: avoid; }
-  figure, tr, .verdict, pre { break-inside: avoid; }
+  h2, h3, summary, dt { break-after: avoid; }
+  section, figure, tr, .verdict, pre { break-inside: avoid; }
   .pair { grid-template-columns: 1fr 1fr; } .panels { grid-template-columns: repeat(4, 1fr); }
   details::details-content { content-visibility: visible; block-size: auto; }
 }
