@@ -12,6 +12,7 @@ So the change of that slack is taken from the elimination, not from prices, whos
 
 from ._compile import kernel, part
 
+ROUNDING = 1e-9  # of the balance of masses, in the gap: sums of prices times what rounding leaves
 _STAY = 0.995  # of the way to where a variable would be 0
 
 
@@ -40,8 +41,11 @@ def interior_point(
                 unbalanced += left[label, k] * prices[label, k]
                 value += masses[label, k] * prices[label, k]
         gap = product + abs(unbalanced)
-        if gap <= 1e-9 * abs(value) + 1e-12 or iteration == max_iter:
+        enough = 1e-9 * abs(value) + 1e-12
+        if gap <= enough or iteration == max_iter:
             break
+        if product <= enough and gap <= enough + ROUNDING:
+            break  # what is left of the balance no longer falls
         _eliminate(grid, primal, slack, factor)
         centre = 0.0
         for corrector in range(2):

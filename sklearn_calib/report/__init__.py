@@ -6,7 +6,9 @@ from ._calibration_report import calibration_report as calibration_report
 from ._columns import ColumnOrder as ColumnOrder
 from ._columns import find_column_order as find_column_order
 from ._evidence import Bin as Bin
+from ._evidence import Evidence as Evidence
 from ._evidence import Line as Line
+from ._evidence import Run as Run
 from ._report import CalibrationReport as CalibrationReport
 from ._table import ReportRow as ReportRow
 from ._verdict import Sentence as Sentence
@@ -18,8 +20,10 @@ __all__ = [
     "Bin",
     "CalibrationReport",
     "ColumnOrder",
+    "Evidence",
     "Line",
     "ReportRow",
+    "Run",
     "Sentence",
     "Verdict",
     "calibration_report",

@@ -146,7 +146,8 @@ def advise(
     if progress is not None:
         progress(steps, steps)
     losses = {name: log_loss_of_rows(case.proba, case.codes) for name, case in cases.items()}
-    rows = [_row(name, cases[name], losses, source.squares) for name in ADVISED]
+    whole = source.loss_as_given()
+    rows = [_row(name, cases[name], losses, source.squares, whole) for name in ADVISED]
     given, recalibrated = cases["identity"], cases["auto"]
     return Advice(
         rows=rows,
@@ -164,13 +165,17 @@ def advise(
     )
 
 
-def _row(name, case, losses, squares):
-    """Loss, gain and its standard error, and the other measures."""
+def _row(name, case, losses, squares, whole):
+    """Loss, gain and its standard error, and the other measures.
+
+    The gain is that of the cells; `whole` is the loss of the rows as given, where it is known.
+    """
     gains = losses["identity"] - losses[name]
     gain, total = case.mean(gains), case.weight.sum()
+    loss = case.mean(losses[name]) if whole is None else whole - gain
     error = np.sqrt(squares @ (gains - gain) ** 2) / total
     measures = [all_metrics()[field].of_case(case) for field in AdviceRow._fields[4:]]
-    return AdviceRow(name, case.mean(losses[name]), gain, float(error), *measures)
+    return AdviceRow(name, float(loss), gain, float(error), *measures)
 
 
 class _OfCells:
@@ -195,6 +200,9 @@ class _OfCells:
 
     def held_out(self, name):
         return self._sample.held_out(get_recalibrator(name), self._folds)[0]
+
+    def loss_as_given(self):
+        return self._summary.totals.log_loss / self._summary.weight
 
     def stack(self):
         return self._summary.fit("auto")
@@ -234,6 +242,9 @@ class _OfRows:
         case = self._case
         given = case.proba, case.codes
         return case.with_proba(cross_fitted_proba(name, *given, cv=self._folds, **self._given))
+
+    def loss_as_given(self):
+        return None
 
     def stack(self):
         return get_recalibrator("auto").fit(self._case.proba, self._case.codes, **self._given)

@@ -17,10 +17,9 @@ from ._models import Model
 
 _ROUNDED = (2, 3)  # decimals that are repaired with a warning
 _HALF = 4e-3  # how far sums of half precision may be from 1
-_CHANCE = np.log(1e-9)  # of as many rows in favour of the other order
+_CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
 _FARTHER = 0.3  # by how much more rows have the largest probability on the true class
 _RANKS = 0.65  # the least AUC of each class under the other order
-_ROWS_OF_CLASS = 5  # fewer say nothing about the order
 
 
 class ColumnOrder(NamedTuple):
@@ -68,13 +67,13 @@ def find_column_order(
 
     Notes
     -----
-    Poor predictions are no wrong order: all of the following must hold. Another assignment of
-    classes to columns (the best one for the confusion matrix) puts the largest probability on the
-    true class in at least 30 % more of the rows of the classes that it moves; the rows that one
-    order gets right and the other wrong are so one-sided that a fair coin would not do it with
-    probability 1e-9, divided by the number of orders; and among these rows each of the columns
-    ranks its new class well: AUC at least 0.65. So of two classes a model must rank backwards,
-    whatever the level of its probabilities, and at least 30 rows must say so. Cost: O(n k).
+    Poor predictions are no wrong order: all of the following must hold, in the rows of the classes
+    that another assignment of classes to columns moves (the best one for the confusion matrix). It
+    puts the largest probability on the true class in at least 30 % more of them; each of its
+    columns ranks its class well, AUC at least 0.65; and no ranks without information would do so
+    with probability 1e-9 (Mann and Whitney's test, the mean over classes), divided by the number of
+    orders. So of two classes a model must rank backwards, whatever the level of its probabilities,
+    and at least some 25 rows of each must say so. Cost: O(n k).
 
     Examples
     --------
@@ -101,15 +100,11 @@ def order_of_case(case: Case) -> ColumnOrder | None:
     if not len(rows):
         return None
     scores, mine = plain[rows], codes[rows]
-    top = scores[:, moved].argmax(axis=1)
-    as_given = moved[top] == mine
-    other = moved[top] == column[mine]
-    if not _one_sided(other & ~as_given, as_given & ~other, len(rows), k):
+    top = moved[scores[:, moved].argmax(axis=1)]
+    farther = (top == column[mine]).mean() - (top == mine).mean()
+    ranks = [_ranks(scores[:, column[one]], mine == one) for one in moved[np.isin(moved, mine)]]
+    if farther < _FARTHER or not _rank_well(ranks, k):
         return None
-    counts = np.bincount(mine, minlength=k)
-    for one in moved[counts[moved] >= _ROWS_OF_CLASS]:
-        if _auc(scores[:, column[one]], mine == one) < _RANKS:
-            return None
     places = np.argsort(column)  # the class of each column
     right = plain.argmax(axis=1)
     return ColumnOrder(
@@ -121,15 +116,13 @@ def order_of_case(case: Case) -> ColumnOrder | None:
 
 def order_of_cells(sample: CellSample) -> bool:
     """Whether the two classes of a summary must be exchanged."""
-    score, rows = sample.proba[:, 1], sample.counts
-    second = score > 0.5
-    wrong = rows[second, 0].sum() + rows[~second, 1].sum()
-    right = rows.sum() - wrong
-    total = rows.sum(axis=0)
-    if total.min() < _ROWS_OF_CLASS or not _counts_one_sided(wrong, right, rows.sum(), 2):
+    zeros, ones = sample.counts.T.astype(np.float64)
+    second = sample.proba[:, 1] > 0.5
+    wrong, n = zeros[second].sum() + ones[~second].sum(), zeros.sum() + ones.sum()
+    if 2 * wrong - n < _FARTHER * n or not (zeros.any() and ones.any()):
         return False
-    below = np.cumsum(rows[:, 1]) - rows[:, 1] / 2
-    return float(rows[:, 0] @ below) / float(total[0]) / float(total[1]) >= _RANKS
+    below = np.cumsum(ones) - ones / 2
+    return _rank_well([_Ranks(zeros @ below, zeros.sum(), ones.sum())], 2)
 
 
 def check_order(case: Case, name: str, where: str) -> None:
@@ -166,24 +159,35 @@ def _assignment(table):
     return linear_sum_assignment(table + 1e-6 * np.eye(k), maximize=True)[1]
 
 
-def _one_sided(better, worse, n_rows, k):
-    return _counts_one_sided(better.sum(), worse.sum(), n_rows, k)
+class _Ranks(NamedTuple):
+    """Pairs of a row of a class and one of another in this order, and the numbers of both."""
+
+    pairs: float
+    ones: float
+    others: float
+
+    @property
+    def auc(self) -> float:
+        return self.pairs / (self.ones * self.others)
+
+    @property
+    def z(self) -> float:
+        """Mann and Whitney's statistic, standard normal for ranks without information."""
+        spread = np.sqrt((self.ones + self.others + 1) / (12 * self.ones * self.others))
+        return float((self.auc - 0.5) / spread)
 
 
-def _counts_one_sided(better, worse, n_rows, k):
-    if better - worse < _FARTHER * n_rows:
+def _ranks(score, hit):
+    ones, others = float(hit.sum()), float((~hit).sum())
+    return _Ranks(stats.rankdata(score)[hit].sum() - ones * (ones + 1) / 2, ones, others)
+
+
+def _rank_well(ranks, k):
+    """Whether all classes are ranked well, and together so that chance cannot have done it."""
+    if not all(one.others and one.auc >= _RANKS for one in ranks):
         return False
-    chance = stats.binom.logcdf(worse, better + worse, 0.5)
+    chance = stats.norm.logsf(np.mean([one.z for one in ranks]))
     return bool(chance + gammaln(k + 1) < _CHANCE)
-
-
-def _auc(score, hit):
-    """The share of pairs of a row with the event and one without that are in this order."""
-    ranks = stats.rankdata(score)
-    ones, zeros = hit.sum(), (~hit).sum()
-    if not zeros:
-        return 1.0
-    return float((ranks[hit].sum() - ones * (ones + 1) / 2) / ones / zeros)
 
 
 def rounded_rows(y_proba: ArrayLike, normalize: bool, where: str) -> ArrayLike:

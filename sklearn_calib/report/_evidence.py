@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import stats
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
 from .._kernels._binning import bin_of_distinct, bin_sums
-from .._kernels._logistic import fit_logistic
+from .._kernels._logistic import fit_logistic, threshold_separates
 from .._typing import FloatArray
 
 if TYPE_CHECKING:
@@ -68,6 +68,69 @@ class Line(NamedTuple):
     intercept: float
     slope_error: float
     intercept_error: float
+
+    def slope_interval(self, level: float) -> tuple[float, float]:
+        """The normal interval of the slope."""
+        half = float(ndtri((1 + level) / 2)) * self.slope_error
+        return self.slope - half, self.slope + half
+
+    def intercept_interval(self, level: float) -> tuple[float, float]:
+        """The normal interval of the intercept."""
+        half = float(ndtri((1 + level) / 2)) * self.intercept_error
+        return self.intercept - half, self.intercept + half
+
+
+class Evidence(NamedTuple):
+    """What the sentences of a verdict rest on, beside the test.
+
+    Parameters
+    ----------
+    predicted, observed : float
+        Means of scores and of events.
+    observed_low, observed_high : float
+        Clopper and Pearson's interval for the true frequency.
+    line : Line or None
+    bins : list of Bin
+        With intervals that hold all at once.
+    runs : list of Run
+        Where these exclude the mean prediction.
+    worst : Bin or None
+        Of those the one of the largest gap.
+    smallest_seen : float or None
+        The smallest mean error that the test finds with probability 0.8.
+    """
+
+    predicted: float
+    observed: float
+    observed_low: float
+    observed_high: float
+    line: Line | None
+    bins: list[Bin]
+    runs: "list[Run]"
+    worst: Bin | None
+    smallest_seen: float | None
+
+
+def evidence_of(
+    sample: "CellSample", coarse: "CellSample", level: float, bandwidth: float, critical: float
+) -> Evidence:
+    """The evidence of all cells; `coarse` ones are enough for the power of the test."""
+    weight = sample.weight.sum()
+    observed = sample.weight[:, 1].sum() / weight
+    rows = weight**2 / sample.squares.sum()
+    low, high = proportion_interval(np.array(observed), np.array(rows), level)
+    n_bins = bins_for_band(sample)
+    bins = bins_of(sample, n_bins, level ** (1 / n_bins))
+    return Evidence(
+        float(sample.weight.sum(axis=1) @ sample.proba[:, 1] / weight),
+        float(observed),
+        float(low),
+        float(high),
+        line_of(sample),
+        bins,
+        *outside_of_band(bins),
+        smallest_seen(coarse, bandwidth, critical),
+    )
 
 
 def proportion_interval(
@@ -165,11 +228,11 @@ def line_of(sample: "CellSample") -> Line | None:
     columns = np.column_stack([both, np.ones_like(both)])
     kept = weight > 0
     columns, hit, weight, squares = columns[kept], hit[kept], weight[kept], squares[kept]
+    if threshold_separates(columns[:, 0], hit):
+        return None
     slope, intercept = fit_logistic(columns, hit, weight, (), [1.0, 0.0]).coef
     fitted = expit(columns @ [slope, intercept])
     bread = columns.T @ (columns * (weight * fitted * (1 - fitted))[:, None])
-    if not np.isfinite([slope, intercept]).all() or np.linalg.cond(bread) > 1e14:
-        return None  # a threshold separates the classes
     meat = columns.T @ (columns * (squares * (hit - fitted) ** 2)[:, None])
     inverse = np.linalg.inv(bread)
     errors = np.sqrt(np.diag(inverse @ meat @ inverse))

@@ -102,7 +102,7 @@ class CalibrationReport:
 
     def _verdict(self, name, model):
         row = next((r for r in self.rows if r.model == name and r.measure == _ERROR), None)
-        if row is None:
+        if row is None or np.isnan(row.high):
             given = {name: model}, [all_metrics()[_ERROR]], self.level, "auto", self._seed
             (row,) = report_rows(*given)
         return verdict_of(model, row, self.level, self._seed, self.advice.get(name))

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from .._random import generator
 from .._show import plain
-from .._typing import Progress, RandomStateLike
+from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import refuse
 from ..inference import bootstrap_distribution, distribution_of_draws, null_distribution
 from ..metrics import all_metrics
@@ -34,8 +34,8 @@ class ReportRow:
     model, measure : str
     value : float
     low, high : float
-        Percentile bootstrap interval; for a loss of more than two classes the normal interval of a
-        mean.
+        Interval that holds the value: by percentiles of resamples, of a calibration error without
+        the bias of a norm; for a loss of more than two classes the normal interval of a mean.
     if_calibrated : float
         The value that calibrated predictions would exceed with probability 1 - level by chance
         alone, or fall short of where greater is better.
@@ -175,12 +175,34 @@ def _of_draws(model, part, values, level):
     for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan
         if len(resampled):
-            low, high = np.quantile(resampled[:, number], [(1 - level) / 2, (1 + level) / 2])
+            draws = resampled[:, number], null[:, number]
+            low, high = interval_of_draws(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
-            limit = np.quantile(null[:, number], tail)
+            limit = np.quantile(draws[1], tail)
         name = function.spec.name
         rows[function] = ReportRow(model, name, value, float(low), float(high), float(limit))
     return rows
+
+
+def interval_of_draws(
+    function: "Measure", value: float, resampled: FloatArray, null: FloatArray, level: float
+) -> tuple[float, float]:
+    """Percentiles of resamples; of a calibration error, a norm, the bias is taken away first.
+
+    The error of n rows is the norm of the true error and noise, whose squares add up, and a
+    resample has as much noise again: twice the square less the mean square of resamples has no
+    bias. The lower end is 0 where calibrated predictions have such a value by chance.
+    """
+    tail = (1 - level) / 2
+    if function.spec.proper or function.spec.perfect != 0 or not function.spec.multiclass:
+        low, high = np.quantile(resampled, [tail, 1 - tail])
+    else:
+        centre = np.sqrt(max(2 * value**2 - np.mean(resampled**2), 0.0))
+        half = ndtri(1 - tail) * np.std(resampled)
+        low, high = max(centre - half, 0.0), centre + half
+        if 1 + np.count_nonzero(null >= value) > tail * (1 + len(null)):
+            low = 0.0
+    return min(float(low), value), max(float(high), value)
 
 
 def _of_totals(name, function, model, level):

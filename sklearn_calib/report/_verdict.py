@@ -7,19 +7,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._show import plain
-from ..inference import MonteCarloResult, distribution_of_draws
-from ..metrics import kernel_calibration_error
-from ._evidence import (
-    Bin,
-    Line,
-    Run,
-    bins_for_band,
-    bins_of,
-    line_of,
-    outside_of_band,
-    proportion_interval,
-    smallest_seen,
-)
+from ..inference import MonteCarloResult
+from ._evidence import Evidence, evidence_of
 
 if TYPE_CHECKING:
     from ..summary import CellSample
@@ -70,6 +59,8 @@ class Verdict:
     sentences : list of Sentence
         In the order "calibrated", "size", "direction", "where", "power", "gain", "map". Those about
         which the rows say nothing are left out; "gain" and "map" need `CalibrationReport.advise`.
+    evidence : Evidence
+        The numbers, whether or not a sentence came of them.
 
     Examples
     --------
@@ -85,16 +76,20 @@ class Verdict:
 
     calibrated: bool | None
     p_value: float
-    sentences: list[Sentence] = field(default_factory=list)
+    sentences: list[Sentence]
+    evidence: Evidence = field(repr=False)
 
     def __str__(self) -> str:
         return " ".join(sentence.text for sentence in self.sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and texts, for JSON."""
+        of = self.evidence
         return {
             "calibrated": self.calibrated,
             "p_value": self.p_value,
+            "in_the_large": {key: getattr(of, key) for key in Evidence._fields[:4]},
+            "smallest_seen": of.smallest_seen,
             "sentences": [sentence._asdict() for sentence in self.sentences],
         }
 
@@ -108,13 +103,7 @@ class _Findings(NamedTuple):
     of_several: bool
     test: MonteCarloResult
     error: "ReportRow"
-    rate: float
-    rate_ends: tuple[float, float]
-    predicted: float
-    line: Line | None
-    outside: list[Run]
-    worst: Bin | None
-    seen: float | None
+    evidence: Evidence
     advice: "Advice | None"
 
     @property
@@ -123,7 +112,8 @@ class _Findings(NamedTuple):
 
     @property
     def tolerable(self) -> float:
-        return min(_TOLERABLE, _TOLERABLE_PART * min(self.rate, 1 - self.rate))
+        rate = self.evidence.observed
+        return min(_TOLERABLE, _TOLERABLE_PART * min(rate, 1 - rate))
 
     @property
     def calibrated(self) -> bool | None:
@@ -158,11 +148,6 @@ def verdict_of(
     )
     test = _test(tested, seed)
     critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
-    n_bins = bins_for_band(whole)
-    weight, events = whole.weight.sum(), whole.weight[:, 1].sum()
-    rows = weight**2 / whole.squares.sum()
-    rate = float(events / weight)
-    ends = proportion_interval(np.array(rate), np.array(rows), level)
     found = _Findings(
         summary.n_samples,
         level,
@@ -172,27 +157,24 @@ def verdict_of(
         not model.two_classes,
         test,
         error,
-        rate,
-        (float(ends[0]), float(ends[1])),
-        float(whole.weight.sum(axis=1) @ whole.proba[:, 1] / weight),
-        line_of(whole),
-        *outside_of_band(bins_of(whole, n_bins, level ** (1 / n_bins))),
-        smallest_seen(coarse, BANDWIDTH, critical),
+        evidence_of(whole, coarse, level, BANDWIDTH, critical),
         advice,
     )
     parts = (_calibrated, _size, _direction, _where, _power, _gain, _map)
     sentences = [part(found) for part in parts]
-    return Verdict(
-        found.calibrated, test.pvalue, [sentence for sentence in sentences if sentence is not None]
-    )
+    said = [sentence for sentence in sentences if sentence is not None]
+    return Verdict(found.calibrated, test.pvalue, said, found.evidence)
 
 
 def _test(sample: "CellSample", seed):
-    def statistic(case):
-        return kernel_calibration_error.of_case(case, bandwidth=BANDWIDTH)
-
-    null = distribution_of_draws(sample.relabelled, statistic, _DRAWS, seed)
-    return MonteCarloResult.of_draws(statistic(sample.case), null, "kernel_calibration_error")
+    """`calibration_test` by the kernel calibration error, all draws at once."""
+    score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
+    kernel = np.exp(-np.abs(score[:, None] - score) / BANDWIDTH)
+    drawn = sample.events(_DRAWS, np.random.default_rng(seed))
+    residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
+    squares = np.einsum("ij,ij->i", residual @ kernel, residual)
+    observed, *null = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / mass.sum(), 1.0)
+    return MonteCarloResult.of_draws(observed, np.array(null), "kernel_calibration_error")
 
 
 def _points(share):
@@ -240,7 +222,7 @@ def _size(found):
             f"On average they are off by {_points(row.value)} percentage points "
             f"({_between(found, (row.low, row.high), _points)})"
         )
-        worst = found.worst
+        worst = found.evidence.worst
         if worst is not None:
             text += (
                 f"; predictions of {worst.predicted:.2f} come true in {worst.observed:.2f} of the "
@@ -260,55 +242,67 @@ def _direction(found):
     """Only what the intervals of a rejected model exclude."""
     if not found.rejected:
         return None
-    low, high = found.rate_ends
-    numbers = {"predicted": found.predicted, "observed": found.rate}
-    numbers |= {"observed_low": low, "observed_high": high, "level": found.level}
-    said, words = [], []
-    if not low <= found.predicted <= high:
-        word = "too low" if found.predicted < low else "too high"
-        if found.of_several:
-            word = "underconfident" if found.predicted < low else "overconfident"
-        words.append(word)
-        said.append(
-            f"They are {word} on the whole: {_percent(found.predicted)} on average, where "
-            f"{found.event} in {_percent(found.rate)} of the cases "
-            f"({_between(found, found.rate_ends, _percent)})."
-        )
-    if found.line is not None:
-        line, half = found.line, ndtri((1 + found.level) / 2) * found.line.slope_error
-        ends = line.slope - half, line.slope + half
-        numbers |= {"slope": line.slope, "slope_low": ends[0], "slope_high": ends[1]}
-        numbers |= {"intercept": line.intercept}
-        if not ends[0] <= 1 <= ends[1]:
-            word = "extreme (overconfident)" if ends[1] < 1 else "cautious (underconfident)"
-            words.append("overconfident" if ends[1] < 1 else "underconfident")
-            between = _between(found, ends, "{:.2f}".format)
-            said.append(
-                f"They are too {word}: the slope of the log-odds is {line.slope:.2f} ({between}), "
-                "1 would be right."
-            )
-    numbers["words"] = list(dict.fromkeys(words))
-    return Sentence("direction", " ".join(said), numbers) if said else None
+    parts = [part for part in (_on_the_whole(found), _of_slope(found)) if part is not None]
+    if not parts:
+        return None
+    numbers = {"words": list(dict.fromkeys(word for word, *_ in parts)), "level": found.level}
+    for *_, more in parts:
+        numbers |= more
+    return Sentence("direction", " ".join(text for _, text, _ in parts), numbers)
+
+
+def _on_the_whole(found):
+    """(word, text, numbers) of the mean prediction."""
+    of = found.evidence
+    ends = of.observed_low, of.observed_high
+    if ends[0] <= of.predicted <= ends[1]:
+        return None
+    word = "too low" if of.predicted < ends[0] else "too high"
+    if found.of_several:
+        word = "underconfident" if of.predicted < ends[0] else "overconfident"
+    text = (
+        f"They are {word} on the whole: {_percent(of.predicted)} on average, where {found.event} "
+        f"in {_percent(of.observed)} of the cases ({_between(found, ends, _percent)})."
+    )
+    numbers = {"predicted": of.predicted, "observed": of.observed}
+    return word, text, numbers | {"observed_low": ends[0], "observed_high": ends[1]}
+
+
+def _of_slope(found):
+    """(word, text, numbers) of the slope of the log-odds."""
+    line = found.evidence.line
+    if line is None:
+        return None
+    low, high = line.slope_interval(found.level)
+    if low <= 1 <= high:
+        return None
+    word = "overconfident" if high < 1 else "underconfident"
+    text = (
+        f"They are too {'extreme' if high < 1 else 'cautious'} ({word}): the slope of the log-odds "
+        f"is {line.slope:.2f} ({_between(found, (low, high), '{:.2f}'.format)}), 1 would be right."
+    )
+    return word, text, {"slope": line.slope, "slope_low": low, "slope_high": high}
 
 
 def _where(found):
-    if not found.rejected or not found.outside:
+    if not found.rejected or not found.evidence.runs:
         return None
     parts = [
         f"{run.low:.2f} to {run.high:.2f} ({'too high' if run.too_high else 'too low'})"
-        for run in found.outside
+        for run in found.evidence.runs
     ]
-    numbers = {"intervals": [run._asdict() for run in found.outside], "level": found.level}
+    numbers = {"intervals": [run._asdict() for run in found.evidence.runs], "level": found.level}
     return Sentence("where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers)
 
 
 def _power(found):
-    numbers = {"smallest_error": found.seen, "probability": 0.8}
-    if found.seen is None:
+    seen = found.evidence.smallest_seen
+    numbers = {"smallest_error": seen, "probability": 0.8}
+    if seen is None:
         text = f"With {found.n_rows} rows even predictions without any information might pass."
     else:
         text = (
-            f"With {found.n_rows} rows the test finds an error of {_points(found.seen)} percentage "
+            f"With {found.n_rows} rows the test finds an error of {_points(seen)} percentage "
             "points on average, or more, with probability 80 %."
         )
     return Sentence("power", text, numbers)

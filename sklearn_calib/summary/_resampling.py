@@ -149,6 +149,29 @@ class CellSample:
         weight = _weight_of_some(ones, rows, total, moments, rng)
         return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
+    def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """`relabelled` many times at once, for what can be computed of all draws together.
+
+        Parameters
+        ----------
+        n_draws : int
+        rng : Generator
+
+        Returns
+        -------
+        weight : ndarray of shape (n_draws, n_cells)
+            The weight of label 1 in each cell.
+        """
+        rows, total, moments = self._of_cells
+        shape = n_draws, len(rows)
+        if (rows <= 1).all():
+            ones = (rng.random(shape) < self.proba[:, 1]) * rows
+        else:
+            ones = rng.binomial(rows, self.proba[:, 1], shape)
+        if moments[2]:
+            return ones * moments[0]
+        return np.array([_weight_of_some(some, rows, total, moments, rng) for some in ones])
+
     def folds(self, n_folds: int, rng: np.random.Generator) -> list[Fold]:
         """The rows, parted at random into folds.
 
