@@ -288,7 +288,6 @@ def _brier(capsys):
 @pytest.fixture
 def no_pictures(monkeypatch):
     monkeypatch.setattr("sklearn_calib.report.CalibrationReport.plot", lambda report, **kw: None)
-    monkeypatch.setattr("sklearn_calib.report._page._picture", lambda display, name: "")
 
 
 def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):

@@ -40,19 +40,38 @@ for code in sys.argv[1:]:
 
 
 @pytest.mark.slow
-def test_each_picture_and_table_says_what_to_install():
-    codes = [*PLOTS.values(), "report.plot()", "report.to_html('x.html')", "report.to_frame()"]
+def test_each_picture_and_table_says_what_to_install(tmp_path):
+    page = tmp_path / "x.html"
+    codes = [
+        *PLOTS.values(),
+        "report.plot()",
+        "report.to_frame()",
+        f"report.to_html({str(page)!r})",
+    ]
     out = subprocess.run(
         [sys.executable, "-c", _PROGRAM, *codes], capture_output=True, text=True, check=True
     )
     said = out.stdout.splitlines()
     plot = ": expected matplotlib, got no such package. Run: pip install 'sklearn-calib[plot]'."
     assert said[: len(PLOTS)] == [where + plot for where in PLOTS]
-    assert said[len(PLOTS) : -1] == ["ReliabilityDisplay.plot" + plot] * 2
-    assert said[-1] == (
+    assert said[len(PLOTS) :] == [
+        "ReliabilityDisplay.plot" + plot,
         "CalibrationReport.to_frame: expected pandas, got no such package. "
-        "Run: pip install 'sklearn-calib[cli]'."
-    )
+        "Run: pip install 'sklearn-calib[cli]'.",
+        "no error",  # a page needs neither
+    ]
+    assert "<svg" in page.read_text()
+
+
+@pytest.mark.slow
+def test_the_command_line_without_matplotlib(tmp_path):
+    table = "label,p\n" + "0,0.1\n1,0.8\n1,0.3\n" * 20
+    (tmp_path / "t.csv").write_text(table)
+    head, _, _ = _PROGRAM.replace('"pandas", ', "").partition("from sklearn_calib import")
+    code = f"{head}from sklearn_calib._cli import main\nsys.exit(main(sys.argv[1:]))"
+    arguments = ["audit", "t.csv", "--label", "label", "--prob", "p"]
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True, cwd=tmp_path)
+    assert "<svg" in (tmp_path / "report.html").read_text()
 
 
 def test_a_broken_package_is_not_called_missing(tmp_path, monkeypatch):

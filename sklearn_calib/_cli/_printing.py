@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..report import CalibrationReport
 
-EXTRAS = ("rich", "matplotlib", "pandas")  # what a command that prints tables needs
+EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
 
 
 class Screen:

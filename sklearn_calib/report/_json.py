@@ -12,6 +12,8 @@ from .._show import plain
 from ._table import cells
 
 if TYPE_CHECKING:
+    from ._advice import Advice
+    from ._evidence import Bin
     from ._report import CalibrationReport
 
 FORMAT, SCHEMA = "sklearn-calib-report", 1
@@ -83,7 +85,7 @@ def as_text(report: "CalibrationReport") -> str:
     many = len(report.accuracy) > _FULL
     lines = [*_origin(report), f"{report.n_samples} rows, {len(report.classes)} classes"]
     if many:
-        lines += ["", *_aligned(*_overview(report)), "", *_aligned(*_wide(report))]
+        lines += ["", *_aligned(*overview(report)), "", *_aligned(*_wide(report))]
         return "\n".join(lines)
     for name, value in report.accuracy.items():
         lines.append(f"accuracy of {plain(name)}: {value:.4f}")
@@ -94,7 +96,7 @@ def as_text(report: "CalibrationReport") -> str:
     lines += ["", *table, *report.decomposition_lines()]
     for name, advice in report.advice.items():
         if advice is not None:
-            lines += ["", _question(name, advice), *_aligned(*_advised(advice))]
+            lines += ["", _question(name, advice), *_aligned(*advised(advice))]
     return "\n".join(lines)
 
 
@@ -105,7 +107,7 @@ def as_markdown(report: "CalibrationReport") -> str:
         lines += [*map(_escaped, _origin(report)), ""]
     lines += [f"{report.n_samples} rows, {len(report.classes)} classes.", ""]
     if len(report.accuracy) > _FULL:
-        lines += [*_piped(*_overview(report)), "", *_piped(*_wide(report)), ""]
+        lines += [*_piped(*overview(report)), "", *_piped(*_wide(report)), ""]
     else:
         for name, verdict in report.verdicts.items():
             said = f"accuracy {report.accuracy[name]:.4f}"
@@ -122,15 +124,16 @@ def _sections_of_model(report, name):
     lines, advice = [], report.advice[name]
     if len(report.accuracy) <= _FULL:
         header = ("score", "rows", "predicted", "observed", f"{report.level:.0%} interval", "ratio")
-        table = [_bin_cells(one) for one in report.bins(name)]
+        table = [bin_cells(one) for one in report.bins(name)]
         lines += [f"## Bins of {_escaped(plain(name))}", "", *_piped(header, table), ""]
     if advice is not None:
-        lines += [f"## {_escaped(_question(name, advice))}", "", *_piped(*_advised(advice)), ""]
+        lines += [f"## {_escaped(_question(name, advice))}", "", *_piped(*advised(advice)), ""]
         lines += ["```python", advice.code.rstrip(), "```", ""]
     return lines
 
 
-def _bin_cells(one):
+def bin_cells(one: "Bin") -> tuple[str, ...]:
+    """A bin as texts: scores, rows, prediction, frequency, its interval, their ratio."""
     ratio = one.observed_over_expected
     return (
         f"{one.low:.4f} to {one.high:.4f}",
@@ -153,7 +156,7 @@ def _header(report):
     return ("model", "measure", "value", f"{report.level:.0%} interval", "if calibrated")
 
 
-def _overview(report):
+def overview(report: "CalibrationReport") -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """The verdicts on many models, one row each."""
     header = ("model", "accuracy", "calibrated", "p", "error in points", "direction")
     rows = []
@@ -193,7 +196,8 @@ def _question(name, advice):
     )
 
 
-def _advised(advice):
+def advised(advice: "Advice") -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """The methods of an advice, one row each."""
     header = ("method", "log loss", "gain", "standard error", "Brier", "ECE")
     rows = [(row.method, *(f"{value:.4f}" for value in row[1:])) for row in advice.rows]
     return header, rows

@@ -221,5 +221,7 @@ def _of_totals(name, function, model, level):
 
 def cells(row: ReportRow) -> tuple[str, ...]:
     """A row as texts: model, measure, value, interval, the value if calibrated."""
-    interval = f"{row.low:.4f} to {row.high:.4f}"
-    return plain(row.model), row.measure, f"{row.value:.4f}", interval, f"{row.if_calibrated:.4f}"
+    names = plain(row.model), row.measure, f"{row.value:.4f}"
+    if np.isnan(row.low):  # n_resamples=0
+        return *names, "", ""
+    return *names, f"{row.low:.4f} to {row.high:.4f}", f"{row.if_calibrated:.4f}"

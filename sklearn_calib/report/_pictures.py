@@ -1,0 +1,149 @@
+"""The reliability diagrams of a report: of which rows, of which classes, in which frame."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._show import in_page, plain
+from .._typing import FloatArray
+from ..metrics import reliability_curve
+from ._svg import LARGE, SMALL, Frame, Series, diagram
+
+if TYPE_CHECKING:
+    from ..metrics import Case, ReliabilityCurve
+    from ..summary import CalibrationSummary
+    from ._report import CalibrationReport
+
+FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
+SHOWN_CLASSES, _WORST = 12, 6  # of more classes: the worst, and the most frequent of the others
+_BINS, _SMALL_BINS, _CLASS_BINS = 15, 10, 5
+_CELLS = 4096  # bands are drawn from so many cells of a summary
+_BEFORE, _AFTER = "before", "after recalibration (auto)"
+
+
+class _Figure(NamedTuple):
+    """A diagram with its title, a note, and a name for those who do not see it; not escaped."""
+
+    title: object
+    note: str
+    says: str
+    series: list[Series]
+
+    def drawn(self, frame: Frame) -> str:
+        note = f"<span>{in_page(self.note)}</span>" if self.note else ""
+        says = f"Reliability diagram of {plain(self.says)}: {_sentence(self.series)}"
+        return (
+            f"<figure><figcaption><bdi>{in_page(self.title, 60)}</bdi>{note}</figcaption>\n"
+            f"{diagram(self.series, says, frame)}</figure>\n"
+        )
+
+
+def before_and_after(report: "CalibrationReport") -> str:
+    """Large diagrams of each model, before and, where there is advice, after recalibration."""
+    pairs, singles = "", ""
+    for name, model in report._models.items():
+        event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
+        advice = report.advice.get(name)
+        if advice is None:
+            series = [_with_steps(model.summary, report.level, 0)]
+            singles += _Figure(name, event, plain(name), series).drawn(LARGE)
+            continue
+        both = zip((_BEFORE, _AFTER), advice.summaries().values(), strict=True)
+        figures = ""
+        for tone, (when, summary) in enumerate(both):
+            series = [_with_steps(summary, report.level, tone)]
+            figures += _Figure(when, event, f"{name}, {when}", series).drawn(LARGE)
+        if len(report.accuracy) > 1:
+            pairs += f"<h3><bdi>{in_page(name, 60)}</bdi></h3>\n"
+        pairs += f'<div class="pair">\n{figures}</div>\n'
+    return pairs + (f'<div class="pair">\n{singles}</div>\n' if singles else "")
+
+
+def models_in_small(report: "CalibrationReport") -> str:
+    """One small diagram per model; before and after share it where there is advice."""
+    figures = ""
+    for name, model in report._models.items():
+        advice = report.advice.get(name)
+        shown = [model.summary] if advice is None else advice.summaries().values()
+        series = [
+            Series(_curve(summary, level=report.level, n_bins=_SMALL_BINS, n_resamples=0), None, t)
+            for t, summary in enumerate(shown)
+        ]
+        figures += _Figure(name, "", plain(name), series).drawn(SMALL)
+    return f'<div class="panels">\n{figures}</div>\n'
+
+
+def classes_in_small(report: "CalibrationReport", name: str) -> str:
+    """One small diagram per class against the others; of many classes some."""
+    advice, case = report.advice.get(name), report._models[name].case
+    if case is None:
+        return ""
+    cases = [case] if advice is None else [advice.given, advice.recalibrated]
+    curves = [_of_classes(one, report.level) for one in cases]
+    mass = np.bincount(cases[0].codes, cases[0].weight, minlength=len(case.classes))
+    shares = mass / mass.sum()
+    figures = ""
+    for number in classes_to_show(curves[0], shares):
+        label = report.classes[number]
+        series = [Series(found[number], None, tone) for tone, found in enumerate(curves)]
+        says = f"{plain(name)}, class {plain(label)}"
+        figures += _Figure(label, f"{shares[number]:.1%} of the rows", says, series).drawn(SMALL)
+    return f'<div class="panels">\n{figures}</div>\n'
+
+
+def _of_classes(case: "Case", level: float) -> "list[ReliabilityCurve]":
+    return reliability_curve(
+        case.codes,
+        case.proba,
+        labels=np.arange(len(case.classes)),
+        sample_weight=case.weight,
+        multiclass="classwise",
+        strategy="uniform",
+        n_bins=_CLASS_BINS,
+        n_resamples=0,
+        level=level,
+    )
+
+
+def _with_steps(summary, level, tone):
+    steps = _curve(summary, strategy="isotonic", n_resamples=0)
+    return Series(_curve(summary, level=level, n_bins=_BINS), steps, tone)
+
+
+def _curve(summary: "CalibrationSummary", **options: Any) -> "ReliabilityCurve":
+    """The curve of a summary in so many cells as a picture shows."""
+    two_classes = summary.classes is None or len(summary.classes) == 2
+    if two_classes and not summary.exact:
+        summary = summary.coarsen(min(summary.max_cells, _CELLS))
+    (curve,) = summary.reliability_curve(**options)
+    return curve
+
+
+def _sentence(series):
+    """What a diagram shows, in words."""
+    parts = []
+    for one in series:
+        curve = one.curve
+        parts.append(
+            f"predictions from {curve.predicted[0]:.2f} (observed {curve.observed[0]:.2f}) to "
+            f"{curve.predicted[-1]:.2f} (observed {curve.observed[-1]:.2f}), on average "
+            f"{100 * binned_error(curve):.1f} percentage points from the diagonal"
+        )
+    return "; after recalibration ".join(parts) + "."
+
+
+def classes_to_show(curves: "list[ReliabilityCurve]", shares: "FloatArray") -> list[int]:
+    """Positions of the classes: all of a few; of many the worst, then the most frequent others."""
+    if len(curves) <= SHOWN_CLASSES:
+        return list(range(len(curves)))
+    worst = np.argsort([-binned_error(curve) for curve in curves], kind="stable")[:_WORST]
+    others = [c for c in np.argsort(-shares, kind="stable") if c not in worst]
+    return [int(c) for c in (*worst, *others[: SHOWN_CLASSES - _WORST])]
+
+
+def binned_error(curve: "ReliabilityCurve") -> float:
+    """The expected calibration error of the bins of a curve."""
+    return float(np.average(np.abs(curve.observed - curve.predicted), weights=curve.weight))
+
+
+_EVENT = "event: the predicted class is true"

@@ -1,0 +1,96 @@
+"""The looks of a page: light and dark, wide and narrow, screen and paper.
+
+Text has at least 4.5 times the contrast of its ground, lines and dots 3 times; before and after
+differ by colour (blue and orange, which no common colour blindness confuses), by shape and by
+place.
+"""
+
+LIGHT = """
+  --page: #ffffff; --text: #1f2328; --muted: #57606a; --rule: #d5dae0; --soft: #f3f5f7;
+  --band: #dfe3e8; --before: #0072b2; --after: #c65102; --beyond: #b00020;"""
+
+DARK = """
+  --page: #16191d; --text: #e6e8eb; --muted: #a9b1ba; --rule: #3a4149; --soft: #22272d;
+  --band: #363d45; --before: #5cb8ee; --after: #f5a33b; --beyond: #ff8a80;"""
+
+COLOURS = f""":root {{ color-scheme: light;{LIGHT} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark;{DARK} }} }}
+"""
+
+DIAGRAM = """.diagram { display: block; width: 100%; height: auto; overflow: visible; }
+.diagram text { fill: var(--muted); font: 12px system-ui, sans-serif; }
+.diagram .name { fill: var(--text); }
+.diagram.small text { font-size: 11px; }
+.diagram .middle { text-anchor: middle; } .diagram .end { text-anchor: end; }
+.diagram path { fill: none; }
+.grid { stroke: var(--rule); stroke-width: .6; } .frame { stroke: var(--muted); }
+.diagonal { stroke: var(--muted); stroke-width: 1.2; stroke-dasharray: 5 4; }
+.diagram .band { fill: var(--band); }
+.tone0 { --tone: var(--before); } .tone1 { --tone: var(--after); }
+.line { stroke: var(--tone); stroke-width: 1.4; }
+.steps { stroke: var(--tone); stroke-width: 1.4; stroke-linejoin: round; opacity: .75; }
+.interval { stroke: var(--tone); stroke-width: 1.4; }
+.dot { fill: var(--tone); stroke: var(--tone); stroke-width: 1.8; } .small .dot { stroke-width: 1; }
+.tone1 .dot { fill: var(--page); }
+.near { fill: transparent; } .point:hover .dot { stroke-width: 5; }
+.near:hover { fill: var(--muted); fill-opacity: .2; }
+.diagram .bars { fill: var(--tone); } .outline { stroke: var(--tone); stroke-width: 1.4; }
+"""
+
+# A notebook has its own style, which a table keeps; only the mark is ours.
+MARK = """.sklearn-calib { color: inherit; }
+.sklearn-calib .beyond {
+  color: var(--beyond, var(--jp-error-color1, var(--vscode-errorForeground, inherit))); }
+"""
+
+PAGE = """*, ::before { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto;
+  padding: 1.5rem 1rem 3rem; background: var(--page); color: var(--text);
+  overflow-wrap: anywhere; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; }
+h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; padding-top: .6rem;
+  border-top: 1px solid var(--rule); }
+h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; }
+p, ul { margin: .4rem 0 .8rem; } ul { padding-left: 1.2rem; }
+.note, .source, figcaption span { color: var(--muted); font-size: .9rem; }
+.verdict { background: var(--soft); border-left: 4px solid var(--before); border-radius: 4px;
+  padding: .6rem 1rem .2rem; margin: .8rem 0; }
+.verdict h3 { margin-top: 0; } .verdict p:first-of-type { font-weight: 600; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: right;
+  vertical-align: top; overflow-wrap: normal; }
+.names th[scope=row], th[scope=rowgroup] { overflow-wrap: anywhere; min-width: 6rem; }
+tbody th { font-weight: 600; }
+th:first-child, td:first-child { text-align: left; }
+thead th { color: var(--muted); font-weight: 600; vertical-align: bottom; }
+pre { background: var(--soft); border-radius: 4px; padding: .8rem; overflow-x: auto;
+  font: 14px/1.45 ui-monospace, monospace; white-space: pre-wrap; }
+summary { cursor: pointer; font-weight: 600; padding: .3rem 0; }
+.pair, .panels { display: grid; gap: 1.2rem 1.5rem; margin-bottom: 1.2rem; }
+.pair { grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); max-width: 58rem; }
+.panels { grid-template-columns: repeat(auto-fill, minmax(9.8rem, 1fr)); }
+figure { margin: 0; max-width: 28rem; } .panels figure { max-width: 13rem; }
+figcaption { font-weight: 600; line-height: 1.3; margin-bottom: .4rem; }
+figcaption span { display: block; font-weight: 400; }
+.panels figcaption { font-size: .9rem; }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none; padding: 0;
+  color: var(--muted); font-size: .9rem; }
+.legend .diagram { display: inline-block; width: 1.9rem; height: 1rem; margin-right: .35rem;
+  vertical-align: -.15rem; }
+dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
+@media (max-width: 34rem) {
+  body { padding: 1rem .75rem 2rem; } h1 { font-size: 1.4rem; }
+  table { font-size: .79rem; width: 100%; } th, td { padding-right: .3rem; }
+  .panels { gap: 1rem .6rem; }
+}
+@media print {
+  @page { size: A4; margin: 14mm; }
+  body { padding: 0; font-size: 10.5pt; max-width: none; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  h2, h3, summary, dt { break-after: avoid; }
+  section, figure, tr, .verdict, pre { break-inside: avoid; }
+  .pair { grid-template-columns: 1fr 1fr; } .panels { grid-template-columns: repeat(4, 1fr); }
+  details::details-content { content-visibility: visible; block-size: auto; }
+}
+"""

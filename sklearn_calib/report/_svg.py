@@ -1,0 +1,267 @@
+"""Reliability diagrams as inline SVG: curves in, text out.
+
+Colours are classes, which `_style` fills; what a pointer rests on tells its numbers by a
+``<title>``. Nothing that a user named is drawn: names stand in the text around a picture.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .._show import in_page
+from .._typing import FloatArray
+
+if TYPE_CHECKING:
+    from ..metrics import ReliabilityCurve
+
+
+class Series(NamedTuple):
+    """One model in a diagram.
+
+    Attributes
+    ----------
+    curve : ReliabilityCurve
+        Of bins: drawn as dots with their intervals.
+    steps : ReliabilityCurve or None
+        Of strategy "isotonic": drawn as a line of steps.
+    tone : int
+        Its colour and shape: 0 filled dots ("before"), 1 open ones ("after").
+    """
+
+    curve: "ReliabilityCurve"
+    steps: "ReliabilityCurve | None" = None
+    tone: int = 0
+
+
+class Frame(NamedTuple):
+    """Where a diagram lies in its picture, in units of the picture.
+
+    Attributes
+    ----------
+    width, height : int
+        Of the picture.
+    left, top, side : int
+        Of the square of the diagram.
+    bars : tuple of int
+        Top and bottom of the histogram below it.
+    ticks : tuple of float
+        Numbers at both axes.
+    """
+
+    width: int
+    height: int
+    left: int
+    top: int
+    side: int
+    bars: tuple[int, int]
+    ticks: tuple[float, ...]
+
+    def x(self, value: float) -> float:
+        """The horizontal place of a probability."""
+        return self.left + self.side * value
+
+    def y(self, value: float) -> float:
+        """The vertical place of a frequency."""
+        return self.top + self.side * (1 - value)
+
+
+LARGE = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
+SMALL = Frame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
+
+
+def diagram(series: Sequence[Series], label: str, frame: Frame = LARGE) -> str:
+    """A reliability diagram with the histogram of the scores below it, as an SVG element.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        At least one. The band of calibrated predictions is drawn where there is one only.
+    label : str
+        What the picture shows, as a sentence, for those who do not see it; not yet escaped.
+    frame : Frame
+    """
+    parts = _axes(frame, series[0].curve.title == "confidence")
+    if len(series) == 1:
+        parts.append(_band(frame, series[0].curve))
+    parts.append(
+        f'<path class="diagonal" d="M{_at(frame.x(0), frame.y(0))}L{_at(frame.x(1), frame.y(1))}">'
+        "<title>calibrated: as often as predicted</title></path>"
+    )
+    for one in series:
+        parts.append(_series(frame, one))
+    parts.append(_histogram(frame, series))
+    size = "small" if frame.side < LARGE.side else "large"
+    return (
+        f'<svg class="diagram {size}" viewBox="0 0 {frame.width} {frame.height}" role="img" '
+        f'aria-label="{in_page(label, None)}">\n' + "\n".join(filter(None, parts)) + "\n</svg>"
+    )
+
+
+def _number(value: float) -> str:
+    """A coordinate to a hundredth."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _at(x: float, y: float) -> str:
+    return f"{_number(x)} {_number(y)}"
+
+
+def _line(points: Iterable[tuple[float, float]]) -> str:
+    """The path through points."""
+    return "M" + "L".join(_at(x, y) for x, y in points)
+
+
+def _axes(frame, confidence):
+    """Grid, numbers and names of the axes."""
+    left, right = frame.x(0), frame.x(1)
+    low, high = frame.bars[1], frame.bars[0]
+    grid, numbers = "", []
+    for tick in frame.ticks:
+        x, y = frame.x(tick), frame.y(tick)
+        grid += f"M{_at(left, y)}H{_number(right)}M{_at(x, frame.top)}V{_number(frame.y(0))}"
+        numbers.append(f'<text x="{_number(x)}" y="{low + 14}" class="middle">{tick:g}</text>')
+        numbers.append(f'<text x="{left - 8}" y="{_number(y + 4)}" class="end">{tick:g}</text>')
+    small = frame.side < LARGE.side
+    across, up = ("predicted", "observed") if small else _names(confidence)
+    numbers.append(
+        f'<text x="{_number((left + right) / 2)}" y="{frame.height - 6}" class="middle name">'
+        f"{across}</text>"
+    )
+    numbers.append(_turned(up, 10 if small else 14, frame.y(0.5)))
+    if not small:
+        numbers.append(_turned("rows, %", 14, (low + high) / 2))
+    return [
+        f'<path class="grid" d="{grid}"/>',
+        f'<path class="frame" d="M{_at(left, low)}H{_number(right)}"/>',
+        *numbers,
+    ]
+
+
+def _names(confidence):
+    if confidence:
+        return "confidence: the largest probability (0 to 1)", "accuracy (0 to 1)"
+    return "predicted probability (0 to 1)", "observed frequency (0 to 1)"
+
+
+def _turned(text, x, y):
+    return (
+        f'<text transform="translate({x} {_number(y)}) rotate(-90)" class="middle name">'
+        f"{text}</text>"
+    )
+
+
+def _band(frame, curve):
+    """Where the points of calibrated predictions lie."""
+    if curve.consistency_low is None or curve.consistency_high is None:
+        return ""
+    x = frame.x(curve.predicted)
+    around = [
+        *zip(x, frame.y(curve.consistency_low), strict=True),
+        *zip(x[::-1], frame.y(curve.consistency_high)[::-1], strict=True),
+    ]
+    return (
+        f'<path class="band" d="{_line(around)}Z"><title>calibrated predictions lie here with '
+        f"probability {curve.level:.0%}</title></path>"
+    )
+
+
+def _series(frame, series):
+    curve = series.curve
+    x, y = frame.x(curve.predicted), frame.y(curve.observed)
+    parts = []
+    if series.steps is not None:
+        parts.append(
+            f'<path class="steps" d="{steps(frame, series.steps)}"><title>isotonic fit (no bins)'
+            "</title></path>"
+        )
+    else:
+        parts.append(f'<path class="line" d="{_line(zip(x, y, strict=True))}"/>')
+    low, high = curve.confidence_low, curve.confidence_high
+    if low is not None and high is not None:
+        bars = zip(x, frame.y(low), frame.y(high), strict=True)
+        bars = "".join(f"M{_at(across, a)}V{_number(b)}" for across, a, b in bars)
+        parts.append(f'<path class="interval" d="{bars}"/>')
+    radius = 4 if frame.side == LARGE.side else 3
+    parts += [
+        f'<g class="point"><title>{text}</title>'
+        f'<circle class="near" cx="{_number(a)}" cy="{_number(b)}" r="{2.5 * radius:g}"/>'
+        f'<circle class="dot" cx="{_number(a)}" cy="{_number(b)}" r="{radius}"/></g>'
+        for a, b, text in zip(x, y, _texts(curve), strict=True)
+    ]
+    return f'<g class="tone{series.tone}">\n' + "\n".join(parts) + "\n</g>"
+
+
+def steps(frame: Frame, curve: "ReliabilityCurve") -> str:
+    """The path of an increasing curve that is constant around each of its points.
+
+    Steps lie midway between the points; points that repeat the value before them are left out.
+    """
+    x, y = curve.predicted, curve.observed
+    rises = np.flatnonzero(np.diff(y)) + 1
+    path = f"M{_at(frame.x(x[0]), frame.y(y[0]))}"
+    for number in rises:
+        middle = frame.x((x[number - 1] + x[number]) / 2)
+        path += f"H{_number(middle)}V{_number(frame.y(y[number]))}"
+    return f"{path}H{_number(frame.x(x[-1]))}"
+
+
+def _texts(curve: "ReliabilityCurve") -> list[str]:
+    """What the dots tell."""
+    share = curve.weight / curve.weight.sum()
+    texts = []
+    for at in range(len(share)):
+        lines = [
+            f"predicted {curve.predicted[at]:.4f}",
+            f"observed {curve.observed[at]:.4f}" + _interval(curve, "confidence", at),
+        ]
+        if expected := _interval(curve, "consistency", at):
+            lines.append(f"if calibrated{expected}")
+        lines.append(f"bin {at + 1} of {len(share)}: {share[at]:.1%} of the rows")
+        texts.append("\n".join(lines))
+    return texts
+
+
+def _interval(curve, kind, at):
+    low: FloatArray | None = getattr(curve, f"{kind}_low")
+    high: FloatArray | None = getattr(curve, f"{kind}_high")
+    if low is None or high is None:
+        return ""
+    return f" ({curve.level:.0%}: {low[at]:.4f} to {high[at]:.4f})"
+
+
+def _histogram(frame, series):
+    """The shares of the scores: filled for one model, outlines for several."""
+    top, bottom = frame.bars
+    most = max(float(one.curve.histogram.max()) for one in series)
+    small = frame.side < LARGE.side
+    scale = (bottom - top) / most if most else 0.0
+    parts = [
+        f'<text x="{frame.left - 8}" y="{top + 8}" class="end">{100 * most:.0f}'
+        f"{'%' if small else ''}</text>",
+    ]
+    for one in series:
+        shares = one.curve.histogram
+        edges = np.linspace(0, 1, len(shares) + 1)
+        heights = bottom - scale * shares
+        kind = "bars" if len(series) == 1 else "outline"
+        outline = f"M{_at(frame.x(0), bottom)}"
+        for right, height in zip(edges[1:], heights, strict=True):
+            outline += f"V{_number(height)}H{_number(frame.x(right))}"
+        parts.append(f'<path class="{kind} tone{one.tone}" d="{outline}V{bottom}"/>')
+    if not small:
+        parts += _columns(frame, series, edges)
+    return "\n".join(parts)
+
+
+def _columns(frame, series, edges):
+    """What the columns of the histogram tell, over their whole height."""
+    top, bottom = frame.bars
+    width = frame.side / (len(edges) - 1)
+    for number, left in enumerate(edges[:-1]):
+        shares = " and ".join(f"{one.curve.histogram[number]:.1%}" for one in series)
+        yield (
+            f'<rect class="near" x="{_number(frame.x(left))}" y="{top}" width="{_number(width)}" '
+            f'height="{bottom - top}"><title>{left:.2f} to {edges[number + 1]:.2f}: {shares} of '
+            "the rows</title></rect>"
+        )

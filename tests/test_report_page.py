@@ -1,0 +1,367 @@
+"""The page of a report: well-formed, by itself, safe for any name; its pictures tell the truth."""
+
+import re
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sklearn_calib
+from sklearn_calib import displays
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.metrics import brier_loss, metric, reliability_curve
+from sklearn_calib.report import calibration_report
+from sklearn_calib.report._pictures import binned_error, classes_to_show
+from sklearn_calib.report._style import DARK, LIGHT
+from sklearn_calib.report._svg import LARGE, SMALL, Series, diagram, steps
+from sklearn_calib.summary import CalibrationSummary
+
+VOID = {"meta", "br", "wbr", "img", "hr", "link", "input"}
+HOSTILE = [
+    '"><script>alert(1)</script>', "$x_{$", "\x1b[1m\x00x", "\u202eabc", "שלום עולם", "👨\u200d👩",
+    "]]>", "</title>", "{0}", "%s", "w" * 500, "a\nb",
+]  # fmt: skip
+
+
+class Page(HTMLParser):
+    """Tags that open and close in order, attributes, and texts by tag."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"{self.open} are never closed"
+
+    def handle_starttag(self, tag, attributes):
+        names = [name for name, _ in attributes]
+        assert len(set(names)) == len(names), f"<{tag}> says {names}"
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, f"</{tag}> in {self.open}"
+        self.open.pop()
+
+    def handle_data(self, data):
+        self.texts.append((self.open[-1] if self.open else "", data))
+
+    @property
+    def words(self):
+        return " ".join(data for tag, data in self.texts if tag != "style")
+
+    @staticmethod
+    def titles(figure):
+        return re.search(r"<figcaption><bdi>([^<]*)", figure)[1]
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def text(self, tag):
+        return [data for name, data in self.texts if name == tag]
+
+
+def written(report, folder, **options):
+    return Path(report.to_html(folder / "page.html", **options)).read_text()
+
+
+def softened(proba, power):
+    proba = proba**power
+    return proba / proba.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """Reports by name, made when first asked for."""
+    options = {"n_resamples": 4, "check_columns": False}
+
+    @cache
+    def report(kind):
+        if kind == "two":
+            proba, y = make_overconfident(2, 500)
+            labels = np.array(["no", "yes"])[y]
+            return calibration_report(labels, proba, name="forest", source="a/b.csv", **options)
+        if kind == "ten":
+            proba, y = make_overconfident(10, 600)
+            return calibration_report(y, {"raw": proba, "soft": softened(proba, 0.7)}, **options)
+        n_models, n_classes = map(int, kind.split("x"))
+        proba, y = make_overconfident(n_classes, 1500)
+        models = {f"model {i}": softened(proba, 1 - i / 40) for i in range(n_models)}
+        options["labels"] = np.arange(n_classes)
+        return calibration_report(y, models, measures=["log_loss"], **options)
+
+    return report
+
+
+@pytest.fixture(scope="module")
+def advised():
+    """Two classes with advice."""
+    proba, y = make_overconfident(2, 600)
+    report = calibration_report(y, proba, n_resamples=4, columns=["<y>", "p"], source="</pre>.csv")
+    report.advise()
+    return report
+
+
+@pytest.mark.parametrize(
+    ("kind", "pictures"),
+    [
+        ("two", 1),
+        ("ten", 12),
+        ("4x30", 16),
+        pytest.param("20x100", 32, marks=pytest.mark.slow),
+    ],
+)
+def test_pages_are_well_formed_and_by_themselves(reports, tmp_path, kind, pictures):
+    text = written(reports(kind), tmp_path)
+    page = Page(text)
+    assert len(text.encode()) < 1.5e6
+    drawn = [svg for svg in page.all("svg") if svg.get("role") == "img"]
+    assert len(drawn) == pictures
+    for svg in drawn:  # a sentence for those who do not see it
+        assert re.fullmatch(r"Reliability diagram of .* \d+\.\d percentage points.*\.",
+                            svg["aria-label"])  # fmt: skip
+    assert all("role" in svg or svg.get("aria-hidden") == "true" for svg in page.all("svg"))
+    assert page.all("html")[0]["lang"] == "en" and page.all("title")
+    assert not page.all("script") and not page.all("link") and not page.all("img")
+    style = "".join(page.text("style"))
+    assert "@import" not in style and "url(" not in style
+    for tag, attributes in page.tags:
+        for name, value in attributes.items():
+            assert name not in ("src", "srcset", "xlink:href") and not name.startswith("on"), tag
+            assert name != "href" or value.startswith("#")
+    header = page.all("th")
+    assert header and all("scope" in th for th in header)
+
+
+def test_the_order_of_the_page(advised, tmp_path):
+    """Verdict, before and after, measures, what is gained with the code, bins."""
+    text = written(advised, tmp_path)
+    page = Page(text)
+    assert page.text("h2") == [
+        "Verdict",
+        "Reliability",
+        "Measures",
+        "What recalibration gains",
+        "Bins of equal mass",
+        "What the measures mean",
+    ]
+    said = [data for data in page.text("p") if data.strip()]
+    sentences = [sentence.text for sentence in advised.verdict.sentences]
+    assert len(sentences) > 4 and set(sentences) <= set(said)
+    first = text.index("The probabilities are not calibrated")
+    assert first < text.index("<svg") and text[:first].count("<p") == 2, "it does not open with it"
+    advice = advised.advice["model"]
+    assert "".join(page.text("code")) == advice.code and "<y>" in advice.code
+    cells = page.text("td")
+    for row in advice.rows:
+        assert f"{row.loss:.4f}" in cells and f"{row.standard_error:.4f}" in cells
+    for one in advised.bins():
+        assert f"{one.predicted:.4f}" in cells and f"{one.observed:.4f}" in cells
+    assert "</pre>.csv" in page.text("bdi") and advised.created in text
+
+
+def test_before_and_after_side_by_side(advised, tmp_path):
+    """The dots of both pictures are the curves of the rows as given and as recalibrated."""
+    text = written(advised, tmp_path)
+    pair = text[text.index('<div class="pair">') :].split("</figure>")[:2]
+    assert [*map(Page.titles, pair)] == ["before", "after recalibration (auto)"]
+    summaries = advised.advice["model"].summaries().values()
+    for tone, (picture, summary) in enumerate(zip(pair, summaries, strict=True)):
+        (curve,) = summary.reliability_curve(n_bins=15, n_resamples=0)
+        x, y = points(picture).T
+        np.testing.assert_allclose((x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4)
+        np.testing.assert_allclose(1 - (y - LARGE.top) / LARGE.side, curve.observed, atol=1e-4)
+        assert f'<g class="tone{tone}">' in picture and 'class="steps"' in picture
+
+
+def test_the_positive_class_is_the_one_that_was_asked_for(tmp_path, monkeypatch):
+    proba, y = make_overconfident(2, 400)
+    labels = np.array(["no", "yes"])[y]
+    for positive, column in (("no", 0), ("yes", 1)):
+        report = calibration_report(labels, proba, pos_label=positive, n_resamples=2)
+        text = written(report, tmp_path)
+        (curve,) = reliability_curve(y == column, proba[:, column], n_resamples=0)
+        assert f"event: class {positive}" in text
+        x, _ = points(text[text.index("<figure>") :]).T
+        np.testing.assert_allclose((x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4)
+        with monkeypatch.context() as patched:  # the picture by matplotlib
+            patched.setattr(displays.ReliabilityDisplay, "plot", lambda display, **_: display)
+            ((drawn,),) = report.plot(n_resamples=0).curves.values()
+        np.testing.assert_allclose(drawn.predicted, curve.predicted)
+
+
+def test_what_is_not_known_is_left_out(tmp_path):
+    """No rows of several classes: no panels of classes; no resamples: no intervals."""
+    proba, y = make_overconfident(4, 900)
+    summary = CalibrationSummary(classes=np.arange(4)).update(y, proba)
+    text = written(calibration_report(summary, n_resamples=3), tmp_path)
+    assert text.count('role="img"') == 1 and "Each class" not in text
+    proba, y = make_overconfident(2, 100)
+    report = calibration_report(y, proba, n_resamples=0)
+    assert "nan" not in str(report) + report._repr_html_() + Page(written(report, tmp_path)).words
+
+
+def test_page_without_matplotlib_and_network(reports, tmp_path, monkeypatch):
+    import sys
+
+    for name in ("matplotlib", "matplotlib.pyplot", "socket"):
+        monkeypatch.setitem(sys.modules, name, None)  # importing it fails
+    assert "<svg" in written(reports("two"), tmp_path)
+
+
+def points(picture):
+    """(cx, cy) of the dots of a picture in its own units."""
+    found = re.findall(r'class="dot" cx="([\d.]+)" cy="([\d.]+)"', picture)
+    return np.array(found, dtype=float)
+
+
+@pytest.mark.parametrize("frame", [LARGE, SMALL])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_dots_lie_where_the_curve_says(frame, weighted):
+    proba, y = make_overconfident(2, 800)
+    weight = np.random.default_rng(0).random(800) if weighted else None
+    (curve,) = reliability_curve(y, proba, sample_weight=weight, n_resamples=20)
+    picture = diagram([Series(curve)], "a picture", frame)
+    x, y_drawn = points(picture).T
+    np.testing.assert_allclose((x - frame.left) / frame.side, curve.predicted, atol=1e-4)
+    np.testing.assert_allclose(1 - (y_drawn - frame.top) / frame.side, curve.observed, atol=1e-4)
+    said = re.findall(r"predicted ([\d.]+)\nobserved ([\d.]+) \(90%: ([\d.]+) to ([\d.]+)", picture)
+    expected = [curve.predicted, curve.observed, curve.confidence_low, curve.confidence_high]
+    np.testing.assert_allclose(np.array(said, float).T, expected, atol=5e-5)
+    bars = re.search(r'class="interval" d="([^"]+)"', picture)[1]
+    bars = np.array(re.findall(r"M([\d.]+) ([\d.]+)V([\d.]+)", bars), float)
+    ends = 1 - (bars[:, 1:].T - frame.top) / frame.side
+    np.testing.assert_allclose(ends, [curve.confidence_low, curve.confidence_high], atol=1e-4)
+    band = re.search(r'class="band" d="M([^"]+)Z"', picture)[1]
+    band = np.array([pair.split() for pair in band.split("L")], float)
+    low, high = np.split(1 - (band[:, 1] - frame.top) / frame.side, 2)
+    np.testing.assert_allclose(low, curve.consistency_low, atol=1e-4)
+    np.testing.assert_allclose(high[::-1], curve.consistency_high, atol=1e-4)
+
+
+def test_histogram_has_the_heights_of_the_shares():
+    proba, y = make_overconfident(2, 800)
+    (curve,) = reliability_curve(y, proba, n_resamples=0)
+    path = re.search(r'class="bars tone0" d="M[\d. ]+([^"]+)"', diagram([Series(curve)], ""))[1]
+    tops = np.array(re.findall(r"V([\d.]+)H", path), float)
+    top, bottom = LARGE.bars
+    shares = (bottom - tops) / (bottom - top) * curve.histogram.max()
+    np.testing.assert_allclose(shares, curve.histogram, atol=1e-3)
+    said = re.findall(r"<title>([\d.]+) to [\d.]+: ([\d.]+)% of", diagram([Series(curve)], ""))
+    np.testing.assert_allclose(np.array(said, float)[:, 1] / 100, curve.histogram, atol=6e-4)
+
+
+def test_steps_are_the_isotonic_fit():
+    proba, y = make_overconfident(2, 300)
+    (curve,) = reliability_curve(y, proba, strategy="isotonic", n_resamples=0)
+    path = steps(LARGE, curve)
+    places = np.array(re.findall(r"H([\d.]+)V", path), float)
+    values = [float(v) for v in re.findall(r"(?:M[\d.]+ |V)([\d.]+)", path)]
+    at = np.searchsorted(places, LARGE.x(curve.predicted))
+    drawn = 1 - (np.array(values)[at] - LARGE.top) / LARGE.side
+    np.testing.assert_allclose(drawn, curve.observed, atol=1e-4)
+    assert len(values) < len(curve.observed) / 3, "points that repeat a value are drawn"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_harmless(tmp_path, name):
+    proba, y = make_overconfident(3, 60)
+    labels = np.array([name, "b", "c"], dtype=object)
+    report = calibration_report(labels[y], {name: proba}, n_resamples=2, labels=labels)
+    text = written(report, tmp_path, title=name)
+    page = Page(text)
+    assert not page.all("script") and not set(text) & set("\x1b\x00\u202e")
+    shown = sklearn_calib._show.plain(name)
+    assert shown in page.text("bdi"), "the name is not shown, or not isolated from its line"
+    assert len("".join(page.text("title"))) < 60_000
+
+
+def test_a_calibrated_model_is_not_marked_and_another_is(tmp_path):
+    proba, y = make_overconfident(2, 1000)
+    report = calibration_report(y, proba, n_resamples=20)
+    assert all(row.value > row.if_calibrated for row in report.rows)
+    page = Page(written(report, tmp_path))
+    marks = [strong for strong in page.all("strong") if strong.get("class") == "beyond"]
+    assert len(marks) == len(report.rows) and "&#9650;" in report._repr_html_()
+
+
+def test_the_mark_knows_which_way_is_better(monkeypatch):
+    @metric(greater_is_better=True, range=(0, 1), perfect=1.0, cells=True)
+    def skill(case):
+        """One less the Brier loss."""
+        return 1 - brier_loss.of_case(case)
+
+    monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "skill", skill)
+    proba, y = make_overconfident(2, 1000)
+    report = calibration_report(y, proba, measures=["skill", "brier_loss"], n_resamples=20)
+    assert report.rows[0].value < report.rows[0].if_calibrated
+    assert report._repr_html_().count('class="beyond"') == 2
+
+
+def test_of_many_classes_the_worst_and_the_most_frequent():
+    rng = np.random.default_rng(0)
+    codes = rng.choice(40, 4000, p=np.arange(1, 41) / 820)
+    proba = rng.dirichlet(np.ones(40), 4000)
+    curves = reliability_curve(
+        codes, proba, labels=np.arange(40), multiclass="classwise", n_resamples=0
+    )
+    shares = np.bincount(codes, minlength=40) / len(codes)
+    shown = classes_to_show(curves, shares)
+    errors = np.array([binned_error(curve) for curve in curves])
+    assert len(set(shown)) == 12
+    assert set(shown[:6]) == set(np.argsort(errors)[-6:])
+    others = [c for c in np.argsort(-shares) if c not in shown[:6]]
+    assert shares[shown[6:]].tolist() == shares[others[:6]].tolist()
+    assert classes_to_show(curves[:12], shares[:12]) == list(range(12))
+
+
+def test_shares_of_classes_with_weights(tmp_path):
+    proba, y = make_overconfident(3, 200)
+    weight = np.random.default_rng(1).random(200)
+    report = calibration_report(y, proba, sample_weight=weight, n_resamples=2)
+    text = written(report, tmp_path)
+    for label in range(3):
+        share = weight[y == label].sum() / weight.sum()
+        assert f"<bdi>{label}</bdi><span>{share:.1%} of the rows</span>" in text
+
+
+def luminance(colour):
+    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_contrast(palette):
+    colours = {name: luminance(c) for name, c in re.findall(r"--(\w+): (#\w{6})", palette)}
+
+    def contrast(one, other):
+        dark, light = sorted([colours[one], colours[other]])
+        return (light + 0.05) / (dark + 0.05)
+
+    for ground in ("page", "soft"):
+        for text in ("text", "muted", "beyond"):
+            assert contrast(text, ground) >= 4.5, (text, ground)
+    for ground in ("page", "band"):
+        for line in ("before", "after", "muted"):
+            assert contrast(line, ground) >= 3, (line, ground)
+
+
+def test_dark_narrow_and_printed(reports, tmp_path):
+    """Each colour of the light page has one in the dark; paper is light; bodies never scroll."""
+    text = written(reports("two"), tmp_path)
+    assert '<meta name="color-scheme" content="light dark">' in text
+    names = [re.findall(r"--(\w+):", palette) for palette in (LIGHT, DARK)]
+    assert names[0] == names[1]
+    assert "@media screen and (prefers-color-scheme: dark)" in text
+    assert "@media print" in text and "size: A4" in text and "@media (max-width:" in text
+    style = "".join(Page(text).text("style"))
+    used = set(re.findall(r"var\(--([a-z]+)[,)]", style)) - {"tone"}
+    assert used <= set(names[0]) and not re.search(r"[{;]\s*(fill|stroke|color): #", style)
+    assert text.count('<div class="wide"><table') == text.count("<table")
