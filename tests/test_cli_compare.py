@@ -72,7 +72,9 @@ def test_all_ways_to_name_two_models(frame, capsys, tmp_path):
 def test_verdicts(frame, capsys):
     assert compare("one.csv", *AS_USUAL, "--prob", "r") == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "p is better" in out and "After temperature scaling of both, p is also better: by 0." in out
+    assert (
+        "p is better" in out and "After temperature scaling of both, p is also better: by 0." in out
+    )
     assert compare("one.csv", "--label", "outcome", "--prob", "q", "--prob", "r") == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "After temperature scaling of both, q is better" in out
