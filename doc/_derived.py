@@ -1,5 +1,6 @@
 """Pages and tables that follow from the registries, the docstrings and the fragments."""
 
+import argparse
 import csv
 import importlib
 import inspect
@@ -12,6 +13,7 @@ import _messages
 
 import sklearn_calib
 from sklearn_calib import metrics, recalibrators
+from sklearn_calib._cli import parser as cli_parser
 
 # The order and the titles of the groups; a public module that is not named here follows them.
 TITLES = {
@@ -64,11 +66,52 @@ def write(folder):
     _put(folder / "user_guide" / "generated" / "arena.inc", _arena_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
+    for name, text in command_tables().items():
+        _put(folder / "user_guide" / "generated" / f"command_{name}.inc", text)
     _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
     _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
     for table in sorted((folder.parent / "benchmarks").rglob("*.csv")):
         name = f"{table.parent.name}_{table.stem}.inc"
         _put(folder / "user_guide" / "generated" / name, _result_table(table))
+
+
+def command_tables():
+    """The options of each command of the command line, as tables of their groups."""
+    (commands,) = (a for a in cli_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return {name: _option_tables(parser) for name, parser in commands.choices.items()}
+
+
+def _option_tables(parser):
+    lines = []
+    for group in parser._action_groups:
+        actions = [
+            action for action in group._group_actions if "--help" not in action.option_strings
+        ]
+        if not actions:
+            continue
+        title = {"positional arguments": "files", "options": "options"}.get(
+            group.title, group.title
+        )
+        lines += [".. list-table::", "   :header-rows: 1", "   :widths: 30 70", ""]
+        lines += [f"   * - {title}", "     - meaning"]
+        for action in actions:
+            names = ", ".join(action.option_strings)
+            given = "" if action.nargs == 0 else f" {action.metavar or _choices(action)}"
+            text = action.help % {**vars(action), "prog": parser.prog}
+            text = re.sub(r"([*|])", r"\\\1", text)
+            text = re.sub(r'"[^"]+"|--[a-z][a-z-]*|[a-z0-9]+://', _as_code, text)
+            lines += [f"   * - ``{(names + given).strip()}``", f"     - {text}"]
+        lines.append("")
+    return "\n".join(lines) or "No options.\n"
+
+
+def _as_code(match):
+    code = match[0].replace("\\", "")
+    return f"``{code}``"
+
+
+def _choices(action):
+    return "|".join(action.choices or [])
 
 
 def _put(path, text):

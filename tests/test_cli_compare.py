@@ -66,13 +66,15 @@ def test_all_ways_to_name_two_models(frame, capsys, tmp_path):
     assert f"{found.difference:+.4f} │ {found.low:+.4f} to {found.high:+.4f}" in outputs[0]
     text = " ".join(outputs[0].split())
     assert f"old is better: its log loss is lower by {found.difference:.4f}" in text
-    assert "it is one of calibration, which can be repaired" in text
+    assert "what makes it is calibration, which can be repaired" in text
 
 
 def test_verdicts(frame, capsys):
     assert compare("one.csv", *AS_USUAL, "--prob", "r") == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "p is better" in out and "It is also better after temperature scaling" in out
+    assert (
+        "p is better" in out and "After temperature scaling of both, p is also better: by 0." in out
+    )
     assert compare("one.csv", "--label", "outcome", "--prob", "q", "--prob", "r") == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "After temperature scaling of both, q is better" in out

@@ -353,28 +353,25 @@ def _print(screen, names, found, level):
 def verdict(names: list[str], found: "dict[str, PairedDifference]") -> list[str]:
     """Which model is better, in sentences."""
     loss, after = found["log_loss"], found[_AFTER]
-    better = _better(names, loss)
-    within = f"{loss.level:.0%} interval {loss.low:+.4f} to {loss.high:+.4f}"
+    better, recalibrated = _better(names, loss), _better(names, after)
     if better is None:
         said = [
-            "These rows do not show which model is better: the log losses differ by "
-            f"{loss.difference:+.4f} ({within})."
+            f"These rows do not show which model is better: the log loss of {names[1]} is that of "
+            f"{names[0]} {loss.difference:+.4f} ({loss.level:.0%} interval {loss.low:+.4f} to "
+            f"{loss.high:+.4f})."
         ]
     else:
-        said = [
-            f"{better} is better: its log loss is lower by {abs(loss.difference):.4f} ({within})."
-        ]
-    recalibrated = _better(names, after)
-    within = f"{after.difference:+.4f}, {after.low:+.4f} to {after.high:+.4f}"
-    if recalibrated is None and better is not None:
+        said = [f"{better} is better: its log loss is lower by {_gain(loss)}."]
+    if recalibrated is not None:
+        too = "also " if recalibrated == better else ""
         said.append(
-            f"After temperature scaling of both the difference ({within}) is gone within its "
-            "interval: it is one of calibration, which can be repaired."
+            f"After temperature scaling of both, {recalibrated} is {too}better: by {_gain(after)}."
         )
-    elif recalibrated is not None and recalibrated != better:
-        said.append(f"After temperature scaling of both, {recalibrated} is better ({within}).")
-    elif recalibrated is not None:
-        said.append(f"It is also better after temperature scaling of both ({within}).")
+    elif better is not None:
+        said.append(
+            "After temperature scaling of both, no difference is shown: what makes it is "
+            "calibration, which can be repaired."
+        )
     return said
 
 
@@ -383,3 +380,8 @@ def _better(names, difference):
     if difference.low <= 0 <= difference.high:
         return None
     return names[0] if difference.low > 0 else names[1]
+
+
+def _gain(loss):
+    low, high = sorted(abs(end) for end in (loss.low, loss.high))
+    return f"{abs(loss.difference):.4f} ({loss.level:.0%} interval {low:.4f} to {high:.4f})"

@@ -1,0 +1,86 @@
+"""The page of the command line: every option is there, every command in it runs."""
+
+import io
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_calib._cli import main
+
+DOC = Path(__file__).parent.parent / "doc"
+if not DOC.exists():
+    pytest.skip("not a checkout", allow_module_level=True)
+sys.path.insert(0, str(DOC))
+import _derived  # noqa: E402
+
+PAGE = DOC / "user_guide" / "command_line.rst"
+
+
+def commands():
+    text = PAGE.read_text()
+    return list(dict.fromkeys(re.findall(r"(?m)^ +\$ sklearn-calib (.+)$", text)))
+
+
+def test_options_of_all_commands_are_on_the_page(capsys):
+    tables, text = _derived.command_tables(), PAGE.read_text()
+    for name, table in tables.items():
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        shown = set(re.findall(r"(?m)^  (--[a-z-]+)", capsys.readouterr().out)) - {"--help"}
+        assert shown == set(re.findall(r"(?m)^   \* - ``(--[a-z-]+)", table))
+        if shown:
+            assert f".. include:: generated/command_{name}.inc" in text
+    for option in re.findall(r"``(--[a-z-]+)", text):
+        assert option in "".join(tables.values()) or option in ("--help", "--version"), option
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Small files of the names on the page."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    z = 1.5 * rng.normal(size=120)
+    p, score = 1 / (1 + np.exp(-z)), 1 / (1 + np.exp(-2 * z))
+    rows = pd.DataFrame({"customer": np.arange(120), "p": p.round(6)})
+    rows["outcome"] = np.where(rng.random(120) < p, "yes", "no")
+    rows["segment"] = rng.choice(["a", "b"], 120)
+    more = rows.assign(score=score.round(6), p_old=p, p_new=score)
+    for name in ("predictions", "old"):
+        rows.to_csv(f"{name}.csv", index=False)
+    for name in ("new", "both"):
+        more.to_csv(f"{name}.csv", index=False)
+    rows[["customer", "p", "outcome"]].to_csv("bare.csv", index=False, header=False)
+    rows.assign(p=(100 * rows["p"]).round(4)).to_csv("percent.csv", index=False)
+    for day in "12":
+        (tmp_path / "scores" / f"day={day}").mkdir(parents=True)
+        rows.to_parquet(f"scores/day={day}/a.parquet")
+    main(["audit", "old.csv", "--label", "outcome", "--prob", "p", "--save", "may.parquet",
+          "--resamples", "2", "--no-advice", "--no-page"])  # fmt: skip
+    parts = pd.DataFrame(rng.dirichlet(np.ones(3), 120).round(1), columns=[*"abc"])
+    parts.assign(y=np.arange(120) % 3).to_csv("rounded.csv", index=False)
+
+
+def test_commands_on_the_page_run(files, capsys, monkeypatch):
+    codes = {}
+    for line in commands():
+        command, stdin = re.fullmatch(r"(.+?)(?: < ([\w.]+))?", line).groups()
+        words = shlex.split(command)
+        if words[0] == "demo":
+            continue
+        if stdin:
+            data = io.BytesIO(Path(stdin).read_bytes())
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(data))
+        quick = ["--resamples", "20"] if words[0] == "compare" else ["--resamples", "2"]
+        quick += ["--no-advice", "--no-page"] if words[0] == "audit" else []
+        codes[line] = main([*words, *quick])
+    errors = [line for line in capsys.readouterr().err.splitlines() if "missing values" not in line]
+    assert len(codes) > 8
+    assert [line for line, code in codes.items() if code == 2] == [
+        "audit rounded.csv --label y --prob a,b,c"
+    ], errors
+    assert set(codes.values()) <= {0, 2, 3}
