@@ -84,7 +84,7 @@ STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower s
 # one class against the rest is fitted by their common base class: of the checks on four classes a
 # sample is quick, and all for these two, which no method fits faster
 LIFTED = (PlattScaling, IsotonicCalibration)
-SAMPLE = ("check_simplex", "check_class_permutation", "check_missing_class")
+SAMPLE = ("check_simplex", "check_class_permutation")
 # 15 ms or more for a fit of a hundred rows of two classes: none that fits often or many rows
 SLOW_TO_FIT = (
     AngularCalibration,

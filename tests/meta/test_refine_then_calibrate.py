@@ -50,7 +50,7 @@ def boosting(**options):
 @pytest.fixture(params=[2, 3])
 def data(request):
     X, y = make_classification(
-        500, n_informative=6, n_classes=request.param, random_state=0, flip_y=0.1
+        300, n_informative=6, n_classes=request.param, random_state=0, flip_y=0.1
     )
     return X, np.array(["blue", "green", "red"])[y]
 
@@ -281,8 +281,8 @@ def test_what_defines_refinement(data, refinement, loss):
 
 
 def test_one_standard_error_is_earlier():
-    X, y = make_classification(1500, n_informative=5, flip_y=0.2, random_state=1)
-    learner = boosting(n_estimators=40, max_depth=2, learning_rate=0.3)
+    X, y = make_classification(1000, n_informative=5, flip_y=0.2, random_state=1)
+    learner = boosting(n_estimators=20, max_depth=2, learning_rate=0.5)
     least = RefineThenCalibrateCV(learner, cv=3).fit(X, y)
     early = RefineThenCalibrateCV(learner, cv=3, selection="one_standard_error").fit(X, y)
     assert early.best_stage_ < least.best_stage_
@@ -415,7 +415,7 @@ def test_one_class():
 @pytest.mark.filterwarnings("default")
 def test_few_rows_or_errors_are_told(data):
     X, y = data
-    with pytest.warns(CalibrationWarning, match="1000 validation rows .* got 500 rows and"):
+    with pytest.warns(CalibrationWarning, match="1000 validation rows .* got 300 rows and"):
         RefineThenCalibrateCV(GaussianNB()).fit(X, y)
     X, y = make_classification(2000, flip_y=0.2, random_state=0)
     with warnings.catch_warnings():

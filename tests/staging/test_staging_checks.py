@@ -23,30 +23,26 @@ STAGES = 5
 BOTH = (2, 3)
 
 
+OF_BOOSTED = {"n_estimators": STAGES, "n_jobs": 1}
+SEED = {"random_state": 0}
+
+
 def learners():
-    seed = {"random_state": 0}
-    yield GradientBoostingClassifier(n_estimators=STAGES, subsample=0.7, **seed), BOTH
-    yield GradientBoostingClassifier(n_estimators=STAGES, loss="exponential", **seed), (2,)
-    yield HistGradientBoostingClassifier(max_iter=STAGES, **seed), BOTH
-    yield AdaBoostClassifier(n_estimators=STAGES, **seed), BOTH
-    yield RandomForestClassifier(n_estimators=STAGES, **seed), BOTH
-    yield ExtraTreesClassifier(n_estimators=STAGES, **seed), BOTH
-    yield MLPClassifier((8,), max_iter=STAGES, **seed), BOTH
-    yield SGDClassifier(max_iter=STAGES, **seed), BOTH
-    yield SGDClassifier(loss="log_loss", max_iter=STAGES, **seed), BOTH
+    """One for each adapter of the package."""
+    yield GradientBoostingClassifier(n_estimators=STAGES, subsample=0.7, **SEED), BOTH
+    yield HistGradientBoostingClassifier(max_iter=STAGES, **SEED), BOTH
+    yield AdaBoostClassifier(n_estimators=STAGES, **SEED), BOTH
+    yield RandomForestClassifier(n_estimators=STAGES, **SEED), BOTH
+    yield MLPClassifier((8,), max_iter=STAGES, **SEED), BOTH
+    yield SGDClassifier(max_iter=STAGES, **SEED), BOTH
     if find_spec("xgboost"):
         from xgboost import XGBClassifier
 
-        yield XGBClassifier(n_estimators=STAGES, n_jobs=1), BOTH
-        yield XGBClassifier(n_estimators=STAGES, booster="dart", rate_drop=0.3, n_jobs=1), BOTH
+        yield XGBClassifier(**OF_BOOSTED), BOTH
     if find_spec("lightgbm"):
         from lightgbm import LGBMClassifier
 
-        options = {"n_estimators": STAGES, "n_jobs": 1, "verbose": -1, **seed}
-        yield LGBMClassifier(**options), BOTH
-        yield LGBMClassifier(boosting_type="dart", **options), BOTH
-        yield LGBMClassifier(boosting_type="rf", subsample=0.6, subsample_freq=1, **options), BOTH
-        yield LGBMClassifier(sigmoid=2.0, **options), BOTH
+        yield LGBMClassifier(verbose=-1, **OF_BOOSTED, **SEED), BOTH
     if find_spec("catboost"):
         from catboost import CatBoostClassifier
 
@@ -54,11 +50,30 @@ def learners():
         yield CatBoostClassifier(iterations=STAGES, **options), BOTH
 
 
+def variants():
+    """Others that the same adapters serve."""
+    yield GradientBoostingClassifier(n_estimators=STAGES, loss="exponential", **SEED), (2,)
+    yield ExtraTreesClassifier(n_estimators=STAGES, **SEED), BOTH
+    yield SGDClassifier(loss="log_loss", max_iter=STAGES, **SEED), BOTH
+    if find_spec("xgboost"):
+        from xgboost import XGBClassifier
+
+        yield XGBClassifier(booster="dart", rate_drop=0.3, **OF_BOOSTED), BOTH
+    if find_spec("lightgbm"):
+        from lightgbm import LGBMClassifier
+
+        options = {"verbose": -1, **OF_BOOSTED, **SEED}
+        yield LGBMClassifier(boosting_type="dart", **options), BOTH
+        yield LGBMClassifier(boosting_type="rf", subsample=0.6, subsample_freq=1, **options), BOTH
+        yield LGBMClassifier(sigmoid=2.0, **options), BOTH
+
+
 @pytest.mark.parametrize(
     "check",
     [
-        pytest.param(check, id=f"{type(learner).__name__}{number}-{name}")
-        for number, (learner, n_classes) in enumerate(learners())
+        pytest.param(check, id=f"{type(learner).__name__}{number}-{name}", marks=marks)
+        for cases, marks in ((learners(), ()), (variants(), pytest.mark.slow))
+        for number, (learner, n_classes) in enumerate(cases)
         for name, check in staging_checks(learner, n_classes=n_classes)
     ],
 )
