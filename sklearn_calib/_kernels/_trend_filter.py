@@ -21,6 +21,8 @@ import numpy as np
 
 from ._compile import kernel
 
+_SIGNS = np.array([[1.0], [-1.0]])
+
 
 class TrendFit(NamedTuple):
     values: np.ndarray  # the fit at every point
@@ -47,37 +49,38 @@ def trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
     variance = 1 / w
     u = np.zeros(n - 2)
     change = np.diff(np.diff(y) / step)
-    above, below = np.full(n - 2, penalty), np.full(n - 2, penalty)  # penalty -+ u
     start = np.abs(change).mean()
     if start == 0:
         return TrendFit(line, np.empty(0, dtype=int), 0.0)
-    up, down = np.full(n - 2, start), np.full(n - 2, start)  # change = up - down in the end
+    # rows: u at its upper and its lower bound; change = slack[0] - slack[1] in the end
+    room, slack = np.full((2, n - 2), penalty), np.full((2, n - 2), start)
     values, gap = y, np.inf
     for _ in range(max_iter):
-        mu = (above @ up + below @ down) / (2 * (n - 2))
-        q = up / above + down / below
+        mu = np.vdot(room, slack) / (2 * (n - 2))
+        ratio = slack / room
+        q = ratio[0] + ratio[1]
         # the present fit stands for y: the solution is a step from u; first towards all products 0
         _, du, _ = smooth(step, values, variance, np.zeros(n - 2), q)
-        d_up, d_down = up * (du / above - 1), -down * (du / below + 1)
-        length = _length(above, below, up, down, du, d_up, d_down)
-        ahead = (above - length * du) @ (up + length * d_up)
-        ahead += (below + length * du) @ (down + length * d_down)
+        toward = du * _SIGNS
+        by = ratio * toward - slack
+        length = _length(room, slack, toward, by)
+        ahead = np.vdot(room - length * toward, slack + length * by)
         center = max((ahead / (2 * (n - 2)) / mu) ** 3, 1e-12) * mu
-        up_aim, down_aim = (center + du * d_up) / above, (center - du * d_down) / below
-        found, du, ahead_change = smooth(step, values, variance, up_aim - down_aim, q)
-        d_up = up_aim - up + up / above * du
-        d_down = down_aim - down - down / below * du
-        length = min(1.0, 0.99 * _length(above, below, up, down, du, d_up, d_down))
+        aim = (center + toward * by) / room
+        found, du, ahead_change = smooth(step, values, variance, aim[0] - aim[1], q)
+        toward = du * _SIGNS
+        by = aim - slack + ratio * toward
+        length = min(1.0, 0.99 * _length(room, slack, toward, by))
         u = u + length * du
-        above, below = penalty - u, penalty + u
-        up, down = up + length * d_up, down + length * d_down
+        room = penalty - u * _SIGNS
+        slack = slack + length * by
         change = change + length * (ahead_change - change)
         values = found if length == 1.0 else values + length * (found - values)
         price = penalty * np.abs(change).sum()
         gap = float(price - u @ change)  # primal minus dual loss, as W (b - y) + D'u = 0
         if gap <= tol * price or length < 1e-8:
             break
-    bends = np.maximum(up / start - above / penalty, down / start - below / penalty) > 0
+    bends = (slack / start - room / penalty).max(axis=0) > 0
     return TrendFit(values, np.flatnonzero(bends) + 1, max(gap, 0.0))
 
 
@@ -90,9 +93,9 @@ def _line(x, y, w):
     return level + slope * moved
 
 
-def _length(above, below, up, down, du, d_up, d_down):
+def _length(room, slack, toward, by):
     """The largest step up to 1 (before the margin) that keeps everything positive."""
-    worst = max((du / above).max(), (-du / below).max(), (-d_up / up).max(), (-d_down / down).max())
+    worst = max((toward / room).max(), -(by / slack).min())
     return 1.0 if worst <= 1.0 else 1 / worst
 
 

@@ -12,7 +12,8 @@ from .._typing import CV, AnyArray, ArrayLike, FloatArray, Loss, RecalibratorLik
 from ..canonical import canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
 from ..metrics import brier_of_rows, canonical_case
-from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrated, raised_case
+from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrated
+from ._in_sample import raised_case
 
 RULES = ("minimum", "one_standard_error")
 _ERROR_ROWS = 20_000  # rows that the standard errors are estimated from

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._kernels._cells import runs_of_sorted
 from .._simplex import carries_log
-from .._typing import FloatArray, IntArray
+from .._typing import AnyArray, FloatArray, IntArray
 from ..metrics import Case
 
 MOST_CELLS = 4096
@@ -28,8 +28,8 @@ class PooledRows:
     ----------
     proba : ndarray of shape (n_samples, 2)
         Increasing in the second column.
-    hit : ndarray of shape (n_samples,)
-        1 where the label is the second.
+    hit : ndarray of shape (n_samples,), bool
+        Whether the label is the second.
     weight : ndarray of shape (n_samples,)
         Above 0.
     starts : ndarray of shape (n_cells,)
@@ -42,7 +42,7 @@ class PooledRows:
     >>> import numpy as np
     >>> from sklearn_calib.inference._pooled import PooledRows
     >>> proba = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5]])
-    >>> pooled = PooledRows(proba, np.array([0, 0, 1]), np.ones(3), np.array([0, 1]))
+    >>> pooled = PooledRows(proba, np.array([False, False, True]), np.ones(3), np.array([0, 1]))
     >>> pooled.observed.weight.tolist()  # of labels 0 and 1 in each cell
     [1.0, 0.0, 1.0, 1.0]
     """
@@ -50,7 +50,7 @@ class PooledRows:
     def __init__(
         self,
         proba: FloatArray,
-        hit: IntArray,
+        hit: AnyArray,
         weight: FloatArray,
         starts: IntArray,
         where: str = "measure",
@@ -144,11 +144,11 @@ def pooled_rows(case: Case) -> PooledRows | None:
     if carries_log(case.proba):
         return None
     if len(case.classes) == 2:
-        proba, hit = np.asarray(case.proba), case.codes
+        proba, hit = np.asarray(case.proba), case.codes == 1
     else:
         (problem,) = case.problems()
         proba = np.column_stack([1.0 - problem.score, problem.score])
-        hit = problem.hit
+        hit = problem.hit == 1
     order = np.lexsort((-proba[:, 0], proba[:, 1]))
     proba = proba[order]
     new = (proba[1:] != proba[:-1]).any(axis=1)

@@ -54,13 +54,28 @@ class _Layout:
 
     @cached_property
     def sorted(self):
-        """The order of the rows, the first place of each distinct score, and these scores."""
+        """The order of the rows, the runs of each distinct score, and these scores."""
         order = slice(None)
         if (self.score[1:] < self.score[:-1]).any():
             order = np.argsort(self.score)
         ordered = self.score[order]
         starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        return order, starts, ordered[starts]
+        return order, _Runs(starts, len(ordered)), ordered[starts]
+
+
+class _Runs:
+    """Runs of rows of equal score, and sums over them."""
+
+    def __init__(self, starts, n):
+        self.starts = starts
+        size = n // len(starts)
+        equal = n == size * len(starts) and (np.diff(starts) == size).all()
+        self._size = size if equal and size <= 2 else None  # no ties, or cells of two labels
+
+    def sums(self, values):
+        if self._size is None:
+            return np.add.reduceat(values, self.starts)
+        return values.copy() if self._size == 1 else values[::2] + values[1::2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +123,9 @@ class BinaryProblem:
 
     @cached_property
     def cells(self) -> Cells:
-        order, starts, score = self._order
+        order, runs, score = self._order
         weight = self.weight[order]
-        return Cells(
-            score,
-            np.add.reduceat(weight, starts),
-            np.add.reduceat(weight * self.hit[order], starts),
-        )
+        return Cells(score, runs.sums(weight), runs.sums(weight * self.hit[order]))
 
     def of_scores(self, function: Callable[..., Any], *options: Any) -> Any:
         """What depends on the distinct scores alone; made once for all resamples of a case.
@@ -138,9 +149,9 @@ class BinaryProblem:
     @cached_property
     def cell_of_row(self) -> IntArray:
         """The position among the cells of each row."""
-        order, starts, _ = self._order
+        order, runs, _ = self._order
         first = np.zeros(len(self.score), dtype=np.intp)
-        first[starts[1:]] = 1
+        first[runs.starts[1:]] = 1
         out = np.empty_like(first)
         out[order] = np.cumsum(first)
         return out
