@@ -1,8 +1,8 @@
 """Largest differences between what methods predict and what their exported maps give.
 
 Each file ``target_<name>.py`` beside this one is a column: a function ``predict(document, scores)``
-gives probabilities of shape (n_rows, n_classes) for probabilities, or None where the target does not
-take the map. To import it may raise ImportError where a program is missing.
+gives probabilities of shape (n_rows, n_classes) for probabilities, or None where the target does
+not take the map. To import it may raise ImportError where a program is missing.
 
 Rows: 4000 new ones, the same in float32, the corners, rows next to them down to 5e-324, the centre.
 """
