@@ -269,6 +269,8 @@ def read_classes(names: Any, kind: Any) -> AnyArray:
             names = [base64.b64decode(name, validate=True) for name in names]
         except (binascii.Error, ValueError):
             wrong("classes", "bytes in base64", "something else")
+    if kind == "int" and max(names) >= 2**63:  # numpy would make floats of them beside a -1
+        return np.asarray(names, dtype=np.uint64 if min(names) >= 0 else object)
     return np.asarray(names)
 
 

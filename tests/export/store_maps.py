@@ -32,12 +32,16 @@ def portable(method):
     return text.replace(b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n")
 
 
+def read(path):
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
 def main():
     maps, pickles = DATA / "maps", DATA / "pickles" / __version__
     predictions = maps / "expected" / "predictions.json"
     for folder in (predictions.parent, pickles):
         folder.mkdir(parents=True, exist_ok=True)
-    expected = json.loads(predictions.read_text()) if predictions.exists() else {}
+    expected, predicted = read(predictions), read(pickles / "predictions.json")
     for name in METHODS:
         for k in (2, 3):
             path = maps / f"{name}-{k}.json"
@@ -49,7 +53,9 @@ def main():
             rows = make_overconfident(k, 12, random_state=5)[0]
             expected[path.stem] = from_dict(found).predict_proba(rows).tolist()
             (pickles / f"{path.stem}.pickle").write_bytes(portable(method))
+            predicted[path.stem] = method.predict_proba(rows).tolist()
     predictions.write_text(json.dumps(expected))
+    (pickles / "predictions.json").write_text(json.dumps(predicted))
 
 
 if __name__ == "__main__":

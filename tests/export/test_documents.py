@@ -57,6 +57,7 @@ def test_text_says_the_same(name, kind, tmp_path):
         ([False, True], "bool"),
         ([-3, 2**60, 2**62 + 1], "int"),
         (np.array([2**63 + 5, 2**63 + 9], dtype=np.uint64), "int"),
+        (np.array([-1, 2**63 + 5], dtype=object), "int"),
         (np.array([1, 2, 3], dtype=np.int8), "int"),
         (np.array([0.0, 1.0]), "float"),
         (np.array(["a", "b"], dtype=object), "str"),
