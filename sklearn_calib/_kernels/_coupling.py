@@ -13,7 +13,7 @@ def couple_pairs(pairwise):
     (Theorem 2). The multiplier is found with p from (Q + 1 1') p = 1, up to a factor.
     """
     k = pairwise.shape[1]
-    r = np.clip(pairwise, MIN_PAIR_PROBABILITY, 1 - _MIN_PAIR_PROBABILITY)
+    r = np.clip(pairwise, MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY)
     diagonal = np.arange(k)
     r[:, diagonal, diagonal] = 0.0
     q = -r.transpose(0, 2, 1) * r

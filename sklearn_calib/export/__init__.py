@@ -9,6 +9,7 @@ from ._json import to_json as to_json
 from ._schema import json_schema as json_schema
 from ._simplify import simplify as simplify
 from ._skops import skops_trusted as skops_trusted
+from ._sql import to_sql as to_sql
 
 __all__ = [
     "ExportedMap",
@@ -20,4 +21,5 @@ __all__ = [
     "to_code",
     "to_dict",
     "to_json",
+    "to_sql",
 ]

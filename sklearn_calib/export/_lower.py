@@ -220,7 +220,7 @@ def _one_vs_one(node: OneVsOne, rows):
         pairwise[i, j], pairwise[j, i] = (pair if part is None else _lower(part, pair)).p
     if k == 2:
         return Rows([pairwise[0, 1], pairwise[1, 0]])
-    low, high = MIN_PAIR_PROBABILITY, 1 - SMALLEST_PAIR
+    low, high = MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY
     return _coupled({at: clipped(p, low, high) for at, p in pairwise.items()}, k)
 
 
