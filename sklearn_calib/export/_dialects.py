@@ -45,6 +45,7 @@ class Dialect:
 
     `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
     one. `once` says that a common table expression is computed once, and not wherever it is used.
+    `deepest` is about how many symbols the parser keeps, where that is little.
     """
 
     quote: Callable[[str], str] = IN_QUOTES
@@ -52,6 +53,7 @@ class Dialect:
     number: str = "{}"
     cast: str = "CAST({} AS {})"
     once: str = ""
+    deepest: int = 1000
     functions: dict[str, str] = field(default_factory=dict)
 
     def operation(self, name: str) -> str:
@@ -85,6 +87,7 @@ DIALECTS = {
         double="REAL",
         cast="{}",
         once="MATERIALIZED ",
+        deepest=95,
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
     "duckdb": Dialect(double="DOUBLE"),

@@ -77,7 +77,8 @@ def to_sql(
     ValueError
         An unknown dialect, a wrong number of columns, names that are empty, have control
         characters or are not different, a map that cannot be exported, an expression of more than
-        8 million characters, ``into="table"`` for a map with no table or several.
+        2 million characters or too deeply nested for SQLite, ``into="table"`` for a map with no
+        table or several.
 
     Notes
     -----

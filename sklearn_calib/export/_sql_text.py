@@ -1,5 +1,6 @@
 """Expressions of programs as SQL text."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from ..exceptions import refuse
 from ._dialects import Dialect
 from ._program import SMALLEST_DIVISOR, Expr, ordered
 
-_LONGEST = 8_000_000  # characters of an expression
+_LONGEST = 2_000_000  # characters of an expression
+_WAYS = 4  # of a CASE: SQLite's parser allows about 15 of them inside each other
 _NEVER = 1e308  # edges from here on are never reached
 
 
@@ -22,9 +24,11 @@ class Printer:
 
     def text(self, root: Expr) -> str:
         """One expression."""
-        said = dict(self.names)
+        said, depth = dict(self.names), dict.fromkeys(self.names, 1)
         for one in list(ordered([root], said)):
             said[id(one)] = self._operation(one, [said[id(arg)] for arg in one.args])
+            depth[id(one)] = _own_depth(one) + max((depth[id(arg)] for arg in one.args), default=0)
+        self._check(depth[id(root)], self.dialect.deepest, "an expression less deeply nested")
         return said[id(root)]
 
     def _operation(self, one: Expr, args: list[str]) -> str:
@@ -42,16 +46,20 @@ class Printer:
         return self.dialect.operation(one.op).format(*args)
 
     def _tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
-        """The value of the piece of x by nested CASEs, log2(pieces) of them."""
+        """The value of the piece of x by balanced CASEs inside each other."""
         self._check_length(len(edges) * (len(x) + 50))
         literal = self.dialect.literal
 
         def piece(first, last):
             if first == last:
                 return literal(values[first])
-            middle = (first + last) // 2
-            low, high = piece(first, middle), piece(middle + 1, last)
-            return f"CASE WHEN {x} < {literal(edges[middle])} THEN {low} ELSE {high} END"
+            starts = sorted({first + (last + 1 - first) * i // _WAYS for i in range(_WAYS)})
+            ends = [start - 1 for start in starts[1:]]
+            whens = [
+                f"WHEN {x} < {literal(edges[end])} THEN {piece(start, end)}"
+                for start, end in zip(starts, ends, strict=False)
+            ]
+            return f"CASE {' '.join(whens)} ELSE {piece(starts[-1], last)} END"
 
         return piece(0, len(edges))
 
@@ -63,14 +71,27 @@ class Printer:
         return f"({' + '.join([literal(coef[0]), *terms])})"
 
     def _check_length(self, length: int) -> None:
-        if length > _LONGEST:
+        self._check(length, _LONGEST, f"an expression of at most {_LONGEST:,} characters")
+
+    def _check(self, number: int, limit: int, rule: str) -> None:
+        if number > limit:
             refuse(
                 "to_sql",
-                f"an expression of at most {_LONGEST:.0e} characters",
-                f"{length}",
+                rule,
+                f"{number:,}",
                 "Pass columns as a list, for a query with intermediate columns; into='table' for "
                 "large tables; or call simplify first",
             )
+
+
+def _own_depth(one):
+    """How many symbols a parser keeps at most for an operation around its arguments."""
+    if one.op == "lookup":
+        pieces = len(one.data) * (_WAYS - 1)
+        return 1 + 6 * math.ceil(math.log(pieces) / math.log(_WAYS))
+    return {"number": 1, "search": 0, "where": 6, "min": 5, "max": 5, "chebyshev": 12}.get(
+        one.op, 3
+    )
 
 
 def distinct_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
