@@ -7,6 +7,7 @@ import pkgutil
 import re
 from pathlib import Path
 
+import _export
 import _layers
 import _messages
 
@@ -25,6 +26,7 @@ TITLES = {
     "displays": "Displays",
     "report": "Reports",
     "summary": "Summaries of large data",
+    "export": "Maps outside Python",
     "datasets": "Data whose truth is known",
     "theory": "Theory",
     "testing": "Testing your own methods",
@@ -64,6 +66,8 @@ def write(folder):
     _put(folder / "user_guide" / "generated" / "arena.inc", _arena_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
+    for name, text in _export.tables(_table).items():
+        _put(folder / "user_guide" / "generated" / name, text)
     _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
     _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
     for table in sorted((folder.parent / "benchmarks").rglob("*.csv")):
