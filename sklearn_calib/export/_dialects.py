@@ -87,7 +87,7 @@ DIALECTS = {
         double="REAL",
         cast="{}",
         once="MATERIALIZED ",
-        deepest=95,
+        deepest=90,
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
     "duckdb": Dialect(double="DOUBLE"),

@@ -27,7 +27,7 @@ class Printer:
         said, depth = dict(self.names), dict.fromkeys(self.names, 1)
         for one in list(ordered([root], said)):
             said[id(one)] = self._operation(one, [said[id(arg)] for arg in one.args])
-            depth[id(one)] = _own_depth(one) + max((depth[id(arg)] for arg in one.args), default=0)
+            depth[id(one)] = _depth(one, [depth[id(arg)] for arg in one.args])
         self._check(depth[id(root)], self.dialect.deepest, "an expression less deeply nested")
         return said[id(root)]
 
@@ -84,14 +84,29 @@ class Printer:
             )
 
 
-def _own_depth(one):
-    """How many symbols a parser keeps at most for an operation around its arguments."""
+# symbols that a parser keeps while it reads each argument: "(a + b)" is "(", "a" "+" and "b"
+_BEFORE = {
+    "neg": (2,),
+    "abs": (3,),
+    "floor": (3,),
+    "exp": (3,),
+    "log": (3,),
+    "expm1": (4,),
+    "min": (3, 5),
+    "max": (3, 5),
+    "where": (3, 5, 4),
+    "chebyshev": (13,),
+    "search": (0,),
+}
+
+
+def _depth(one, depths):
+    """How many symbols a parser keeps at most while it reads an expression."""
     if one.op == "lookup":
-        pieces = len(one.data) * (_WAYS - 1)
-        return 1 + 6 * math.ceil(math.log(pieces) / math.log(_WAYS))
-    return {"number": 1, "search": 0, "where": 6, "min": 5, "max": 5, "chebyshev": 12}.get(
-        one.op, 3
-    )
+        levels = max(1, math.ceil(math.log(len(one.data)) / math.log(_WAYS)))
+        return 6 * (levels - 1) + 4 + max(4, *depths)
+    before = _BEFORE.get(one.op, (1, 3))
+    return max((b + depth for b, depth in zip(before, depths, strict=False)), default=3)
 
 
 def distinct_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
