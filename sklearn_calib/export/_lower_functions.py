@@ -45,6 +45,7 @@ from ._program import (
 )
 
 _NEVER = float(np.finfo(np.float64).max)
+_WIDEST = 1e300  # log-odds
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def of_probability(p: Expr) -> Origin:
 
 def of_margin(x: Expr) -> Origin:
     """Rows with these log-odds, which are exact."""
-    return Origin(x, (-_NEVER, _NEVER), two_classes_of_margin)
+    return Origin(x, (-_WIDEST, _WIDEST), two_classes_of_margin)
 
 
 @dataclass(frozen=True)
