@@ -11,6 +11,7 @@ from ._onnx_models import register_onnx_converters as register_onnx_converters
 from ._schema import json_schema as json_schema
 from ._simplify import simplify as simplify
 from ._skops import skops_trusted as skops_trusted
+from ._sql import to_sql as to_sql
 
 __all__ = [
     "ExportedMap",
@@ -24,4 +25,5 @@ __all__ = [
     "to_dict",
     "to_json",
     "to_onnx",
+    "to_sql",
 ]

@@ -10,7 +10,7 @@ from ._document import Kind, MapDocument, document_of
 from ._head import head_of
 from ._languages import LANGUAGES, Language
 from ._lower import program_of
-from ._program import CONDITIONS, Expr, Program, ordered, uses
+from ._program import CONDITIONS, LEAVES, Expr, Program, ordered, uses
 
 _DEEPEST = 20  # operations inside each other in one line
 _MOST = 200_000  # operations; compilers take minutes for more
@@ -149,7 +149,7 @@ class _Printer:
                 continue
             text = self._operation(one)
             depth = 1 + max((self._depth[id(arg)] for arg in one.args), default=-1)
-            leaf = one.op in ("number", "input")
+            leaf = one.op in LEAVES
             if one.op == "search" or (not leaf and (self._uses[id(one)] > 1 or depth > _DEEPEST)):
                 self._n_lines += 1
                 name, depth = f"t{self._n_lines}", 0

@@ -1,6 +1,7 @@
 """Nodes as arithmetic on the numbers of one row: what the writers of programs start from."""
 
 import itertools
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
@@ -20,6 +21,9 @@ from ._lower_functions import (
     chebyshev_value,
     curve_value,
     function_rows,
+    never_falls,
+    of_margin,
+    of_probability,
     sigmoid_poly_value,
     steps_value,
 )
@@ -93,8 +97,8 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> Program:
 def _one_number(kind):
     x = entry_of(0)
     if kind == "proba":
-        return both(at_most(0.0, x), at_most(x, 1.0)), Rows([1.0 - x, x], alone=True)
-    return at_most(size(x), LARGEST_LOGIT), _of_margin(clipped(x, -LARGEST_LOGIT, LARGEST_LOGIT))
+        return both(at_most(0.0, x), at_most(x, 1.0)), Rows([1.0 - x, x], origin=of_probability(x))
+    return at_most(size(x), LARGEST_LOGIT), _of_margin(x)
 
 
 def _all_numbers(kind, k):
@@ -120,7 +124,7 @@ def _of_margin(x):
     """As `two_classes_of_margin`."""
     shared = log(1.0 + exp_of_negative(-size(x)))
     log_of_both = [smaller(-x, 0.0) - shared, smaller(x, 0.0) - shared]
-    return Rows([sigmoid(-x), sigmoid(x)], log_of_both)
+    return Rows([sigmoid(-x), sigmoid(x)], log_of_both, of_margin(x))
 
 
 def _logs(rows: Rows) -> list[Expr]:
@@ -131,22 +135,30 @@ def _logs(rows: Rows) -> list[Expr]:
 # -- the nodes --------------------------------------------------------------------------------
 
 
-@singledispatch
 def _lower(node: Node, rows: Rows) -> Rows:
+    """The row that a node gives for one."""
+    found = _node(node, rows)
+    if len(rows.p) == 2 and found is not rows and never_falls(node):
+        return replace(found, origin=rows.pair_origin().after(node))
+    return found
+
+
+@singledispatch
+def _node(node: Node, rows: Rows) -> Rows:
     raise NotImplementedError(node.kind)
 
 
-@_lower.register
+@_node.register
 def _identity(node: Identity, rows):
-    return Rows(rows.p, alone=rows.alone)
+    return Rows(rows.p)
 
 
-@_lower.register
+@_node.register
 def _uniform(node: Uniform, rows):
     return Rows([number(1.0 / len(rows.p))] * len(rows.p))
 
 
-@_lower.register
+@_node.register
 def _raised(node: Raised, rows):
     if rows.log is not None:
         return rows
@@ -156,7 +168,7 @@ def _raised(node: Raised, rows):
     return Rows([where(low, q / whole, p) for p, q in zip(rows.p, lifted, strict=True)])
 
 
-@_lower.register
+@_node.register
 def _softmax_affine(node: SoftmaxAffine, rows):
     u, k = _logs(rows), len(rows.p)
     if node.centred:
@@ -172,7 +184,7 @@ def _softmax_affine(node: SoftmaxAffine, rows):
     return Rows(softmax([m + float(b) for m, b in zip(moved, shift, strict=True)]))
 
 
-@_lower.register
+@_node.register
 def _mixture(node: Mixture, rows):
     parts = [_lower(part, rows).p for part in node.parts]
     weights = node.weights.tolist()
@@ -180,14 +192,14 @@ def _mixture(node: Mixture, rows):
     return Rows([total([w * p for w, p in zip(weights, c, strict=True)]) for c in columns])
 
 
-@_lower.register
+@_node.register
 def _chain(node: Chain, rows):
     for part in node.parts:
         rows = _lower(part, rows)
     return rows
 
 
-@_lower.register
+@_node.register
 def _one_vs_rest(node: OneVsRest, rows):
     parts = node.parts * (len(rows.p) if len(node.parts) == 1 else 1)
     pairs = zip(parts, _each_against_rest(rows), strict=True)
@@ -211,7 +223,7 @@ def _divided(values, fallback):
     return Rows([where(some, value, p) / divisor for value, p in pairs])
 
 
-@_lower.register
+@_node.register
 def _one_vs_one(node: OneVsOne, rows):
     k, logs = len(rows.p), _logs(rows)
     pairwise = {}
@@ -220,7 +232,7 @@ def _one_vs_one(node: OneVsOne, rows):
         pairwise[i, j], pairwise[j, i] = (pair if part is None else _lower(part, pair)).p
     if k == 2:
         return Rows([pairwise[0, 1], pairwise[1, 0]])
-    low, high = MIN_PAIR_PROBABILITY, 1 - SMALLEST_PAIR
+    low, high = MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY
     return _coupled({at: clipped(p, low, high) for at, p in pairwise.items()}, k)
 
 
@@ -244,7 +256,7 @@ def _coupled(r, k):
     return Rows([one / whole for one in positive])
 
 
-@_lower.register
+@_node.register
 def _top_label(node: TopLabel, rows):
     first = _is_first_largest(rows.p)
     log_others = None if rows.log is None else of_others(log_sum, rows.log)
@@ -293,7 +305,7 @@ def _chosen(conditions, values):
     return found
 
 
-@_lower.register
+@_node.register
 def _cells(node: Cells, rows):
     levels = [floor(p * float(node.n_levels) + node.slack) for p in rows.p]
     if node.keep:
@@ -335,21 +347,21 @@ def _found(levels: list[Expr], keys: IntArray, base: int):
     return both(*conditions), place, rank_of_keys
 
 
-@_lower.register
+@_node.register
 def _steps(node: Steps, rows):
     return function_rows(node, steps_value(node, rows))
 
 
-@_lower.register
+@_node.register
 def _sigmoid_poly(node: SigmoidPoly, rows):
     return function_rows(node, sigmoid_poly_value(node, rows))
 
 
-@_lower.register
+@_node.register
 def _chebyshev(node: ClippedChebyshev, rows):
     return function_rows(node, chebyshev_value(node, rows))
 
 
-@_lower.register
+@_node.register
 def _curve(node: Curve, rows):
     return function_rows(node, curve_value(node, rows))

@@ -6,15 +6,25 @@ ties included, are found as float64 numbers by bisection.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
 
 from .._kernels._log_odds import gap
-from .._simplex import without_rounding_noise
+from .._simplex import two_classes_of_margin, without_rounding_noise
 from .._typing import FloatArray
-from ._functions import Curve, Function, PiecewiseCubic, PiecewiseLinear, score_of
+from ._functions import (
+    Curve,
+    Function,
+    PiecewiseCubic,
+    PiecewiseLinear,
+    SigmoidPoly,
+    Steps,
+    score_of,
+)
+from ._node import Node
+from ._nodes import Chain, Identity, Mixture, Raised, SoftmaxAffine, Uniform
 from ._program import (
     SMALLEST_DIVISOR,
     Expr,
@@ -35,59 +45,95 @@ from ._program import (
 )
 
 _NEVER = float(np.finfo(np.float64).max)
+_WIDEST = 1e300  # log-odds
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A number from which rows of two classes come, such that P_1 never falls where it grows.
+
+    `rows` computes them as the reference does; `ends` are the least and the largest number.
+    """
+
+    number: Expr
+    ends: tuple[float, float]
+    rows: Callable[[FloatArray], FloatArray]
+
+    def edges(
+        self, function: Callable[[FloatArray], FloatArray], targets: FloatArray
+    ) -> FloatArray:
+        """The least numbers for whose rows an increasing function reaches the targets."""
+        return least_reaching(lambda number: function(self.rows(number)), targets, *self.ends)
+
+    def after(self, node: Node) -> "Origin":
+        """The same number as the origin of what an increasing node gives."""
+        return replace(self, rows=lambda number: node(self.rows(number)))
+
+
+def of_probability(p: Expr) -> Origin:
+    """Rows (1 - p, p)."""
+    return Origin(p, (0.0, 1.0), lambda p: np.column_stack([1.0 - p, p]))
+
+
+def of_margin(x: Expr) -> Origin:
+    """Rows with these log-odds, which are exact."""
+    return Origin(x, (-_WIDEST, _WIDEST), two_classes_of_margin)
 
 
 @dataclass(frozen=True)
 class Rows:
     """The row between two nodes: probabilities, and logarithms where they are exact.
 
-    `alone` where p_0 is computed as 1 - p_1.
+    Of two classes also their origin, where one is known.
     """
 
     p: list[Expr]
     log: list[Expr] | None = None
-    alone: bool = False
+    origin: Origin | None = None
+
+    def pair_origin(self) -> Origin:
+        """The origin of two probabilities: by default p_1 where it is small, else 1 / p_0.
+
+        This number orders like the log-odds, keeps their digits, and needs no logarithm.
+        """
+        if self.origin is not None:
+            return self.origin
+        if self.log is not None:
+            return of_margin(self.log[1] - self.log[0])
+        zero, one = self.p
+        order = where(at_most(one, zero), one, 1.0 / larger(zero, SMALLEST_DIVISOR))
+        return Origin(order, (0.0, 1.0 / SMALLEST_DIVISOR), _pairs_of_order)
 
 
-@dataclass(frozen=True)
-class Score:
-    """The number x of a row, and one that orders rows alike, computed without logarithms."""
-
-    x: Expr
-    order: Expr
-    x_of_order: Callable[[FloatArray], FloatArray]
-    ends: tuple[float, float]
-
-    def edges(self, targets: FloatArray, moved: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """The least orders for which moved(x) reaches the targets."""
-        return least_reaching(lambda order: moved(self.x_of_order(order)), targets, *self.ends)
-
-
-def score(rows: Rows, kind: str) -> Score:
-    """As `score_of`."""
-    if kind == "proba":
-        return Score(rows.p[1], rows.p[1], np.asarray, (0.0, 1.0))
-    if rows.log is not None:
-        x = rows.log[1] - rows.log[0]
-        return Score(x, x, np.asarray, (-_NEVER, _NEVER))
-    log = log_floored if kind == "logit" else log_for_order
-    zero, one = rows.p
-    x = log(one) - log(zero)
-    if rows.alone:
-        return Score(x, one, lambda p: score_of(_pair(1.0 - p, p), kind), (0.0, 1.0))
-    order = where(at_most(one, zero), one, 1.0 / larger(zero, SMALLEST_DIVISOR))
-
-    def x_of_order(order):
-        small = 1.0 / np.maximum(order, 2.0)
-        low = np.minimum(order, 0.5)
-        pair = np.where(order < 1, [1.0 - low, low], [small, 1.0 - small])
-        return score_of(_pair(*pair), kind)
-
-    return Score(x, order, x_of_order, (0.0, 1.0 / SMALLEST_DIVISOR))
+def _pairs_of_order(order):
+    one, zero = np.minimum(order, 0.5), 1.0 / np.maximum(order, 2.0)
+    return np.where((order < 1.0)[:, None], _pair(1.0 - one, one), _pair(zero, 1.0 - zero))
 
 
 def _pair(zero, one):
     return np.column_stack([zero, one])
+
+
+def score(rows: Rows, kind: str) -> Expr:
+    """As `score_of`."""
+    if kind == "proba":
+        return rows.p[1]
+    if rows.log is not None:
+        return rows.log[1] - rows.log[0]
+    log = log_floored if kind == "logit" else log_for_order
+    return log(rows.p[1]) - log(rows.p[0])
+
+
+def found_by(
+    node: Function, rows: Rows, targets: FloatArray, moved: Callable[[FloatArray], FloatArray]
+) -> Expr:
+    """How many of the targets moved(x) reaches."""
+    if node.input == "proba" and rows.origin is None:
+        origin = of_probability(rows.p[1])
+    else:
+        origin = rows.pair_origin()
+    edges = origin.edges(lambda pairs: moved(score_of(pairs, node.input)), targets)
+    return search(origin.number, edges)
 
 
 def least_reaching(
@@ -127,12 +173,9 @@ def function_rows(node: Function, value: Expr) -> Rows:
     return Rows([1.0 - one, one])
 
 
-def moved_score(
-    node: Function, rows: Rows, domain: FloatArray | None
-) -> tuple[Score, Expr, Callable]:
+def moved_score(node: Function, rows: Rows, domain: FloatArray | None) -> tuple[Expr, Callable]:
     """The number x, rounded and moved into the domain, and what does the same to arrays."""
-    found = score(rows, node.input)
-    x, ties = found.x, getattr(node, "ties", False)
+    x, ties = score(rows, node.input), getattr(node, "ties", False)
     if ties:
         x = rounded(x, 0.0 if node.input == "proba" else 1.0)
     if domain is not None:
@@ -143,16 +186,15 @@ def moved_score(
             numbers = without_rounding_noise(numbers, -2000 if node.input == "proba" else 0)
         return numbers if domain is None else np.clip(numbers, *domain)
 
-    return found, x, moved
+    return x, moved
 
 
 def steps_value(node, rows):
-    found = score(rows, node.input)
-    return lookup(search(found.order, found.edges(node.edges, np.asarray)), node.values)
+    return lookup(found_by(node, rows, node.edges, np.asarray), node.values)
 
 
 def sigmoid_poly_value(node, rows):
-    z = (score(rows, node.input).x - node.centre) / node.spread
+    z = (score(rows, node.input) - node.centre) / node.spread
     value = number(node.coef[-1])
     for coefficient in node.coef[-2::-1]:
         value = value * z + float(coefficient)
@@ -161,15 +203,15 @@ def sigmoid_poly_value(node, rows):
 
 def chebyshev_value(node, rows):
     low, high = node.domain
-    _, x, _ = moved_score(node, rows, node.domain)
+    x, _ = moved_score(node, rows, node.domain)
     z = (x - low) * (2.0 / (high - low)) - 1.0
     return chebyshev_sum(clipped(z, -1.0, 1.0), node.coef)
 
 
 def curve_value(node: Curve, rows: Rows) -> Expr:
     """A curve between knots."""
-    found, x, moved = moved_score(node, rows, node.domain)
-    place = search(found.order, found.edges(node.knots[1:-1], moved))
+    x, moved = moved_score(node, rows, node.domain)
+    place = found_by(node, rows, node.knots[1:-1], moved)
     low, high = node.knots[:-1], node.knots[1:]
     start = lookup(place, low)
     if node.scale == "input":
@@ -200,3 +242,21 @@ def _cubic(node: PiecewiseCubic, place, at, width, outside):
         value = value + smaller(at - t, 0.0) * lookup(place, left)
         value = value + larger(at - t, 0.0) * lookup(place, right)
     return value
+
+
+# -- what never falls where p_1 grows -----------------------------------------------------------
+
+
+def never_falls(node: Node) -> bool:
+    """Whether P_1 of a node for two classes cannot fall where p_1 grows, by its form."""
+    if isinstance(node, Identity | Uniform | Raised):
+        return True
+    if isinstance(node, Mixture | Chain):
+        return all(map(never_falls, node.parts))
+    if isinstance(node, SoftmaxAffine):
+        coef = node.coef if node.coef.ndim == 2 else np.diag(np.broadcast_to(node.coef, 2))
+        return bool((coef[1] - coef[0])[1] >= 0 >= (coef[1] - coef[0])[0])
+    if isinstance(node, SigmoidPoly):
+        return len(node.coef) == 2 and node.coef[1] >= 0
+    linear = isinstance(node, PiecewiseLinear) and node.domain is not None
+    return (linear or isinstance(node, Steps)) and bool((np.diff(node.values) >= 0).all())

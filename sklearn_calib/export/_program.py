@@ -4,7 +4,7 @@
 and no node.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ LARGEST_EXPONENT = 700.0
 SMALLEST_DIVISOR = 2.5e-308
 _LARGEST = 1e300
 CONDITIONS = ("less", "at_most", "and")
+LEAVES = ("number", "input")
 
 
 class Expr:
@@ -263,9 +264,9 @@ def lookup(place: Expr, values: FloatArray) -> Expr:
 # -- graphs -----------------------------------------------------------------------------------
 
 
-def ordered(roots: Sequence[Expr]) -> Iterator[Expr]:
-    """All expressions of a graph once, each after what it needs."""
-    seen: set[int] = set()
+def ordered(roots: Sequence[Expr], known: Collection[int] = ()) -> Iterator[Expr]:
+    """All expressions of a graph once, each after what it needs, without known ones, by id."""
+    seen = set(known)
     stack = [(root, False) for root in reversed(roots)]
     while stack:
         one, ready = stack.pop()

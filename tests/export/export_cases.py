@@ -87,3 +87,22 @@ def inputs(k, name):
         return canonical_proba(logits(k), kind="logits")
     dtype = np.float32 if name == "float32" else np.float64
     return probabilities(k).astype(dtype)
+
+
+#: Methods whose programs the quick tests run, by the number of classes: all kinds of nodes.
+QUICK = {
+    2: tuple(
+        name
+        for name in DEFAULTS
+        if name not in TABULATED and name not in ("auto", "trend_filtering_ensemble")
+    ),
+    3: (
+        "beta",
+        "isotonic",
+        "matrix",
+        "multiclass_binning",
+        "one_vs_one",
+        "structured_vector",
+        "top_label.per_class",
+    ),
+}

@@ -1,0 +1,106 @@
+"""How databases write numbers, names and functions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..exceptions import refuse
+
+
+def doubled(first: str, last: str) -> Callable[[str], str]:
+    """Quote a name; a closing quote inside it is written twice."""
+    return lambda name: f"{first}{name.replace(last, 2 * last)}{last}"
+
+
+def escaped(name: str) -> str:
+    """Quote a name with backticks; backticks and backslashes inside it get a backslash."""
+    name = name.replace("\\", "\\\\").replace("`", "\\`")
+    return f"`{name}`"
+
+
+IN_QUOTES = doubled('"', '"')
+
+_FUNCTIONS = {
+    "add": "({} + {})",
+    "sub": "({} - {})",
+    "mul": "({} * {})",
+    "div": "({} / {})",
+    "neg": "(-{})",
+    "less": "({} < {})",
+    "at_most": "({} <= {})",
+    "and": "({} AND {})",
+    "where": "CASE WHEN {} THEN {} ELSE {} END",
+    "abs": "ABS({})",
+    "floor": "FLOOR({})",
+    "exp": "EXP({})",
+    "expm1": "(EXP({}) - 1e0)",
+    "log": "LN({})",
+    "min": "LEAST({}, {})",
+    "max": "GREATEST({}, {})",
+}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A database.
+
+    `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
+    one. `once` says that a common table expression is computed once, and not wherever it is used.
+    `deepest` is about how many symbols the parser keeps, where that is little.
+    """
+
+    quote: Callable[[str], str] = IN_QUOTES
+    double: str = "DOUBLE PRECISION"
+    number: str = "{}"
+    cast: str = "CAST({} AS {})"
+    once: str = ""
+    deepest: int = 1000
+    functions: dict[str, str] = field(default_factory=dict)
+
+    def operation(self, name: str) -> str:
+        """The template of an operation."""
+        return self.functions.get(name) or _FUNCTIONS[name]
+
+    def literal(self, value: float) -> str:
+        """A number of type double: databases read one without exponent as a decimal."""
+        text = repr(float(value))
+        text = self.number.format(text if "e" in text else f"{text}e0")
+        return f"({text})" if value < 0 else text
+
+    def column(self, name: str) -> str:
+        """A column of scores as numbers of type double."""
+        return self.cast.format(self.name(name, "columns"), self.double)
+
+    def name(self, name: str, what: str) -> str:
+        """A name as an identifier, whatever characters it has."""
+        if not isinstance(name, str) or not name or not name.isprintable():
+            got = repr(name)[:80]
+            refuse("to_sql", f"{what}: a text of printable characters", got, "Pass its name")
+        return self.quote(name)
+
+
+DIALECTS = {
+    "ansi": Dialect(),
+    "postgres": Dialect(number="{}::float8", once="MATERIALIZED "),
+    # double quotes would do, but SQLite reads them as a text where no column has that name
+    "sqlite": Dialect(
+        quote=doubled("`", "`"),
+        double="REAL",
+        cast="{}",
+        once="MATERIALIZED ",
+        deepest=90,
+        functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
+    ),
+    "duckdb": Dialect(double="DOUBLE"),
+    "mysql": Dialect(quote=doubled("`", "`"), double="DOUBLE"),
+    "bigquery": Dialect(quote=escaped, double="FLOAT64"),
+    "snowflake": Dialect(number="{}::FLOAT", double="FLOAT"),
+    "tsql": Dialect(
+        quote=doubled("[", "]"),
+        double="FLOAT",
+        functions={
+            "log": "LOG({})",
+            "min": "(SELECT MIN(v) FROM (VALUES ({}), ({})) AS m(v))",
+            "max": "(SELECT MAX(v) FROM (VALUES ({}), ({})) AS m(v))",
+        },
+    ),
+}

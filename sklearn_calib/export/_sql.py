@@ -1,0 +1,157 @@
+"""Maps as SQL."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ..exceptions import refuse
+from ._dialects import DIALECTS, Dialect
+from ._document import Kind, MapDocument, document_of
+from ._head import head_of
+from ._lower import program_of
+from ._program import Program
+from ._sql_query import Join, Query, different, entries
+from ._sql_text import Printer
+
+SqlDialect = Literal[
+    "ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"
+]
+
+
+def to_sql(
+    fitted: Any,
+    columns: str | Sequence[str] = "p",
+    *,
+    dialect: SqlDialect = "ansi",
+    into: str | Sequence[str] | None = "calibrated",
+    source: str | Sequence[str] = "scores",
+    keep: Sequence[str] = (),
+    table: str | Sequence[str] = "calibration",
+    input: Kind | None = None,
+    tabulate: float | None = None,
+) -> str:
+    """Write a fitted map as SQL: an expression, or a query for several classes.
+
+    Parameters
+    ----------
+    fitted : fitted recalibrator, Pipeline of them, ExportedMap or dict
+        As in `to_dict`.
+    columns : str or sequence of str, default="p"
+        One name, for two classes: the column with the probability of the second class (its
+        log-odds where ``input="logits"``); the result is an expression. A sequence of k names,
+        one for each class in the order of the labels, or of that one name: the result is a query
+        on `source`, with intermediate columns.
+    dialect : {"ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"}
+        The database. SQLite needs its mathematical functions (3.35 or later, in most builds).
+    into : str, sequence of str, or None, default="calibrated"
+        Name of the result. A query has one column for each class, named by this and the position:
+        ``calibrated_0``, ``calibrated_1``, ...; pass k names for others. ``None``: the bare
+        expression, for use inside others. ``"table"``: see Returns.
+    source : str or sequence of str, default="scores"
+        The table of the scores for a query; a sequence is a qualified name, such as
+        ``("marketing", "scores")``.
+    keep : sequence of str, default=()
+        Columns of the source that the query has too, such as a key.
+    table : str or sequence of str, default="calibration"
+        Name of the new table, where ``into="table"``.
+    input : {"proba", "logits"}, default=None
+        The scores in the columns: see `to_dict`.
+    tabulate : float in (0, 0.1], default=None
+        As in `to_dict`, for methods without a finite form.
+
+    Returns
+    -------
+    sql : str
+        * ``<expression> AS "calibrated"``, the probability of the second class, for a list of
+          columns: ``f"SELECT id, {sql} FROM scores"``.
+        * ``WITH ... SELECT ...`` for a sequence of columns.
+        * for ``into="table"``, one column and a map with one large table (step functions,
+          isotonic, splines): three statements, of which each ends with a semicolon at the end of
+          a line. CREATE TABLE, INSERT with one row for each piece, and the query, which joins
+          each score to its piece by its range.
+
+        The text begins with a comment: the document of `to_dict` without the map, as JSON on one
+        line, with its five check rows.
+
+    Raises
+    ------
+    ValueError
+        An unknown dialect, a wrong number of columns, names that are empty, have control
+        characters or are not different, a map that cannot be exported, an expression of more than
+        2 million characters or too deeply nested for SQLite, ``into="table"`` for a map with no
+        table or several.
+
+    Notes
+    -----
+    NULL gives NULL. So do a single probability outside [0, 1] and a NaN; of several columns, rows
+    with a number farther than 1e-6 outside or a sum farther than 1e-6 from 1 (others are clipped
+    and divided by their sums, as `canonical_proba` does); and an infinite logit. Rows are never
+    left out.
+
+    Names are data: they are quoted by the rules of the dialect, whatever characters they have.
+    Quoted names keep their case: in Snowflake a column made by ``CREATE TABLE t (p FLOAT)`` is
+    called ``"P"``.
+
+    No function is created in the database. Tables become nested CASEs, as deep as the logarithm of
+    their length. They compare the probability itself, not its logarithm, so a database's LN, which
+    differs in the last digits, cannot move a score to another step: step functions are exact.
+    Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite, DuckDB and
+    PostgreSQL; the other dialects follow their manuals. Two exceptions: the few rows whose score
+    is within its last digit of the middle between two scores of 36 bits (see `to_code`), and
+    isotonic pieces shorter than about 1e-7 in log-odds, where differences of probabilities lose
+    digits: the error is about 1e-16 of the probability, divided by the length of the piece.
+
+    Cost: an expression repeats what it uses twice. Over some 2000 steps, `simplify` the map first,
+    or use ``into="table"``.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> from sklearn_calib.export import to_sql
+    >>> from sklearn_calib.recalibrators import HistogramBinning
+    >>> fitted = HistogramBinning(2).fit([0.1, 0.2, 0.7, 0.9], [0, 0, 1, 1])
+    >>> sql = to_sql(fitted, "score", dialect="sqlite")
+    >>> with sqlite3.connect(":memory:") as database:
+    ...     _ = database.execute("CREATE TABLE t (score REAL)")
+    ...     _ = database.execute("INSERT INTO t VALUES (0.15), (0.8), (NULL)")
+    ...     database.execute(f"SELECT {sql} FROM t").fetchall()
+    [(0.0,), (1.0,), (None,)]
+    """
+    known = DIALECTS.get(dialect) if isinstance(dialect, str) else None
+    if known is None:
+        refuse("to_sql", f"one of {', '.join(DIALECTS)}", repr(dialect), "Choose a dialect")
+    document = document_of(fitted, input=input, tabulate=tabulate)
+    head = f"/* {head_of(document)} */"
+    if isinstance(columns, str):
+        _check_two_classes(document)
+        program = program_of(document, second_only=True)
+        if into == "table":
+            return f"{head}\n{Join(known, program, columns, source, keep).text(table)}"
+        return f"{head} {_expression(known, program, columns, into)}"
+    names = different(columns, "columns")
+    if len(names) == 1:
+        _check_two_classes(document)
+    elif len(names) != len(document.classes):
+        rule = f"{len(document.classes)} columns, one for each class"
+        refuse("to_sql", rule, f"{len(names)}", "Pass them in the order of the labels")
+    program = program_of(document, second_only=len(names) == 1)
+    return f"{head}\n{Query(known, program, names, source, keep).text(into)}"
+
+
+def _check_two_classes(document: MapDocument) -> None:
+    k = len(document.classes)
+    if k != 2:
+        cure = "Pass the names of all columns, one for each class"
+        refuse("to_sql", "two classes where there is one column", f"{k}", cure)
+
+
+def _expression(
+    dialect: Dialect, program: Program, column: str, into: str | Sequence[str] | None
+) -> str:
+    (result,) = program.outputs
+    printer = Printer(dialect, entries(program, [dialect.column(column)]))
+    text = f"CASE WHEN {printer.text(program.valid)} THEN {printer.text(result)} END"
+    if into is None:
+        return text
+    if not isinstance(into, str):
+        refuse("to_sql", "one name into which the result goes", repr(into)[:80], "Pass a text")
+    return f"{text} AS {dialect.name(into, 'into')}"

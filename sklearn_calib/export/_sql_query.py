@@ -1,0 +1,210 @@
+"""Programs as queries: with intermediate columns, or joined to a table."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import refuse
+from ._dialects import Dialect
+from ._program import CONDITIONS, LEAVES, Expr, Program, ordered, uses
+from ._sql_text import Printer, distinct_pieces
+
+_ROWS = 500  # of an INSERT: some databases take 1000
+_MOST = 20_000  # operations of a query
+_BEYOND = 1e300  # no score is that large
+
+TableName = str | Sequence[str]
+
+
+def different(names: Any, what: str) -> list[str]:
+    """Names as a list; they must differ in more than case, as databases compare them."""
+    found = [names] if isinstance(names, str) else list(names)
+    texts = {name.lower() for name in found if isinstance(name, str)}
+    if len(texts) < len(found):
+        refuse("to_sql", f"{what}: different texts", repr(found)[:80], "Rename some")
+    return found
+
+
+def entries(program: Program, columns: Sequence[str]) -> dict[int, str]:
+    """What the numbers of the row are called, by id."""
+    every = ordered([program.valid, *program.outputs])
+    return {id(one): columns[one.data] for one in every if one.op == "input"}  # type: ignore[index]
+
+
+def qualified(dialect: Dialect, name: TableName, what: str) -> str:
+    """A name of a table, with those of its schema and catalogue where given."""
+    parts = [name] if isinstance(name, str) else list(name)
+    return ".".join(dialect.name(part, what) for part in parts)
+
+
+class Query:
+    """A query by stages: each is a common table expression that adds columns to the one before.
+
+    What is used twice becomes a column; a stage has all that needs only columns before it.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        program: Program,
+        columns: Sequence[str],
+        source: TableName,
+        keep: Sequence[str],
+    ) -> None:
+        self.dialect, self.program, self.columns = dialect, program, columns
+        self.source = qualified(dialect, source, "source")
+        self.keep = different(keep, "keep")
+        self._prefix = _unused([*keep, *([source] if isinstance(source, str) else source)])
+        self._roots = [program.valid, *program.outputs]
+        count = sum(1 for _ in ordered(self._roots))
+        if count > _MOST:
+            cure = "Use to_json, to_onnx or to_code, or a method with fewer parameters"
+            refuse("to_sql", f"a map of at most {_MOST} operations", f"{count}", cure)
+
+    def text(self, into: str | Sequence[str] | None) -> str:
+        """The query."""
+        results = self._results(into)
+        kept = [self.dialect.name(name, "keep") for name in self.keep]
+        stages = self._stages()
+        last_use = self._last_uses(stages)
+        names: dict[int, str] = {}
+        parts, before = [], self.source
+        for number, stage in enumerate(stages):
+            made = {id(one): f"{self._prefix}{number}_{i}" for i, one in enumerate(stage)}
+            made = {one: self.dialect.name(name, "column") for one, name in made.items()}
+            added = [f"{text} AS {made[one]}" for one, text in self._made(stage, names)]
+            carried = {one: name for one, name in names.items() if last_use[one] > number}
+            chosen = ", ".join([*kept, *carried.values(), *added])
+            name = self.dialect.name(f"{self._prefix}{number}", "stage")
+            parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen} FROM {before})")
+            names, before = carried | made, name
+        final = ",\n".join([*kept, *_guarded(Printer(self.dialect, names), self.program, results)])
+        return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
+
+    def _results(self, into):
+        count = len(self.program.outputs)
+        if isinstance(into, str):
+            into = [into] if count == 1 else [f"{into}_{i}" for i in range(count)]
+        if into is None or len(into) != count:
+            got = "None" if into is None else f"{len(into)}"
+            refuse("to_sql", f"into: a text, or {count} names", got, "Name the results")
+        different([*into, *self.keep], "names of the results and of keep")
+        return [self.dialect.name(name, "into") for name in into]
+
+    def _stages(self) -> list[list[Expr]]:
+        """The numbers of the row; what is used twice, or searched, by when it can be computed."""
+        count = uses(self._roots)
+        every = list(ordered(self._roots))
+        searched = {id(one.args[0]) for one in every if one.op == "search"}
+        stage_of: dict[int, int] = {}
+        stages: list[list[Expr]] = [[one for one in every if one.op == "input"]]
+        for one in every:
+            needs = max((stage_of[id(arg)] for arg in one.args), default=0)
+            column = count[id(one)] > 1 or id(one) in searched
+            if column and one.op not in (*LEAVES, *CONDITIONS, "search"):
+                needs += 1
+                stages += [[] for _ in range(needs + 1 - len(stages))]
+                stages[needs].append(one)
+            stage_of[id(one)] = needs
+        return stages
+
+    def _last_uses(self, stages: list[list[Expr]]) -> dict[int, int]:
+        """The last stage that reads each column; the final SELECT comes after all of them."""
+        columns = {id(one) for stage in stages for one in stage}
+        found = dict.fromkeys(columns, 0)
+        for number, stage in enumerate([*stages, self._roots]):
+            seen: set[int] = set()
+            waiting = list(
+                self._roots if number == len(stages) else [a for s in stage for a in s.args]
+            )
+            while waiting:
+                one = waiting.pop()
+                if id(one) in columns:
+                    found[id(one)] = number
+                elif id(one) not in seen:
+                    seen.add(id(one))
+                    waiting += one.args
+        return found
+
+    def _made(self, stage: Iterable[Expr], names: dict[int, str]):
+        printer = Printer(self.dialect, names)
+        for one in stage:
+            if one.op == "input":
+                yield id(one), self.dialect.column(self.columns[one.data])  # type: ignore[index]
+            else:
+                yield id(one), printer.text(one)
+
+
+def _guarded(printer, program, results):
+    """The results, where the row is valid, under their names."""
+    valid = printer.text(program.valid)
+    pairs = zip(program.outputs, results, strict=True)
+    return [f"CASE WHEN {valid} THEN {printer.text(one)} END AS {name}" for one, name in pairs]
+
+
+def _unused(names):
+    prefix = "step_"
+    while any(isinstance(name, str) and name.lower().startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
+
+
+class Join:
+    """Statements: a table of the pieces of one large table, its rows, and a join to it."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        program: Program,
+        column: str,
+        source: TableName,
+        keep: Sequence[str],
+    ) -> None:
+        self.dialect, self.program, self.column = dialect, program, column
+        self.source = qualified(dialect, source, "source")
+        self.keep = different(keep, "keep")
+        self._lookups = [one for one in ordered(program.outputs) if one.op == "lookup"]
+        tables = {id(one.args[0]) for one in self._lookups}
+        if len(tables) != 1 or self._lookups[0].args[0].args[0].op != "input":
+            refuse(
+                "to_sql",
+                "a map with one table that is searched by the score, for into='table'",
+                f"one with {len(tables)} tables",
+                "Leave into='table' out, or pass columns as a list",
+            )
+
+    def text(self, table: TableName) -> str:
+        """The statements."""
+        name, double = qualified(self.dialect, table, "table"), self.dialect.double
+        places = [one.args[0].data for one in self._lookups]
+        values = np.column_stack([one.data for one in self._lookups])  # type: ignore[arg-type]
+        edges, values = distinct_pieces(places[0], values)
+        fields = [self.dialect.quote(field) for field in ("low", "high", *self._values())]
+        bounds = np.concatenate([[-_BEYOND], edges, [_BEYOND]])
+        rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
+        texts = [f"({', '.join(map(self.dialect.literal, row))})" for row in rows]
+        columns = ", ".join(f"{field} {double} NOT NULL" for field in fields)
+        inserts = [
+            f"INSERT INTO {name} ({', '.join(fields)}) VALUES\n" + ",\n".join(texts[i : i + _ROWS])
+            for i in range(0, len(texts), _ROWS)
+        ]
+        return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, self._query(name), ""])
+
+    def _values(self):
+        return [f"value_{i}" for i in range(len(self._lookups))]
+
+    def _query(self, table):
+        quote, column = self.dialect.quote, self.dialect.name(self.column, "columns")
+        score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
+        names = {
+            id(one): f"m.{quote(v)}" for one, v in zip(self._lookups, self._values(), strict=True)
+        }
+        names |= entries(self.program, [score])
+        printer = Printer(self.dialect, names)
+        kept = [f"s.{self.dialect.name(one, 'keep')}" for one in self.keep]
+        results = _guarded(printer, self.program, [quote("calibrated")])
+        return (
+            f"SELECT {', '.join([*kept, *results])}\nFROM {self.source} AS s\n"
+            f"LEFT JOIN {table} AS m ON {score} >= m.{quote('low')} AND {score} < m.{quote('high')}"
+        )

@@ -1,0 +1,275 @@
+"""Maps in C, JavaScript and Python."""
+
+import ast
+import ctypes
+import json
+import re
+import tempfile
+from functools import cache
+
+import numpy as np
+import pytest
+from export_cases import METHODS, QUICK, TABULATED, fitted, logits, probabilities, tabulate
+from other_languages import (
+    CC,
+    NODE,
+    at_last_digits,
+    called,
+    compiled,
+    in_c,
+    in_javascript,
+    in_python,
+    loop_over_rows,
+    python_function,
+)
+
+from sklearn_calib import canonical_proba
+from sklearn_calib.export import _code as code_module
+from sklearn_calib.export import from_dict, to_code, to_dict
+from sklearn_calib.export._document import MapDocument, check_scores, document_of
+from sklearn_calib.export._tree import read_nodes
+from sklearn_calib.recalibrators import HistogramBinning, Identity, PlattScaling
+
+EXACT = 1e-12
+RUNNERS = {"c": in_c, "javascript": in_javascript, "python": in_python}
+LANGUAGES = [
+    pytest.param("c", marks=pytest.mark.skipif(CC is None, reason="no C compiler")),
+    pytest.param("javascript", marks=pytest.mark.skipif(NODE is None, reason="no node")),
+    "python",
+]
+HOSTILE = ["*/ #error /*", "\\u002a/ \n#error", '"; \u2028 alert(1) ; %s ? :p', "--> ``` ]]>"]
+
+
+@cache
+def pairs(k, n=300, rows=100, names=tuple(METHODS)):
+    """Documents and scores of both kinds, for the methods with a finite form and small tables."""
+    found = []
+    for name in names:
+        proba = document_of(fitted(name, k, n), **tabulate(name))
+        found.append((proba, probabilities(k, rows)))
+        found.append((document_of(proba, input="logits"), logits(k, rows)))
+    return found
+
+
+@pytest.mark.parametrize("k", QUICK)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_programs_give_what_the_reference_gives(language, k):
+    cases = pairs(k, names=QUICK[k])
+    for (document, scores), got in zip(cases, RUNNERS[language](cases), strict=True):
+        assert len(at_last_digits(document, scores, got, EXACT)) == 0, document.estimator
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_programs_give_what_the_methods_predict(language, name, k):
+    cases = pairs(k, 500 if name in TABULATED else 3000, 4000, (name,))
+    for (document, scores), got in zip(cases, RUNNERS[language](cases), strict=True):
+        assert len(at_last_digits(document, scores, got, EXACT)) == 0
+    (_, scores), _ = cases
+    expected = fitted(name, k, 500 if name in TABULATED else 3000).predict_proba(scores)
+    got = RUNNERS[language](cases[:1])[0]
+    assert np.quantile(np.abs(got - expected), 0.999) <= (k * 1e-6 if name in TABULATED else EXACT)
+
+
+# -- nodes that no method writes like this ------------------------------------------------------
+
+
+def document(tree, k, kind="proba"):
+    root, scores = read_nodes(tree, k), check_scores(k, kind)
+    results = root(canonical_proba(scores, kind=kind))
+    return MapDocument(root, np.arange(k), kind, (scores, np.asarray(results)))
+
+
+def uncommon():
+    """(tree, number of classes)."""
+    rng = np.random.default_rng(0)
+    knots = np.sort(rng.normal(size=9))
+    curve = {"knots": knots, "values": rng.uniform(-1, 2, 9), "slopes": rng.normal(size=9)}
+    linear = {key: curve[key] for key in ("knots", "values")}
+    for score in ("proba", "logit", "rank"):
+        for domain in (None, [-0.5, 0.5], [-9.0, 9.0]):
+            more = {"input": score, "domain": domain, "ties": score == "rank"}
+            yield {"node": "piecewise_linear"} | linear | more, 2
+            yield {"node": "piecewise_cubic", "link": "sigmoid"} | curve | more, 2
+        falling = {
+            "node": "steps",
+            "input": score,
+            "edges": [-1, 0.1, 0.7],
+            "values": [1, 0.2, 0, 1],
+        }
+        yield {"node": "chain", "parts": [falling, falling]}, 2
+        coef = rng.normal(size=30)
+        more = {"domain": [-1.0, 0.6], "coef": coef, "ties": True}
+        yield {"node": "clipped_chebyshev", "input": score} | more, 2
+    poly = {"node": "sigmoid_poly", "input": "logit", "coef": [0.1, -2.0, 0.3, 0.01], "spread": 2.0}
+    yield poly, 2
+    yield {"node": "top_label", "parts": [poly, None, poly], "rest": -0.7}, 3
+    yield {"node": "one_vs_one", "parts": [None, poly, falling]}, 3
+    yield (
+        {
+            "node": "one_vs_rest",
+            "parts": [{"node": "steps", "input": "proba", "edges": [0.6], "values": [0, 1]}],
+        },
+        3,
+    )
+    constant = {
+        "node": "one_vs_rest",
+        "parts": [{"node": "steps", "input": "proba", "edges": [], "values": [0]}],
+    }
+    yield constant, 3
+    affine = {"node": "softmax_affine", "coef": rng.normal(size=(3, 3)), "intercept": [1, -2, 0]}
+    yield affine | {"centred": True, "least": -3.0}, 3
+    many = np.unique(rng.integers(0, 3, (60, 20)), axis=0)
+    cells = {
+        "n_levels": 10,
+        "slack": 0.0,
+        "keys": many,
+        "rows": rng.dirichlet(np.ones(20), len(many)),
+    }
+    yield {"node": "cells", "keep": True} | cells, 20
+    yield {"node": "cells", "keep": False} | cells | {"keys": [], "rows": []}, 20
+    above = {"keys": [[0, 12, 0], [1, 1, 8]], "rows": np.eye(3)[:2]}
+    yield {"node": "cells", "keep": False} | cells | above, 3
+
+
+UNCOMMON = list(uncommon())
+
+
+def rows_for(tree, k):
+    """Probabilities; those of cells also hit cells."""
+    rows = probabilities(k, 200)
+    if tree["node"] == "cells" and len(tree["keys"]):
+        share = np.array(tree["keys"]) / 10 + 1e-3
+        rows = np.vstack([rows, share / share.sum(axis=1, keepdims=True)])
+    return rows
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_uncommon_nodes(language):
+    cases = [(document(tree, k), rows_for(tree, k)) for tree, k in UNCOMMON]
+    cases += [(document(tree, k, "logits"), logits(k, 200)) for tree, k in UNCOMMON]
+    for (map_, scores), got in zip(cases, RUNNERS[language](cases), strict=True):
+        assert len(at_last_digits(map_, scores, got, EXACT)) == 0, map_.root.tree()
+
+
+# -- the text -----------------------------------------------------------------------------------
+
+
+def head_in(code):
+    return json.loads(re.search(r"\{.*\}", code.split("\n")[1])[0])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_head_has_the_check_rows(language):
+    exported = to_dict(fitted("isotonic", 3))
+    head = head_in(to_code(exported, language))
+    assert head == {name: value for name, value in exported.items() if name != "map"}
+    scores, results = np.moveaxis(np.array(head["check"]), 1, 0)
+    assert np.abs(RUNNERS[language]([(exported, scores)])[0] - results).max() <= EXACT
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_labels_are_data(language):
+    rows = probabilities(4, 50)
+    method = Identity().fit(rows, np.resize(HOSTILE, len(rows)))
+    code = to_code(method, language)
+    assert head_in(code)["classes"] == sorted(HOSTILE)
+    assert code.isascii()
+    head = code.split("\n")[1]
+    assert not re.search(r"[/*;?%'`<>$]|:\S", head)
+    got = RUNNERS[language]([(to_dict(method), rows)])[0]
+    assert np.abs(got - rows).max() <= EXACT
+
+
+@pytest.mark.parametrize("language", ["c", "python"])
+def test_text_is_the_same_for_the_same_map(language):
+    method = fitted("multiclass_binning", 3)
+    code = to_code(method, language)
+    assert code == to_code(method, language)
+    assert code == to_code(from_dict(to_dict(method)), language)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "1a", "for", "ä", "a b", "x){} int y(", "_x", "exp", "a" * 61, None, "p\n"]
+)
+def test_names_are_identifiers(name):
+    for language in ("c", "javascript", "python"):
+        if name == "exp" and language != "c":
+            continue
+        with pytest.raises(ValueError, match="to_code: expected a name of ASCII letters"):
+            to_code(fitted("platt", 2), language, name)
+
+
+def test_python_needs_two_modules_of_its_library():
+    for name in ("isotonic", "restricted_polynomial"):
+        tree = ast.parse(to_code(fitted(name, 2), "python"))
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        assert [ast.unparse(node) for node in imports] == [
+            "import math",
+            "from bisect import bisect_right",
+        ]
+
+
+def test_refusals(monkeypatch):
+    with pytest.raises(ValueError, match=r"expected one of c, javascript, python, got 'rust'"):
+        to_code(fitted("platt", 2), "rust")
+    monkeypatch.setattr(code_module, "_MOST", 20)
+    with pytest.raises(ValueError, match=r"a map of at most 20 operations, got \d+. Use to_json"):
+        to_code(fitted("platt", 2))
+
+
+# -- rows -------------------------------------------------------------------------------------
+
+BAD = [[0.5, 0.6], [-0.1, 1.1], [np.nan, 0.5], [np.inf, 0.5], [0.5, 0.5 + 3e-6], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_rows_that_are_no_probabilities_give_nan(language):
+    case = (to_dict(fitted("isotonic", 2)), np.array(BAD))
+    if language == "javascript":  # JSON has neither NaN nor infinity
+        case = (case[0], np.array(BAD)[[0, 1, 4, 5]])
+    assert np.isnan(RUNNERS[language]([case])[0]).all()
+    if language != "javascript":
+        wild = np.array([[1e151, 0.0], [0.0, np.nan], [-np.inf, 0.0]])
+        got = RUNNERS[language]([(to_dict(fitted("platt", 2), input="logits"), wild)])[0]
+        assert np.isnan(got).all()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_rows_are_divided_by_their_sums(language):
+    method = fitted("platt.proba", 2)
+    single = probabilities(2, 200).astype(np.float32)
+    single[0] = [np.float32(1 + 3e-7), np.float32(-3e-7)]
+    got = RUNNERS[language]([(to_dict(method), single.astype(np.float64))])[0]
+    assert np.abs(got - method.predict_proba(single)).max() <= EXACT
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler")
+def test_c_writes_over_its_input():
+    rows = probabilities(3, 50)
+    for name in ("matrix", "top_label.per_class"):
+        method = fitted(name, 3)
+        code = to_code(method, "c") + loop_over_rows("calibrate", 3)
+        with tempfile.TemporaryDirectory() as folder:
+            library = compiled(code, folder)
+            loop = library.calibrate_rows
+            expected = called(loop, rows)
+            own = np.ascontiguousarray(rows)
+            pointer = own.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+            loop(pointer, pointer, len(own))
+        assert np.array_equal(own, expected)
+
+
+def test_python_takes_integers_and_numpy_numbers():
+    calibrate = python_function(to_dict(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])))
+    assert calibrate([0, 1]) == calibrate((0.0, 1.0)) == calibrate(np.array([0, 1]))
+
+
+def test_scores_on_an_edge():
+    p = np.linspace(0, 1, 11)
+    method = HistogramBinning(5, strategy="uniform").fit(p, np.arange(11) % 2)
+    rows = np.column_stack([1 - p, p])
+    got = in_python([(to_dict(method), rows)])[0]
+    assert np.array_equal(got, method.predict_proba(p))
