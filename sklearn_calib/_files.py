@@ -4,24 +4,32 @@ import errno
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
-    """Write bytes, or text as UTF-8; on an error the file is as it was before.
+    """Write bytes, or text as UTF-8, by `whole_file`. Raises OSError."""
+    with whole_file(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
 
-    Nothing is left behind then. The content goes into a new file of the same folder, which then
-    takes the name. Links are followed, the permissions of an existing file are kept. Devices and
-    pipes are written to directly. Raises OSError.
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[BinaryIO]:
+    """A binary file to write; after an error inside, the file is as it was before.
+
+    Nothing is left behind then. The content goes into a new file of the same folder, which takes
+    the name at the end. Links are followed, the permissions of an existing file are kept. Devices
+    and pipes are written to directly. Raises OSError.
     """
-    content = content.encode() if isinstance(content, str) else content
     mode = None
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
     if mode is not None and not stat.S_ISREG(mode):
         with open(path, "wb") as file:  # a folder raises IsADirectoryError
-            file.write(content)
+            yield file
         return
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
@@ -30,7 +38,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with open(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(handle)
         if mode is not None:

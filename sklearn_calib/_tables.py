@@ -32,6 +32,17 @@ _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # characters of a csv file that are read at a time
+_PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
+
+
+class CsvText(NamedTuple):
+    """A block of a csv file as it is written."""
+
+    text: str
+    sep: str
+    encoding: str
+    header: list[str]  # the names of all columns
+    named: bool  # whether the block begins with the line of names
 
 
 class Table(NamedTuple):
@@ -44,6 +55,7 @@ class Table(NamedTuple):
     signs: Any = None  # dict: by column, whether its texts end in %; blocks of a file share it
     share: float = 1.0  # how much of the file has been read
     rows: Any = None  # ndarray: which rows the frame has, counted from the first; None for all
+    text: CsvText | None = None  # of a block of a csv file: how it is written
 
     def row(self, place: int) -> int:
         """The row of the file that stands at a place of the frame."""
@@ -143,7 +155,7 @@ def column_names(
             parquet = stream.read(4) == b"PAR1"
             stream.seek(0)
             if parquet:
-                return list(_parquet_file(stream).schema_arrow.names)
+                return list(parquet_file(stream).schema_arrow.names)
             next(_read_csv(stream, file, note, (sep, decimal, encoding, header), 1, ()), None)
     except UserError:
         raise
@@ -299,6 +311,8 @@ def _read_csv(stream, file, pick, form, size, as_text):
     head = stream.read(_HEAD)
     stream.seek(0)
     encoding = encoding_of(head, file, encoding)
+    if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8"
     text = codecs.getincrementaldecoder(encoding)().decode(head)
     sep, header = separator_of(text, pick, sep, given)
     needed = pick(header)
@@ -326,7 +340,10 @@ def _read_csv(stream, file, pick, form, size, as_text):
                 "separator into quotes."
             )
         frame.columns = [header[place] for place in places]
-        yield Table(frame, file, decimal, first, signs, share_read(stream))
+        written = None
+        if isinstance(block, io.StringIO):
+            written = CsvText(block.getvalue(), sep, encoding, header, line is not None)
+        yield Table(frame, file, decimal, first, signs, share_read(stream), text=written)
         first += len(frame)
 
 
@@ -375,7 +392,8 @@ def check_columns(
 # -- parquet --------------------------------------------------------------------------------------
 
 
-def _parquet_file(stream):
+def parquet_file(source: Any) -> Any:
+    """A path or stream as pyarrow's ParquetFile, which reads pages and not whole columns."""
     try:
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError as error:
@@ -383,23 +401,27 @@ def _parquet_file(stream):
             "expected pyarrow, which reads parquet, got no such package. Run: pip install "
             "'sklearn-calib[cli]'"
         ) from error
-    return ParquetFile(stream)
+    return ParquetFile(source, buffer_size=_PAGES)
 
 
 def _read_parquet(stream, file, pick):
-    source = _parquet_file(stream)
-    import pyarrow as pa
-
+    source = parquet_file(stream)
     schema = source.schema_arrow
     needed = list(dict.fromkeys(pick(schema.names)))
     check_columns(needed, schema.names, file)
     check_types(needed, schema, file)
-    columns = source.read(columns=needed).select(needed).columns
+    return arrow_frame(source.read(columns=needed).select(needed))
+
+
+def arrow_frame(table: Any) -> Any:
+    """An Arrow table as a pandas DataFrame, categories as what they stand for."""
+    import pyarrow as pa
+
     columns = [
         column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in columns
+        for column in table.columns
     ]
-    return pa.Table.from_arrays(columns, names=needed).to_pandas()
+    return pa.Table.from_arrays(columns, names=table.column_names).to_pandas()
 
 
 def check_types(needed: Iterable[str], schema: Any, file: str) -> None:

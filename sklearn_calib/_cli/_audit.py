@@ -4,15 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 from .._show import plain
 from .._tables import UserError
-from ..canonical import canonical_labels, canonical_proba
-from ._classes import check_two_classes, named_classes
-from ._columns import read_columns
 from ._gate import FORM, conditions_of
 from ._large import audit_large, is_large
 from ._options import add_columns, add_reading, examples, share, whole_number
-from ._printing import EXTRAS, Screen, check_outputs, note, progress
+from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._result import finish, settings_of
+from ._rows import called, read_rows
 from ._wording import for_the_command
 
 if TYPE_CHECKING:
@@ -143,54 +141,21 @@ def _audit_rows(files, options, conditions):
     """Report on rows in memory."""
     from ..report import calibration_report
 
-    columns = read_columns(files, options)
-    names, scores = columns.names, columns.scores
-    if columns.left_out:
-        note(f"left out, with missing values: {columns.left_out}")
-    classes, positive = named_classes(options, columns.labels, len(names))
+    rows = read_rows(files, options)
     try:
-        classes, codes = canonical_labels(columns.labels, classes=classes, _where="audit")
-        check_two_classes(classes, options)
-        labels = classes[codes]
-        if positive is not None and len(names) == 1 and classes[0] == positive:
-            classes = classes[::-1]  # the column is the probability of the first class
-        _check_order(labels, scores, classes, options)
-        if options.tolerance is not None:
-            scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
         screen = Screen()
         with progress("measuring") as advance:
             report = calibration_report(
-                labels,
-                scores,
-                sample_weight=columns.weight,
-                labels=classes,
-                pos_label=positive,
-                name=plain(options.name or ", ".join(names)),
+                rows.labels,
+                rows.scores,
+                sample_weight=rows.weight,
+                labels=rows.classes,
+                pos_label=rows.positive,
+                name=plain(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,
-                **settings_of(files, names, options, conditions),
+                **settings_of(files, rows.names, options, conditions),
             )
     except (ValueError, TypeError) as error:
-        where = files[0] if len(files) == 1 else f"{len(files)} files"
-        raise ValueError(f"{where}: {error}") from error
+        raise ValueError(f"{called(files)}: {error}") from error
     return finish(screen, report, options, conditions)
-
-
-def _check_order(labels, scores, classes, options):
-    """Refuse columns that are those of other classes, and name the option that says so."""
-    from ..report import find_column_order
-
-    if options.any_order or len(classes) != max(scores.shape[1], 2):
-        return  # calibration_report words the latter
-    proba = canonical_proba(scores, tolerance=1 - 1e-6, _where="audit")
-    found = find_column_order(labels, proba, labels=classes)
-    if found is None:
-        return
-    fits = [str(label) for label in found.classes]
-    option = f"--classes {','.join(fits)}" if scores.shape[1] > 1 else f"--positive {fits[1]}"
-    raise UserError(
-        f"expected columns in the order of the classes {plain(', '.join(map(str, classes)))}, got "
-        f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
-        f"{found.accuracy_as_given:.4f}. Add {plain(option, 200)}, or --any-order where they are "
-        "meant as they are."
-    )

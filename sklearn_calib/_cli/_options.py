@@ -1,7 +1,7 @@
 """Options that commands share: the columns of a table, and how its file is to be read."""
 
 import argparse
-from typing import Any
+from typing import Any, Literal
 
 from .._tables import UserError, split_names
 
@@ -25,6 +25,13 @@ def add_columns(parser: argparse.ArgumentParser) -> Any:
     group.add_argument(
         "--label", metavar="COLUMN", help="the true labels: numbers, text or booleans"
     )
+    add_scores(group)
+    group.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
+    return group
+
+
+def add_scores(group: Any) -> None:
+    """Add the options that say which columns hold the scores of which class."""
     group.add_argument(
         "--prob",
         action="append",
@@ -46,18 +53,27 @@ def add_columns(parser: argparse.ArgumentParser) -> Any:
         metavar="LABEL",
         help="the positive class of two (default: the second)",
     )
-    group.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
-    return group
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a file is to be read."""
-    group = parser.add_argument_group("reading")
+def add_logits(group: Any) -> None:
+    """Add the option that says that scores are no probabilities."""
     group.add_argument(
-        "--drop-missing",
+        "--logits",
         action="store_true",
-        help="leave out rows with a missing value in one of the columns, and say which they were",
+        help="the columns of --prob hold logits; a single one the log-odds of the positive class",
     )
+
+
+def add_reading(parser: argparse.ArgumentParser, *, rows_go: bool = True) -> None:
+    """Add the options that say how a file is to be read; with `rows_go` rows may be left out."""
+    group = parser.add_argument_group("reading")
+    if rows_go:
+        group.add_argument(
+            "--drop-missing",
+            action="store_true",
+            help="leave out rows with a missing value in one of the columns, and say which they "
+            "were",
+        )
     group.add_argument(
         "--percent", action="store_true", help="the probabilities are numbers from 0 to 100"
     )
@@ -113,6 +129,11 @@ def form_of(options: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in form.items() if value is not None}
 
 
+def kind_of(options: argparse.Namespace) -> Literal["proba", "logits"]:
+    """What the columns of scores hold."""
+    return "logits" if getattr(options, "logits", False) else "proba"
+
+
 def tolerance_of(options: argparse.Namespace) -> float | None:
     """How far sums of rows may be from 1."""
     if options.normalize:
@@ -120,7 +141,16 @@ def tolerance_of(options: argparse.Namespace) -> float | None:
     return options.tolerance
 
 
-def check_different(label: str, columns: list[str]) -> None:
+def check_of_logits(options: argparse.Namespace) -> None:
+    """Refuse what only probabilities can have."""
+    given = {"--percent": options.percent, "--normalize": options.normalize}
+    given["--tolerance"] = options.tolerance is not None
+    for option, there in given.items():
+        if there and kind_of(options) == "logits":
+            raise UserError(f"expected {option} with probabilities, got --logits. Leave one out.")
+
+
+def check_different(label: str | None, columns: list[str]) -> None:
     """Refuse a column that has two roles."""
     if label in columns:
         raise UserError(

@@ -153,23 +153,23 @@ def print_report(screen: Screen, report: "CalibrationReport") -> None:
 def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -> None:
     """Refuse early what would fail after minutes of work, or would overwrite a table."""
     if not out:
-        _refuse_out(out, "no name", option)
+        refuse_out(out, "no name", option)
     try:
         mode = os.stat(out).st_mode
         if stat.S_ISDIR(mode):
-            _refuse_out(out, "a folder", option)
+            refuse_out(out, "a folder", option)
         if any(os.path.exists(file) and os.path.samefile(out, file) for file in files):
-            _refuse_out(out, "the table itself", option)
+            refuse_out(out, "the table itself", option)
         if not os.access(out, os.W_OK):
-            _refuse_out(out, "a file that must not be changed", option)
+            refuse_out(out, "a file that must not be changed", option)
     except FileNotFoundError:
         folder = os.path.dirname(os.path.realpath(out))
         if not os.path.isdir(folder):
-            _refuse_out(out, "a folder that does not exist", option)
+            refuse_out(out, "a folder that does not exist", option)
         if not os.access(folder, os.W_OK):
-            _refuse_out(out, "a folder that is closed", option)
+            refuse_out(out, "a folder that is closed", option)
     except (OSError, ValueError) as error:
-        _refuse_out(out, getattr(error, "strerror", None) or error, option)
+        refuse_out(out, getattr(error, "strerror", None) or error, option)
 
 
 def check_outputs(options: "argparse.Namespace", files: Sequence[str]) -> None:
@@ -185,7 +185,7 @@ def check_outputs(options: "argparse.Namespace", files: Sequence[str]) -> None:
         check_writable(out, files, option)
         place = os.path.realpath(out)
         if place in places and not _takes_all(out):
-            _refuse_out(out, f"also the file of {places[place]}", option)
+            refuse_out(out, f"also the file of {places[place]}", option)
         places[place] = option
 
 
@@ -194,7 +194,7 @@ def _takes_all(out):
     return os.path.exists(out) and not os.path.isfile(out)
 
 
-def _refuse_out(out: str, got: object, option: str = "--out") -> NoReturn:
+def refuse_out(out: str, got: object, option: str = "--out") -> NoReturn:
     raise UserError(
         f"expected a place to write {quoted(out, 200)}, got: {plain(got, 200)}. Choose one with "
         f"{option}."
@@ -206,7 +206,7 @@ def write_text(text: str, out: str, option: str) -> None:
     try:
         write_whole(out, text)
     except OSError as error:
-        _refuse_out(out, error.strerror or error, option)
+        refuse_out(out, error.strerror or error, option)
 
 
 def write_report(report: "CalibrationReport", out: str, title: str) -> str:
@@ -214,4 +214,4 @@ def write_report(report: "CalibrationReport", out: str, title: str) -> str:
         with progress("pictures"):
             return str(report.to_html(out, title=title))
     except OSError as error:
-        _refuse_out(out, error.strerror or error)
+        refuse_out(out, error.strerror or error)

@@ -7,6 +7,7 @@ _OPTIONS = {
     "column with --prob",
     "if they are meant, pass check_columns=False": "if they are meant, add --any-order",
     "normalize=True says nothing": "--normalize says nothing",
+    "Pass tabulate=1e-6 ": "Add --tabulate 1e-6 ",
     "pass labels= with all classes": "name all of them with --classes",
     "divide percentages by 100": "add --percent for percentages",
     "or leave out such rows": "or leave out such rows with --drop-missing",
@@ -16,7 +17,8 @@ _OPTIONS = {
 def for_the_command(message: str) -> str:
     """An error of the library with its cure as an option of the command."""
     message = re.sub(
-        r"\b(summarize|find_classes|audit|compare|calibration_report|paired_difference): "
+        r"\b(summarize|find_classes|audit|compare|calibration_report|paired_difference|fit|apply|"
+        r"get_recalibrator|to_dict|to_sql|to_code|to_onnx): "
         r"(?=\S*expected|.*: expected)",
         "",
         message,

@@ -1,0 +1,246 @@
+"""The command ``apply``: calibrated probabilities beside the columns of a table."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._show import plain, quoted
+from .._tables import Table, UserError, check_columns, column_names, split_names
+from .._typing import FloatArray
+from ..canonical import canonical_proba
+from ._classes import named_classes
+from ._columns import probability, without_missing
+from ._map import check_kind, label_names, read_map
+from ._options import (
+    add_logits,
+    add_reading,
+    add_scores,
+    check_different,
+    check_of_logits,
+    examples,
+    form_of,
+    kind_of,
+    tolerance_of,
+)
+from ._printing import Screen, check_writable, progress
+from ._remote import local_files
+from ._streams import copy, format_of
+from ._wording import for_the_command
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..export import ExportedMap
+
+EXAMPLES = (
+    "sklearn-calib apply map.json new.csv --prob p --out calibrated.csv",
+    "sklearn-calib apply map.json 'scores/*.parquet' --prob p --out calibrated.parquet",
+    "sklearn-calib apply map.json digits.parquet --prob p0,p1,p2 --name q0,q1,q2 --out out.parquet",
+    "sklearn-calib apply map.json - --prob p --out - < new.csv > calibrated.csv",
+)
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "apply",
+        help="add calibrated probabilities to a table",
+        description="Add calibrated probabilities to a table, by a map that fit, or "
+        "sklearn_calib.export.to_json, has written. All columns stay as they are; tables may be "
+        "larger than the memory.",
+        epilog=examples(*EXAMPLES),
+    )
+    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="csv (also compressed) or parquet, a folder or a pattern of these, all with the same "
+        "columns; - is the standard input",
+    )
+    columns = parser.add_argument_group("columns")
+    add_scores(columns)
+    add_logits(columns)
+    columns.add_argument(
+        "--name",
+        action="append",
+        metavar="NAME[,NAME...]",
+        help="what to call the new columns, one for each of --prob (default: p_calibrated for p, "
+        "or p_calibrated_2 and so on where the table has such a column)",
+    )
+    add_reading(parser, rows_go=False)
+    results = parser.add_argument_group("results")
+    results.add_argument(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="the table to write: .parquet, or .csv, .tsv, .txt; - is the standard output (csv)",
+    )
+    results.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="leave the new cells of rows empty whose probability is missing (default: refuse)",
+    )
+    parser.set_defaults(run=apply, modules=("rich", "pandas"), no_page=True)
+
+
+def apply(options: "argparse.Namespace") -> None:
+    """Add calibrated probabilities to a table."""
+    if options.prob is None:
+        raise UserError(
+            "expected --prob, the columns of the probabilities, got none. Name one column, or one "
+            "per class."
+        )
+    check_of_logits(options)
+    into = format_of(options.out)
+    found = read_map(options.map)
+    check_kind(found, kind_of(options), options.map)
+    try:
+        with local_files(options.files, options.allow_remote) as given, _in_files(given) as files:
+            if options.out != "-":
+                check_writable(options.out, [options.map, *files])
+            present = column_names(
+                files[0], lambda names: _columns(options, names), **form_of(options)
+            )
+            names = _columns(options, present)
+            check_columns(names, present, files[0])
+            new = _new_names(names, present, options)
+            fill = Calibration(found, names, options)
+            with progress("applying") as advance:
+                n_rows = copy(files, names, new, fill, options, into, advance)
+    except (ValueError, TypeError, UserError) as error:
+        raise UserError(for_the_command(str(error))) from error
+    if options.out != "-":
+        screen = Screen()
+        said = ", ".join(plain(name, 40) for name in new)
+        screen.print(f"{n_rows} rows, new: {said}", highlight=False)
+        screen.finish({"table": options.out})
+
+
+@contextmanager
+def _in_files(files: list[str]) -> Iterator[list[str]]:
+    """The standard input as a file, which is read twice."""
+    if files != ["-"]:
+        yield files
+        return
+    with tempfile.TemporaryDirectory(prefix="sklearn-calib-") as folder:
+        path = os.path.join(folder, "standard input")
+        with open(path, "wb") as copied:
+            shutil.copyfileobj(sys.stdin.buffer, copied)
+        try:
+            yield [path]
+        except UserError as error:
+            raise UserError(str(error).replace(os.path.join(folder, ""), "")) from error
+
+
+def _columns(options, present):
+    names = split_names(options.prob, present)
+    check_different(None, names)
+    return names
+
+
+def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> list[str]:
+    """Names that no column of the table has, whatever the case."""
+    taken = {name.casefold() for name in present}
+    if options.name is None:
+        return [_unused(f"{name}_calibrated", taken) for name in names]
+    given = split_names(options.name)
+    if len(given) != len(names):
+        raise UserError(
+            f"expected {len(names)} names in --name, one for each column of --prob, got "
+            f"{len(given)}. Name each of them."
+        )
+    for name in given:
+        if not name or name.casefold() in taken:
+            raise UserError(
+                f"expected new names in --name, got {quoted(name)}, which the table has. Choose "
+                "another, or leave --name out."
+            )
+        taken.add(name.casefold())
+    return given
+
+
+def _unused(name, taken):
+    found, number = name, 1
+    while found.casefold() in taken:
+        number += 1
+        found = f"{name}_{number}"
+    taken.add(found.casefold())
+    return found
+
+
+class Calibration:
+    """From the columns of a block to calibrated ones, in the same order."""
+
+    def __init__(self, found: "ExportedMap", names: Sequence[str], options: Any) -> None:
+        self.map, self.names, self.options = found, names, options
+        self.codes = _codes(found, names, options)
+
+    def __call__(self, table: Table) -> tuple[FloatArray, Any]:
+        """Numbers of shape (n_rows, n_columns), and which rows have none (None: all have)."""
+        kept, missing = table, None
+        if self.options.allow_missing:
+            kept, left_out = without_missing(table)
+            if left_out:
+                missing = np.ones(len(table.frame), dtype=bool)
+                missing[kept.rows] = False
+        scores = np.column_stack([probability(kept, name, self.options) for name in self.names])
+        if missing is not None:  # places stay, so that messages name the right rows
+            full = np.full((len(missing), len(self.names)), 1 / max(2, len(self.names)))
+            full[~missing] = scores
+            scores = full
+        try:
+            return self._calibrated(scores, table.first), missing
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{plain(table.file)}: {for_the_command(str(error))}") from error
+
+    def _calibrated(self, scores, first):
+        kind, tolerance = kind_of(self.options), tolerance_of(self.options)
+        if len(self.codes) == 1:
+            flip = self.codes[0] == 0
+            proba = canonical_proba(
+                -scores if flip and kind == "logits" else scores,
+                kind=kind,
+                tolerance=tolerance,
+                _where="apply",
+                _first=first,
+            )
+            proba = proba[:, ::-1] if flip and kind == "proba" else proba
+        else:
+            places = np.argsort(self.codes)
+            proba = canonical_proba(
+                scores[:, places], kind=kind, tolerance=tolerance, _where="apply", _first=first
+            )
+        return np.asarray(self.map.predict_proba(proba))[:, self.codes]
+
+
+def _codes(found, names, options):
+    """The class of the map that each column stands for."""
+    import pandas as pd
+
+    k, known = len(found.classes_), ", ".join(label_names(found))
+    if len(names) != k and (k != 2 or len(names) != 1):
+        raise UserError(
+            f"expected {'one or ' if k == 2 else ''}{k} columns in --prob, for the classes {known} "
+            f"of the map, got {len(names)}. Name one column per class."
+        )
+    classes, positive = named_classes(options, pd.Series(found.classes_), len(names))
+    labels = found.classes_.tolist()
+    if classes is None:
+        codes = [*range(k)]
+    elif len({*classes} & {*labels}) == k:
+        codes = [labels.index(label) for label in classes]
+    else:
+        raise UserError(
+            f"expected the classes of the map, {known}, in --classes, got "
+            f"{plain(', '.join(map(str, classes)))}. Name them in the order of the columns."
+        )
+    if len(names) > 1:
+        return codes
+    return [codes[1] if positive is None else labels.index(positive)]

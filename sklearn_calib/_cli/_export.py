@@ -1,0 +1,135 @@
+"""The command ``export``: a map as ONNX, SQL, C, JavaScript or Python."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .._files import write_whole
+from .._show import plain
+from .._tables import UserError, split_names
+from ._map import read_map
+from ._options import examples
+from ._printing import check_writable, refuse_out
+from ._wording import for_the_command
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..export import ExportedMap
+
+EXAMPLES = (
+    "sklearn-calib export map.json --to onnx --out map.onnx",
+    "sklearn-calib export map.json --to sql --dialect postgres --prob score",
+    "sklearn-calib export map.json --to c --name calibrate --out calibrate.c",
+)
+TARGETS = ("onnx", "sql", "c", "js", "python")
+_DIALECTS = ("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql")
+_OF = {  # options, and the targets that they are for
+    "dialect": ("sql",),
+    "prob": ("sql",),
+    "source": ("sql",),
+    "keep": ("sql",),
+    "into": ("sql",),
+    "name": ("c", "js", "python"),
+    "float32": ("onnx",),
+}
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "export",
+        help="write a map as ONNX, SQL, C, JavaScript or Python",
+        description="Write a map that fit, or sklearn_calib.export.to_json, has written in a "
+        "language that needs no Python, or no package.",
+        epilog=examples(*EXAMPLES),
+    )
+    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+    parser.add_argument(
+        "--to",
+        required=True,
+        choices=TARGETS,
+        help="what to write; js is JavaScript, onnx needs the extra export",
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="the file to write (default: the standard output; not onnx)"
+    )
+    sql = parser.add_argument_group("sql")
+    sql.add_argument("--dialect", choices=_DIALECTS, help="the database (default: ansi)")
+    sql.add_argument(
+        "--prob",
+        action="append",
+        metavar="COLUMN[,COLUMN...]",
+        help="the column of the positive class (default: p), which gives an expression; or one "
+        "column per class, which gives a query",
+    )
+    sql.add_argument("--source", metavar="TABLE", help="the table of a query (default: scores)")
+    sql.add_argument(
+        "--keep",
+        action="append",
+        metavar="COLUMN[,COLUMN...]",
+        help="columns of the table that a query has too, such as a key",
+    )
+    sql.add_argument(
+        "--into",
+        metavar="NAME",
+        help="the name of the result (default: calibrated); table writes the pieces of a large map "
+        "into a table and joins them",
+    )
+    code = parser.add_argument_group("c, js, python")
+    code.add_argument("--name", help="of the function (default: calibrate)")
+    onnx = parser.add_argument_group("onnx")
+    onnx.add_argument(
+        "--float32", action="store_true", help="for runtimes without float64; steps move"
+    )
+    parser.set_defaults(run=export, modules=(), no_page=True)
+
+
+def export(options: "argparse.Namespace") -> None:
+    """Write a map in another language."""
+    for option, targets in _OF.items():
+        if getattr(options, option) not in (None, False) and options.to not in targets:
+            raise UserError(
+                f"expected --{option} with --to {' or '.join(targets)}, got it with --to "
+                f"{options.to}. Leave it out."
+            )
+    if options.to == "onnx" and options.out is None:
+        raise UserError("expected a file for the ONNX model, got none. Name it with --out.")
+    found = read_map(options.map)
+    if options.out is not None:
+        check_writable(options.out, [options.map])
+    try:
+        content = _written(found, options)
+    except (ValueError, TypeError, ModuleNotFoundError) as error:
+        raise UserError(for_the_command(str(error))) from error
+    if options.out is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)  # a map is UTF-8 whatever the terminal shows
+        return
+    try:
+        write_whole(options.out, content)
+    except OSError as error:
+        refuse_out(options.out, error.strerror or error)
+    print(f"{options.to}: {plain(options.out, None)}")
+
+
+def _written(found: "ExportedMap", options: "argparse.Namespace") -> bytes:
+    from ..export import to_code, to_onnx, to_sql
+
+    if options.to == "onnx":
+        dtype: Any = "float32" if options.float32 else "float64"
+        return to_onnx(found, dtype=dtype).SerializeToString()
+    if options.to != "sql":
+        language: Any = {"js": "javascript"}.get(options.to, options.to)
+        return to_code(found, language, options.name or "calibrate").encode()
+    columns: Any = split_names(options.prob) if options.prob else ["p"]
+    if len(columns) == 1 and len(found.classes_) == 2:
+        columns = columns[0]
+    sql = to_sql(
+        found,
+        columns,
+        dialect=options.dialect or "ansi",
+        into=options.into or "calibrated",
+        source=options.source or "scores",
+        keep=split_names(options.keep or []),
+    )
+    return f"{sql}\n".encode()

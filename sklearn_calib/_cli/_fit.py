@@ -1,0 +1,197 @@
+"""The command ``fit``: learn a calibration map from a table and write it as JSON."""
+
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._show import plain
+from .._tables import UserError
+from ..canonical import canonical_proba
+from ._options import (
+    add_columns,
+    add_logits,
+    add_reading,
+    check_of_logits,
+    examples,
+    kind_of,
+    tolerance_of,
+)
+from ._printing import Screen, check_writable, note, progress, write_text
+from ._remote import local_files
+from ._rows import called, read_rows
+from ._wording import for_the_command
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..inference import PairedDifference
+    from ._rows import Rows
+
+EXAMPLES = (
+    "sklearn-calib fit cal.csv --label outcome --prob p --out map.json",
+    "sklearn-calib fit cal.parquet --label digit --prob p0,p1,p2 --recalibrator temperature "
+    "--out map.json",
+    "sklearn-calib fit cal.csv --label outcome --prob score --logits --out map.json",
+)
+HURTS = 3  # the exit code where recalibration does not lower the loss
+_LEVEL = 0.9
+_FOLDS = 5
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "fit",
+        help="learn a calibration map from a table and write it as JSON",
+        description="Learn from a table with labels how to repair its probabilities, and write the "
+        "map as JSON for apply, export and sklearn_calib.export.from_json. Prints what the map "
+        "gains on rows that its fit has not seen. Where the log loss does not fall, it writes "
+        "nothing and ends with exit code 3.",
+        epilog=examples(*EXAMPLES),
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="csv (also compressed) or parquet, a folder or a pattern of these; - is the standard "
+        "input",
+    )
+    columns = add_columns(parser)
+    add_logits(columns)
+    columns.add_argument(
+        "--any-order",
+        action="store_true",
+        help="fit also where another order of the columns fits far better",
+    )
+    add_reading(parser)
+    work = parser.add_argument_group("work")
+    work.add_argument(
+        "--recalibrator",
+        default="auto",
+        metavar="NAME",
+        help='the method: "auto" mixes several (default: %(default)s)',
+    )
+    work.add_argument(
+        "--tabulate",
+        type=float,
+        metavar="T",
+        help='largest error of the table for methods without a finite form ("adaptive", '
+        '"angular"), between 1e-9 and 0.1',
+    )
+    results = parser.add_argument_group("results")
+    results.add_argument("--out", required=True, metavar="FILE", help="the map to write")
+    results.add_argument(
+        "--force",
+        action="store_true",
+        help="write the map also where it does not lower the log loss, or where a class has too "
+        "few rows to say so",
+    )
+    parser.set_defaults(run=fit, modules=("rich", "pandas"))
+
+
+def fit(options: "argparse.Namespace") -> int:
+    """Fit, judge and write a map; returns the exit code."""
+    from ..recalibrators import get_recalibrator
+
+    if options.label is None or options.prob is None:
+        raise UserError(
+            "expected --label and --prob, the columns of the labels and of the probabilities, got "
+            "none of one of them. Name both."
+        )
+    check_of_logits(options)
+    try:
+        get_recalibrator(options.recalibrator)  # what is no method is refused before the work
+        with local_files(options.files, options.allow_remote) as files:
+            check_writable(options.out, files)
+            rows = read_rows(files, options)
+            try:
+                return _fit(rows, options)
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{called(files)}: {error}") from error
+    except (ValueError, TypeError, UserError) as error:
+        raise UserError(for_the_command(str(error))) from error
+
+
+def _fit(rows: "Rows", options: "argparse.Namespace") -> int:
+    from ..export import to_json
+    from ..recalibrators import get_recalibrator
+
+    kind = kind_of(options)
+    proba = rows.scores
+    if kind == "proba":
+        proba = canonical_proba(proba, tolerance=tolerance_of(options), _where="fit")
+    given = {"sample_weight": rows.weight, "classes": rows.classes}
+    screen = Screen()
+    names = ", ".join(plain(label, 40) for label in rows.classes.tolist())
+    screen.print(f"{len(rows.labels)} rows, classes {names}", highlight=False)
+    if _judge(screen, rows, proba, given, options) or options.force:
+        with progress("fitting"):
+            fitted = get_recalibrator(options.recalibrator)
+            fitted.fit(proba, rows.labels, **given)
+            text = to_json(fitted, input=kind, tabulate=options.tabulate)
+        write_text(f"{text}\n", options.out, "--out")
+        screen.finish({"map": options.out})
+        return 0
+    note(
+        f"nothing was written: {options.recalibrator} does not lower the log loss of these rows. "
+        "Use the probabilities as they are, choose another --recalibrator, or add --force."
+    )
+    return HURTS
+
+
+def _judge(screen, rows, proba, given, options):
+    """Print what the map gains on rows that its fit has not seen; whether it gains anything."""
+    gain = None
+    counts = np.unique(rows.labels, return_counts=True)[1]
+    if counts.min() >= _FOLDS:
+        gain = cross_validated(options.recalibrator, proba, rows.labels, **given)
+    elif not options.force:
+        raise UserError(
+            f"expected at least {_FOLDS} rows of each class, to judge the map by rows that its fit "
+            f"has not seen, got {counts.min()} of one. Add rows, or --force."
+        )
+    if gain is None:
+        screen.print("too few rows of some class to say whether the map helps", highlight=False)
+        return False
+    for sentence in sentences(options.recalibrator, gain):
+        screen.print(sentence, highlight=False)
+    return gain.difference < 0
+
+
+def cross_validated(
+    method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any
+) -> "PairedDifference":
+    """The log loss before and after, each row recalibrated by a fit that has not seen it."""
+    from ..inference import paired_difference
+    from ..recalibrators import cross_fitted_proba
+
+    with progress("judging"):
+        after = cross_fitted_proba(
+            method,
+            proba,
+            labels,
+            cv=_FOLDS,
+            sample_weight=sample_weight,
+            classes=classes,
+            where="fit",
+        )
+    return paired_difference(
+        labels, proba, after, level=_LEVEL, sample_weight=sample_weight, labels=classes
+    )
+
+
+def sentences(method: str, gain: "PairedDifference") -> list[str]:
+    """What recalibration changes, in words."""
+    low, high = -gain.high, -gain.low
+    error = (high - low) / 2 / NormalDist().inv_cdf((1 + gain.level) / 2)
+    said = [
+        f"{method}: the log loss of rows that its fit has not seen is {gain.second:.4f}, as given "
+        f"{gain.first:.4f}: a gain of {-gain.difference:.4f} (standard error {error:.4f}, "
+        f"{gain.level:.0%} interval {low:.4f} to {high:.4f}, {_FOLDS} folds)."
+    ]
+    if high < 0:
+        said.append("Recalibration hurts.")
+    elif low <= 0:
+        said.append("These rows do not show that recalibration helps.")
+    return said

@@ -1,0 +1,48 @@
+"""Maps in files, as ``fit`` writes them and ``apply`` and ``export`` read them."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._show import plain, quoted
+from .._tables import UserError
+
+if TYPE_CHECKING:
+    from ..export import ExportedMap
+
+_PREFIX = re.compile(r"sklearn_calib\.export, ")
+
+
+def read_map(file: str) -> "ExportedMap":
+    """The map in a file; raises UserError for what is none, and where its check rows fail."""
+    from ..export import from_json
+
+    cure = "Name a file that sklearn-calib fit, or to_json, has written"
+    try:
+        return from_json(Path(file))
+    except (OSError, ValueError) as error:  # UnicodeDecodeError is a ValueError
+        said = getattr(error, "strerror", None) or _PREFIX.sub("", str(error))
+        if isinstance(error, UnicodeDecodeError):
+            said = "binary content"
+        raise UserError(
+            f"expected a calibration map in {quoted(file, 200)}, got: "
+            f"{plain(said, 400).rstrip('.')}. {cure}."
+        ) from error
+
+
+def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
+    """Refuse scores of another kind than those that the map was written for."""
+    wanted = found.document["input"]
+    if kind == wanted:
+        return
+    cure = "Add --logits" if wanted == "logits" else "Leave --logits out"
+    words = {"proba": "probabilities", "logits": "logits"}
+    raise UserError(
+        f"expected {words[wanted]}, for which the map in {quoted(file, 200)} was written, got "
+        f"{words[kind]}. {cure}, and name the columns of the {words[wanted]} with --prob."
+    )
+
+
+def label_names(found: "ExportedMap") -> list[Any]:
+    """The labels of a map, as the command line names them."""
+    return [plain(label, 40) for label in found.classes_.tolist()]

@@ -1,0 +1,81 @@
+"""Rows with labels in memory: what `audit` measures and `fit` learns from."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._show import plain
+from .._tables import UserError
+from .._typing import AnyArray, FloatArray
+from ..canonical import canonical_labels, canonical_proba
+from ._classes import check_two_classes, named_classes
+from ._columns import read_columns
+from ._options import kind_of
+from ._printing import note
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Rows(NamedTuple):
+    """Labels and scores; the columns are those of the classes, in their order."""
+
+    labels: AnyArray
+    scores: FloatArray  # of shape (n_samples, n_columns), or what canonical_proba made of them
+    weight: FloatArray | None
+    classes: AnyArray
+    positive: Any  # a label, or None
+    names: list[str]  # of the columns of scores
+
+
+def called(files: Sequence[str]) -> str:
+    """What an error message calls some files."""
+    return files[0] if len(files) == 1 else f"{len(files)} files"
+
+
+def read_rows(files: Sequence[str], options: "argparse.Namespace") -> Rows:
+    """The rows of some files, with the classes that their columns stand for.
+
+    A single column is the probability of ``classes[1]``. Columns that fit other classes are
+    refused, unless ``--any-order`` was given.
+    """
+    columns = read_columns(files, options)
+    names, scores = columns.names, columns.scores
+    if columns.left_out:
+        note(f"left out, with missing values: {columns.left_out}")
+    classes, positive = named_classes(options, columns.labels, len(names))
+    try:
+        classes, codes = canonical_labels(columns.labels, classes=classes, _where="audit")
+        check_two_classes(classes, options)
+        labels = classes[codes]
+        if positive is not None and len(names) == 1 and classes[0] == positive:
+            classes = classes[::-1]  # the column is the probability of the first class
+        if kind_of(options) == "logits":
+            scores = canonical_proba(scores, kind="logits", _where="audit")
+        _check_order(labels, scores, classes, len(names), options)
+        if options.tolerance is not None:
+            scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{called(files)}: {error}") from error
+    return Rows(labels, scores, columns.weight, classes, positive, names)
+
+
+def _check_order(labels, scores, classes, n_columns, options):
+    """Refuse columns that are those of other classes, and name the option that says so."""
+    from ..report import find_column_order
+
+    if options.any_order or len(classes) != max(n_columns, 2):
+        return  # calibration_report words the latter
+    proba = scores
+    if kind_of(options) == "proba":
+        proba = canonical_proba(scores, tolerance=1 - 1e-6, _where="audit")
+    found = find_column_order(labels, proba, labels=classes)
+    if found is None:
+        return
+    fits = [str(label) for label in found.classes]
+    option = f"--classes {','.join(fits)}" if n_columns > 1 else f"--positive {fits[1]}"
+    raise UserError(
+        f"expected columns in the order of the classes {plain(', '.join(map(str, classes)))}, got "
+        f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
+        f"{found.accuracy_as_given:.4f}. Add {plain(option, 200)}, or --any-order where they are "
+        "meant as they are."
+    )

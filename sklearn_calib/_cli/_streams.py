@@ -1,0 +1,384 @@
+"""Tables copied block by block, with new columns behind those that they have."""
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, BinaryIO
+
+from .._files import whole_file
+from .._show import plain, quoted
+from .._tables import (
+    CsvText,
+    Table,
+    UserError,
+    arrow_frame,
+    check_columns,
+    check_types,
+    parquet_file,
+    table_blocks,
+    unreadable,
+)
+from .._typing import FloatArray, Progress
+from ._options import form_of
+from ._printing import refuse_out
+
+_ROWS = 2**18  # of a parquet file at a time
+_PARQUET = (".parquet", ".parq", ".pq")
+_CSV = (".csv", ".tsv", ".txt")
+
+#: Of the columns that are named: numbers of shape (n_rows, n_new), and rows without (None: none)
+Fill = Callable[[Table], tuple[FloatArray, Any]]
+
+
+def format_of(out: str) -> str:
+    """The format that a name asks for, "parquet" or "csv"."""
+    name = out.lower()
+    if name.endswith(_PARQUET):
+        return "parquet"
+    if out == "-" or name.endswith(_CSV) or (os.path.exists(out) and not os.path.isfile(out)):
+        return "csv"
+    raise UserError(
+        f"expected a table to write that ends in {', '.join((*_PARQUET[:1], *_CSV))}, got "
+        f"{quoted(out, 200)}. Choose such a name with --out."
+    )
+
+
+def copy(
+    files: Sequence[str],
+    names: Sequence[str],
+    new: Sequence[str],
+    fill: Fill,
+    options: Any,
+    into: str,
+    progress: Progress,
+) -> int:
+    """Write the rows of all files with new columns, whole or not at all; returns their number.
+
+    Parameters
+    ----------
+    files : sequence of str
+        All csv or all parquet, with the same columns.
+    names, new : sequences of str
+        Columns that `fill` is given, and names of those that it gives.
+    fill : callable
+    options : Namespace
+        How csv files are to be read, and ``out``, where the table goes; "-" is the standard output.
+    into : {"csv", "parquet"}
+    progress : callable
+        Called as ``progress(done, total)``, in thousandths.
+    """
+    kinds = [is_parquet(file) for file in files]
+    if any(kinds) and not all(kinds):
+        raise UserError(
+            f"expected files of one format, got parquet {plain(files[kinds.index(True)])} and csv "
+            f"{plain(files[kinds.index(False)])}. Apply the map to them one after the other."
+        )
+    source = _Parquet if kinds[0] else _Csv
+    blocks = source(files, names, new, fill, options)
+    with _opened(options.out) as file:
+        total = 0
+        for n_rows, share in getattr(blocks, f"to_{into}")(file):
+            total += n_rows
+            progress(int(1000 * share), 1000)
+        return total
+
+
+def is_parquet(file: str) -> bool:
+    """Whether a file begins as parquet does."""
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(4) == b"PAR1"
+    except OSError as error:
+        raise unreadable(error, file) from error
+
+
+@contextmanager
+def _opened(out: str) -> Iterator[BinaryIO]:
+    if out == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with whole_file(out) as file:
+            yield file
+    except OSError as error:  # readers word their own as UserErrors
+        if isinstance(error, BrokenPipeError):
+            raise
+        refuse_out(out, error.strerror or error)
+
+
+class _Parquet:
+    """Parquet files: all columns keep their types, and the metadata of the first file."""
+
+    def __init__(self, files, names, new, fill, options):
+        self.files, self.names, self.new, self.fill = files, list(names), new, fill
+        self.sources = [self._source(file) for file in files]
+        self.schema = self.sources[0].schema_arrow
+        for file, source in zip(files, self.sources, strict=True):
+            check_columns(names, source.schema_arrow.names, file)
+            check_types(names, source.schema_arrow, file)
+            if not source.schema_arrow.equals(self.schema):
+                raise UserError(
+                    f"expected the columns and types of {plain(files[0])} in {plain(file)}, got "
+                    "others. Apply the map to them one after the other."
+                )
+        self.n_rows = sum(source.metadata.num_rows for source in self.sources)
+        if not self.n_rows:
+            raise UserError(f"expected rows in {plain(files[0])}, got none. Check the export.")
+
+    @staticmethod
+    def _source(file):
+        try:
+            return parquet_file(file)
+        except UserError:
+            raise
+        except Exception as error:  # pyarrow and the system
+            raise unreadable(error, file) from error
+
+    def to_parquet(self, file):
+        import pyarrow.parquet as pq
+
+        metadata = self.sources[0].metadata
+        leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+        categories = [leaf.path for leaf in leaves if leaf.physical_type not in ("DOUBLE", "FLOAT")]
+        with pq.ParquetWriter(file, self._wide(), use_dictionary=categories) as writer:
+            for batch, share in self._batches():
+                writer.write_batch(batch)
+                yield batch.num_rows, share
+
+    def to_csv(self, file):
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        form = arrow_csv.WriteOptions(delimiter="\t" if self._tabs(file) else ",")
+        try:
+            with arrow_csv.CSVWriter(file, self._wide(), write_options=form) as writer:
+                for batch, share in self._batches():
+                    writer.write_batch(batch)
+                    yield batch.num_rows, share
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise UserError(
+                f"expected columns of numbers, text and dates for csv, got one of another type "
+                f"({plain(error, 200)}). Write parquet."
+            ) from error
+
+    @staticmethod
+    def _tabs(file):
+        return str(getattr(file, "name", "")).lower().endswith(".tsv")
+
+    def _wide(self):
+        import pyarrow as pa
+
+        schema = self.schema
+        for name in self.new:
+            schema = schema.append(pa.field(name, pa.float64()))
+        return schema
+
+    def _batches(self):
+        import pyarrow as pa
+
+        schema, done = self._wide(), 0
+        for file, source in zip(self.files, self.sources, strict=True):
+            first, batches = 0, source.iter_batches(batch_size=_ROWS)
+            while (batch := _next(batches, file)) is not None:
+                frame = arrow_frame(pa.Table.from_batches([batch]).select(self.names))
+                values, missing = self.fill(Table(frame, file, ".", first))
+                columns = [pa.array(column, mask=missing) for column in values.T]
+                first, done = first + batch.num_rows, done + batch.num_rows
+                wide = pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
+                yield wide, done / self.n_rows
+
+
+def _next(batches, file):
+    try:
+        return next(batches, None)
+    except Exception as error:  # a file that was cut off
+        raise unreadable(error, file) from error
+
+
+class _Csv:
+    """Csv files: into csv every line stays as it is, with new cells at its end."""
+
+    def __init__(self, files, names, new, fill, options):
+        self.files, self.names, self.new, self.fill = files, list(names), new, fill
+        self.form = form_of(options)
+        self.first: CsvText | None = None
+
+    def to_csv(self, file):
+        text = None
+        comma = False
+        for table, share in self._tables():
+            written = table.text
+            if text is None:
+                text = io.TextIOWrapper(file, written.encoding, newline="", write_through=True)
+                comma = _decimal_comma(table, self.names)
+            values, missing = self.fill(table)
+            cells = _cells(values, missing, comma, written.sep)
+            lines = _records(written)
+            if written.named and written is not self.first:
+                lines = lines[1:]  # one line of names for all files
+            elif written.named:
+                cells = [written.sep.join(_quoted(n, written.sep) for n in self.new), *cells]
+            _check_count(lines, cells, table)
+            text.write("".join(map(partial(_longer, written), lines, cells)))
+            yield len(table.frame), share
+        text.detach()
+
+    def to_parquet(self, file):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        kinds: list[_Kind] = []
+        for table, _ in self._tables():  # once for the types of the columns
+            kinds = kinds or [_Kind() for _ in table.text.header]
+            for kind, column in zip(kinds, _columns(table), strict=True):
+                kind.see(column)
+        fields = [*zip(self.first.header, (kind.type() for kind in kinds), strict=True)]
+        schema = pa.schema([*fields, *((name, pa.float64()) for name in self.new)])
+        texts = [name for name, kind in fields if kind == pa.string()]
+        with pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
+            for table, share in self._tables():
+                values, missing = self.fill(table)
+                columns = [
+                    column.cast(kind)
+                    for column, (_, kind) in zip(_columns(table), fields, strict=True)
+                ]
+                columns += [pa.array(column, mask=missing) for column in values.T]
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+                yield len(table.frame), share
+
+    def _tables(self) -> Iterator[tuple[Table, float]]:
+        for number, file in enumerate(self.files):
+            for table in table_blocks(file, lambda present: self.names, **self.form):
+                written = table.text
+                if written is None:
+                    raise UserError(
+                        f"expected csv text or plain parquet, got a packed table in {plain(file)}. "
+                        "Unpack it first."
+                    )
+                self.first = self.first or written
+                same = (self.first.header, self.first.sep, self.first.encoding)
+                if (written.header, written.sep, written.encoding) != same:
+                    raise UserError(
+                        f"expected the columns, separator and encoding of {plain(self.files[0])} "
+                        f"in {plain(file)}, got others. Apply the map to them one after the other."
+                    )
+                yield table, (number + table.share) / len(self.files)
+
+
+# -- lines and cells ------------------------------------------------------------------------------
+
+
+def _records(written: CsvText) -> list[str]:
+    """The rows of a text with their ends, without blank lines, which are no rows."""
+    lines = io.StringIO(written.text, newline="").readlines()
+    if '"' in written.text:
+        rows, begin = [], 0
+        reader = csv.reader(lines, delimiter=written.sep, skipinitialspace=True)
+        for _ in reader:
+            rows.append("".join(lines[begin : reader.line_num]))
+            begin = reader.line_num
+        lines = rows
+    blank = " \r\n" if written.sep == "\t" else " \t\r\n"
+    return [line for line in lines if line.strip(blank)]
+
+
+def _longer(written: CsvText, line: str, cells: str) -> str:
+    """A row with new cells at its end; it gets the cells that it lacks, and empty ones go."""
+    sep, width = written.sep, len(written.header)
+    bare = line.rstrip("\r\n")
+    count = bare.count(sep) + 1
+    if count != width and '"' in bare:
+        count = len(next(csv.reader([line], delimiter=sep, skipinitialspace=True)))
+    end = line[len(bare) :] or "\n"
+    if count > width:  # empty, or table_blocks had refused them
+        for _ in range(count - width):
+            bare = bare[: bare.rindex(sep)]
+    return f"{bare}{sep * (1 + max(0, width - count))}{cells}{end}"
+
+
+def _cells(values, missing, comma, sep):
+    """The new cells of each row, joined."""
+    columns = []
+    for column in values.T:
+        texts = list(map(repr, column.tolist()))
+        if comma:
+            texts = [_quoted(text.replace(".", ","), sep) for text in texts]
+        columns.append(texts)
+    rows = (
+        columns[0] if len(columns) == 1 else [sep.join(row) for row in zip(*columns, strict=True)]
+    )
+    if missing is not None:
+        empty = sep * (len(columns) - 1)
+        rows = [empty if hole else row for row, hole in zip(rows, missing, strict=True)]
+    return rows
+
+
+def _quoted(text, sep):
+    if any(character in text for character in (sep, '"', "\r", "\n")):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _decimal_comma(table, names):
+    """Whether numbers of a file are written with a comma."""
+    if table.decimal is not None:
+        return table.decimal == ","
+    texts = (table.frame[name] for name in names if table.frame[name].dtype.kind not in "fiub")
+    return any(column.astype(str).str.contains(",").any() for column in texts)
+
+
+def _check_count(lines: Sequence[str], cells: Sequence[str], table: Table) -> None:
+    if len(lines) != len(cells):
+        raise UserError(
+            f"expected one line for each row of {plain(table.file)}, got {len(lines)} lines for "
+            f"{len(cells)} rows. Look for a quote that is not closed, or write parquet."
+        )
+
+
+def _columns(table: Table) -> list[Any]:
+    """All columns of a block of csv as text; empty cells are missing."""
+    import pyarrow as pa
+
+    written = table.text
+    assert written is not None
+    lines = _records(written)[written.named :]
+    width = len(written.header)
+    rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))
+    _check_count(rows, [""] * len(table.frame), table)
+    even = all(len(row) == width for row in rows)
+    if not even:
+        rows = [[*row, *[""] * width][:width] for row in rows]
+    columns = zip(*rows, strict=True)
+    return [pa.array([cell or None for cell in column], pa.string()) for column in columns]
+
+
+_NUMBERS = {  # what is written back as it was, but for zeros at the end of a fraction
+    "int64": r"^(0|-?[1-9][0-9]{0,17})$",
+    "double": r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?$",
+}
+
+
+class _Kind:
+    """The type of a column of csv: whole numbers, other numbers, else text (so is 007)."""
+
+    def __init__(self):
+        self.fit, self.filled = [*_NUMBERS], False
+
+    def see(self, column):
+        """Take the cells of one more block into account."""
+        import pyarrow.compute as pc
+
+        self.filled = self.filled or column.null_count < len(column)
+        forms = {name: pc.match_substring_regex(column, _NUMBERS[name]) for name in self.fit}
+        self.fit = [name for name, found in forms.items() if pc.all(found).as_py() is not False]
+
+    def type(self):
+        import pyarrow as pa
+
+        return pa.type_for_alias(self.fit[0] if self.fit and self.filled else "string")
