@@ -1,6 +1,5 @@
 """Maps in files, as ``fit`` writes them and ``apply`` and ``export`` read them."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,23 +9,25 @@ from .._tables import UserError
 if TYPE_CHECKING:
     from ..export import ExportedMap
 
-_PREFIX = re.compile(r"sklearn_calib\.export, ")
+_WHERE = "sklearn_calib.export, "
 
 
 def read_map(file: str) -> "ExportedMap":
     """The map in a file; raises UserError for what is none, and where its check rows fail."""
     from ..export import from_json
 
-    cure = "Name a file that sklearn-calib fit, or to_json, has written"
     try:
         return from_json(Path(file))
-    except (OSError, ValueError) as error:  # UnicodeDecodeError is a ValueError
-        said = getattr(error, "strerror", None) or _PREFIX.sub("", str(error))
-        if isinstance(error, UnicodeDecodeError):
-            said = "binary content"
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        if not said.startswith(_WHERE):  # no text, or no file
+            said = "binary content" if isinstance(error, UnicodeDecodeError) else said
+            said = f"{said}. Name a file that sklearn-calib fit, or to_json, has written"
+        elif "expected JSON" in said:
+            said = "no JSON, or JSON that was cut off. Fit again, or name a file that fit wrote"
+        said = plain(said.removeprefix(_WHERE), 400).rstrip(".")
         raise UserError(
-            f"expected a calibration map in {quoted(file, 200)}, got: "
-            f"{plain(said, 400).rstrip('.')}. {cure}."
+            f"expected a calibration map in {quoted(file, 200)}, got: {said}."
         ) from error
 
 

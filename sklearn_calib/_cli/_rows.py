@@ -42,9 +42,9 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> Rows:
     names, scores = columns.names, columns.scores
     if columns.left_out:
         note(f"left out, with missing values: {columns.left_out}")
-    classes, positive = named_classes(options, columns.labels, len(names))
+    given, positive = named_classes(options, columns.labels, len(names))
     try:
-        classes, codes = canonical_labels(columns.labels, classes=classes, _where="audit")
+        classes, codes = canonical_labels(columns.labels, classes=given, _where="audit")
         check_two_classes(classes, options)
         labels = classes[codes]
         if positive is not None and len(names) == 1 and classes[0] == positive:

@@ -141,6 +141,7 @@ class _Parquet:
             raise unreadable(error, file) from error
 
     def to_parquet(self, file):
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         metadata = self.sources[0].metadata
@@ -148,7 +149,7 @@ class _Parquet:
         categories = [leaf.path for leaf in leaves if leaf.physical_type not in ("DOUBLE", "FLOAT")]
         with pq.ParquetWriter(file, self._wide(), use_dictionary=categories) as writer:
             for batch, share in self._batches():
-                writer.write_batch(batch)
+                writer.write_table(pa.Table.from_batches([batch]))  # at once, not in a buffer
                 yield batch.num_rows, share
 
     def to_csv(self, file):
@@ -249,7 +250,7 @@ class _Csv:
                     for column, (_, kind) in zip(_columns(table), fields, strict=True)
                 ]
                 columns += [pa.array(column, mask=missing) for column in values.T]
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
                 yield len(table.frame), share
 
     def _tables(self) -> Iterator[tuple[Table, float]]:
@@ -333,7 +334,7 @@ def _decimal_comma(table, names):
     return any(column.astype(str).str.contains(",").any() for column in texts)
 
 
-def _check_count(lines: Sequence[str], cells: Sequence[str], table: Table) -> None:
+def _check_count(lines: Sequence[Any], cells: Sequence[str], table: Table) -> None:
     if len(lines) != len(cells):
         raise UserError(
             f"expected one line for each row of {plain(table.file)}, got {len(lines)} lines for "
