@@ -45,7 +45,7 @@ class Table(NamedTuple):
     share: float = 1.0  # how much of the file has been read
     rows: Any = None  # ndarray: which rows the frame has, counted from the first; None for all
 
-    def row(self, place: int) -> int:
+    def row(self, place: Any) -> int:
         """The row of the file that stands at a place of the frame."""
         return self.first + int(place if self.rows is None else self.rows[place])
 
