@@ -12,6 +12,7 @@ import tempfile
 from functools import cache
 
 import numpy as np
+from other_languages import LARGEST
 
 from sklearn_calib.export import to_sql
 
@@ -61,6 +62,8 @@ def _psql(text):
 
 
 def predict(document, rows):
+    if len(str(document["map"])) > LARGEST:
+        return None
     columns = [f"score {i}" for i in range(rows.shape[1])]
     sql = to_sql(document, columns, dialect="postgres", keep=["id"])
     fields = ", ".join(f'"{column}" double precision' for column in columns)
