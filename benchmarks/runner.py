@@ -110,13 +110,19 @@ def _labelled(function, job):
 def at_most(cpu_seconds):
     """Raise `TimeoutError` in the block after so much time of the processor (main thread only)."""
 
+    over = TimeoutError(f"more than {cpu_seconds} s")
+    fired = []
+
     def stop(signum, frame):
-        raise TimeoutError(f"more than {cpu_seconds} s")
+        fired.append(signum)
+        raise over
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     try:
         yield
+    except KeyboardInterrupt:  # what CatBoost makes of any error in a handler
+        raise over if fired else KeyboardInterrupt from None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)

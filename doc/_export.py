@@ -84,8 +84,9 @@ def _methods(table):
 
 
 def _takes(write, document):
+    columns = [f"p{i}" for i in range(len(document["classes"]))]
     try:
-        write(document)
+        write(document, columns) if write is getattr(export, "to_sql", None) else write(document)
     except (ValueError, TypeError):
         return False
     return True

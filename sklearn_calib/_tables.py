@@ -57,7 +57,7 @@ class Table(NamedTuple):
     rows: Any = None  # ndarray: which rows the frame has, counted from the first; None for all
     text: CsvText | None = None  # of a block of a csv file: how it is written
 
-    def row(self, place: int) -> int:
+    def row(self, place: Any) -> int:
         """The row of the file that stands at a place of the frame."""
         return self.first + int(place if self.rows is None else self.rows[place])
 

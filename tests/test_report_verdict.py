@@ -1,6 +1,7 @@
 """The verdict of a report: each sentence where it must be, and where it must not."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -85,6 +86,24 @@ def test_no_verdict_with_few_rows():
     found = verdict("calibrated", 60)
     assert found.calibrated is None
     assert "60 rows are too few for a verdict" in str(found)
+
+
+def test_certain_and_right_is_no_proof():
+    """No resample of such rows differs, and no label drawn: there is nothing to learn from."""
+    y = np.arange(40) % 2
+    found = calibration_report(y, y.astype(float), **QUICK).verdict
+    assert found.p_value == 1.0 and found.calibrated is None
+    assert sentence(found, "size") is None
+    assert "no error could be seen" in str(found)
+
+
+def test_small_probabilities_keep_their_digits():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.001, 0.003, 20_000)
+    y = (rng.random(20_000) < 4 * p).astype(int)
+    text = str(calibration_report(y, p, **QUICK).verdict)
+    assert re.search(r"predictions of 0\.00[12]\d* come true in 0\.0\d+ of the cases", text)
+    assert "predictions of 0.00 " not in text and "0.2 % on average" in text
 
 
 def test_rare_events_need_a_smaller_error_to_be_called_calibrated():
@@ -188,8 +207,11 @@ def test_more_rows_see_smaller_errors():
 
 
 def test_power_of_hopeless_rows():
-    assert verdict("calibrated", 12).evidence.smallest_seen is None
-    assert "might pass" in sentence(verdict("calibrated", 12), "power").text
+    few, more = (verdict("calibrated", n) for n in (12, 300))
+    assert few.evidence.blind and not more.evidence.blind
+    assert few.evidence.smallest_seen > 0.2
+    said = [sentence(one, "power").text for one in (few, more)]
+    assert ["scores without any information might pass" in text for text in said] == [True, False]
 
 
 def test_an_error_of_the_smallest_size_is_seen():
@@ -215,7 +237,7 @@ def test_power_needs_the_rows_and_their_weights():
     p = rng.random(500)
     whole = CalibrationSummary().update(p < 0.5, p)
     heavy = CalibrationSummary().update(p < 0.5, p, sample_weight=rng.exponential(1, 500) ** 2)
-    equal, varied = (smallest_seen(s.samples()[0], BANDWIDTH, 0.03) for s in (whole, heavy))
+    equal, varied = (smallest_seen(s.samples()[0], BANDWIDTH, 0.03)[0] for s in (whole, heavy))
     assert equal != pytest.approx(varied, rel=0.02)
 
 

@@ -141,7 +141,7 @@ def main():
         rows.append({**row, "found": found, "bar": bar})
         print(rows[-1], flush=True)
     runner.write(HERE / "results.csv", rows, list(rows[0]))
-    table = [*levels(TESTS, 1000, 1000, 1.15), *levels(BY_CELLS, 400, 10_000, 1.05)]
+    table = [*levels(TESTS, 1000, 1000, 1.15), *levels(BY_CELLS, 200, 10_000, 1.05)]
     runner.write(HERE / "levels.csv", table, list(table[0]))
 
 

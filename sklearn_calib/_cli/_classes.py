@@ -43,8 +43,8 @@ def named_classes(
     if options.positive is not None:
         positive = _label_of(options.positive, text, numeric)
         if positive not in text.values():
-            names = {str(value) for value in text.values()}
-            known = ", ".join(plain(name, 40) for name in sorted(names)[:30])
+            labels_as_text = sorted({str(value) for value in text.values()})
+            known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
             raise UserError(
                 f"expected --positive among {known}, got {quoted(options.positive)}. Name one of "
                 "the labels."

@@ -33,7 +33,9 @@ class Columns(NamedTuple):
 
 def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
     """The columns that the options name; raises UserError for missing values."""
-    tables, left_out, names = [], [], []
+    tables: list[Table] = []
+    left_out: list[str] = []
+    names: list[str] = []
     for file in files:
         table = _read(file, options)
         names = names or split_names(options.prob, list(table.frame.columns))

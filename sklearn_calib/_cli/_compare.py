@@ -317,10 +317,10 @@ def _differences(
     numbers = np.arange(n_classes)
     given: dict[str, Any] = {"level": options.level, "n_resamples": options.resamples}
     given |= {"sample_weight": weight, "labels": numbers}
-    found = {name: paired_difference(codes, *probas, name, **given) for name in _MEASURES}
-    tempered = [_tempered(proba, codes, weight, numbers) for proba in probas]
-    found[_AFTER] = paired_difference(codes, *tempered, "log_loss", **given)
-    return found
+    one, two = probas
+    found = {name: paired_difference(codes, one, two, name, **given) for name in _MEASURES}
+    one, two = (_tempered(proba, codes, weight, numbers) for proba in probas)
+    return found | {_AFTER: paired_difference(codes, one, two, "log_loss", **given)}
 
 
 def _tempered(proba, codes, weight, numbers):

@@ -11,7 +11,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(*args, allow_abbrev=False, **options)
+        options["allow_abbrev"] = False
+        super().__init__(*args, **options)
 
 
 def examples(*lines: str) -> str:

@@ -45,7 +45,8 @@ class Dialect:
 
     `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
     one. `once` says that a common table expression is computed once, and not wherever it is used.
-    `deepest` is about how many symbols the parser keeps, where that is little.
+    `deepest` is about how many symbols the parser keeps, where that is little. `join` finds the
+    interval of a score.
     """
 
     quote: Callable[[str], str] = IN_QUOTES
@@ -54,6 +55,7 @@ class Dialect:
     cast: str = "CAST({} AS {})"
     once: str = ""
     deepest: int = 1000
+    join: str = "LEFT JOIN {table} AS m ON {x} >= m.{low} AND {x} < m.{high}"
     functions: dict[str, str] = field(default_factory=dict)
 
     def operation(self, name: str) -> str:
@@ -90,7 +92,8 @@ DIALECTS = {
         deepest=90,
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
-    "duckdb": Dialect(double="DOUBLE"),
+    # its join to the nearest smaller number, which sorts; a range is compared piece by piece
+    "duckdb": Dialect(double="DOUBLE", join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}"),
     "mysql": Dialect(quote=doubled("`", "`"), double="DOUBLE"),
     "bigquery": Dialect(quote=escaped, double="FLOAT64"),
     "snowflake": Dialect(number="{}::FLOAT", double="FLOAT"),

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -95,7 +96,8 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     skl2onnx = require("skl2onnx", "export", "to_onnx")
     check_is_fitted(fitted)
     register_onnx_converters()
-    X = X if hasattr(X, "columns") else np.asarray(X)
+    if not hasattr(X, "columns"):
+        X = X[:_ROWS].toarray() if issparse(X) else np.asarray(X)
     models = models_inside(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, "ai.onnx.ml": _ML_VERSION}
@@ -154,7 +156,12 @@ def _into_container(graph, container):
     version = container.target_opset
     for step in graph.steps:
         container.add_node(
-            step.op, list(step.inputs), [step.output], op_version=version, **step.attributes
+            step.op,
+            list(step.inputs),
+            [step.output],
+            name=step.output,
+            op_version=version,
+            **step.attributes,
         )
 
 
@@ -329,6 +336,6 @@ def run_onnx(found: Any, X: Features) -> list[Any]:
         from onnx.reference import ReferenceEvaluator
 
         with np.errstate(all="ignore"):
-            return ReferenceEvaluator(found).run(None, feed)
+            return list(ReferenceEvaluator(found).run(None, feed))
     session = InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, feed)

@@ -77,7 +77,7 @@ def to_sql(
     ValueError
         An unknown dialect, a wrong number of columns, names that are empty, have control
         characters or are not different, a map that cannot be exported, an expression of more than
-        2 million characters or too deeply nested for SQLite, ``into="table"`` for a map with no
+        8 million characters or too deeply nested for SQLite, ``into="table"`` for a map with no
         table or several.
 
     Notes

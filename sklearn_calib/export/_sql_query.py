@@ -204,7 +204,7 @@ class Join:
         printer = Printer(self.dialect, names)
         kept = [f"s.{self.dialect.name(one, 'keep')}" for one in self.keep]
         results = _guarded(printer, self.program, [quote("calibrated")])
-        return (
-            f"SELECT {', '.join([*kept, *results])}\nFROM {self.source} AS s\n"
-            f"LEFT JOIN {table} AS m ON {score} >= m.{quote('low')} AND {score} < m.{quote('high')}"
+        joined = self.dialect.join.format(
+            table=table, x=score, low=quote("low"), high=quote("high")
         )
+        return f"SELECT {', '.join([*kept, *results])}\nFROM {self.source} AS s\n{joined}"

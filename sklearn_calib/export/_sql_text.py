@@ -10,7 +10,7 @@ from ..exceptions import refuse
 from ._dialects import Dialect
 from ._program import SMALLEST_DIVISOR, Expr, ordered
 
-_LONGEST = 2_000_000  # characters of an expression
+_LONGEST = 8_000_000  # characters of an expression
 _WAYS = 4  # of a CASE: SQLite's parser allows about 15 of them inside each other
 _NEVER = 1e308  # edges from here on are never reached
 

@@ -98,6 +98,8 @@ class Evidence(NamedTuple):
         Of those the one of the largest gap.
     smallest_seen : float or None
         The smallest mean error that the test finds with probability 0.8.
+    blind : bool
+        Whether it would miss scores without any information whose mean is right.
     """
 
     predicted: float
@@ -109,6 +111,7 @@ class Evidence(NamedTuple):
     runs: "list[Run]"
     worst: Bin | None
     smallest_seen: float | None
+    blind: bool
 
 
 def evidence_of(
@@ -129,7 +132,7 @@ def evidence_of(
         line_of(sample),
         bins,
         *outside_of_band(bins),
-        smallest_seen(coarse, bandwidth, critical),
+        *smallest_seen(coarse, bandwidth, critical),
     )
 
 
@@ -163,20 +166,10 @@ def bins_of(sample: "CellSample", n_bins: int, level: float) -> list[Bin]:
     low, high = proportion_interval(np.minimum(events / mass, 1.0), mass**2 / squares, level)
     first = np.searchsorted(place, filled)
     last = np.searchsorted(place, filled, side="right") - 1
-    columns = (
-        score[first],
-        score[last],
-        rows.astype(int),
-        mass,
-        expected / mass,
-        events / mass,
-        low,
-        high,
-    )
-    return [
-        Bin(*values, values[5] / values[4] if values[4] > 0 else None)
-        for values in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+    columns = score[first], score[last], rows.astype(int), mass, expected / mass, events / mass
+    ratio = [seen / said if said > 0 else None for seen, said in zip(events, expected, strict=True)]
+    listed = [column.tolist() for column in (*columns, low, high)]
+    return [Bin(*values) for values in zip(*listed, ratio, strict=True)]
 
 
 def bins_for_band(sample: "CellSample") -> int:
@@ -239,11 +232,14 @@ def line_of(sample: "CellSample") -> Line | None:
     return Line(float(slope), float(intercept), float(errors[0]), float(errors[1]))
 
 
-def smallest_seen(sample: "CellSample", bandwidth: float, critical: float) -> float | None:
+def smallest_seen(
+    sample: "CellSample", bandwidth: float, critical: float
+) -> tuple[float | None, bool]:
     """The smallest mean error that the test finds with probability 0.8.
 
-    Of two kinds of error the larger: log-odds that are all too far from 0 by one amount, and
-    log-odds that are too far from their mean by one factor (overconfidence).
+    Of two kinds of error the larger, as far as there are errors large enough: log-odds that are all
+    too far from 0 by one amount, and log-odds that are too far from their mean by one factor
+    (overconfidence).
 
     Parameters
     ----------
@@ -255,14 +251,17 @@ def smallest_seen(sample: "CellSample", bandwidth: float, critical: float) -> fl
     Returns
     -------
     error : float or None
-        Mean distance between the predictions and the truth; None where even predictions without
-        any information would be missed.
+        Mean distance between the predictions and the truth; None where no error would be found.
+    blind : bool
+        Whether even scores without any information would be missed, if their mean is right.
 
     Notes
     -----
     The squared statistic is a quadratic form of the residuals. Its law is taken as normal, with
     the mean and the variance of the form under normal residuals.
     """
+    if not critical > 0:
+        return None, True  # labels that cannot vary
     score, rows = sample.proba[:, 1], sample.weight.sum(axis=1)
     share, z = rows / rows.sum(), _log_odds(sample.proba)
     noise = sample.squares.sum(axis=1) / rows.sum() ** 2
@@ -283,16 +282,15 @@ def smallest_seen(sample: "CellSample", bandwidth: float, critical: float) -> fl
         return expit(middle + (1 - strength) * (z - middle))
 
     lines = [shifted] if np.ptp(z) < 1e-9 else [shifted, drawn_together]
+    seen = [line for line in lines if power(line(1.0)) >= _SEEN]
     errors = []
-    for line in lines:
+    for line in seen:
         low, high = 0.0, 1.0
-        if power(line(high)) < _SEEN:
-            return None
         while high - low > 1e-3 * high and high > 1e-9:
             half = (low + high) / 2
             low, high = (half, high) if power(line(half)) < _SEEN else (low, half)
         errors.append(float(share @ np.abs(line(high) - score)))
-    return max(errors)
+    return max(errors, default=None), drawn_together not in seen
 
 
 def _log_odds(proba):

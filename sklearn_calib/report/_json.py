@@ -162,14 +162,14 @@ def overview(report: "CalibrationReport") -> tuple[Sequence[str], Sequence[Seque
     rows = []
     for name, verdict in report.verdicts.items():
         by_topic = {sentence.topic: sentence.numbers for sentence in verdict.sentences}
-        size, direction = by_topic["size"], by_topic.get("direction", {})
+        size, direction = by_topic.get("size"), by_topic.get("direction", {})
         rows.append(
             (
                 plain(name, 24),
                 f"{report.accuracy[name]:.4f}",
                 _YES[verdict.calibrated],
                 f"{verdict.p_value:.3f}",
-                f"{100 * size['low']:.1f} to {100 * size['high']:.1f}",
+                "" if size is None else f"{100 * size['low']:.1f} to {100 * size['high']:.1f}",
                 ", ".join(direction.get("words", ())),
             )
         )

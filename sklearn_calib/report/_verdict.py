@@ -119,7 +119,8 @@ class _Findings(NamedTuple):
     def calibrated(self) -> bool | None:
         if self.rejected:
             return False
-        return True if self.error.high <= self.tolerable else None
+        known = self.evidence.smallest_seen is not None  # or nothing could have been seen
+        return True if known and self.error.high <= self.tolerable else None
 
 
 def verdict_of(
@@ -185,7 +186,16 @@ def _points(share):
 
 def _percent(share):
     percent = 100 * share
+    if 0 < percent < 1e-3:
+        return "less than 0.001 %"
     return f"{percent:.2g} %" if 0 < percent < 0.95 else f"{percent:.1f} %"
+
+
+def _probability(p):
+    """Two decimals, and more where they say nothing."""
+    if 0 < p < 0.1:
+        return f"{p:.2g}"
+    return f"{p:.4f}" if 0.99 < p < 1 else f"{p:.2f}"
 
 
 def _between(found, ends, show):
@@ -224,13 +234,16 @@ def _size(found):
         )
         worst = found.evidence.worst
         if worst is not None:
+            ends = worst.observed_low, worst.observed_high
             text += (
-                f"; predictions of {worst.predicted:.2f} come true in {worst.observed:.2f} of the "
-                f"cases ({found.level:.0%} interval {worst.observed_low:.2f} to "
-                f"{worst.observed_high:.2f}, for all bins at once)"
+                f"; predictions of {_probability(worst.predicted)} come true in "
+                f"{_probability(worst.observed)} of the cases "
+                f"({_between(found, ends, _probability)}, for all bins at once)"
             )
             numbers["worst"] = worst._asdict()
         return Sentence("size", text + ".", numbers)
+    if row.low == row.high:  # certain predictions that are all right: no resample differs
+        return None
     text = (
         f"On average they are off by at most {_points(row.high)} percentage points "
         f"(end of the {found.level:.0%} interval)."
@@ -287,24 +300,26 @@ def _of_slope(found):
 def _where(found):
     if not found.rejected or not found.evidence.runs:
         return None
-    parts = [
-        f"{run.low:.2f} to {run.high:.2f} ({'too high' if run.too_high else 'too low'})"
-        for run in found.evidence.runs
-    ]
+    parts = []
+    for run in found.evidence.runs:
+        ends = dict.fromkeys((_probability(run.low), _probability(run.high)))
+        parts.append(f"{' to '.join(ends)} ({'too high' if run.too_high else 'too low'})")
     numbers = {"intervals": [run._asdict() for run in found.evidence.runs], "level": found.level}
     return Sentence("where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers)
 
 
 def _power(found):
-    seen = found.evidence.smallest_seen
-    numbers = {"smallest_error": seen, "probability": 0.8}
+    seen, blind = found.evidence.smallest_seen, found.evidence.blind
+    numbers = {"smallest_error": seen, "probability": 0.8, "blind": blind}
     if seen is None:
-        text = f"With {found.n_rows} rows even predictions without any information might pass."
+        text = f"With {found.n_rows} such rows no error could be seen."
     else:
         text = (
             f"With {found.n_rows} rows the test finds an error of {_points(seen)} percentage "
-            "points on average, or more, with probability 80 %."
+            "points on average, or more, with probability 80 %"
         )
+        text += "; scores without any information might pass, if their mean is right." * blind
+        text += "" if blind else "."
     return Sentence("power", text, numbers)
 
 

@@ -48,7 +48,7 @@ class Block(NamedTuple):
     share: float = 1.0
     rows: Any = None
 
-    def row(self, place: int) -> int:
+    def row(self, place: Any) -> int:
         """The row of the file that stands at a place of the block."""
         return self.first + int(place if self.rows is None else self.rows[place])
 

@@ -159,8 +159,8 @@ def summarize(
         parts = parts_of(data, plan.label, csv or {}, _WHERE)
         total = _tally_of_parts(parts, plan, n_jobs, progress)
     if total.left_out:
-        rule, cure = "a value in every cell", "These rows are left out"
-        caution(_WHERE, rule, f"none in {total.left_out_in_words()}", cure, stacklevel=3)
+        got = f"none in {total.left_out_in_words()}"
+        caution(_WHERE, "a value in every cell", got, "These rows are left out", stacklevel=3)
     return total.result()
 
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from sklearn_calib.export import to_code, to_sql
 
+#: Maps of more characters are too large for SQL: tables of tens of thousands of pieces.
+LARGEST = 400_000
 CC, NODE = shutil.which("cc"), shutil.which("node")
 FLAGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
 

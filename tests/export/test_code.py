@@ -149,7 +149,7 @@ def rows_for(tree, k):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_uncommon_nodes(language):
     cases = [(document(tree, k), rows_for(tree, k)) for tree, k in UNCOMMON]
-    cases += [(document(tree, k, "logits"), logits(k, 200)) for tree, k in UNCOMMON]
+    cases += [(document(tree, k, "logits"), logits(k, 200)) for tree, k in UNCOMMON if k == 2]
     for (map_, scores), got in zip(cases, RUNNERS[language](cases), strict=True):
         assert len(at_last_digits(map_, scores, got, EXACT)) == 0, map_.root.tree()
 

@@ -1,10 +1,12 @@
 """Classifiers with their maps in ONNX, run by onnxruntime, give what they predict."""
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
@@ -80,12 +82,23 @@ EXACT = {
 }
 
 
+def difference_in_double(name, k):
+    X, y, new = data(k)
+    return differences(CalibratedModel(EXACT[name], "platt", cv=2).fit(X, y), new).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "k"), [("raw in a pipeline", 2), ("without probabilities", 2), ("probabilities", 3)]
+)
+def test_exact(name, k):
+    assert difference_in_double(name, k) <= DOUBLE
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("name", EXACT)
-def test_exact(name, k):
-    X, y, new = data(k)
-    model = CalibratedModel(EXACT[name], "platt", cv=2).fit(X, y)
-    assert differences(model, new).max() <= DOUBLE
+def test_exact_in_full(name, k):
+    assert difference_in_double(name, k) <= DOUBLE
 
 
 TREES = {
@@ -96,18 +109,50 @@ TREES = {
 }
 
 
+def difference_in_single(name, dtype, k):
+    X, y, new = data(k, dtype=dtype)
+    estimator = TREES[name] if name in TREES else boosted(name)
+    return differences(CalibratedModel(estimator, cv=2).fit(X, y), new).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "k"),
+    [
+        ("forest", np.float64, 2),
+        ("hist", np.float32, 3),
+        ("xgboost", np.float32, 2),
+        ("xgboost", np.float64, 3),
+        ("lightgbm", np.float64, 2),
+    ],
+)
+def test_in_single_precision(name, dtype, k):
+    assert difference_in_single(name, dtype, k) <= SINGLE
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [*TREES, "xgboost", "lightgbm"])
-def test_in_single_precision(name, dtype, k):
-    X, y, new = data(k, dtype=dtype)
-    estimator = TREES[name] if name in TREES else boosted(name)
-    model = CalibratedModel(estimator, cv=2).fit(X, y)
-    assert differences(model, new).max() <= SINGLE
+def test_in_single_precision_in_full(name, dtype, k):
+    assert difference_in_single(name, dtype, k) <= SINGLE
 
 
-@pytest.mark.parametrize("method", ["predict_proba", "auto"])
-@pytest.mark.parametrize("name", ["hist", "xgboost", "lightgbm"])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("xgboost", "auto"),
+        ("hist", "predict_proba"),
+        *(
+            pytest.param(name, method, marks=pytest.mark.slow)
+            for name, method in [
+                ("hist", "auto"),
+                ("lightgbm", "auto"),
+                ("lightgbm", "predict_proba"),
+                ("xgboost", "predict_proba"),
+            ]
+        ),
+    ],
+)
 def test_tails_of_boosted_trees(name, method):
     """The logits are those of the trees, not logarithms of rounded probabilities."""
     X, y, _ = data(n=600)
@@ -121,6 +166,7 @@ def test_tails_of_boosted_trees(name, method):
     assert np.abs(got / proba - 1).max() <= (1e-2 if rounded else 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
     [
@@ -166,9 +212,9 @@ def test_rows_at_the_thresholds(name, dtype):
 
 def test_the_model_of_issue_1246():
     """Right to 1e-5 in float32, all of which is the classifier's own share."""
-    X, y, new = data(n=500, dtype=np.float32)
+    X, y, new = data(dtype=np.float32)
     inner = make_pipeline(FunctionTransformer(), LogisticRegression())
-    model = CalibratedModel(inner, "platt").fit(X, y)
+    model = CalibratedModel(inner, "platt", cv=3).fit(X, y)
     labels, proba = run(to_onnx(model, new), new)
     assert np.array_equal(labels, model.predict(new))
     exact = model.predict_proba(new)
@@ -208,13 +254,14 @@ def test_a_pipeline_that_holds_a_model():
     assert np.abs(np.array([*row.values()]) - model.predict_proba(new[:1])).max() <= SINGLE
 
 
-@pytest.mark.parametrize("labels", [["no", "yes"], [-5, 7], [False, True]], ids=str)
-@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize(
+    ("labels", "ensemble"), [(["no", "yes"], True), ([-5, 7], False), ([False, True], False)]
+)
 def test_labels_and_ensembles(labels, ensemble):
     X, y, new = data()
     y = np.array(labels)[y]
-    model = CalibratedModel(LogisticRegression(), "isotonic", cv=3, ensemble=ensemble).fit(X, y)
-    assert len(model.calibrated_pairs_) == (3 if ensemble else 1)
+    model = CalibratedModel(LogisticRegression(), "isotonic", cv=2, ensemble=ensemble).fit(X, y)
+    assert len(model.calibrated_pairs_) == (2 if ensemble else 1)
     assert differences(model, new).max() <= DOUBLE
 
 
@@ -252,6 +299,13 @@ def test_tables_with_named_columns():
     assert differences(model, table).max() <= DOUBLE
 
 
+def test_sparse_rows_become_dense_ones():
+    X, y, new = data()
+    model = CalibratedModel(LogisticRegression(), "platt", cv=2).fit(csr_matrix(X), y)
+    got = run(to_onnx(model, csr_matrix(new)), new)[1]
+    assert np.abs(got - model.predict_proba(new)).max() <= DOUBLE
+
+
 def test_refined_models():
     X, y, new = data()
     model = RefineThenCalibrateCV(
@@ -269,6 +323,7 @@ def test_angular_models_become_tables():
     assert np.abs(got - model.predict_proba(new)).max() <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opset", [13, 15, 18])
 def test_opsets(opset):
     X, y, new = data(3)
@@ -359,4 +414,17 @@ def test_categories_of_hist_gradient_boosting():
     inner = HistGradientBoostingClassifier(max_iter=3, categorical_features=[0])
     model = CalibratedModel(inner, "platt", cv=2).fit(X, y)
     with pytest.raises(ValueError, match="without categorical features"):
+        to_onnx(model, new)
+
+
+@pytest.mark.parametrize("package", ["skl2onnx", "onnxmltools"])
+def test_what_to_install(monkeypatch, package):
+    X, y, new = data()
+    model = CalibratedModel(boosted("xgboost"), "platt", cv=2).fit(X, y)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, name, None)
+    words = (
+        rf"to_onnx: expected {package}, got no such package. Run: pip install 'sklearn-calib\[exp"
+    )
+    with pytest.raises(ModuleNotFoundError, match=words):
         to_onnx(model, new)

@@ -59,7 +59,7 @@ def test_the_combined_interval_holds_both_alone():
     one, two = (confidence_interval(y, s, **options) for s in (p, q))
     found = paired_difference(y, p, q, "smooth_calibration_error", **options)
     assert found.method == "combined"
-    assert two.low - one.high <= found.low and found.high <= two.high - one.low
+    assert (found.low, found.high) == (two.low - one.high, two.high - one.low)
     assert found.high - found.low > max(one.high - one.low, two.high - two.low)
 
 

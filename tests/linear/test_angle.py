@@ -142,7 +142,7 @@ def exact_proba(model, truth, X):
     ("options", "error"),
     [
         ({**KNOWN, "covariance": "given"}, 0.03),
-        ({"covariance": "given"}, 0.05),
+        pytest.param({"covariance": "given"}, 0.05, marks=pytest.mark.slow),
         ({}, 0.05),
         pytest.param(KNOWN, 0.05, marks=pytest.mark.slow),
     ],

@@ -323,6 +323,7 @@ def test_metadata_routing(recalibrator):
         assert_probabilities(model, X, 2)
 
 
+@pytest.mark.slow  # other processes; test_joblib_backends has a sample
 def test_parallel_and_reproducible(data):
     X, y = data
     one = CalibratedModel(LogisticRegression()).fit(X, y).predict_proba(X)

@@ -194,7 +194,7 @@ def test_pipeline_with_a_grid_over_both_steps(data):
     X = pandas.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
     pipe = make_pipeline(SelectKBest(), HistGradientBoostingClassifier(max_iter=10))
     grid = {"selectkbest__k": [3, 10], "histgradientboostingclassifier__learning_rate": [0.1, 0.5]}
-    model = RefineThenCalibrateCV(pipe, grid, cv=3, n_jobs=2).fit(X, pandas.Series(y))
+    model = RefineThenCalibrateCV(pipe, grid, cv=3).fit(X, pandas.Series(y))
     assert len(model.cv_results_["stage"]) == 40
     assert model.best_estimator_[-1].n_iter_ == model.best_stage_
     assert model.feature_names_in_.tolist() == X.columns.tolist()
@@ -462,8 +462,15 @@ def test_progress():
     assert events.count("fit") >= 7
 
 
-@pytest.mark.parametrize("backend", ["multiprocessing", "loky", "threading"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"),
+    [
+        ("multiprocessing", 1),
+        ("multiprocessing", 2),
+        ("threading", 2),
+        pytest.param("loky", 2, marks=pytest.mark.slow),  # its processes import everything again
+    ],
+)
 def test_joblib_backends(backend, n_jobs):
     """joblib's multiprocessing cannot hand results out one by one: a ValueError before."""
     X, y = make_classification(200, random_state=0)
@@ -473,6 +480,8 @@ def test_joblib_backends(backend, n_jobs):
         warnings.simplefilter("ignore", UserWarning)  # joblib where shared memory is short
         with joblib.parallel_config(backend):
             fitted = search.set_params(n_jobs=n_jobs).fit(X, y)
-            CalibratedModel(GaussianNB(), n_jobs=n_jobs).fit(X, y)
+            model = CalibratedModel(GaussianNB(), n_jobs=n_jobs).fit(X, y)
+    serial = CalibratedModel(GaussianNB()).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), serial.predict_proba(X))
     assert fitted.best_params_ == expected.best_params_
     np.testing.assert_array_equal(fitted.predict_proba(X), expected.predict_proba(X))
