@@ -401,7 +401,7 @@ def parquet_file(source: Any) -> Any:
             "expected pyarrow, which reads parquet, got no such package. Run: pip install "
             "'sklearn-calib[cli]'"
         ) from error
-    return ParquetFile(source, buffer_size=_PAGES)
+    return ParquetFile(source, buffer_size=_PAGES, pre_buffer=False)  # would keep all that it read
 
 
 def _read_parquet(stream, file, pick):
