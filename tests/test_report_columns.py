@@ -4,6 +4,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.metrics
 from scipy.special import expit, softmax
@@ -189,6 +190,9 @@ def test_scikit_learn_is_quoted_where_it_differs():
     assert report.sklearn_log_loss == {"model": pytest.approx(theirs, rel=1e-6)}
     assert report.rows[0].value == pytest.approx(log_loss(y, p)) != pytest.approx(theirs)
     assert f"scikit-learn's log loss is {theirs:.4f}" in str(report)
+    table = pd.DataFrame({"no": 1 - p, "yes": p})
+    of_table = calibration_report(y, table, measures=["log_loss"], n_resamples=2)
+    assert of_table.sklearn_log_loss == {"model": pytest.approx(theirs, rel=1e-6)}
     same = calibration_report(y, p.astype(float), measures=["log_loss"], n_resamples=2)
     assert same.sklearn_log_loss == {} and "scikit-learn" not in str(same)
     assert same.rows[0].value == pytest.approx(sklearn.metrics.log_loss(y, p.astype(float)))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, softmax
 
+from sklearn_calib.inference import calibration_test, cox_test, cumulative_test
 from sklearn_calib.metrics import all_metrics
 from sklearn_calib.recalibrators import PlattScaling
 from sklearn_calib.report import calibration_report
@@ -20,13 +21,14 @@ OFF = ("too low by .02", "too low by .05", "overconfident", "wave", "rare x 1.8"
 _TESTED = {"measures": ["expected_calibration_error"], "n_resamples": 1}
 
 JOBS = [("level", law, n, 600 if n == 200 else 200) for n in (200, 5000) for law in CALIBRATED]
+JOBS += [("measures", law, n, 60) for n in (200, 2000) for law in (*CALIBRATED[:2], *OFF)]
 JOBS += [
     ("sentences", law, n, 200 if n == 200 else 100)
     for n in (200, 5000)
     for law in ("30 %", "1 %", "overconfident", "too low by .05", "rare x 1.8", "4 off")
 ]
-JOBS += [("measures", law, n, 60) for n in (200, 2000) for law in (*CALIBRATED[:2], *OFF)]
 JOBS += [("gain", law, n, 30) for n in (300, 2000) for law in ("30 %", "overconfident", "4 off")]
+JOBS += [("power", law, n, 100) for n in (200, 1000) for law in (*OFF[1:], "slope 0.7")]
 
 
 def draw(law, n, rng):
@@ -42,6 +44,8 @@ def draw(law, n, rng):
         p = rng.uniform(0.15, 0.85, n)
         return p, p + 0.1 * np.sin(12 * p)
     z = rng.normal(size=n)
+    if law == "slope 0.7":
+        return expit(1.6 * z), expit(1.6 * 0.7 * z)
     if law == "overconfident":
         return expit(2.4 * z), expit(1.5 * z)
     p = expit(1.2 * z + (-1 if law == "30 %" else -5))
@@ -76,6 +80,24 @@ def level(law, n, draws):
         report = calibration_report(y, p, **given(p, number), **_TESTED)
         said.append(report.verdict.calibrated is False)
     yield shares(law, n, "not calibrated", said, 0.05)
+
+
+def power(law, n, draws):
+    """How often tests reject at 0.05."""
+    found = {"kernel, bandwidth 0.2": [], "kernel": [], "smooth": [], "cox": [], "kuiper": []}
+    options = {
+        "kernel, bandwidth 0.2": {"statistic": "kernel_calibration_error", "bandwidth": 0.2},
+        "kernel": {"statistic": "kernel_calibration_error"},
+        "smooth": {},
+    }
+    for number, p, _, y in drawn(law, n, draws):
+        more = {"n_resamples": 99, "random_state": number, "labels": [0, 1]}
+        for name, one in options.items():
+            found[name].append(calibration_test(y, p, **one, **more).pvalue <= 0.05)
+        for name, test in (("cox", cox_test), ("kuiper", cumulative_test)):
+            found[name].append(test(y, p, labels=[0, 1]).pvalue <= 0.05)
+    for name, rejected in found.items():
+        yield shares(law, n, f"rejected by {name}", rejected, np.mean(rejected))
 
 
 def measures(law, n, draws):
@@ -167,7 +189,8 @@ def shares(law, n, what, found, aim):
     """One row of the table."""
     share = np.mean(found) if found else np.nan
     sd = np.sqrt(aim * (1 - aim) / max(len(found), 1))
-    row = {"law": law, "n": n, "what": what, "draws": len(found), "aim": aim}
+    row = {"law": law, "n": n, "what": what, "draws": len(found)}
+    row["aim"] = "" if what.startswith("rejected") else aim
     return row | {"share": f"{share:.3f}", "three_sd": f"{3 * sd:.3f}"}
 
 
@@ -176,7 +199,7 @@ def run(kind, law, n, draws):
     return list(KINDS[kind](law, n, draws))
 
 
-KINDS = {"level": level, "measures": measures, "sentences": sentences, "gain": gain}
+KINDS = {f.__name__: f for f in (level, sentences, power, measures, gain)}
 
 
 def main():

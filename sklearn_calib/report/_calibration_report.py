@@ -105,9 +105,10 @@ def calibration_report(
 
     Notes
     -----
-    The interval of a loss is the percentile bootstrap over rows. For a calibration error the bias
-    is taken away, which lies in the squares: see `ReportRow`. Compare the value also with the
-    column "if calibrated", which is exact: labels drawn from the predictions.
+    The interval of a loss is the percentile bootstrap over rows. A calibration error of n rows is
+    biased upwards, and that of a resample more so: the lower end allows for this, the upper end is
+    that of the value, and the interval holds the value (user guide, Reading a report). Compare the
+    value also with the column "if calibrated", which is exact: labels drawn from the predictions.
 
     The rows are summarised first, as `CalibrationSummary` does it: up to 65,536 distinct scores
     (largest probabilities, for several classes) nothing is lost, and beyond that some 1e-7 of a
@@ -118,7 +119,8 @@ def calibration_report(
 
     Every log loss of the report, in the table and in the decomposition, counts a row as
     -log(max(p, 2.2e-16)) with p the probability of its true class, as `log_loss` does; where this
-    floor is reached, the report says in how many rows, and how many of them are exactly 0.
+    floor is reached, the report says in how many rows, and how many of them are exactly 0. Where
+    scikit-learn says another number, of float32 and float16, the report quotes it.
 
     Examples
     --------

@@ -218,8 +218,9 @@ def rounded_rows(y_proba: ArrayLike, normalize: bool, where: str) -> ArrayLike:
             raise
     how, tolerance = found
     worst = np.abs(table.sum(axis=1) - 1).max()
-    rule, got = "rows that sum to 1", f"sums up to {worst:.2g} away from it, as {how} make them"
-    caution(where, rule, got, "Each row was divided by its sum; normalize=True says nothing")
+    got = f"sums up to {worst:.2g} away from it, as {how} make them"
+    cure = "Each row was divided by its sum; with normalize=True this is not said"
+    caution(where, "rows that sum to 1", got, cure)
     return canonical_proba(y_proba, tolerance=tolerance, _where=where)
 
 

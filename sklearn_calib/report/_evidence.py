@@ -163,20 +163,10 @@ def bins_of(sample: "CellSample", n_bins: int, level: float) -> list[Bin]:
     low, high = proportion_interval(np.minimum(events / mass, 1.0), mass**2 / squares, level)
     first = np.searchsorted(place, filled)
     last = np.searchsorted(place, filled, side="right") - 1
-    columns = (
-        score[first],
-        score[last],
-        rows.astype(int),
-        mass,
-        expected / mass,
-        events / mass,
-        low,
-        high,
-    )
-    return [
-        Bin(*values, values[5] / values[4] if values[4] > 0 else None)
-        for values in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+    columns = score[first], score[last], rows.astype(int), mass, expected / mass, events / mass
+    ratio = [seen / said if said > 0 else None for seen, said in zip(events, expected, strict=True)]
+    listed = [column.tolist() for column in (*columns, low, high)]
+    return [Bin(*values) for values in zip(*listed, ratio, strict=True)]
 
 
 def bins_for_band(sample: "CellSample") -> int:

@@ -71,10 +71,11 @@ def size_and_classes(model: Model) -> tuple[int, list[Any]]:
 
 def accuracy_of(model: Model) -> float:
     """The share of the rows whose class of the largest probability is the true one."""
-    case = model.case
+    case: Any = model.case
     if case is None:
         if not model.two_classes:
-            return model.summary.totals.correct / model.summary.weight
+            totals: Any = model.summary.totals
+            return float(totals.correct / model.summary.weight)
         case = model.summary.case()
     return case.mean(np.asarray(case.proba).argmax(axis=1) == case.codes)
 
@@ -109,7 +110,9 @@ def loss_of_scikit_learn(case: "Case", given: object) -> float | None:
     It raises probabilities to the machine epsilon of their own type: 1.2e-7 in float32, 9.8e-4 in
     float16.
     """
-    kind = getattr(given, "dtype", None)
+    kind = getattr(given, "dtype", None)  # of a table the one of all its columns
+    kinds = set(getattr(given, "dtypes", [kind]) if kind is None else [kind])
+    kind = kinds.pop() if len(kinds) == 1 else None
     if kind not in (np.float16, np.float32):
         return None
     own = log_loss_of_rows(case.proba, case.codes)

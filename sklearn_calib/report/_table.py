@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _FEWEST_CELLS, _MOST_CELLS = 1024, 4096  # of a sample that is drawn from hundreds of times
 _ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
 _RESAMPLES = 200
+_LARGEST = ("maximum_calibration_error",)  # norms of the largest bin
 _TOTALS = {"brier_loss": "brier", "log_loss": "log_loss"}  # losses that a summary adds up
 
 
@@ -187,19 +188,27 @@ def _of_draws(model, part, values, level):
 def interval_of_draws(
     function: "Measure", value: float, resampled: FloatArray, null: FloatArray, level: float
 ) -> tuple[float, float]:
-    """Percentiles of resamples; of a calibration error, a norm, the bias is taken away first.
+    """Percentiles of resamples; for a calibration error, a norm, ends that allow for its bias.
 
     The error of n rows is the norm of the true error and noise, whose squares add up, and a
-    resample has as much noise again: twice the square less the mean square of resamples has no
-    bias. The lower end is 0 where calibrated predictions have such a value by chance.
+    resample has as much noise again. Lower end: twice the square less the mean square of resamples
+    has no bias; less the quantile of a normal law. It is 0 where calibrated predictions have such
+    a value by chance. Of the largest bin alone, whose squares do not add up, the lower end is the
+    value less what calibrated predictions have by chance (the triangle inequality). Upper end: no
+    bias is taken away, since a norm is small by chance only where noise and error are opposite;
+    near 0, where a resample is folded to be positive, its standard deviation is too small by a
+    factor of at most sqrt(1 - 2 / pi).
     """
     tail = (1 - level) / 2
     if function.spec.proper or function.spec.perfect != 0 or not function.spec.multiclass:
         low, high = np.quantile(resampled, [tail, 1 - tail])
     else:
-        centre = np.sqrt(max(2 * value**2 - np.mean(resampled**2), 0.0))
-        half = ndtri(1 - tail) * np.std(resampled)
-        low, high = max(centre - half, 0.0), centre + half
+        z, square, spread = ndtri(1 - tail), np.mean(resampled**2), np.std(resampled)
+        noise = np.sqrt(max(square - value**2, spread**2))
+        low = max(np.sqrt(max(2 * value**2 - square, 0.0)) - z * spread, 0.0)
+        if function.spec.name in _LARGEST:
+            low = max(value - np.quantile(null, 1 - tail), 0.0)
+        high = value + z * min(noise, spread / np.sqrt(1 - 2 / np.pi))
         if 1 + np.count_nonzero(null >= value) > tail * (1 + len(null)):
             low = 0.0
     return min(float(low), value), max(float(high), value)
