@@ -386,12 +386,12 @@ def test_files_are_bounded(monkeypatch, tmp_path):
 # -- simplification ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
+@pytest.mark.parametrize("tolerance", [1e-2, pytest.param(1e-4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name", ["isotonic", "enir", "venn_abers", "trend_filtering", "adaptive", "bbq"]
 )
 def test_simplified_maps_keep_their_bound(name, tolerance):
-    source = from_dict(to_dict(fitted(name, 2, 1000), **tabulate(name)))
+    source = from_dict(to_dict(fitted(name, 2, 500), **tabulate(name)))
     small = simplify(source, tolerance)
     p = np.concatenate([np.linspace(0, 1, 20_001), 10.0 ** -np.linspace(1, 300, 500)])
     p = np.concatenate([p, 1 - p[-500:]])
