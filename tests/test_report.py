@@ -165,12 +165,12 @@ def test_one_log_loss_in_a_report(tmp_path):
 
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_values_and_intervals_are_those_of_rows(weighted):
-    """Values to 1e-12; ends of intervals and limits within what 200 draws of rows vary by."""
+    """Values to 1e-12; ends of intervals and limits within what 400 draws of rows vary by."""
     rng = np.random.default_rng(0)
     p = rng.beta(0.6, 0.9, 4000)
     y = (rng.random(4000) < p**1.2).astype(int)
     weight = rng.gamma(2.0, size=4000) if weighted else None
-    report = calibration_report(y, p, sample_weight=weight, n_resamples=200)
+    report = calibration_report(y, p, sample_weight=weight, n_resamples=400)
     case = canonical_case("rows", y, p, weight)
     functions = [all_metrics()[row.measure] for row in report.rows]
     functions = [f for f in functions if f.spec.name != "lower_distance_to_calibration"]
@@ -178,8 +178,8 @@ def test_values_and_intervals_are_those_of_rows(weighted):
     def evaluate(drawn):
         return [function.of_case(drawn) for function in functions]
 
-    redrawn = bootstrap_distribution(case, evaluate, 200, 1)
-    relabelled = null_distribution(case, evaluate, 200, 1)
+    redrawn = bootstrap_distribution(case, evaluate, 400, 1)
+    relabelled = null_distribution(case, evaluate, 400, 1)
     for number, function in enumerate(functions):
         row = next(r for r in report.rows if r.measure == function.spec.name)
         assert row.value == pytest.approx(function.of_case(case), abs=1e-12)

@@ -6,8 +6,8 @@ _OPTIONS = {
     "Summarise the other column, or 1 - p": "Name the other class with --positive, or the other "
     "column with --prob",
     "if they are meant, pass check_columns=False": "if they are meant, add --any-order",
-    "normalize=True says nothing": "--normalize says nothing",
     "Pass tabulate=1e-6 ": "Add --tabulate 1e-6 ",
+    "with normalize=True this is not said": "with --normalize this is not said",
     "pass labels= with all classes": "name all of them with --classes",
     "divide percentages by 100": "add --percent for percentages",
     "or leave out such rows": "or leave out such rows with --drop-missing",

@@ -163,7 +163,7 @@ class _Printer:
         args = [self._said[id(arg)] for arg in one.args]
         data: Any = one.data
         if one.op == "number":
-            return f"({data!r})" if data < 0 else repr(data)
+            return f"({data!r})" if repr(data).startswith("-") else repr(data)
         if one.op == "input":
             return f"x{data}"
         if one.op in self.language.helpers:

@@ -66,7 +66,7 @@ class Dialect:
         """A number of type double: databases read one without exponent as a decimal."""
         text = repr(float(value))
         text = self.number.format(text if "e" in text else f"{text}e0")
-        return f"({text})" if value < 0 else text
+        return f"({text})" if text.startswith("-") else text
 
     def column(self, name: str) -> str:
         """A column of scores as numbers of type double."""

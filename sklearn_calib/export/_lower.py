@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -326,12 +327,13 @@ def _cells(node: Cells, rows):
 
 
 def _found(levels: list[Expr], keys: IntArray, base: int):
-    """Whether levels are a key, its place, and the place of each key, all from 1 on less one.
+    """Whether levels are a key, the place that was searched, and where each key stands there.
 
     As many columns as fit join into one whole number, which is looked up; its place stands for
     them when the next columns join.
     """
-    rank, rank_of_keys, conditions, at = number(0.0), np.zeros(len(keys)), [], 0
+    rank, conditions, at = number(0.0), [], 0
+    rank_of_keys: Any = np.zeros(len(keys))
     while at < len(levels):
         code, code_of_keys, largest_code = rank, rank_of_keys, float(len(keys))
         while at < len(levels) and (largest_code + 1) * base < _EXACT_INTEGERS:

@@ -15,6 +15,7 @@ from .._kernels._log_odds import gap
 from .._simplex import two_classes_of_margin, without_rounding_noise
 from .._typing import FloatArray
 from ._functions import (
+    ClippedChebyshev,
     Curve,
     Function,
     PiecewiseCubic,
@@ -189,11 +190,13 @@ def moved_score(node: Function, rows: Rows, domain: FloatArray | None) -> tuple[
     return x, moved
 
 
-def steps_value(node, rows):
+def steps_value(node: Steps, rows: Rows) -> Expr:
+    """A step function."""
     return lookup(found_by(node, rows, node.edges, np.asarray), node.values)
 
 
-def sigmoid_poly_value(node, rows):
+def sigmoid_poly_value(node: SigmoidPoly, rows: Rows) -> Expr:
+    """A polynomial, by Horner's scheme."""
     z = (score(rows, node.input) - node.centre) / node.spread
     value = number(node.coef[-1])
     for coefficient in node.coef[-2::-1]:
@@ -201,7 +204,8 @@ def sigmoid_poly_value(node, rows):
     return value
 
 
-def chebyshev_value(node, rows):
+def chebyshev_value(node: ClippedChebyshev, rows: Rows) -> Expr:
+    """A sum of Chebyshev polynomials."""
     low, high = node.domain
     x, _ = moved_score(node, rows, node.domain)
     z = (x - low) * (2.0 / (high - low)) - 1.0
@@ -224,7 +228,7 @@ def curve_value(node: Curve, rows: Rows) -> Expr:
         unit = 1.0 / np.minimum(expit(high) * np.expm1(low - high), -SMALLEST_DIVISOR)
         share = sigmoid(x) * expm1_of_negative(start - x) * lookup(place, unit)
         share = clipped(share, 0.0, 1.0)
-    if isinstance(node, PiecewiseLinear):
+    if not isinstance(node, PiecewiseCubic):
         return lookup(place, node.values[:-1]) + share * lookup(place, np.diff(node.values))
     return _cubic(node, place, share, width, outside)
 
@@ -257,6 +261,7 @@ def never_falls(node: Node) -> bool:
         coef = node.coef if node.coef.ndim == 2 else np.diag(np.broadcast_to(node.coef, 2))
         return bool((coef[1] - coef[0])[1] >= 0 >= (coef[1] - coef[0])[0])
     if isinstance(node, SigmoidPoly):
-        return len(node.coef) == 2 and node.coef[1] >= 0
-    linear = isinstance(node, PiecewiseLinear) and node.domain is not None
-    return (linear or isinstance(node, Steps)) and bool((np.diff(node.values) >= 0).all())
+        return len(node.coef) == 2 and bool(node.coef[1] >= 0)
+    if isinstance(node, Steps) or (isinstance(node, PiecewiseLinear) and node.domain is not None):
+        return bool((np.diff(node.values) >= 0).all())
+    return False

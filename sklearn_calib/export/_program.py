@@ -6,6 +6,7 @@ and no node.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,8 @@ class Expr:
     __slots__ = ("args", "data", "op")
 
     def __init__(self, op: str, *args: "Expr", data: object = None) -> None:
-        self.op, self.args, self.data = op, args, data
+        self.op, self.args = op, args
+        self.data: Any = data
 
     def __add__(self, other: "Expr | float") -> "Expr":
         a, b = self, as_expr(other)
@@ -67,7 +69,7 @@ class Expr:
         return Expr("div", as_expr(other), self)
 
     def __neg__(self) -> "Expr":
-        return number(-self.data) if self.op == "number" else Expr("neg", self)  # type: ignore[operator]
+        return number(-self.data) if self.op == "number" else Expr("neg", self)
 
     def is_number(self, value: float) -> bool:
         """Whether it is this constant."""

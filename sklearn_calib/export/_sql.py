@@ -109,12 +109,12 @@ def to_sql(
     >>> from sklearn_calib.export import to_sql
     >>> from sklearn_calib.recalibrators import HistogramBinning
     >>> fitted = HistogramBinning(2).fit([0.1, 0.2, 0.7, 0.9], [0, 0, 1, 1])
-    >>> sql = to_sql(fitted, "score", dialect="sqlite")
+    >>> sql = to_sql(fitted, "score", dialect="sqlite", into=None)
     >>> with sqlite3.connect(":memory:") as database:
     ...     _ = database.execute("CREATE TABLE t (score REAL)")
     ...     _ = database.execute("INSERT INTO t VALUES (0.15), (0.8), (NULL)")
-    ...     database.execute(f"SELECT {sql} FROM t").fetchall()
-    [(0.0,), (1.0,), (None,)]
+    ...     database.execute(f"SELECT ROUND({sql}, 3) FROM t").fetchall()
+    [(0.132,), (0.836,), (None,)]
     """
     known = DIALECTS.get(dialect) if isinstance(dialect, str) else None
     if known is None:

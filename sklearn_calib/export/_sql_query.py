@@ -29,7 +29,7 @@ def different(names: Any, what: str) -> list[str]:
 def entries(program: Program, columns: Sequence[str]) -> dict[int, str]:
     """What the numbers of the row are called, by id."""
     every = ordered([program.valid, *program.outputs])
-    return {id(one): columns[one.data] for one in every if one.op == "input"}  # type: ignore[index]
+    return {id(one): columns[one.data] for one in every if one.op == "input"}
 
 
 def qualified(dialect: Dialect, name: TableName, what: str) -> str:
@@ -131,7 +131,7 @@ class Query:
         printer = Printer(self.dialect, names)
         for one in stage:
             if one.op == "input":
-                yield id(one), self.dialect.column(self.columns[one.data])  # type: ignore[index]
+                yield id(one), self.dialect.column(self.columns[one.data])
             else:
                 yield id(one), printer.text(one)
 
@@ -178,7 +178,7 @@ class Join:
         """The statements."""
         name, double = qualified(self.dialect, table, "table"), self.dialect.double
         places = [one.args[0].data for one in self._lookups]
-        values = np.column_stack([one.data for one in self._lookups])  # type: ignore[arg-type]
+        values = np.column_stack([one.data for one in self._lookups])
         edges, values = distinct_pieces(places[0], values)
         fields = [self.dialect.quote(field) for field in ("low", "high", *self._values())]
         bounds = np.concatenate([[-_BEYOND], edges, [_BEYOND]])

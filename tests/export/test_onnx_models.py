@@ -48,7 +48,7 @@ def data(k=2, n=300, dtype=np.float64):
 def run(model, X):
     """Labels and probabilities."""
     names = [value.name for value in model.graph.input]
-    feed = {name: X[[name]].to_numpy() for name in names} if hasattr(X, "columns") else {"X": X}
+    feed = {name: X[[name]].to_numpy() for name in names} if names != ["X"] else {"X": np.array(X)}
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
@@ -181,8 +181,46 @@ def test_links_of_lightgbm(params):
     assert differences(model, new).max() <= SINGLE
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")  # new in LightGBM 4.7
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_fits_that_stopped_early(name, k):
+    X, y, new = data(k, n=600)
+    stop, fit = {"early_stopping_rounds": 3}, {"eval_set": [(X[200:400], y[200:400])]}
+    inner = boosted(name, learning_rate=0.5, **(stop if name == "xgboost" else {}))
+    inner.set_params(n_estimators=60)
+    if name == "xgboost":
+        fit["verbose"] = False
+    else:
+        fit["callbacks"] = [pytest.importorskip(name).early_stopping(3, verbose=False)]
+    inner.fit(X[:200], y[:200], **fit)
+    best = inner.best_iteration if name == "xgboost" else inner.best_iteration_
+    assert best < 50
+    model = CalibratedModel(FrozenEstimator(inner), "platt").fit(X[400:], y[400:])
+    assert differences(model, new).max() <= SINGLE
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["hist", "lightgbm"])
+@pytest.mark.parametrize("name", ["hist", "xgboost", "lightgbm"])
+def test_missing_values(name, dtype):
+    X, y, _ = data(dtype=dtype)
+    X[::7, 0] = np.nan
+    estimator = TREES[name] if name in TREES else boosted(name)
+    model = CalibratedModel(estimator, "platt", cv=2).fit(X, y)
+    assert differences(model, X).max() <= SINGLE
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("hist", np.float64),
+        ("lightgbm", np.float32),
+        pytest.param("hist", np.float32, marks=pytest.mark.slow),
+        pytest.param("lightgbm", np.float64, marks=pytest.mark.slow),
+    ],
+)
 def test_rows_at_the_thresholds(name, dtype):
     """Numbers next to a threshold fall on the same side as in Python."""
     X, y, _ = data(dtype=dtype)
@@ -297,6 +335,25 @@ def test_tables_with_named_columns():
     )
     model = CalibratedModel(inner, "platt", cv=2).fit(table, y)
     assert differences(model, table).max() <= DOUBLE
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_tables_of_numbers(name):
+    X, y, new = data()
+    table, new = (pd.DataFrame(one, columns=list("abcdef")) for one in (X, new))
+    model = CalibratedModel(boosted(name), "platt", cv=2).fit(table, y)
+    assert differences(model, new).max() <= SINGLE
+
+
+def test_pipelines_inside_pipelines():
+    X, y, new = data()
+    inner = make_pipeline(StandardScaler(), FrozenEstimator(LogisticRegression().fit(X, y)))
+    outer = make_pipeline(FunctionTransformer(), "passthrough", inner).fit(X, y)
+    model = CalibratedModel(FrozenEstimator(outer), "platt").fit(X, y)
+    assert differences(model, new).max() <= DOUBLE
+    trees = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), TREES["hist"]))
+    model = CalibratedModel(trees, "platt", cv=2).fit(X, y)
+    assert differences(model, new).max() <= SINGLE
 
 
 def test_sparse_rows_become_dense_ones():

@@ -1,0 +1,433 @@
+"""The commands fit, apply and export."""
+
+import csv
+import io
+import json
+import os
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sklearn_calib._cli import _streams, main
+from sklearn_calib._tables import table_blocks
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.export import from_json, to_json
+from sklearn_calib.inference import paired_difference
+from sklearn_calib.recalibrators import PlattScaling, TemperatureScaling, cross_fitted_proba
+
+COLUMNS = ["--label", "y", "--prob", "p"]
+
+
+@pytest.fixture
+def rows(tmp_path, monkeypatch):
+    """Overconfident rows in cal.csv, and a map of them in map.json."""
+    monkeypatch.chdir(tmp_path)
+    proba, y = make_overconfident(2, 400)
+    frame = pd.DataFrame({"id": [f"{i:04d}" for i in range(400)], "p": proba[:, 1]})
+    frame["y"] = np.array(["no", "yes"])[y]
+    frame.to_csv("cal.csv", index=False)
+    fitted = PlattScaling().fit(frame["p"], frame["y"])
+    to_json(fitted, "map.json")
+    return frame, fitted
+
+
+def fit(*arguments, method="platt"):
+    return main(["fit", "cal.csv", *COLUMNS, "--out", "new.json", "--recalibrator", method,
+                 *arguments])  # fmt: skip
+
+
+def apply(file, out, *arguments, map="map.json"):
+    return main(["apply", map, file, "--prob", "p", "--out", out, *arguments])
+
+
+def left():
+    """What lies in the folder, temporary files too."""
+    return sorted(os.listdir())
+
+
+def one_sentence(capsys):
+    """What went wrong; nothing is on the standard output."""
+    captured = capsys.readouterr()
+    assert captured.err.startswith("sklearn-calib: ") and captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
+    frame, fitted = rows
+    frame.assign(w=np.arange(400) % 3).to_csv("cal.csv", index=False)
+    assert fit("--weight", "w") == 0
+    weight = np.arange(400) % 3
+    fitted = PlattScaling().fit(frame["p"], frame["y"], sample_weight=weight)
+    written = from_json("new.json")
+    assert written.classes_.tolist() == ["no", "yes"]
+    expected = fitted.predict_proba(frame["p"])
+    assert np.abs(written.predict_proba(frame["p"]) - expected).max() < 1e-12
+    given = {"sample_weight": weight, "classes": ["no", "yes"]}
+    after = cross_fitted_proba("platt", frame["p"], frame["y"], **given)
+    found = paired_difference(
+        frame["y"], frame["p"], after, level=0.9, sample_weight=weight, labels=["no", "yes"]
+    )
+    said = " ".join(capsys.readouterr().out.split())
+    error = (found.high - found.low) / 2 / 1.6448536
+    assert f"a gain of {-found.difference:.4f} (standard error {error:.4f}, 90% interval" in said
+    assert "400 rows, classes no, yes" in said and -found.difference > 0
+
+
+def test_fit_refuses_where_recalibration_hurts(rows, capsys):
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    calibrated = pd.DataFrame({"p": p, "y": np.where(rng.random(200) < p, "yes", "no")})
+    calibrated.to_csv("cal.csv", index=False)
+    assert fit(method="isotonic") == 3
+    captured = capsys.readouterr()
+    assert "nothing was written: isotonic does not lower the log loss" in captured.err
+    assert "--force" in captured.err and "new.json" not in left()
+    assert fit("--force", method="isotonic") == 0
+    assert from_json("new.json").classes_.tolist() == ["no", "yes"]
+
+
+def test_fit_judges_only_with_five_rows_of_each_class(rows, capsys):
+    frame, _ = rows
+    few = frame[(frame["y"] == "yes") | (frame.index < 6)]
+    few.to_csv("cal.csv", index=False)
+    assert 0 < (few["y"] == "no").sum() < 5
+    assert fit() == 2
+    assert "expected at least 5 rows of each class" in one_sentence(capsys)
+    assert fit("--force") == 0
+    assert "too few rows of some class" in capsys.readouterr().out
+
+
+def test_several_classes_and_logits(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    proba, y = make_overconfident(3, 300)
+    logits = np.log(proba) + 1.5
+    for name, scores, more in (("p", proba, []), ("z", logits, ["--logits"])):
+        pd.DataFrame(scores, columns=[*"abc"]).assign(y=y + 1).to_csv(f"{name}.csv", index=False)
+        words = ["fit", f"{name}.csv", "--label", "y", "--prob", "a,b,c", "--out", f"{name}.json"]
+        assert main([*words, "--recalibrator", "temperature", *more]) == 0
+        assert json.loads((tmp_path / f"{name}.json").read_text())["classes"] == [1, 2, 3]
+        words = ["apply", f"{name}.json", f"{name}.csv", "--out", "out.parquet", *more]
+        assert main([*words, "--prob", "c,a,b", "--classes", "3,1,2", "--name", "u,v,w"]) == 0
+        found = pd.read_parquet("out.parquet")
+        expected = TemperatureScaling().fit(proba, y).predict_proba(proba)
+        assert np.abs(found[["v", "w", "u"]] - expected).to_numpy().max() < 1e-12
+        assert list(found) == ["a", "b", "c", "y", "u", "v", "w"]
+
+
+def test_positive_class(rows):
+    """The column of the other class, in both commands."""
+    frame, fitted = rows
+    frame.assign(p=1 - frame["p"]).to_csv("cal.csv", index=False)
+    assert fit("--positive", "no") == 0
+    assert from_json("new.json").classes_.tolist() == ["yes", "no"]
+    assert apply("cal.csv", "a.parquet", map="new.json") == 0
+    assert apply("cal.csv", "b.parquet", "--positive", "no") == 0
+    expected = fitted.predict_proba(frame["p"])[:, 0]
+    for name in "ab":
+        found = pd.read_parquet(f"{name}.parquet")["p_calibrated"]
+        assert np.abs(found - expected).max() < 1e-12
+
+
+# -- apply ----------------------------------------------------------------------------------------
+
+
+def parquet_of_all_kinds(frame):
+    """Types that a detour through another library would change."""
+    n = len(frame)
+    table = pa.table(
+        {
+            "p": pa.array(frame["p"]),
+            "list": pa.array([[i, None] for i in range(n)]),
+            "small": pa.array(np.arange(n) % 7, pa.int8()),
+            "holes": pa.array([None if i % 2 else i for i in range(n)], pa.int64()),
+            "time": pa.array(np.arange(n), pa.timestamp("us", tz="Europe/Rome")),
+            "kind": pa.array(["a", "b"] * (n // 2)).dictionary_encode(),
+            "money": pa.array([None] * n, pa.decimal128(12, 2)),
+        }
+    )
+    return table.replace_schema_metadata({"owner": "somebody"})
+
+
+def test_parquet_keeps_all_columns_and_their_types(rows, monkeypatch):
+    frame, fitted = rows
+    monkeypatch.setattr(_streams, "_ROWS", 64)
+    table = parquet_of_all_kinds(frame)
+    pq.write_table(table, "in.parquet", row_group_size=150)
+    assert apply("in.parquet", "out.parquet") == 0
+    found = pq.read_table("out.parquet")
+    assert found.drop_columns(["p_calibrated"]).equals(table)
+    assert found.schema.metadata[b"owner"] == b"somebody"
+    expected = fitted.predict_proba(frame["p"])[:, 1]
+    assert np.abs(found["p_calibrated"].to_numpy() - expected).max() < 1e-15
+
+
+CSV = (
+    '\ufeffid;p;note\r\n'
+    '007;0,25;"a ""quoted"";\r\nnote"\r\n'
+    "\r\n"
+    "NA;0,5\r\n"  # a cell is missing
+    " x;0,75;1,50;;\r\n"  # empty ones too many
+    "=1+1;1;\u2028"
+)  # fmt: skip
+
+
+def test_csv_keeps_every_line_as_it_is(rows):
+    with open("in.csv", "w", newline="", encoding="utf-8") as file:
+        file.write(CSV)
+    assert apply("in.csv", "out.csv") == 0
+    with open("out.csv", newline="", encoding="utf-8") as file:
+        text = file.read()
+    q = [_comma(value) for value in rows[1].predict_proba([0.25, 0.5, 0.75, 1.0])[:, 1]]
+    assert text == (
+        "\ufeffid;p;note;p_calibrated\r\n"
+        f'007;0,25;"a ""quoted"";\r\nnote";{q[0]}\r\n'
+        f"NA;0,5;;{q[1]}\r\n"
+        f" x;0,75;1,50;{q[2]}\r\n"
+        f"=1+1;1;\u2028;{q[3]}\n"
+    )
+
+
+def _comma(value):
+    return repr(float(value)).replace(".", ",")
+
+
+def test_csv_in_blocks_and_from_several_files(rows, monkeypatch):
+    frame, fitted = rows
+    frame["note"] = ['x, "y"\nz' if i % 3 else "" for i in range(400)]
+    frame[:150].to_csv("a1.csv", index=False)
+    frame[150:].to_csv("a2.csv", index=False)
+    monkeypatch.setattr(_streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=900))
+    expected = fitted.predict_proba(frame["p"])[:, 1]
+    for out in ("out.csv", "out.parquet"):
+        assert apply("a?.csv", out) == 0
+    found = pd.read_csv("out.csv", dtype={"id": str}, keep_default_na=False)
+    assert found.drop(columns="p_calibrated").equals(frame)
+    assert np.abs(found["p_calibrated"] - expected).max() < 1e-15
+    stored = pd.read_parquet("out.parquet")
+    assert stored["id"].tolist() == frame["id"].tolist()  # 0007 is text
+    assert (stored["p"] == frame["p"]).all() and (stored["p_calibrated"] == expected).all()
+    assert stored["note"].isna().tolist() == (frame["note"] == "").tolist()
+
+
+def test_types_of_csv_columns_lose_no_digit(rows):
+    columns = {
+        "p": ["0.5", "0.25"],
+        "whole": ["-3", "123456789012345678"],
+        "code": ["7", "007"],
+        "long": ["123456789012345678", "0.5"],
+        "mixed": ["12", "1.5e3"],
+        "empty": ["", ""],
+    }
+    with open("in.csv", "w", newline="") as file:
+        csv.writer(file).writerows([columns, *zip(*columns.values(), strict=True)])
+    assert apply("in.csv", "out.parquet") == 0
+    found = pq.read_table("out.parquet").to_pydict()
+    del found["p_calibrated"]
+    assert found == {
+        "p": [0.5, 0.25],
+        "whole": [-3, 123456789012345678],
+        "code": ["7", "007"],
+        "long": ["123456789012345678", "0.5"],
+        "mixed": [12.0, 1500.0],
+        "empty": [None, None],
+    }
+
+
+def test_new_names_never_meet_those_of_the_table(rows, capsys):
+    frame, _ = rows
+    frame.assign(P_Calibrated=1, p_calibrated_2=2).to_csv("in.csv", index=False)
+    assert apply("in.csv", "out.csv") == 0
+    assert list(pd.read_csv("out.csv"))[-3:] == ["P_Calibrated", "p_calibrated_2", "p_calibrated_3"]
+    assert apply("in.csv", "out.csv", "--name", 'a,b;"c"') == 2
+    assert apply("in.csv", "out.csv", "--name", '"a,b""c"') == 0
+    assert list(pd.read_csv("out.csv"))[-1] == 'a,b"c'
+    capsys.readouterr()
+    assert apply("in.csv", "new.csv", "--name", "ID") == 2
+    assert "expected new names in --name, got 'ID'" in one_sentence(capsys)
+    assert "new.csv" not in left()
+
+
+def test_missing_probabilities(rows, capsys):
+    frame, fitted = rows
+    frame.loc[[3, 7], "p"] = np.nan
+    frame.to_csv("in.csv", index=False)
+    frame.to_parquet("in.parquet")
+    expected = fitted.predict_proba(frame["p"].dropna())[:, 1]
+    for name in ("in.csv", "in.parquet"):
+        assert apply(name, "out.parquet") == 2
+        assert "got nan in rows 3 and 7" in one_sentence(capsys)
+        assert "out.parquet" not in left()
+        for out in ("out.csv", "out.parquet"):
+            assert apply(name, out, "--allow-missing") == 0
+        capsys.readouterr()
+        for found in (pd.read_csv("out.csv"), pd.read_parquet("out.parquet")):
+            new = found["p_calibrated"]
+            assert np.flatnonzero(new.isna()).tolist() == [3, 7]
+            assert np.abs(new.dropna() - expected).max() < 1e-15
+        os.remove("out.parquet")
+
+
+def test_standard_input_and_output(rows, capsysbinary, monkeypatch):
+    with open("cal.csv", "rb") as file:
+        content = file.read()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert apply("-", "-") == 0
+    streamed = capsysbinary.readouterr().out
+    assert apply("cal.csv", "out.csv") == 0
+    with open("out.csv", "rb") as file:
+        assert file.read() == streamed
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"q\n0.5\n")))
+    capsysbinary.readouterr()
+    assert apply("-", "-") == 2
+    assert b"expected a column 'p' in standard input, got: q" in capsysbinary.readouterr().err
+
+
+def bad_map(change):
+    document = json.loads(Path("map.json").read_text())
+    change(document)
+    with open("bad.json", "w") as file:
+        json.dump(document, file)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["map.json", "cal.csv", "--prob", "q"], "expected a column 'q' in cal.csv"),
+        (["map.json", "cal.csv", "--prob", "p,id,y"], "expected one or 2 columns in --prob"),
+        (["map.json", "cal.csv", "--prob", "p", "--classes", "no,maybe"], "classes of the map"),
+        (["map.json", "cal.csv", "--prob", "p", "--positive", "maybe"], "--positive among no, yes"),
+        (["map.json", "cal.csv", "--prob", "p", "--logits"], "Leave --logits out"),
+        (["map.json", "cal.csv", "--prob", "y"], "expected numbers in column 'y'"),
+        (["map.json", "cal.csv", "high.csv", "--prob", "p"], "high.csv: expected probabilities in"),
+        (["map.json", "cal.csv", "other.csv", "--prob", "p"], "the columns, separator and encod"),
+        (["map.json", "cal.csv", "in.parquet", "--prob", "p"], "expected files of one format"),
+        (["map.json", "nowhere.csv", "--prob", "p"], "Check the path"),
+        (["cal.csv", "map.json", "--prob", "p"], "expected a calibration map in 'cal.csv', got"),
+        (
+            ["nowhere.json", "cal.csv", "--prob", "p"],
+            "expected a calibration map in 'nowhere.json'",
+        ),
+        (["in.parquet", "cal.csv", "--prob", "p"], "expected a calibration map in 'in.parquet'"),
+        (["bad.json", "cal.csv", "--prob", "p"], "map"),
+    ],
+)
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+def test_apply_refuses_and_writes_nothing(rows, capsys, arguments, message, out):
+    frame, _ = rows
+    frame.to_parquet("in.parquet")
+    frame.rename(columns={"id": "key"}).to_csv("other.csv", index=False)
+    frame.assign(p=frame["p"] + 1).to_csv("high.csv", index=False)
+    bad_map(lambda document: document["check"][2][1].reverse())
+    with open(out, "w") as file:
+        file.write("yesterday")
+    before = left()
+    assert main(["apply", *arguments, "--out", out]) == 2
+    assert message in one_sentence(capsys)
+    assert left() == before
+    with open(out) as file:
+        assert file.read() == "yesterday"
+
+
+@pytest.mark.parametrize("place", ["cal.csv", "./cal.csv", "soft.csv", "hard.csv", "map.json"])
+def test_inputs_are_never_written_to(rows, capsys, place):
+    os.symlink("cal.csv", "soft.csv")
+    os.link("cal.csv", "hard.csv")
+    os.rename("map.json", "map.csv")
+    place = place.replace("map.json", "map.csv")
+    content = Path(place).read_bytes()
+    assert apply("cal.csv", place, map="map.csv") == 2
+    assert main(["fit", "cal.csv", *COLUMNS, "--out", place]) == (2 if "map" not in place else 0)
+    assert place == "map.csv" or Path(place).read_bytes() == content
+    assert main(["export", "map.csv", "--to", "c", "--out", "map.csv"]) == 2
+    assert "the table itself" in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_nothing(rows, capsys, monkeypatch):
+    def full(*arguments, **named):
+        raise OSError(28, "No space left on device")
+        yield
+
+    monkeypatch.setattr(_streams._Csv, "to_csv", full)
+    before = left()
+    assert apply("cal.csv", "out.csv") == 2
+    assert "No space left on device" in one_sentence(capsys) and left() == before
+
+
+def peak_of(n_rows, rng):
+    """Bytes of Python and of Arrow while parquet rows pass."""
+    with pq.ParquetWriter("in.parquet", pa.schema([("p", pa.float64())])) as writer:
+        for _ in range(n_rows // 50_000):
+            writer.write_table(pa.table({"p": rng.random(50_000)}))
+    highest = []
+    pool = pa.default_memory_pool()
+    rise = pool.bytes_allocated()
+    fill = _streams.arrow_frame
+
+    def watched(table):
+        highest.append(pool.bytes_allocated() - rise)
+        return fill(table)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_streams, "arrow_frame", watched)
+        patch.setattr(_streams, "_ROWS", 50_000)
+        tracemalloc.start()
+        assert apply("in.parquet", "out.parquet") == 0
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    return peak, max(highest)
+
+
+def test_memory_does_not_grow_with_the_rows(rows):
+    rng = np.random.default_rng(0)
+    small, large = peak_of(100_000, rng), peak_of(1_000_000, rng)
+    assert large[0] < 1.2 * small[0] + 2**20 and large[1] < 1.2 * small[1] + 2**20
+    assert pq.read_metadata("out.parquet").num_rows == 1_000_000
+
+
+# -- export ---------------------------------------------------------------------------------------
+
+
+def test_export_to_every_target(rows, capsysbinary):
+    frame, fitted = rows
+    expected = fitted.predict_proba(frame["p"])
+    assert main(["export", "map.json", "--to", "python", "--name", "repair"]) == 0
+    space = {}
+    exec(capsysbinary.readouterr().out.decode(), space)
+    found = [space["repair"]([1 - p, p]) for p in frame["p"]]
+    assert np.abs(np.array(found) - expected).max() < 1e-12
+    for target, opening in (("c", b"void calibrate("), ("js", b"function calibrate(")):
+        assert main(["export", "map.json", "--to", target]) == 0
+        assert opening in capsysbinary.readouterr().out
+    duckdb = pytest.importorskip("duckdb")
+    words = ["export", "map.json", "--to", "sql", "--dialect", "duckdb", "--prob", "p"]
+    assert main([*words, "--into", "q", "--out", "map.sql"]) == 0
+    with open("map.sql") as file, duckdb.connect() as database:
+        database.register("scores", frame)
+        got = database.execute(f"SELECT {file.read()} FROM scores").fetchnumpy()["q"]
+    assert np.abs(got - expected[:, 1]).max() < 1e-9
+    onnxruntime = pytest.importorskip("onnxruntime")
+    assert main(["export", "map.json", "--to", "onnx", "--out", "map.onnx"]) == 0
+    scores = np.column_stack([1 - frame["p"], frame["p"]])
+    [got] = onnxruntime.InferenceSession("map.onnx").run(None, {"scores": scores})
+    assert np.abs(got - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["map.json", "--to", "c", "--dialect", "mysql"], "expected --dialect with --to sql, got"),
+        (["map.json", "--to", "sql", "--name", "f"], "expected --name with --to c or js or python"),
+        (["map.json", "--to", "onnx"], "Name it with --out"),
+        (["map.json", "--to", "sql", "--prob", "a,b,c"], "expected 2 columns, one for each class"),
+        (["map.json", "--to", "c", "--name", "1"], "Pass another name"),
+        (["cal.csv", "--to", "c"], "expected a calibration map in 'cal.csv'"),
+    ],
+)
+def test_export_refuses(rows, capsys, arguments, message):
+    assert main(["export", *arguments]) == 2
+    assert message in one_sentence(capsys)
