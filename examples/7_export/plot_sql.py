@@ -14,12 +14,13 @@ from pathlib import Path
 import duckdb
 import matplotlib.pyplot as plt
 import numpy as np
+import onnxruntime
 import pandas as pd
 from sklearn.datasets import fetch_openml, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from sklearn_calib.export import to_sql
+from sklearn_calib.export import to_onnx, to_sql
 from sklearn_calib.recalibrators import IsotonicCalibration
 
 
@@ -75,6 +76,14 @@ print(database.sql("SELECT * FROM calibrated_scores ORDER BY id LIMIT 5"))
 from_database = database.sql("SELECT calibrated FROM calibrated_scores ORDER BY id").fetchnumpy()
 in_python = isotonic.predict_proba(scores["score"].to_numpy())[:, 1]
 print(f"largest difference: {np.abs(from_database['calibrated'] - in_python).max():.1e}")
+
+# %%
+# So are those of the same map as an ONNX model, which programs in other languages run.
+
+session = onnxruntime.InferenceSession(to_onnx(isotonic).SerializeToString())
+columns = np.column_stack([1 - scores["score"], scores["score"]])  # one for each class
+[from_onnx] = session.run(None, {"scores": columns})
+print(f"largest difference: {np.abs(from_onnx[:, 1] - in_python).max():.1e}")
 
 # %%
 # And they can be used like any other column: here groups of rows with similar scores, before and
