@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import tracemalloc
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sklearn_calib._cli import _streams, main
+from sklearn_calib._cli import _apply, _export, _fit, _streams, main
 from sklearn_calib._tables import table_blocks
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_json, to_json
@@ -285,6 +286,14 @@ def test_standard_input_and_output(rows, capsysbinary, monkeypatch):
     capsysbinary.readouterr()
     assert apply("-", "-") == 2
     assert b"expected a column 'p' in standard input, got: q" in capsysbinary.readouterr().err
+    frame, _ = rows
+    frame.loc[399, "p"] = 2  # after some blocks were written
+    text = frame.to_csv(index=False).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    monkeypatch.setattr(_streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=900))
+    assert apply("-", "-") == 2
+    captured = capsysbinary.readouterr()
+    assert b"got 2 in row 399" in captured.err and captured.out.startswith(b"id,p,y,p_calibrated\n")
 
 
 def bad_map(change):
@@ -389,7 +398,53 @@ def test_memory_does_not_grow_with_the_rows(rows):
     assert pq.read_metadata("out.parquet").num_rows == 1_000_000
 
 
+def test_encodings_and_files_without_names(rows):
+    frame, fitted = rows
+    expected = fitted.predict_proba(frame["p"])[:, 1]
+    frame.assign(note="größer").to_csv("in.csv", index=False, header=False, encoding="utf-16")
+    words = ["--header", "id,p,y,note", "--classes", "yes,no"]
+    assert apply("in.csv", "out.csv", *words, "--encoding", "utf-16") == 0
+    found = pd.read_csv("out.csv", encoding="utf-16", header=None)
+    assert (found[3] == "größer").all()
+    other = fitted.predict_proba(1 - frame["p"])[:, 0]  # the column is that of "no" now
+    assert np.abs(found[4] - other).max() < 1e-12 < np.abs(found[4] - expected).max()
+
+
 # -- export ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [_fit, _apply, _export], ids=["fit", "apply", "export"])
+def test_examples_of_the_help_run(rows, capsys, monkeypatch, command):
+    frame, _ = rows
+    table = frame.rename(columns={"y": "outcome"}).assign(
+        score=np.log(frame["p"] / (1 - frame["p"]))
+    )
+    for name in ("cal.csv", "new.csv"):
+        table.to_csv(name, index=False)
+    proba, y = make_overconfident(3, 100)
+    digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(digit=y)
+    os.mkdir("scores")
+    for name in ("cal.parquet", "digits.parquet"):
+        digits.to_parquet(name)
+    table.to_parquet("scores/a.parquet")
+    with pytest.raises(SystemExit):
+        main([command.__name__.rsplit("_")[-1], "--help"])
+    shown = capsys.readouterr().out
+    for line in command.EXAMPLES:
+        assert line in shown
+        words, _, stdin = shlex.split(line), *line.partition(" < ")[1:]
+        words = words[1 : words.index("<")] if stdin else words[1:]
+        if words[0] == "fit":
+            words += ["--force", "--recalibrator", "temperature"]
+        if "digits.parquet" in words:
+            assert main(["fit", "cal.parquet", "--label", "digit", "--prob", "p0,p1,p2", "--out",
+                         "map.json", "--recalibrator", "temperature"]) == 0  # fmt: skip
+        elif words[0] == "apply":
+            to_json(rows[1], "map.json")
+        if stdin:
+            content = Path("new.csv").read_bytes()
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert main(words) == 0, line
 
 
 def test_export_to_every_target(rows, capsysbinary):

@@ -211,24 +211,32 @@ class _Csv:
         self.first: CsvText | None = None
 
     def to_csv(self, file):
-        text = None
-        comma = False
-        for table, share in self._tables():
-            written = table.text
-            if text is None:
-                text = io.TextIOWrapper(file, written.encoding, newline="", write_through=True)
-                comma = _decimal_comma(table, self.names)
-            values, missing = self.fill(table)
-            cells = _cells(values, missing, comma, written.sep)
-            lines = _records(written)
-            if written.named and written is not self.first:
-                lines = lines[1:]  # one line of names for all files
-            elif written.named:
-                cells = [written.sep.join(_quoted(n, written.sep) for n in self.new), *cells]
-            _check_count(lines, cells, table)
-            text.write("".join(map(partial(_longer, written), lines, cells)))
-            yield len(table.frame), share
-        text.detach()
+        text, comma = None, False
+        try:
+            for table, share in self._tables():
+                written = table.text
+                if text is None:
+                    text = io.TextIOWrapper(file, written.encoding, newline="")
+                    comma = _decimal_comma(table, self.names)
+                text.write(self._longer_text(table, comma))
+                yield len(table.frame), share
+        finally:
+            if text is not None:
+                text.detach()  # who opened the file closes it
+
+    def _longer_text(self, table, comma):
+        written = table.text
+        cells = _cells(*self.fill(table), comma, written.sep)
+        lines = _records(written)
+        if written.named and written is not self.first:
+            lines = lines[1:]  # one line of names for all files
+        elif written.named:
+            cells = [written.sep.join(_quoted(name, written.sep) for name in self.new), *cells]
+        _check_count(lines, cells, table)
+        longer = list(map(partial(_longer, written), lines, cells))
+        if not longer[-1].endswith(("\n", "\r")):  # the last line of a file
+            longer[-1] += "\n"
+        return "".join(longer)
 
     def to_parquet(self, file):
         import pyarrow as pa
@@ -296,7 +304,7 @@ def _longer(written: CsvText, line: str, cells: str) -> str:
     count = bare.count(sep) + 1
     if count != width and '"' in bare:
         count = len(next(csv.reader([line], delimiter=sep, skipinitialspace=True)))
-    end = line[len(bare) :] or "\n"
+    end = line[len(bare) :]
     if count > width:  # empty, or table_blocks had refused them
         for _ in range(count - width):
             bare = bare[: bare.rindex(sep)]
