@@ -79,6 +79,21 @@ def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
     assert "400 rows, classes no, yes" in said and -found.difference > 0
 
 
+def test_small_maps(rows, capsys):
+    frame, _ = rows
+    assert fit(method="venn_abers") == 0
+    large = from_json("new.json")
+    assert fit("--simplify", "0.01", method="venn_abers") == 0
+    small = from_json("new.json")
+    assert small.document["largest_error"] == {"simplify": 0.01}
+    assert len(str(small.document)) < len(str(large.document)) / 2
+    difference = small.predict_proba(frame["p"]) - large.predict_proba(frame["p"])
+    assert 0 < np.abs(difference).max() <= 0.01
+    assert fit(method="angular") == 2
+    assert "Add --tabulate 1e-6" in capsys.readouterr().err
+    assert fit("--tabulate", "1e-3", method="angular") == 0
+
+
 def test_fit_refuses_where_recalibration_hurts(rows, capsys):
     rng = np.random.default_rng(0)
     p = rng.random(200)
@@ -408,6 +423,22 @@ def test_encodings_and_files_without_names(rows):
     assert (found[3] == "größer").all()
     other = fitted.predict_proba(1 - frame["p"])[:, 0]  # the column is that of "no" now
     assert np.abs(found[4] - other).max() < 1e-12 < np.abs(found[4] - expected).max()
+
+
+def test_memory_does_not_grow_with_the_lines(rows, monkeypatch):
+    monkeypatch.setattr(
+        _streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=100_000)
+    )
+    monkeypatch.setattr("sklearn_calib._tables._HEAD", 2**14)
+    peaks = []
+    for n_rows in (15_000, 60_000):
+        p = np.random.default_rng(0).random(n_rows)
+        Path("in.csv").write_text("p\n" + "\n".join(map(repr, p.tolist())) + "\n")
+        tracemalloc.start()
+        assert apply("in.csv", "out.csv") == 0
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0] + 2**18
 
 
 # -- export ---------------------------------------------------------------------------------------

@@ -79,6 +79,13 @@ def add_to(commands: Any) -> None:
         help='largest error of the table for methods without a finite form ("adaptive", '
         '"angular"), between 1e-9 and 0.1',
     )
+    work.add_argument(
+        "--simplify",
+        type=float,
+        metavar="T",
+        help="make the tables of the map small; no probability of a table changes by more than T, "
+        "from 0 to 0.1",
+    )
     results = parser.add_argument_group("results")
     results.add_argument("--out", required=True, metavar="FILE", help="the map to write")
     results.add_argument(
@@ -114,7 +121,7 @@ def fit(options: "argparse.Namespace") -> int:
 
 
 def _fit(rows: "Rows", options: "argparse.Namespace") -> int:
-    from ..export import to_json
+    from ..export import simplify, to_dict, to_json
     from ..recalibrators import get_recalibrator
 
     kind = kind_of(options)
@@ -129,7 +136,10 @@ def _fit(rows: "Rows", options: "argparse.Namespace") -> int:
         with progress("fitting"):
             fitted = get_recalibrator(options.recalibrator)
             fitted.fit(proba, rows.labels, **given)
-            text = to_json(fitted, input=kind, tabulate=options.tabulate)
+            document = to_dict(fitted, input=kind, tabulate=options.tabulate)
+            if options.simplify is not None:
+                document = simplify(document, options.simplify)
+            text = to_json(document)
         write_text(f"{text}\n", options.out, "--out")
         screen.finish({"map": options.out})
         return 0
