@@ -4,22 +4,26 @@ import json
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import expit, logit
+from sklearn.pipeline import Pipeline
 
 from .._extras import require
-from .._typing import AnyArray, Features, FloatArray
-from ..canonical import canonical_proba
+from .._simplex import log_proba
+from .._typing import Features
+from ..canonical import SLACK
 from ..exceptions import refuse
 from ._document import Kind, MapDocument, document_of
-from ._functions import Curve, Function
 from ._onnx_graph import Graph, Tensor
-from ._onnx_models import MODELS, model_to_onnx
+from ._onnx_models import models_inside, model_to_onnx, run_onnx
 from ._onnx_nodes import Rows, of_logits, written
 
 INPUT, OUTPUT = "scores", "calibrated"
 METADATA = "sklearn_calib_map"
+ERROR = "largest_float32_error"
 _OLDEST_OPSET = 13
-_SLACK = {"float64": 1e-6, "float32": 1e-6}
-_LARGEST = {"float64": 1e150, "float32": 1e37}
+_LARGEST = {"float64": 1e150, "float32": 1e37}  # logits: their differences must not overflow
+_MOST_ROWS = 20_000  # on which float32 is measured
+_GRID = np.linspace(-40, 40, 1601)
 
 Precision = Literal["float64", "float32"]
 
@@ -33,40 +37,119 @@ def to_onnx(
     input: Kind | None = None,
     tabulate: float | None = None,
 ) -> Any:
+    """Write a fitted map, or a classifier with its map, as an ONNX model.
+
+    A map uses the standard operators of ONNX alone, in float64, and gives what ``predict_proba``
+    gives, to about 1e-15. Tables are searched by halving, so memory grows with the rows only.
+
+    Parameters
+    ----------
+    fitted : fitted recalibrator, Pipeline of recalibrators, ExportedMap, dict, or classifier
+        A classifier is a `CalibratedModel`, `RefineThenCalibrateCV` or
+        `AngularCalibratedClassifier`, or a scikit-learn pipeline that ends in one.
+    X : ndarray or DataFrame of shape (n_samples, n_features), default=None
+        For a classifier: some rows, as the ONNX model will be given them. Their dtype becomes that
+        of its input; the first 1000 are compared with ``predict_proba``. float64 is better where
+        scikit-learn computes in float64.
+    opset : int from 13, default=17
+        The version of ONNX's operators.
+    dtype : {"float64", "float32"}, default="float64"
+        Of a map, its input and its output. In float32 steps move and tails are rounded; the largest
+        error, measured at the knots and on a grid, is in the metadata. Not used for classifiers.
+    input : {"proba", "logits"}, default=None
+        As in `to_dict`. Not used for classifiers, whose maps get the scores that they were fitted
+        on: the values of ``decision_function``, the summed trees of XGBoost, LightGBM and
+        HistGradientBoostingClassifier, or probabilities.
+    tabulate : float in [1e-9, 0.1], default=None
+        As in `to_dict`.
+
+    Returns
+    -------
+    model : onnx.ModelProto
+        For a map: input "scores" and output "calibrated", both of shape (n, n_classes). Rows that
+        ``predict_proba`` refuses (NaN, no probabilities) give NaN. For a classifier: the inputs,
+        and the outputs "label" and "probabilities", as skl2onnx names them.
+
+        ``metadata_props`` holds "sklearn_calib_map", the text of `to_json`, for a classifier
+        "sklearn_calib_maps", a list with one document for each member of the ensemble, and
+        "largest_difference_in_sample"; in float32 "largest_float32_error".
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without the packages onnx, and for classifiers skl2onnx (onnxmltools for XGBoost and
+        LightGBM).
+    TypeError
+        What is neither map nor classifier; a classifier that has no converter.
+    ValueError
+        A classifier without `X`; an opset or dtype that is not allowed; as in `to_dict`.
+    RuntimeError
+        A converted classifier that does not run, or differs from ``predict_proba`` by more than
+        1e-3 on more than 5 % of the rows of X.
+
+    See Also
+    --------
+    register_onnx_converters : For conversions that start with ``skl2onnx``.
+
+    Notes
+    -----
+    Cost: O(size of the fitted state). A model of a table of m knots does about 4 log2(m) simple
+    operations for each row.
+
+    Examples
+    --------
+    >>> from sklearn_calib.export import to_onnx
+    >>> from sklearn_calib.recalibrators import PlattScaling
+    >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], ["no", "yes", "no", "yes"])
+    >>> model = to_onnx(fitted)
+    >>> [value.name for value in [*model.graph.input, *model.graph.output]]
+    ['scores', 'calibrated']
+
+    The package onnx computes it too, slowly; onnxruntime is the usual choice:
+
+    >>> import numpy as np
+    >>> from onnx.reference import ReferenceEvaluator
+    >>> scores = np.array([[0.7, 0.3], [0.2, 0.8]])
+    >>> [calibrated] = ReferenceEvaluator(model).run(None, {"scores": scores})
+    >>> bool(np.abs(calibrated - fitted.predict_proba(scores)).max() < 1e-12)
+    True
+    """
     where = "to_onnx"
     onnx = require("onnx", "export", where)
-    if isinstance(fitted, MODELS):
+    newest = onnx.defs.onnx_opset_version()
+    if isinstance(opset, bool) or opset not in range(_OLDEST_OPSET, newest + 1):
+        refuse(where, f"opset from {_OLDEST_OPSET} to {newest}", repr(opset), "Leave it out")
+    if dtype not in _LARGEST:
+        refuse(where, "dtype 'float64' or 'float32'", repr(dtype), "Leave it out")
+    if models_inside(fitted) or (X is not None and isinstance(fitted, Pipeline)):
+        if X is None:
+            refuse(where, "some rows X for a classifier", "none", "Pass to_onnx(model, X)")
         return model_to_onnx(fitted, X, opset, tabulate)
     document = document_of(fitted, input=input, tabulate=tabulate)
     graph = Graph(np.dtype(dtype), opset)
-    scores = graph.named(INPUT)
-    result = calibrated(document, scores)
-    return _model(onnx, graph, document, result)
+    result = _calibrated(document, graph.named(INPUT))
+    model = _model(onnx, graph, document, result)
+    if dtype == "float32":
+        onnx.helper.set_model_props(model, _properties(document) | {ERROR: _error(model, document)})
+    return model
 
 
-def calibrated(document: MapDocument, scores: Tensor) -> Tensor:
+def _calibrated(document: MapDocument, scores: Tensor) -> Tensor:
     """What the map of a document gives for scores; NaN for rows that are no scores."""
-    k = len(document.classes)
-    rows, valid = _read(scores, k, document.input)
-    return valid.where(written(document.root, rows).p, np.nan)
-
-
-def _read(scores, k, kind):
-    """Scores as rows, as `canonical_proba` reads them, and which of them are good."""
-    name = scores.graph.dtype.name
-    if kind == "logits":
-        return of_logits(scores, k), (scores.abs() <= _LARGEST[name]).all()
-    slack = _SLACK[name]
-    inside = ((scores - 0.5).abs() <= 0.5 + slack).all()
-    p = scores.clip(0.0, 1.0)
-    total = p.sum()
-    error = (total - 1.0).abs()
-    return Rows((error <= 1e-15).where(p, p / total), k), inside & (error <= slack)
+    k, name = len(document.classes), scores.graph.dtype.name
+    if document.input == "logits":
+        rows, good = of_logits(scores, k), (scores.abs() <= _LARGEST[name]).all()
+    else:  # as `canonical_proba` reads them
+        p = scores.clip(0.0, 1.0)
+        total = p.sum()
+        error = (total - 1.0).abs()
+        rows = Rows((error <= 1e-15).where(p, p / total), k)
+        good = ((scores - 0.5).abs() <= 0.5 + SLACK).all() & (error <= SLACK)
+    return good.where(written(document.root, rows).p, np.nan)
 
 
 def _model(onnx, graph, document, result):
-    helper = onnx.helper
-    k = len(document.classes)
+    helper, k = onnx.helper, len(document.classes)
     nodes = [
         helper.make_node(step.op, step.inputs, [step.output], **step.attributes)
         for step in graph.steps
@@ -75,14 +158,63 @@ def _model(onnx, graph, document, result):
     constants = [onnx.numpy_helper.from_array(a, name) for name, a in graph.constants.items()]
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
     ends = [helper.make_tensor_value_info(name, kind, ["n", k]) for name in (INPUT, OUTPUT)]
-    body = helper.make_graph(nodes, "calibration", ends[:1], ends[1:], constants)
     imports = [helper.make_opsetid("", graph.opset)]
     model = helper.make_model(
-        body,
+        helper.make_graph(nodes, "calibration", ends[:1], ends[1:], constants),
         producer_name="sklearn_calib",
         producer_version=document.package,
         opset_imports=imports,
         ir_version=helper.find_min_ir_version_for(imports),
     )
-    helper.set_model_props(model, {METADATA: json.dumps(document.to_dict(), allow_nan=False)})
+    helper.set_model_props(model, _properties(document))
     return model
+
+
+def _properties(document):
+    return {METADATA: json.dumps(document.to_dict(), allow_nan=False, ensure_ascii=False)}
+
+
+# -- what float32 costs -----------------------------------------------------------------------
+
+
+def _error(model, document):
+    """The largest difference that float32 makes, at knots and on a grid, as text."""
+    scores = _rows_at_knots(document)
+    [got] = run_onnx(model, scores.astype(np.float32))
+    far = np.abs(got - document.rows(scores)).max()
+    if not far <= 1:
+        refuse(
+            "to_onnx",
+            "a map that float32 can hold",
+            "one whose result there is no number",
+            "Leave dtype out",
+        )
+    return f"{far:.3g}"
+
+
+def _rows_at_knots(document):
+    """Each class in turn at the knots of the tables and on a grid, the others alike."""
+    k = len(document.classes)
+    margin = np.unique(np.concatenate([_GRID, *_knots(document.root)]))
+    most = _MOST_ROWS // k
+    if len(margin) > most:
+        margin = margin[np.linspace(0, len(margin) - 1, most).astype(int)]
+    blocks = []
+    for c in range(1 if k == 2 else 0, k):
+        block = np.repeat(expit(-margin)[:, None] / (k - 1), k, axis=1)
+        block[:, c] = expit(margin)
+        blocks.append(block)
+    rows = np.vstack(blocks)
+    return np.asarray(log_proba(rows)) if document.input == "logits" else rows
+
+
+def _knots(node):
+    """The knots of all tables of a map, as log-odds."""
+    for name in ("knots", "edges", "domain"):
+        x = getattr(node, name, None)
+        if x is not None and len(x):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                x = logit(x) if node.input == "proba" else x
+            yield x[np.isfinite(x)]
+    for part in node.children():
+        yield from _knots(part)

@@ -1,13 +1,16 @@
-"""The margins of XGBoost and LightGBM in ONNX: their trees, summed, without sigmoid or softmax.
+"""The logits of boosted trees in ONNX: the trees, summed, without sigmoid or softmax.
 
-Their converters in onnxmltools give probabilities in float32, of which a logarithm has no tails.
+The converters of onnxmltools give probabilities in float32, of which a logarithm has no tails;
+that of skl2onnx for HistGradientBoostingClassifier fails under some versions of protobuf.
 """
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from .._typing import AnyArray, Estimator
 from ..exceptions import refuse
@@ -15,7 +18,7 @@ from ..staging import own_logits
 
 _ML = "ai.onnx.ml"
 _ML_VERSION = 3  # from which on trees may hold float64
-_DOUBLE = ("nodes_values", "target_weights", "base_values")
+_DOUBLES = ("nodes_values", "target_weights", "base_values")
 
 
 class BoostedMargins(BaseEstimator):
@@ -23,7 +26,7 @@ class BoostedMargins(BaseEstimator):
 
     Parameters
     ----------
-    estimator : XGBClassifier or LGBMClassifier
+    estimator : XGBClassifier, LGBMClassifier or HistGradientBoostingClassifier
         Fitted.
     """
 
@@ -36,10 +39,19 @@ class BoostedMargins(BaseEstimator):
 
 
 def has_margins(estimator: Estimator) -> bool:
-    """Whether `CalibratedModel` takes the logits behind the probabilities of a fitted classifier.
+    """Whether the probabilities of a fitted classifier come from logits that are sums of trees.
 
-    Raises TypeError for learners that have them and no converter here.
+    Raises TypeError for other learners that have logits behind their probabilities.
     """
+    if isinstance(estimator, HistGradientBoostingClassifier):
+        if estimator.is_categorical_ is not None and estimator.is_categorical_.any():
+            refuse(
+                "to_onnx",
+                "a HistGradientBoostingClassifier without categorical features",
+                "one with them, which skl2onnx does not convert",
+                "Encode them before, for instance with OneHotEncoder",
+            )
+        return True
     width = getattr(estimator, "n_features_in_", None)
     if width is None or own_logits(estimator, np.zeros((1, width))) is None:
         return False
@@ -56,8 +68,10 @@ def has_margins(estimator: Estimator) -> bool:
 
 
 def package_of(estimator: Estimator) -> str | None:
-    """"xgboost", "lightgbm" or None."""
+    """xgboost, lightgbm, sklearn, or None for others."""
     roots = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
+    if isinstance(estimator, HistGradientBoostingClassifier):
+        return "sklearn"
     return next((name for name in ("xgboost", "lightgbm") if name in roots), None)
 
 
@@ -86,7 +100,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
     trees = _trees(scope, operator, container, estimator, package)
     name = operator.inputs[0].full_name
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
-    if package == "lightgbm":
+    if package != "xgboost":
         trees = trees | {"nodes_values": _thresholds(trees, double)}
     elif double:  # XGBoost itself reads float32
         narrow = scope.get_unique_variable_name("float32")
@@ -94,8 +108,8 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
         name, double = narrow, False
     if double:
         trees = {
-            (f"{key}_as_tensor" if key in _DOUBLE else key): (
-                _double_tensor(key, value) if key in _DOUBLE else value
+            (f"{key}_as_tensor" if key in _DOUBLES else key): (
+                _double_tensor(key, value) if key in _DOUBLES else value
             )
             for key, value in trees.items()
         }
@@ -119,6 +133,8 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
 
 def _trees(scope, operator, container, estimator, package):
     """The attributes of a TreeEnsembleRegressor."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
     found = {}
 
     def add_node(op, inputs, outputs, **attributes):
@@ -128,7 +144,7 @@ def _trees(scope, operator, container, estimator, package):
     outputs = [SimpleNamespace(full_name=name) for name in ("label", "probabilities")]
     reader = SimpleNamespace(
         raw_operator=estimator,
-        inputs=operator.inputs,
+        inputs=[SimpleNamespace(type=DoubleTensorType())],
         input_full_names=operator.input_full_names,
         outputs=outputs,
         output_full_names=[one.full_name for one in outputs],
@@ -137,12 +153,13 @@ def _trees(scope, operator, container, estimator, package):
     recorder = SimpleNamespace(
         add_node=add_node,
         add_initializer=lambda *args, **kwargs: None,
+        get_options=lambda model, options: options | {"raw_scores": True},
         target_opset=container.target_opset,
         verbose=0,
     )
     _converter(package)(scope, reader, recorder)
     trees = {
-        ("target" + name[5:] if name.startswith("class_") else name): value
+        ("target" + name[5:] if name.startswith("class_") else name): _plain(value)
         for name, value in found.items()
         if name.startswith(("nodes_", "class_", "base_"))
     }
@@ -150,7 +167,19 @@ def _trees(scope, operator, container, estimator, package):
     return trees | {"n_targets": 1 if k == 2 else k, "post_transform": "NONE"}
 
 
+def _plain(values):
+    values = np.asarray(values)
+    return (values.astype(int) if values.dtype.kind == "b" else values).tolist()
+
+
 def _converter(package):
+    if package == "sklearn":
+        from skl2onnx.operator_converters.random_forest import (
+            convert_sklearn_random_forest_classifier,
+        )
+
+        # from this version on it keeps the thresholds in float64
+        return partial(convert_sklearn_random_forest_classifier, op_version=_ML_VERSION)
     if package == "xgboost":
         from onnxmltools.convert.xgboost.operator_converters.XGBoost import convert_xgboost
 
@@ -161,7 +190,7 @@ def _converter(package):
 
 
 def _thresholds(trees, double):
-    """LightGBM compares x <= threshold in float64; for float32 x the threshold rounded down."""
+    """x <= threshold is compared in float64; for float32 x the threshold is rounded down."""
     values = np.asarray(trees["nodes_values"], dtype=np.float64)
     if double:
         return values.tolist()
@@ -179,7 +208,7 @@ def _double_tensor(name, values):
 
 def _factor(estimator, package):
     """What the sum of the trees is multiplied by to give `own_logits`."""
-    if package == "xgboost":
+    if package != "lightgbm":
         return 1.0
     zeros = np.zeros((1, estimator.n_features_in_))
     raw = np.ravel(estimator.predict_proba(zeros, raw_score=True))
