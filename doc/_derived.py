@@ -25,6 +25,7 @@ TITLES = {
     "displays": "Displays",
     "report": "Reports",
     "summary": "Summaries of large data",
+    "export": "Maps outside Python",
     "datasets": "Data whose truth is known",
     "theory": "Theory",
     "testing": "Testing your own methods",

@@ -12,7 +12,7 @@ from .._version import __version__
 from ..canonical import canonical_proba
 from ..exceptions import refuse
 from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
-from ._fields import Numbers, wrong
+from ._fields import Numbers, shown, wrong
 from ._nodes import Node
 from ._tabulate import tabulated
 from ._tree import read_nodes
@@ -163,13 +163,13 @@ def read_document(document: Any) -> MapDocument:
             wrong(name, "a value", "nothing")
     for name in document:
         if name not in _KNOWN:
-            wrong(str(name)[:40], f"one of the entries {', '.join(_KNOWN)}", f"{name!r}")
+            wrong(str(name)[:40], f"one of the entries {', '.join(_KNOWN)}", shown(name))
     if document["format"] != FORMAT:
-        wrong("format", repr(FORMAT), document["format"], "Pass what to_dict returned")
+        wrong("format", repr(FORMAT), shown(document["format"]), "Pass what to_dict returned")
     _check_schema(document["schema"])
     kind = document["input"]
     if not isinstance(kind, str) or kind not in KINDS:
-        wrong("input", "'proba' or 'logits'", kind)
+        wrong("input", "'proba' or 'logits'", shown(kind))
     for name, of in (("package", str), ("estimator", dict), ("largest_error", dict)):
         if not isinstance(document.get(name, of()), of):
             wrong(name, f"a {of.__name__}", type(document[name]).__name__)
@@ -190,10 +190,10 @@ def read_document(document: Any) -> MapDocument:
 
 def _check_schema(schema):
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
-        wrong("schema", "a whole number from 1 on", schema)
+        wrong("schema", "a whole number from 1 on", shown(schema))
     if schema > SCHEMA:
         cure = "Update the package, or export the map again"
-        wrong("schema", f"at most {SCHEMA}, the newest that this version reads", schema, cure)
+        wrong("schema", f"at most {SCHEMA}, the newest that this version reads", f"{schema}", cure)
 
 
 def _read_check(check, k):
@@ -202,7 +202,7 @@ def _read_check(check, k):
         wrong("check", f"a list of {N_CHECKS} pairs of rows", got)
     for i, pair in enumerate(check):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            wrong(f"check[{i}]", "a row and its result", pair)
+            wrong(f"check[{i}]", "a row and its result", shown(pair))
     row = Numbers(length=k)
     sides = [
         np.vstack([row.read(pair[side], f"check[{i}][{side}]") for i, pair in enumerate(check)])
@@ -249,18 +249,19 @@ def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
 
 def read_classes(names: Any, kind: Any) -> AnyArray:
     """The labels that `written_classes` wrote."""
-    types = {"bool": bool, "int": int, "float": float, "str": str, "bytes": str}
+    types: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str, "bytes": str}
     if not isinstance(kind, str) or kind not in types:
-        wrong("classes_type", f"one of {', '.join(types)}", kind)
+        wrong("classes_type", f"one of {', '.join(types)}", shown(kind))
     if not isinstance(names, list) or len(names) < 2:
-        wrong("classes", "a list of at least two labels", names)
+        wrong("classes", "a list of at least two labels", shown(names))
     for i, name in enumerate(names):
-        if type(name) is not types[kind]:
-            wrong(f"classes[{i}]", f"a label of type {kind}", name)
+        found = type(name)
+        if found is not types[kind]:
+            wrong(f"classes[{i}]", f"a label of type {kind}", shown(name))
         if kind == "int" and not -(2**63) <= name < _LARGEST_INTEGER:
             wrong(f"classes[{i}]", "an integer of 64 bits", "another")
         if kind == "float" and not np.isfinite(name):
-            wrong(f"classes[{i}]", "a finite number", name)
+            wrong(f"classes[{i}]", "a finite number", f"{name}")
     if len(set(names)) < len(names):
         wrong("classes", "different labels", "repeated ones")
     if kind == "bytes":
@@ -268,6 +269,8 @@ def read_classes(names: Any, kind: Any) -> AnyArray:
             names = [base64.b64decode(name, validate=True) for name in names]
         except (binascii.Error, ValueError):
             wrong("classes", "bytes in base64", "something else")
+    if kind == "int" and max(names) >= 2**63:  # numpy would make floats of them beside a -1
+        return np.asarray(names, dtype=np.uint64 if min(names) >= 0 else object)
     return np.asarray(names)
 
 

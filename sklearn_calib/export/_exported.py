@@ -68,6 +68,11 @@ class ExportedMap(Recalibrator):
         self._root = found.root
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The document alone: whoever loads it reads and checks it."""
+        follows = ("classes_", "n_features_in_", "_root")
+        return {k: v for k, v in super().__getstate__().items() if k not in follows}
+
     def __sklearn_is_fitted__(self) -> bool:
         return True
 

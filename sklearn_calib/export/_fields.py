@@ -1,9 +1,10 @@
 """The fields that nodes are made of: each can check a value and write its JSON Schema."""
 
 import dataclasses
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,16 +13,14 @@ from ..exceptions import refuse
 WHERE = "sklearn_calib.export"
 
 
-def wrong(at: str, rule: str, got: object, cure: str = "") -> Any:
+def wrong(at: str, rule: str, got: str, cure: str = "") -> NoReturn:
     """Refuse what stands at a place of the tree, such as ``map.parts[1].edges``."""
-    text = got if isinstance(got, str) else repr(got)
-    text = text if len(text) <= 80 else text[:77] + "..."
-    refuse(
-        f"{WHERE}, {at}",
-        rule,
-        text,
-        cure or "The map was changed or cut off; export it again",
-    )
+    refuse(f"{WHERE}, {at}", rule, got, cure or "The map was changed or cut off; export it again")
+
+
+def shown(value: object) -> str:
+    """A value in a message: short, whatever it is."""
+    return reprlib.repr(value)
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Flag(Field):
 
     def read(self, value: Any, at: str) -> Any:
         if not isinstance(value, bool | np.bool_):
-            wrong(at, "true or false", value)
+            wrong(at, "true or false", shown(value))
         return bool(value)
 
     def schema(self) -> dict[str, Any]:
@@ -62,7 +61,7 @@ class Choice(Field):
     def read(self, value: Any, at: str) -> Any:
         known = (*self.options, None) if self.optional else self.options
         if not (value is None or isinstance(value, str)) or value not in known:
-            wrong(at, f"one of {', '.join(repr(option) for option in known)}", value)
+            wrong(at, f"one of {', '.join(repr(option) for option in known)}", shown(value))
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -86,7 +85,7 @@ class Number(Field):
             self.high is not None and number > self.high
         )
         if outside or (self.whole and number != int(number)):
-            wrong(at, self._rule(), value)
+            wrong(at, self._rule(), shown(value))
         return int(number) if self.whole else number
 
     def _rule(self):
@@ -192,17 +191,21 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
         _check_numbers(value, at, max(dimensions))
     try:
         table = np.array(value)
-    except (ValueError, TypeError, OverflowError):  # ragged
+    except OverflowError:
+        wrong(at, "finite numbers", "an integer above 1.8e308")
+    except ValueError:
         wrong(at, "lists of equal lengths", "lists of different ones")
     if table.size == 0 and table.dtype.kind == "f":
         pass
-    elif table.dtype == object and _all_of(table.ravel().tolist(), int):
+    elif table.dtype == object and _all_of(table.ravel().tolist(), int, float):
         table = _from_long_integers(table, at)
     elif table.dtype.kind not in "iuf":
-        wrong(at, "numbers", value)
+        wrong(at, "numbers", shown(value))
+    if table.size == 0 and table.ndim == 1 and dimensions == (2,):
+        table = table.reshape(0, 0)
     if table.ndim not in dimensions:
         words = {0: "a number", 1: "a list of numbers", 2: "a list of lists of numbers"}
-        wrong(at, " or ".join(words[d] for d in sorted(dimensions)), value)
+        wrong(at, " or ".join(words[d] for d in sorted(dimensions)), shown(value))
     table = table.astype(np.float64)
     bad = ~np.isfinite(table)
     if bad.any():
@@ -221,7 +224,7 @@ def _check_numbers(values, at, depth):
             _check_numbers(value, f"{at}[{i}]", depth - 1)
         elif isinstance(value, bool) or not isinstance(value, int | float | np.number | np.ndarray):
             rule = "a number" if depth == 1 else "a number or a list of numbers"
-            wrong(f"{at}[{i}]", rule, value if np.isscalar(value) else type(value).__name__)
+            wrong(f"{at}[{i}]", rule, shown(value))
 
 
 def _all_of(values, *kinds):

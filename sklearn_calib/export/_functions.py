@@ -84,7 +84,7 @@ class SigmoidPoly(Function):
 
     def check(self, k: int, at: str) -> None:
         if not self.spread > 0:
-            wrong(f"{at}.spread", "a number above 0", self.spread)
+            wrong(f"{at}.spread", "a number above 0", f"{self.spread:g}")
 
     def value(self, x: FloatArray) -> FloatArray:
         z = (x - self.centre) / self.spread
@@ -127,7 +127,7 @@ class Curve(Function):
     def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.knots), f"{at}.values")
         if self.domain is not None and self.domain[0] > self.domain[1]:
-            wrong(f"{at}.domain", "a <= b", self.domain.tolist())
+            wrong(f"{at}.domain", "a <= b", f"{self.domain.tolist()}")
         if self.scale == "proba":
             if self.input == "proba":
                 wrong(f"{at}.scale", "'input', where x is a probability", "'proba'")

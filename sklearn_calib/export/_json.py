@@ -11,7 +11,7 @@ import numpy as np
 from .._files import write_whole
 from ._document import Kind, document_of
 from ._exported import ExportedMap
-from ._fields import wrong
+from ._fields import shown, wrong
 from ._tree import MAX_DEPTH
 
 #: Longer texts are refused unread; a table of a million scores has about 60 million.
@@ -224,7 +224,7 @@ def _once(pairs):
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        wrong(twice[:40], "each entry once", f"{twice!r} twice")
+        wrong(twice[:40], "each entry once", f"{shown(twice)} twice")
     return found
 
 

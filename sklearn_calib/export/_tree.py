@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ._fields import Parts, kinds_of, wrong
+from ._fields import Parts, kinds_of, shown, wrong
 from ._nodes import NODES, Node
 
 #: Nodes inside nodes, at most; what the package writes has about ten levels.
@@ -50,13 +50,12 @@ def _read(tree, k, at, depth, budget):
     name = tree["node"]
     cls = NODES.get(name) if isinstance(name, str) else None
     if cls is None:
-        wrong(f"{at}.node", f"one of {', '.join(sorted(NODES))}", name, "Update the package")
+        wrong(f"{at}.node", f"one of {', '.join(sorted(NODES))}", shown(name), "Update the package")
     known = kinds_of(cls)
     for extra in tree:
         if extra not in known and extra != "node":
-            wrong(
-                f"{at}.{str(extra)[:40]}", f"the fields {', '.join(known) or 'none'}", f"{extra!r}"
-            )
+            rule = f"the fields {', '.join(known) or 'none'}"
+            wrong(f"{at}.{str(extra)[:40]}", rule, shown(extra))
     if cls.binary and k != 2:
         wrong(at, "two classes", f"{k}", f"Nodes of kind {name!r} are for two classes")
     found = {}

@@ -30,26 +30,26 @@ from sklearn_calib.recalibrators import (
 
 DEFAULTS = {name: cls() for name, cls in all_recalibrators().items()}
 VARIANTS = {
-    "platt, proba": PlattScaling("proba"),
-    "temperature, laplace": TemperatureScaling(laplace=True),
-    "beta, am": BetaCalibration("am"),
-    "beta, ab": BetaCalibration("ab"),
-    "isotonic, step": IsotonicCalibration("step"),
-    "isotonic, centred": IsotonicCalibration(centred=True),
-    "histogram_binning, uniform": HistogramBinning(strategy="uniform"),
-    "restricted_polynomial, logit": RestrictedPolynomialRegression(4, scale="logit"),
-    "spline, any": SplineCalibration(monotone=False),
-    "multiclass_binning, rounded": MulticlassBinning(keep=False),
-    "one_vs_rest, shared": OneVsRest("isotonic", shared=True),
-    "one_vs_one, isotonic": OneVsOne("isotonic"),
-    "top_label, per class": TopLabel("isotonic", per_class=True, rest="proportional"),
-    "angular, clipped_relu": AngularCalibration(link="clipped_relu"),
-    "adaptive, interval": AdaptiveCalibration("interval"),
+    "platt.proba": PlattScaling("proba"),
+    "temperature.laplace": TemperatureScaling(laplace=True),
+    "beta.am": BetaCalibration("am"),
+    "beta.ab": BetaCalibration("ab"),
+    "isotonic.step": IsotonicCalibration("step"),
+    "isotonic.centred": IsotonicCalibration(centred=True),
+    "histogram_binning.uniform": HistogramBinning(strategy="uniform"),
+    "restricted_polynomial.logit": RestrictedPolynomialRegression(4, scale="logit"),
+    "spline.any": SplineCalibration(monotone=False),
+    "multiclass_binning.rounded": MulticlassBinning(keep=False),
+    "one_vs_rest.shared": OneVsRest("isotonic", shared=True),
+    "one_vs_one.isotonic": OneVsOne("isotonic"),
+    "top_label.per_class": TopLabel("isotonic", per_class=True, rest="proportional"),
+    "angular.clipped_relu": AngularCalibration(link="clipped_relu"),
+    "adaptive.interval": AdaptiveCalibration("interval"),
     "pipeline": make_pipeline(StructuredMatrixScaling(), SplineCalibration()),
 }
 METHODS = DEFAULTS | VARIANTS
 # these have no finite form
-TABULATED = {name for name in METHODS if name.split(",")[0] in ("adaptive", "angular")}
+TABULATED = {name for name in METHODS if name.split(".")[0] in ("adaptive", "angular")}
 TABLE_ERROR = 1e-6
 
 

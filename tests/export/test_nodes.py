@@ -68,7 +68,7 @@ def test_variants_with_two_classes(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["multiclass_binning, rounded", "one_vs_one, isotonic", "top_label, per class"]
+    "name", ["multiclass_binning.rounded", "one_vs_one.isotonic", "top_label.per_class"]
 )
 def test_variants_with_three_classes(name):
     assert worst(name, 3) <= EXACT

@@ -1,0 +1,426 @@
+"""JSON documents: what is kept, what is refused, and what earlier versions wrote."""
+
+import copy
+import itertools
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from export_cases import METHODS, fitted, tabulate
+
+import sklearn_calib.export
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.export import from_dict, from_json, json_schema, simplify, to_dict, to_json
+from sklearn_calib.recalibrators import (
+    IsotonicCalibration,
+    MulticlassBinning,
+    PlattScaling,
+    TemperatureScaling,
+)
+
+MAPS = Path(__file__).parent.parent / "data" / "maps"
+STORED = sorted(MAPS.glob("*.json"))
+SCHEMA_FILE = Path(sklearn_calib.export.__file__).parent / "schema-1.json"
+
+
+def labelled(labels):
+    labels = np.asarray(labels)
+    proba, y = make_overconfident(len(labels), 60, random_state=1)
+    return TemperatureScaling().fit(proba, labels[y], classes=labels)
+
+
+# -- what is kept -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["platt", "venn_abers", "pipeline", "multiclass_binning"])
+@pytest.mark.parametrize("kind", ["proba", "logits"])
+def test_text_says_the_same(name, kind, tmp_path):
+    method = fitted(name, 2)
+    path = tmp_path / "map.json"
+    text = to_json(method, path, input=kind, indent=1)
+    again = from_json(path)
+    assert json.loads(text) == to_dict(again) == to_dict(from_json(text))
+    assert to_dict(again)["input"] == kind
+    rows = make_overconfident(2, 100, random_state=3)[0]
+    assert np.abs(again.predict_proba(rows) - method.predict_proba(rows)).max() <= 1e-12
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (["no", "yes"], "str"),
+        (['"', "\\", "ä"], "str"),
+        ([b"\x00a", b"\xff"], "bytes"),
+        ([False, True], "bool"),
+        ([-3, 2**60, 2**62 + 1], "int"),
+        (np.array([2**63 + 5, 2**63 + 9], dtype=np.uint64), "int"),
+        (np.array([-1, 2**63 + 5], dtype=object), "int"),
+        (np.array([1, 2, 3], dtype=np.int8), "int"),
+        (np.array([0.0, 1.0]), "float"),
+        (np.array(["a", "b"], dtype=object), "str"),
+    ],
+)
+def test_labels_come_back(labels, kind):
+    method = labelled(labels)
+    document = to_dict(method)
+    assert document["classes_type"] == kind
+    again = from_json(to_json(method))
+    assert again.classes_.tolist() == method.classes_.tolist()
+    assert [type(label) for label in again.classes_.tolist()] == [
+        type(label) for label in method.classes_.tolist()
+    ]
+    rows = make_overconfident(len(labels), 30)[0]
+    assert again.predict(rows).tolist() == method.predict(rows).tolist()
+
+
+def test_labels_of_other_types_are_refused():
+    with pytest.raises(TypeError, match=r"text, integers, floats, booleans or bytes, got date"):
+        to_dict(labelled(np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")))
+
+
+def test_numbers_are_exact():
+    method = fitted("isotonic", 2)
+    tree = from_json(to_json(method))._nodes()
+    assert tree["knots"] == method.knots_.tolist() and tree["values"] == method.values_.tolist()
+
+
+# -- the schema -------------------------------------------------------------------------------
+
+
+def test_the_shipped_schema_is_that_of_the_nodes():
+    assert json.loads(SCHEMA_FILE.read_text()) == json_schema()
+
+
+def large(path):
+    return pytest.mark.slow if path.stat().st_size > 15_000 else ()
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.stem, marks=large(path)) for path in STORED]
+)
+def test_documents_follow_the_schema(path):
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.validators.validator_for(json_schema())(json_schema())
+    if path == STORED[0]:
+        validator.check_schema(json_schema())
+    validator.validate(json.loads(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.pop("classes"),
+        lambda d: d.update(more=1),
+        lambda d: d.update(input="score"),
+        lambda d: d["map"]["parts"][0].pop("floor"),
+        lambda d: d["map"]["parts"][1].update(node="unheard of"),
+        lambda d: d["map"]["parts"][1].update(coef="1"),
+        lambda d: d["check"].pop(),
+    ],
+)
+def test_the_schema_refuses_what_the_reader_refuses(change):
+    jsonschema = pytest.importorskip("jsonschema")
+    document = to_dict(fitted("platt", 2))
+    change(document)
+    with pytest.raises(ValueError):
+        from_dict(document)
+    assert list(jsonschema.Draft202012Validator(json_schema()).iter_errors(document))
+
+
+# -- stored documents -------------------------------------------------------------------------
+
+
+def test_a_document_of_every_method_is_stored():
+    assert {path.stem.rpartition("-")[0] for path in STORED} == set(METHODS)
+    assert sum(path.stat().st_size for path in STORED) < 1_000_000
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_stored_documents_are_read(path, oracle):
+    """The check rows, and what version 0.1.0 predicted for other rows."""
+    k = path.stem.rpartition("-")[2]
+    exported = from_json(path)
+    rows = make_overconfident(int(k), 12, random_state=5)[0]
+    expected = np.array(oracle("maps/expected/predictions.json")[path.stem])
+    assert np.abs(exported.predict_proba(rows) - expected).max() <= 1e-12
+
+
+# -- hostile documents --------------------------------------------------------------------------
+
+
+def nested(levels):
+    tree = {"node": "identity"}
+    for _ in range(levels):
+        tree = {"node": "chain", "parts": [tree]}
+    return tree
+
+
+def doubled(levels):
+    """A small object in memory with 2^levels nodes."""
+    tree = {"node": "identity"}
+    for _ in range(levels):
+        tree = {"node": "mixture", "weights": [0.5, 0.5], "parts": [tree, tree]}
+    return tree
+
+
+STEPS = {"node": "steps", "input": "proba", "edges": [0.2, 0.5], "values": [0.1, 0.3, 0.9]}
+LINE = {
+    "node": "piecewise_linear",
+    "input": "logit",
+    "knots": [-1, 1],
+    "values": [0, 1],
+    "domain": None,
+}
+PART = "map.parts[0]"
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        (None, "map: expected a node, a dict, got NoneType"),
+        ([], "map: expected a node"),
+        ({}, r"map\.node: expected the name of a node, got nothing"),
+        ({"node": "eval"}, r"map\.node: expected one of .*got 'eval'"),
+        ({"node": ["steps"]}, r"map\.node: expected one of"),
+        (STEPS | {"code": "import os"}, r"map\.code: expected the fields"),
+        ({"node": "steps", "input": "proba", "edges": []}, r"map\.values: expected a value"),
+        (STEPS | {"edges": [0.5, 0.2]}, r"map\.edges\[1\]: expected increasing numbers, got 0\.2"),
+        (STEPS | {"edges": [0.5, 0.5]}, r"map\.edges\[1\]: expected increasing"),
+        (STEPS | {"edges": [0.2, math.nan]}, r"map\.edges\[1\]: expected finite numbers, got nan"),
+        (STEPS | {"edges": [0.2, math.inf]}, r"map\.edges\[1\]: expected finite numbers, got inf"),
+        (STEPS | {"edges": [0.2, 10**400]}, r"map\.edges: expected finite numbers"),
+        (STEPS | {"edges": [0.2, "0.5"]}, r"map\.edges\[1\]: expected a number, got '0\.5'"),
+        (STEPS | {"edges": [0.2, True]}, r"map\.edges\[1\]: expected a number, got True"),
+        (STEPS | {"edges": [0.2, None]}, r"map\.edges\[1\]: expected a number, got None"),
+        (STEPS | {"edges": [0.2, [0.5]]}, r"map\.edges"),
+        (STEPS | {"edges": 0.2}, r"map\.edges: expected a list of numbers"),
+        (STEPS | {"edges": {"0": 1}}, r"map\.edges: expected numbers"),
+        (STEPS | {"edges": "0.2"}, r"map\.edges: expected numbers"),
+        (STEPS | {"values": [0.1, 0.9]}, r"map\.values: expected 3 numbers, got 2"),
+        (STEPS | {"values": [0.1, 0.3, 1.5]}, r"map\.values\[2\]: expected numbers <= 1, got 1\.5"),
+        (STEPS | {"values": [-1e-9, 0.3, 1]}, r"map\.values\[0\]: expected numbers >= 0"),
+        (STEPS | {"input": "score"}, r"map\.input: expected one of 'proba', 'logit', 'rank'"),
+        (STEPS | {"input": ["proba"]}, r"map\.input: expected one of"),
+        (LINE | {"knots": [0]}, r"map\.knots: expected at least 2 numbers"),
+        (LINE | {"domain": [1, 0]}, r"map\.domain: expected a <= b"),
+        (LINE | {"domain": [1, 2, 3]}, r"map\.domain: expected 2 numbers, got 3"),
+        (LINE | {"scale": "proba"}, r"map\.domain: expected a domain within the knots"),
+        (LINE | {"input": "proba", "scale": "proba"}, r"map\.scale: expected 'input'"),
+        (LINE | {"link": "probit"}, r"map\.link: expected one of 'sigmoid', None"),
+        (LINE | {"ties": 1}, r"map\.ties: expected true or false, got 1"),
+        (
+            {"node": "mixture", "weights": [0.5, 0.4], "parts": [STEPS, STEPS]},
+            r"map\.weights: expected a sum of 1, got 0\.9",
+        ),
+        (
+            {"node": "mixture", "weights": [1.0], "parts": [STEPS, STEPS]},
+            r"map\.weights: expected 2 numbers, got 1",
+        ),
+        ({"node": "chain", "parts": []}, r"map\.parts: expected a list of nodes, got none"),
+        ({"node": "chain", "parts": STEPS}, r"map\.parts: expected a list of nodes, got dict"),
+        (
+            {"node": "chain", "parts": [STEPS, {"node": "raised", "floor": 2}]},
+            r"map\.parts\[1\]\.floor: expected a number >= 0 and <= 1, got 2",
+        ),
+        (
+            {"node": "softmax_affine", "coef": [[1, 0], [0]], "intercept": 0},
+            r"map\.coef: expected lists of equal lengths",
+        ),
+        (
+            {"node": "softmax_affine", "coef": [1, 2, 3], "intercept": 0},
+            r"map\.coef: expected one number, 2 or 2x2 of them, got 3 numbers",
+        ),
+        (
+            {"node": "sigmoid_poly", "input": "logit", "coef": [0, 1], "spread": 0},
+            r"map\.spread: expected a number above 0",
+        ),
+        (
+            {"node": "one_vs_rest", "parts": [STEPS] * 3},
+            r"map\.parts: expected 1 node or 2 of them, got 3",
+        ),
+        ({"node": "one_vs_one", "parts": [STEPS, None]}, r"map\.parts: expected 1 nodes, got 2"),
+        ({"node": "top_label", "parts": [STEPS], "rest": 1}, "map: expected more than two classes"),
+        (
+            {
+                "node": "cells",
+                "n_levels": 2.5,
+                "slack": 0,
+                "keys": [],
+                "rows": [],
+                "keep": True,
+            },
+            r"map\.n_levels: expected a whole number",
+        ),
+        (
+            {
+                "node": "cells",
+                "n_levels": 2,
+                "slack": 0,
+                "keys": [[1, 1], [0, 2]],
+                "rows": [[0.5, 0.5], [0, 1]],
+                "keep": True,
+            },
+            r"map\.keys: expected different keys in increasing order",
+        ),
+        (nested(200), "expected at most 50 nodes inside each other"),
+        (nested(100_000), "expected at most 50 nodes inside each other"),
+    ],
+    ids=itertools.count(),
+)
+def test_damaged_trees_are_refused_where_they_are_damaged(tree, words):
+    document = to_dict(PlattScaling().fit(*make_overconfident(2, 50))) | {"map": tree}
+    with pytest.raises(ValueError, match=words):
+        from_dict(document)
+
+
+def test_the_number_of_nodes_is_bounded(monkeypatch):
+    monkeypatch.setattr("sklearn_calib.export._tree.MAX_NODES", 1000)
+    document = to_dict(PlattScaling().fit(*make_overconfident(2, 50))) | {"map": doubled(40)}
+    with pytest.raises(ValueError, match="expected at most 1000 nodes"):
+        from_dict(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"format": "pickle"}, "format: expected 'sklearn-calib-map', got 'pickle'"),
+        ({"format": [[[[[[[]]]]]]]}, r"format: expected 'sklearn-calib-map', got \["),
+        ({"schema": 2}, "schema: expected at most 1, .* got 2. Update the package"),
+        ({"schema": True}, "schema: expected a whole number"),
+        ({"schema": "1"}, "schema: expected a whole number"),
+        ({"input": None}, "input: expected 'proba' or 'logits'"),
+        ({"classes": ["a"]}, "classes: expected a list of at least two labels"),
+        ({"classes": [0, 0]}, "classes: expected different labels"),
+        ({"classes": [0, "1"]}, r"classes\[1\]: expected a label of type int, got '1'"),
+        ({"classes": [0, 2**70]}, r"classes\[1\]: expected an integer of 64 bits"),
+        ({"classes_type": "object"}, "classes_type: expected one of"),
+        ({"classes": ["a", "é"], "classes_type": "bytes"}, "classes: expected bytes in base64"),
+        ({"check": []}, "check: expected a list of 5 pairs of rows, got 0 of them"),
+        ({"check": [[[0.5, 0.5], [0.5]]] * 5}, r"check\[0\]\[1\]: expected 2 numbers, got 1"),
+        ({"check": [[[0.5, 0.6], [0.5, 0.5]]] * 5}, "check: expected rows of scores"),
+        ({"check": [[[0.5, 0.5], [0.9, 0.1]]] * 5}, r"check\[0\]: expected the result that"),
+        ({"estimator": []}, "estimator: expected a dict, got list"),
+        ({"largest_error": 1e-6}, "largest_error: expected a dict, got float"),
+        ({"surprise": 1}, "surprise: expected one of the entries"),
+    ],
+)
+def test_damaged_documents_are_refused(change, words):
+    document = to_dict(PlattScaling().fit(*make_overconfident(2, 50)))
+    with pytest.raises(ValueError, match=words):
+        from_dict(document | change)
+
+
+@pytest.mark.parametrize("name", ["format", "schema", "classes", "input", "map", "check"])
+def test_missing_entries_are_named(name):
+    document = to_dict(PlattScaling().fit(*make_overconfident(2, 50)))
+    del document[name]
+    with pytest.raises(ValueError, match=f"{name}: expected a value, got nothing"):
+        from_dict(document)
+
+
+def test_a_map_that_changed_its_meaning_is_noticed():
+    """Columns in another order, and numbers that lost their last digits."""
+    method = fitted("matrix", 3)
+    document = to_dict(method)
+    swapped = copy.deepcopy(document)
+    swapped["map"]["parts"][1]["coef"] = document["map"]["parts"][1]["coef"][::-1]
+    rounded = copy.deepcopy(document)
+    rounded["map"]["parts"][1]["coef"] = np.round(document["map"]["parts"][1]["coef"], 6).tolist()
+    for changed in (swapped, rounded):
+        with pytest.raises(ValueError, match=r"check\[\d\]: expected the result that the document"):
+            from_dict(changed)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "the text: expected JSON"),
+        ('{"format": NaN}', "the text: expected finite numbers, got NaN"),
+        ('{"format": -Infinity}', "expected finite numbers, got -Infinity"),
+        ('{"format": 1, "format": 2}', "format: expected each entry once"),
+        ('{"a": {"b": 1, "b": 2}}', "b: expected each entry once"),
+        ('{"a": ' + "9" * 10_000 + "}", "the text: expected JSON|a: expected"),
+        ("[1]", "the document: expected a dict, got list"),
+        ('{"a": "' + "[" * 1000 + '"}', "a: expected one of the entries|format: expected a value"),
+        ('{"a": "\\"' + "[" * 1000 + '"}', "format: expected a value"),
+        ("[" * 1000, "at most 110 levels of brackets"),
+        ('{"a":' * 1000, "at most 110 levels of brackets"),
+        ('["[",' * 1000, "at most 110 levels of brackets"),
+    ],
+)
+def test_damaged_texts_are_refused(text, words):
+    with pytest.raises(ValueError, match=words):
+        from_json(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["[" * 100_000_000, '{"map":' * 14_000_000])
+def test_100_mb_of_nesting(text, tmp_path):
+    path = tmp_path / "deep.json"
+    path.write_text(text)
+    start = time.process_time()
+    with pytest.raises(ValueError, match="at most 110 levels of brackets"):
+        from_json(path)
+    assert time.process_time() - start < 10
+
+
+def test_files_are_bounded(monkeypatch, tmp_path):
+    path = tmp_path / "map.json"
+    to_json(fitted("platt", 2), path)
+    monkeypatch.setattr("sklearn_calib.export._json.MAX_BYTES", 100)
+    with pytest.raises(ValueError, match=r"map\.json: expected at most 1e\+02 bytes"):
+        from_json(path)
+
+
+# -- simplification ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
+@pytest.mark.parametrize(
+    "name", ["isotonic", "enir", "venn_abers", "trend_filtering", "adaptive", "bbq"]
+)
+def test_simplified_maps_keep_their_bound(name, tolerance):
+    source = from_dict(to_dict(fitted(name, 2, 1000), **tabulate(name)))
+    small = simplify(source, tolerance)
+    p = np.concatenate([np.linspace(0, 1, 20_001), 10.0 ** -np.linspace(1, 300, 500)])
+    p = np.concatenate([p, 1 - p[-500:]])
+    worst = np.abs(small.predict_proba(p) - source.predict_proba(p)).max()
+    assert worst <= tolerance * (1 + 1e-9)
+    assert to_dict(small)["largest_error"]["simplify"] == tolerance
+    assert len(to_json(small)) <= len(to_json(source)) + 40
+
+
+def test_simplified_maps_are_small():
+    exact = {name: fitted(name, 2, 1000) for name in ("enir", "venn_abers")}
+    for method in exact.values():
+        assert len(to_json(simplify(method, 1e-2))) < 0.1 * len(to_json(method))
+
+
+@pytest.mark.parametrize(("tolerance", "pieces"), [(0.1, 4), (0.051, 5), (1e-3, 10)])
+def test_steps_are_as_few_as_possible(tolerance, pieces):
+    """Values 0, 1, ..., 9 tenths: three fit into an interval of .2, two into one of .102."""
+    document = to_dict(IsotonicCalibration("step").fit(np.arange(20) / 20, np.repeat([0, 1], 10)))
+    tree = {"node": "steps", "input": "proba", "edges": np.arange(1, 10) / 10}
+    document["map"] = tree | {"values": np.arange(10) / 10}
+    rows = [[1 - p, p] for p in (0.01, 0.25, 0.55, 0.75, 0.99)]
+    steps = [0.0, 0.2, 0.5, 0.7, 0.9]
+    document["check"] = [[row, [1 - v, v]] for row, v in zip(rows, steps, strict=True)]
+    found = simplify(document, tolerance)._nodes()["values"]
+    assert len(found) == pieces
+
+
+def test_tolerances_are_checked():
+    for tolerance in (0, -1e-3, 0.5, "1e-3"):
+        with pytest.raises(ValueError, match="simplify: expected a tolerance above 0"):
+            simplify(fitted("isotonic", 2), tolerance)
+
+
+def test_cells_without_keys():
+    with pytest.warns(UserWarning, match="none among"):
+        method = MulticlassBinning(min_count=1e6).fit(*make_overconfident(3, 50))
+    exported = from_json(to_json(method))
+    rows = make_overconfident(3, 20)[0]
+    assert np.array_equal(exported.predict_proba(rows), method.predict_proba(rows))

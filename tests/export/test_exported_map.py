@@ -1,0 +1,195 @@
+"""A map that was read stands wherever a recalibrator does."""
+
+import json
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from export_cases import METHODS, fitted, tabulate
+from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from sklearn_calib import CalibratedModel, canonical_proba
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.displays import CalibratingFunctionDisplay
+from sklearn_calib.export import ExportedMap, from_dict, skops_trusted, to_dict
+from sklearn_calib.recalibrators import (
+    IsotonicCalibration,
+    OneVsRest,
+    PlattScaling,
+    cross_fitted_proba,
+)
+from sklearn_calib.testing import recalibrator_checks
+
+PICKLES = Path(__file__).parent.parent / "data" / "pickles"
+# learning is not what it does; these checks fit it to data of other classes or other labels
+NOT_ITS = (
+    "check_labels",
+    "check_learns",
+    "check_direction",
+    "check_refit",
+    "check_missing_class",
+    "check_one_class",
+    "check_constant_scores",
+    "check_class_permutation",
+    "check_capabilities",
+    "check_shape",
+    "check_weights_are_repetition",
+    "check_bad_input",
+    "check_containers",
+    "check_documented",
+)
+RANGE = (2, 4)
+
+
+def exported(k, name="default"):
+    return from_dict(to_dict(fitted(name, k), **tabulate(name)))
+
+
+def checks():
+    for k in RANGE:
+        for name, check in recalibrator_checks(exported(k), n_classes=(k,)):
+            if not name.startswith(NOT_ITS):
+                yield pytest.param(check, id=name)
+
+
+@pytest.mark.parametrize("check", list(checks()))
+def test_contract(check):
+    check()
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([[0.5, np.nan]], "finite"),
+        ([[0.5, 0.6]], "sum to 1"),
+        ([[0.2, 0.3, 0.5]], "2 columns of scores"),
+    ],
+)
+def test_bad_rows_are_refused(rows, words):
+    with pytest.raises(ValueError, match=words):
+        exported(2).predict_proba(rows)
+
+
+def test_it_needs_no_fit():
+    document = to_dict(fitted("beta", 2))
+    rows = make_overconfident(2, 50)[0]
+    fresh = ExportedMap(document)
+    assert vars(fresh) == {"document": document}
+    expected = fitted("beta", 2).predict_proba(rows)
+    assert np.abs(fresh.predict_proba(rows) - expected).max() <= 1e-15
+    assert np.abs(clone(fresh).predict_proba(rows) - expected).max() <= 1e-15
+    assert fresh.classes_.tolist() == [0, 1] and fresh.n_features_in_ == 2
+    again = pickle.loads(pickle.dumps(fresh))
+    assert vars(again).keys() == {"document"}
+    assert np.array_equal(again.predict_proba(rows), fresh.predict_proba(rows))
+    assert is_classifier(fresh)
+    assert repr(fresh) == "<ExportedMap of 'beta', 2 classes>"
+    with pytest.raises(AttributeError, match="no attribute 'coef_'"):
+        _ = fresh.coef_
+
+
+def test_fit_checks_and_changes_nothing():
+    proba, y = make_overconfident(3, 90)
+    method = exported(3)
+    before = method.predict_proba(proba)
+    assert np.array_equal(method.fit(proba, (y + 1) % 3).predict_proba(proba), before)
+    for bad, words in (
+        (lambda: method.fit(proba, y + 1), r"labels among \[0, 1, 2\]"),
+        (lambda: method.fit(proba[:, :2] / proba[:, :2].sum(1, keepdims=True), y), "3 columns"),
+        (lambda: method.fit(proba, y, classes=[2, 1, 0]), "the classes of the map"),
+        (lambda: method.fit(proba, y[:-1]), "as many labels"),
+        (lambda: ExportedMap({"format": 1}).fit(proba, y), "expected a value, got nothing"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            bad()
+
+
+def test_in_a_pipeline_and_in_combinators():
+    proba, y = make_overconfident(2, 200)
+    chained = make_pipeline(exported(2), PlattScaling()).fit(proba, y)
+    again = from_dict(to_dict(chained))
+    got = again.predict_proba(proba)
+    assert np.abs(got - chained.predict_proba(proba)).max() <= 1e-12
+    out = cross_fitted_proba(exported(2), proba, y)
+    assert np.array_equal(out, exported(2).predict_proba(proba))
+    three, labels = make_overconfident(3, 200)
+    lifted = OneVsRest(exported(2)).fit(three, labels)
+    got = from_dict(to_dict(lifted)).predict_proba(three)
+    assert np.abs(got - lifted.predict_proba(three)).max() <= 1e-12
+
+
+def test_in_a_calibrated_model_and_a_display():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] + rng.normal(size=300) > 0, "yes", "no")
+    model = LogisticRegression().fit(X, y)
+    proba = model.predict_proba(X)
+    method = exported_for(proba, y)
+    wrapped = CalibratedModel(FrozenEstimator(model), method).fit(X, y)
+    assert np.abs(wrapped.predict_proba(X) - method.predict_proba(proba)).max() <= 1e-12
+    display = CalibratingFunctionDisplay.from_recalibrators(method)
+    assert len(display.axes_) == 1
+
+
+def exported_for(proba, y):
+    return from_dict(to_dict(IsotonicCalibration().fit(proba, y)))
+
+
+def test_logits_keep_their_logarithms():
+    logits = np.array([[0.0, 800.0], [0.0, -900.0], [3.0, 1.0]])
+    rows = canonical_proba(logits, kind="logits")
+    method = fitted("temperature", 2)
+    got = exported(2, "temperature").predict_proba(rows)
+    assert np.abs(got - method.predict_proba(rows)).max() <= 1e-15
+
+
+# -- other ways to keep a fitted recalibrator -----------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", METHODS)
+def test_skops(name, k):
+    skops = pytest.importorskip("skops.io")
+    method = fitted(name, k)
+    content = skops.dumps(method)
+    unknown = skops.get_untrusted_types(data=content)
+    assert set(unknown) <= set(skops_trusted)
+    again = skops.loads(content, trusted=skops_trusted)
+    rows = make_overconfident(k, 50, random_state=2)[0]
+    assert np.array_equal(again.predict_proba(rows), method.predict_proba(rows))
+
+
+def test_skops_of_an_exported_map():
+    skops = pytest.importorskip("skops.io")
+    method = exported(2)
+    again = skops.loads(skops.dumps(method), trusted=skops_trusted)
+    rows = make_overconfident(2, 50, random_state=2)[0]
+    assert np.array_equal(again.predict_proba(rows), method.predict_proba(rows))
+
+
+def test_skops_trusts_types_of_the_package_alone():
+    assert all(name.startswith("sklearn_calib.") for name in skops_trusted)
+    assert len(set(skops_trusted)) == len(skops_trusted)
+
+
+STORED = sorted(PICKLES.rglob("*.pickle"))
+
+
+def test_a_pickle_of_every_method_is_stored():
+    assert {path.stem.rpartition("-")[0] for path in STORED} == set(METHODS)
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_stored_pickles_are_read(path):
+    k = int(path.stem.rpartition("-")[2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of another version of scikit-learn or numpy
+        method = pickle.loads(path.read_bytes())
+    rows = make_overconfident(k, 20, random_state=5)[0]
+    expected = json.loads((path.parent / "predictions.json").read_text())[path.stem]
+    assert np.abs(method.predict_proba(rows) - expected).max() <= 1e-12
