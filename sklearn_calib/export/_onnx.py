@@ -14,7 +14,7 @@ from ..canonical import SLACK
 from ..exceptions import refuse
 from ._document import Kind, MapDocument, document_of
 from ._onnx_graph import Graph, Tensor
-from ._onnx_models import models_inside, model_to_onnx, run_onnx
+from ._onnx_models import model_to_onnx, models_inside, run_onnx
 from ._onnx_nodes import Rows, of_logits, written
 
 INPUT, OUTPUT = "scores", "calibrated"

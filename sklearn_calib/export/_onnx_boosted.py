@@ -75,7 +75,9 @@ def package_of(estimator: Estimator) -> str | None:
     return next((name for name in ("xgboost", "lightgbm") if name in roots), None)
 
 
-def parse_margins(scope: Any, model: BoostedMargins, inputs: Any, custom_parsers: Any = None) -> Any:
+def parse_margins(
+    scope: Any, model: BoostedMargins, inputs: Any, custom_parsers: Any = None
+) -> Any:
     """One output, of shape (n, n_classes), or (n, 1) for two classes."""
     from skl2onnx.common.data_types import FloatTensorType
 

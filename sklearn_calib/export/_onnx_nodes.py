@@ -26,6 +26,7 @@ from ._nodes import (
 )
 from ._onnx_graph import Tensor, expm1, log_sigmoid, side_by_side, sigmoid
 
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows on the simplex inside a graph.
@@ -324,7 +325,9 @@ def _(node: Cells, rows):
             sign = graph.add("Sign", levels - keys.entries(position))
             return sign.entry(sign.abs().top()).reshaped(-1)
 
-        after = graph.search(len(node.keys), lambda position: graph.add("LessOrEqual", 0.0, order(position)))
+        after = graph.search(
+            len(node.keys), lambda position: graph.add("LessOrEqual", 0.0, order(position))
+        )
         cell = after.at_least(np.array(1)) - np.array(1)
         found = order(cell).equal(0.0).reshaped(-1, 1)
         out = found.where(graph.tensor(node.rows).entries(cell), out)

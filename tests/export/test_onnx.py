@@ -1,0 +1,258 @@
+"""Maps in ONNX, run by onnxruntime, give what the methods predict."""
+
+import json
+
+import numpy as np
+import pytest
+from export_cases import (
+    DEFAULTS,
+    METHODS,
+    TABLE_ERROR,
+    TABULATED,
+    VARIANTS,
+    fitted,
+    logits,
+    probabilities,
+    tabulate,
+)
+
+from sklearn_calib import canonical_proba
+from sklearn_calib._simplex import log_proba
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
+from sklearn_calib.export._functions import Function
+from sklearn_calib.export._nodes import NODES
+from sklearn_calib.export._onnx_nodes import _value, written
+from sklearn_calib.recalibrators import PlattScaling, VennAbers
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+EXACT = 1e-8
+# kinds of nodes that more than two classes bring
+OF_MORE_CLASSES = {
+    "one_vs_one": 3,
+    "one_vs_one.isotonic": 3,
+    "one_vs_rest": 3,
+    "isotonic": 3,
+    "top_label": 3,
+    "top_label.per_class": 3,
+    "multiclass_binning": 3,
+    "multiclass_binning.rounded": 3,
+    "structured_matrix": 10,
+}
+
+
+def run(model, scores):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    [result] = session.run(None, {"scores": scores})
+    return result
+
+
+def of_sizes(rows):
+    """The rows, one of them, and none."""
+    return rows, rows[:1], rows[:0]
+
+
+def worst(name, k, n=300, opset=17):
+    """The largest difference between a method and its ONNX models, over both kinds of scores."""
+    method, found = fitted(name, k, n), []
+    document = to_dict(method, **tabulate(name))  # a table is made once
+    for kind, all_rows in (("proba", probabilities(k)), ("logits", logits(k))):
+        model = to_onnx(document, input=kind, opset=opset)
+        for rows in of_sizes(all_rows):
+            got = run(model, rows)
+            assert got.dtype == np.float64
+            assert got.shape == rows.shape
+            if len(rows):
+                expected = method.predict_proba(canonical_proba(rows, kind=kind))
+                found.append(np.abs(got - expected).max())
+    return max(found)
+
+
+def allowed(name, k):
+    return k * TABLE_ERROR if name in TABULATED else EXACT
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_two_classes(name):
+    assert worst(name, 2) <= allowed(name, 2)
+
+
+@pytest.mark.parametrize("name", OF_MORE_CLASSES)
+def test_more_classes(name):
+    k = OF_MORE_CLASSES[name]
+    assert worst(name, k) <= allowed(name, k)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("name", METHODS)
+def test_in_full(name, k):
+    assert worst(name, k, 500 if name in TABULATED else 3000) <= allowed(name, k)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("opset", [13, 18, "newest"])
+def test_other_opsets(name, opset):
+    session = 23  # onnxruntime may be older than onnx
+    opset = min(session, onnx.defs.onnx_opset_version()) if opset == "newest" else opset
+    for k in (2, 3):
+        assert worst(name, k, 200, opset) <= allowed(name, k)
+
+
+@pytest.mark.parametrize("name", ["isotonic", "multiclass_binning", "one_vs_one"])
+def test_4000_rows(name):
+    method, rows = fitted(name, 3), probabilities(3, 4000)
+    got = run(to_onnx(method), rows)
+    assert np.abs(got - method.predict_proba(rows)).max() <= EXACT
+
+
+def test_no_tensor_is_longer_than_the_rows():
+    """Tables are searched by halving: a table of m entries takes about 4 log2(m) operations."""
+    p = np.random.default_rng(0).uniform(size=4000)
+    y = np.random.default_rng(1).uniform(size=4000) < p
+    method = VennAbers().fit(p, y)
+    model = to_onnx(method)
+    n_edges = len(to_dict(method)["map"]["edges"])
+    assert n_edges > 2000
+    assert len(model.graph.node) < 40 + 5 * np.log2(n_edges)
+    lengths = {max(tensor.dims, default=1) for tensor in model.graph.initializer}
+    assert sorted(lengths)[-2:] == [n_edges, n_edges + 1]  # the table itself, no copies of it
+
+
+# -- what a model is made of ------------------------------------------------------------------
+
+
+def test_every_node_has_its_operators():
+    for cls in NODES.values():
+        unwritten = written.dispatch(object)
+        assert written.dispatch(cls) is not unwritten, cls.kind
+        if issubclass(cls, Function):
+            assert _value.dispatch(cls) is not _value.dispatch(object), cls.kind
+
+
+@pytest.mark.parametrize("name", ["platt", "isotonic", "spline", "multiclass_binning"])
+def test_standard_operators_only(name):
+    model = to_onnx(fitted(name, 3), opset=17)
+    onnx.checker.check_model(model, full_check=True)
+    assert [(one.domain, one.version) for one in model.opset_import] == [("", 17)]
+    assert {node.domain for node in model.graph.node} == {""}
+    [scores], [calibrated] = model.graph.input, model.graph.output
+    for end in (scores, calibrated):
+        assert end.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+        assert end.type.tensor_type.shape.dim[1].dim_value == 3
+
+
+def properties(model):
+    return {one.key: one.value for one in model.metadata_props}
+
+
+def test_the_model_carries_the_map():
+    method = fitted("beta", 2)
+    text = properties(to_onnx(method))["sklearn_calib_map"]
+    assert json.loads(text) == to_dict(method)
+    rows = probabilities(2)
+    assert np.abs(from_json(text).predict_proba(rows) - method.predict_proba(rows)).max() <= 1e-12
+
+
+@pytest.mark.parametrize("of", ["dict", "map", "method"])
+def test_of_documents_too(of):
+    method = fitted("isotonic", 2)
+    document = to_dict(method, input="logits")
+    source = {"dict": document, "map": ExportedMap(document), "method": method}[of]
+    model = to_onnx(source, input="logits")
+    expected = method.predict_proba(canonical_proba(logits(2), kind="logits"))
+    assert np.abs(run(model, logits(2)) - expected).max() <= EXACT
+
+
+def test_the_package_onnx_agrees():
+    from onnx.reference import ReferenceEvaluator
+
+    method = fitted("isotonic", 3)
+    rows = probabilities(3)
+    with np.errstate(divide="ignore"):  # logarithms of zeros, which are then raised
+        [got] = ReferenceEvaluator(to_onnx(method)).run(None, {"scores": rows})
+    assert np.abs(got - method.predict_proba(rows)).max() <= EXACT
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [
+        ("proba", [np.nan, 0.5]),
+        ("proba", [0.5, 0.6]),
+        ("proba", [-0.1, 1.1]),
+        ("proba", [np.inf, 0.0]),
+        ("logits", [np.nan, 0.0]),
+        ("logits", [np.inf, 0.0]),
+        ("logits", [1e200, 0.0]),
+    ],
+)
+@pytest.mark.parametrize("name", ["platt", "isotonic", "identity"])
+def test_rows_that_are_no_scores_give_nan(name, kind, bad):
+    method = fitted(name, 2)
+    good = [0.25, 0.75]
+    got = run(to_onnx(method, input=kind), np.array([good, bad, good]))
+    assert np.isnan(got[1]).all()
+    expected = method.predict_proba(canonical_proba([good], kind=kind))
+    assert np.abs(got[[0, 2]] - expected).max() <= EXACT
+
+
+# -- float32 ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["proba", "logits"])
+@pytest.mark.parametrize("name", ["platt", "isotonic", "venn_abers"])
+def test_float32_states_its_error(name, kind):
+    """At least what it is at the scores that were learned, and no more than float32 explains."""
+    method = fitted(name, 2)
+    model = to_onnx(method, dtype="float32", input=kind)
+    stated = float(properties(model)["largest_float32_error"])
+    learned = canonical_proba(make_overconfident(2, 300, random_state=1)[0])
+    rows = np.vstack([probabilities(2), learned])
+    scores = log_proba(rows) if kind == "logits" else np.asarray(rows)
+    got = run(model, scores.astype(np.float32))
+    assert got.dtype == np.float32
+    found = np.abs(got - method.predict_proba(canonical_proba(scores, kind=kind))).max()
+    assert found <= 2 * stated
+    steps = name == "venn_abers"
+    assert (1e-3 if steps else 1e-9) < stated < (0.1 if steps else 1e-5)
+
+
+def test_float64_states_no_error():
+    assert "largest_float32_error" not in properties(to_onnx(fitted("platt", 2)))
+
+
+# -- refusals ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"opset": 12}, "opset from 13 to"),
+        ({"opset": 1000}, "opset from 13 to"),
+        ({"opset": True}, "opset from 13 to"),
+        ({"dtype": "float16"}, "dtype 'float64' or 'float32'"),
+        ({"input": "scores"}, "input='proba' or 'logits'"),
+    ],
+)
+def test_wrong_options_are_named(options, words):
+    with pytest.raises(ValueError, match=words):
+        to_onnx(fitted("platt", 2), **options)
+
+
+def test_methods_without_a_finite_form_ask_for_tables():
+    with pytest.raises(ValueError, match="Pass tabulate=1e-6"):
+        to_onnx(fitted("adaptive", 2))
+
+
+def test_unfitted_and_foreign():
+    with pytest.raises(ValueError, match="not fitted"):
+        to_onnx(PlattScaling())
+    with pytest.raises(TypeError, match="a recalibrator of this package"):
+        to_onnx(object())
