@@ -18,6 +18,7 @@ from ._onnx_boosted import (
     BoostedMargins,
     convert_margins,
     has_margins,
+    package_of,
     parse_margins,
     shape_of_margins,
 )
@@ -26,7 +27,7 @@ from ._onnx_nodes import Rows, of_logits, of_margin, written
 
 METADATA = "sklearn_calib_maps"
 _ML_VERSION = 3
-_DOUBLE = 11  # onnx.TensorProto.DOUBLE
+_FLOAT, _DOUBLE = 1, 11  # of onnx.TensorProto
 _ROWS = 1000  # of the sample, on which the result is compared
 _FAR, _SHARE = 1e-3, 0.05  # a difference that more than this share of them must not have
 
@@ -199,9 +200,19 @@ def _scores(model, pair, scope, operator, container, graph):
         rows = of_margin(scores.column(-1))
     else:
         rows = of_logits(scores, own)
-    if model.response_method == "predict_proba":
-        rows = Rows(rows.p, own)
+    if kind == "margins" and model.response_method == "predict_proba":
+        rows = _as_predicted(rows, last)
     return rows if own == k else _widened(rows, pair.columns, k)
+
+
+def _as_predicted(rows, margins):
+    """Probabilities of logits as predict_proba rounds them: p_0 is 1 - p_1, XGBoost's float32."""
+    p = rows.p
+    if rows.k == 2:
+        p = side_by_side(1.0 - p.column(1), p.column(1))
+    if package_of(margins.estimator) == "xgboost":
+        p = p.graph.add("Cast", p.graph.add("Cast", p, to=_FLOAT), to=_DOUBLE)
+    return Rows(p / p.sum(), rows.k)
 
 
 def _widened(rows, places, k):
@@ -256,7 +267,9 @@ def _check_converter(container, last, kind):
         )
     if len(last.classes_) < 2:
         refuse(where, "classifiers of at least two classes", f"a {name} of one", "Use fewer folds")
-    unknown = not container.has_options(last, "raw_scores") or getattr(last, "probability", False)
+    unknown = not container.has_options(last, "raw_scores") or (
+        getattr(last, "probability", False) is True
+    )
     if kind == "raw" and unknown and hasattr(last, "predict_proba"):
         refuse(
             where,
