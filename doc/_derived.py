@@ -7,6 +7,7 @@ import pkgutil
 import re
 from pathlib import Path
 
+import _export
 import _layers
 import _messages
 
@@ -65,6 +66,8 @@ def write(folder):
     _put(folder / "user_guide" / "generated" / "arena.inc", _arena_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
+    for name, text in _export.tables(_table).items():
+        _put(folder / "user_guide" / "generated" / name, text)
     _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
     _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
     for table in sorted((folder.parent / "benchmarks").rglob("*.csv")):

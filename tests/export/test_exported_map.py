@@ -190,6 +190,6 @@ def test_stored_pickles_are_read(path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of another version of scikit-learn or numpy
         method = pickle.loads(path.read_bytes())
-    rows = make_overconfident(k, 20, random_state=5)[0]
+    rows = make_overconfident(k, 12, random_state=5)[0]
     expected = json.loads((path.parent / "predictions.json").read_text())[path.stem]
     assert np.abs(method.predict_proba(rows) - expected).max() <= 1e-12
