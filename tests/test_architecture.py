@@ -46,6 +46,10 @@ HEAVY = {
     "distributed",
     "duckdb",
     "polars",
+    "onnx",
+    "onnxruntime",
+    "skl2onnx",
+    "onnxmltools",
 }
 
 

@@ -93,6 +93,9 @@ def test_code_in_the_texts_runs(path, monkeypatch):
         pytest.importorskip("xgboost")
     if "skops" in text:
         pytest.importorskip("skops")
+    if "onnxruntime" in text:
+        pytest.importorskip("onnxruntime")
+        pytest.importorskip("skl2onnx")
     if path.endswith(".md"):
         blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     else:

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from .._extras import require
 from .._typing import AnyArray, Estimator
 from ..exceptions import refuse
 from ..staging import own_logits
@@ -182,13 +183,12 @@ def _converter(package):
 
         # from this version on it keeps the thresholds in float64
         return partial(convert_sklearn_random_forest_classifier, op_version=_ML_VERSION)
+    folder = "onnxmltools.convert"
     if package == "xgboost":
-        from onnxmltools.convert.xgboost.operator_converters.XGBoost import convert_xgboost
-
-        return convert_xgboost
-    from onnxmltools.convert.lightgbm.operator_converters.LightGbm import convert_lightgbm
-
-    return convert_lightgbm
+        path, name = f"{folder}.xgboost.operator_converters.XGBoost", "convert_xgboost"
+    else:
+        path, name = f"{folder}.lightgbm.operator_converters.LightGbm", "convert_lightgbm"
+    return getattr(require(path, "export", "to_onnx"), name)
 
 
 def _thresholds(trees, double):
