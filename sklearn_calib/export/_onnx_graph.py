@@ -96,6 +96,13 @@ def _plus(position, step):
     return position + np.array(step) if isinstance(position, Tensor) or step else position
 
 
+def _almost_one(value):
+    """Whether onnxruntime takes a factor for 1: it looks at it in float32, and drops it then."""
+    if isinstance(value, Tensor):
+        return False
+    return np.size(value) == 1 and bool((np.float32(value) == 1) & (np.asarray(value) != 1))
+
+
 @dataclass(frozen=True)
 class Tensor:
     """A tensor of a graph, with the operators of Python; shapes are those of numpy."""
@@ -113,9 +120,13 @@ class Tensor:
         return self.graph.add("Sub", other, self)
 
     def __mul__(self, other: Operand) -> "Tensor":
+        if _almost_one(other):
+            return self * (2 * np.asarray(other)) * 0.5
         return self.graph.add("Mul", self, other)
 
     def __truediv__(self, other: Operand) -> "Tensor":
+        if _almost_one(other):
+            return self / (2 * np.asarray(other)) * 2.0
         return self.graph.add("Div", self, other)
 
     def __rtruediv__(self, other: Operand) -> "Tensor":

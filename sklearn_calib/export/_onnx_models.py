@@ -329,6 +329,6 @@ def run_onnx(found: Any, X: Features) -> list[Any]:
         from onnx.reference import ReferenceEvaluator
 
         with np.errstate(all="ignore"):
-            return ReferenceEvaluator(found).run(None, feed)
+            return list(ReferenceEvaluator(found).run(None, feed))
     session = InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, feed)

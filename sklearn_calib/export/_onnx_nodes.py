@@ -10,7 +10,7 @@ from scipy.special import log_expit
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
 from .._kernels._log_odds import gap
 from .._simplex import LOG_OF_ZERO, SMALLEST_PROBABILITY
-from ._functions import ClippedChebyshev, Curve, Function, PiecewiseLinear, SigmoidPoly, Steps
+from ._functions import ClippedChebyshev, Curve, Function, PiecewiseCubic, SigmoidPoly, Steps
 from ._node import Node
 from ._nodes import (
     Cells,
@@ -218,7 +218,7 @@ def _(node: Curve, x):
         share = (log_sigmoid(x) - of_piece(log_expit(high))).exp()
         t = share * expm1(of_piece(low) - x) / of_piece(np.expm1(low - high))
         t = t.clip(0.0, 1.0)
-    if isinstance(node, PiecewiseLinear):
+    if not isinstance(node, PiecewiseCubic):
         return of_piece(values[:-1]) + t * of_piece(np.diff(values))
     width, first, second = of_piece(widths), of_piece(node.slopes[:-1]), of_piece(node.slopes[1:])
     inside = t.clip(0.0, 1.0)

@@ -20,9 +20,11 @@ from sklearn_calib import canonical_proba
 from sklearn_calib._simplex import log_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
+from sklearn_calib.export._document import MapDocument
 from sklearn_calib.export._functions import Function
 from sklearn_calib.export._nodes import NODES
 from sklearn_calib.export._onnx_nodes import _value, written
+from sklearn_calib.export._tree import read_nodes
 from sklearn_calib.recalibrators import PlattScaling, VennAbers
 
 onnx = pytest.importorskip("onnx")
@@ -124,6 +126,16 @@ def test_no_tensor_is_longer_than_the_rows():
     assert len(model.graph.node) < 40 + 5 * np.log2(n_edges)
     lengths = {max(tensor.dims, default=1) for tensor in model.graph.initializer}
     assert sorted(lengths)[-2:] == [n_edges, n_edges + 1]  # the table itself, no copies of it
+
+
+@pytest.mark.parametrize("slope", [1 + 3e-8, 1 - 2e-8])
+def test_factors_that_float32_takes_for_one(slope):
+    """onnxruntime leaves out factors that are 1 in float32."""
+    root = read_nodes({"node": "softmax_affine", "coef": slope, "intercept": 0.0}, 2)
+    z = np.column_stack([np.zeros(50), np.linspace(-4, 4, 50)])
+    expected = root(canonical_proba(z, kind="logits"))
+    document = MapDocument(root, np.arange(2), "logits", (z[:5], expected[:5]))
+    assert np.abs(run(to_onnx(document), z) - expected).max() <= 1e-15
 
 
 # -- what a model is made of ------------------------------------------------------------------
