@@ -151,10 +151,11 @@ def _calibrated(document: MapDocument, scores: Tensor) -> Tensor:
 def _model(onnx, graph, document, result):
     helper, k = onnx.helper, len(document.classes)
     nodes = [
-        helper.make_node(step.op, step.inputs, [step.output], **step.attributes)
+        # onnxruntime 1.20 makes names from those of the nodes, which must differ
+        helper.make_node(step.op, step.inputs, [step.output], step.output, **step.attributes)
         for step in graph.steps
     ]
-    nodes.append(helper.make_node("Identity", [result.name], [OUTPUT]))
+    nodes.append(helper.make_node("Identity", [result.name], [OUTPUT], OUTPUT))
     constants = [onnx.numpy_helper.from_array(a, name) for name, a in graph.constants.items()]
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
     ends = [helper.make_tensor_value_info(name, kind, ["n", k]) for name in (INPUT, OUTPUT)]

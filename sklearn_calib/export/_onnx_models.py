@@ -154,7 +154,12 @@ def _into_container(graph, container):
     version = container.target_opset
     for step in graph.steps:
         container.add_node(
-            step.op, list(step.inputs), [step.output], op_version=version, **step.attributes
+            step.op,
+            list(step.inputs),
+            [step.output],
+            name=step.output,
+            op_version=version,
+            **step.attributes,
         )
 
 
