@@ -80,12 +80,23 @@ EXACT = {
 }
 
 
+def difference_in_double(name, k):
+    X, y, new = data(k)
+    return differences(CalibratedModel(EXACT[name], "platt", cv=2).fit(X, y), new).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "k"), [("raw in a pipeline", 2), ("without probabilities", 2), ("probabilities", 3)]
+)
+def test_exact(name, k):
+    assert difference_in_double(name, k) <= DOUBLE
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("name", EXACT)
-def test_exact(name, k):
-    X, y, new = data(k)
-    model = CalibratedModel(EXACT[name], "platt", cv=2).fit(X, y)
-    assert differences(model, new).max() <= DOUBLE
+def test_exact_in_full(name, k):
+    assert difference_in_double(name, k) <= DOUBLE
 
 
 TREES = {
@@ -96,18 +107,50 @@ TREES = {
 }
 
 
+def difference_in_single(name, dtype, k):
+    X, y, new = data(k, dtype=dtype)
+    estimator = TREES[name] if name in TREES else boosted(name)
+    return differences(CalibratedModel(estimator, cv=2).fit(X, y), new).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "k"),
+    [
+        ("forest", np.float64, 2),
+        ("hist", np.float32, 3),
+        ("xgboost", np.float32, 2),
+        ("xgboost", np.float64, 3),
+        ("lightgbm", np.float64, 2),
+    ],
+)
+def test_in_single_precision(name, dtype, k):
+    assert difference_in_single(name, dtype, k) <= SINGLE
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [*TREES, "xgboost", "lightgbm"])
-def test_in_single_precision(name, dtype, k):
-    X, y, new = data(k, dtype=dtype)
-    estimator = TREES[name] if name in TREES else boosted(name)
-    model = CalibratedModel(estimator, cv=2).fit(X, y)
-    assert differences(model, new).max() <= SINGLE
+def test_in_single_precision_in_full(name, dtype, k):
+    assert difference_in_single(name, dtype, k) <= SINGLE
 
 
-@pytest.mark.parametrize("method", ["predict_proba", "auto"])
-@pytest.mark.parametrize("name", ["hist", "xgboost", "lightgbm"])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("xgboost", "auto"),
+        ("hist", "predict_proba"),
+        *(
+            pytest.param(name, method, marks=pytest.mark.slow)
+            for name, method in [
+                ("hist", "auto"),
+                ("lightgbm", "auto"),
+                ("lightgbm", "predict_proba"),
+                ("xgboost", "predict_proba"),
+            ]
+        ),
+    ],
+)
 def test_tails_of_boosted_trees(name, method):
     """The logits are those of the trees, not logarithms of rounded probabilities."""
     X, y, _ = data(n=600)
@@ -121,6 +164,7 @@ def test_tails_of_boosted_trees(name, method):
     assert np.abs(got / proba - 1).max() <= (1e-2 if rounded else 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
     [
@@ -166,9 +210,9 @@ def test_rows_at_the_thresholds(name, dtype):
 
 def test_the_model_of_issue_1246():
     """Right to 1e-5 in float32, all of which is the classifier's own share."""
-    X, y, new = data(n=500, dtype=np.float32)
+    X, y, new = data(dtype=np.float32)
     inner = make_pipeline(FunctionTransformer(), LogisticRegression())
-    model = CalibratedModel(inner, "platt").fit(X, y)
+    model = CalibratedModel(inner, "platt", cv=3).fit(X, y)
     labels, proba = run(to_onnx(model, new), new)
     assert np.array_equal(labels, model.predict(new))
     exact = model.predict_proba(new)
@@ -208,13 +252,14 @@ def test_a_pipeline_that_holds_a_model():
     assert np.abs(np.array([*row.values()]) - model.predict_proba(new[:1])).max() <= SINGLE
 
 
-@pytest.mark.parametrize("labels", [["no", "yes"], [-5, 7], [False, True]], ids=str)
-@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize(
+    ("labels", "ensemble"), [(["no", "yes"], True), ([-5, 7], False), ([False, True], False)]
+)
 def test_labels_and_ensembles(labels, ensemble):
     X, y, new = data()
     y = np.array(labels)[y]
-    model = CalibratedModel(LogisticRegression(), "isotonic", cv=3, ensemble=ensemble).fit(X, y)
-    assert len(model.calibrated_pairs_) == (3 if ensemble else 1)
+    model = CalibratedModel(LogisticRegression(), "isotonic", cv=2, ensemble=ensemble).fit(X, y)
+    assert len(model.calibrated_pairs_) == (2 if ensemble else 1)
     assert differences(model, new).max() <= DOUBLE
 
 
@@ -269,6 +314,7 @@ def test_angular_models_become_tables():
     assert np.abs(got - model.predict_proba(new)).max() <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opset", [13, 15, 18])
 def test_opsets(opset):
     X, y, new = data(3)
