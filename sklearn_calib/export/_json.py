@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .._files import write_whole
 from ._document import Kind, document_of
 from ._exported import ExportedMap
@@ -18,8 +16,8 @@ from ._tree import MAX_DEPTH
 MAX_BYTES = 1_000_000_000
 # a node inside another is a dict in a list; around them are the document and lists of numbers
 _MAX_BRACKETS = 2 * MAX_DEPTH + 10
-_BLOCK = 1 << 20
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# a bracket, or a text with the brackets in it; one that never ends goes on to the end of the file
+_TOKEN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 
 
 def to_dict(
@@ -207,16 +205,15 @@ def _parsed(content):
 
 def _check_depth(content):
     """Refuse brackets inside brackets before anything recurses into them."""
-    bare = np.frombuffer(_TEXT.sub(b"", content), dtype=np.uint8)
     depth = 0
-    for start in range(0, len(bare), _BLOCK):
-        block = bare[start : start + _BLOCK]
-        change = ((block == 0x5B) | (block == 0x7B)).astype(np.int64)
-        change -= (block == 0x5D) | (block == 0x7D)
-        levels = depth + np.cumsum(change)
-        if levels.max() > _MAX_BRACKETS:
-            wrong("the text", f"at most {_MAX_BRACKETS} levels of brackets", "more")
-        depth = int(levels[-1])
+    for found in _TOKEN.finditer(content):
+        token = found[0]
+        if token in (b"[", b"{"):
+            depth += 1
+            if depth > _MAX_BRACKETS:
+                wrong("the text", f"at most {_MAX_BRACKETS} levels of brackets", "more")
+        elif token in (b"]", b"}"):
+            depth -= 1
 
 
 def _once(pairs):

@@ -14,6 +14,7 @@ from ._nodes import Node, PiecewiseLinear, Steps
 _LARGEST_TOLERANCE = 0.1
 _FIRST_BLOCK = 64
 _STEEPEST_SIGMOID = 0.25
+_SMALLEST_WIDTH = 1e-290
 
 
 def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
@@ -128,6 +129,8 @@ def _farthest(node, at, last, tolerance, length):
         end = min(at + size, last)
         run = slice(at + 1, end + 1)
         width = length(node.knots[at], node.knots[run])
+        if not width[0] > _SMALLEST_WIDTH:  # of log-odds so far out that only ratios have digits
+            return at + 1
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rise = node.values[run] - node.values[at]
             slope = rise / width

@@ -8,7 +8,7 @@ from scipy.special import expit
 from .._simplex import without_rounding_noise
 from ..exceptions import refuse
 
-_FARTHEST = 1e6  # log-odds beyond get the value there
+_FARTHEST = 1e6  # log-odds beyond, in units of the largest point, get the value there
 _FINEST = 1e-3  # the first grid's step at log-odds 0; outwards it widens with the log-odds
 _N_GRID = 1001
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-9, 0.1
@@ -25,7 +25,7 @@ def tabulated(tree: Any, bound: float | None, where: str) -> tuple[Any, float]:
     tree : dict
         What `map_nodes` returned.
     bound : float in [1e-9, 0.1], or None
-        The largest difference of P_1 between a curve and its table, at log-odds up to 1e6 of 36
+        The largest difference of P_1 between a curve and its table, at log-odds of 36
         significant bits: a jump may move by rounding noise, 1.5e-11 of the score.
     where : str
         Begins the error messages.
@@ -74,7 +74,8 @@ def _checked(bound, name, where):
 
 def _table(curve, bound, where):
     value, piece = curve["function"], curve["piece"]
-    end = np.arcsinh(_FARTHEST / _FINEST)
+    farthest = max(_FARTHEST, _FARTHEST * float(np.abs(curve["points"]).max(initial=0.0)))
+    end = np.arcsinh(farthest / _FINEST)
     grid = _FINEST * np.sinh(np.linspace(-end, end, _N_GRID))
     x = np.unique(without_rounding_noise(np.append(grid, curve["points"]), 0))
     y, p = value(x), piece(x)

@@ -12,7 +12,7 @@ from .._kernels._binning import pool
 from .._kernels._information import logistic_covariance, standard_error
 from .._kernels._log_odds import interpolated
 from .._renamed import renamed_arguments
-from .._simplex import log_odds, rank_score, two_classes_of_margin
+from .._simplex import log_odds, rank_score
 from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import canonical_weight, rows_per_weight
 from ..exceptions import refuse
@@ -214,8 +214,7 @@ class AdaptiveCalibration(Recalibrator):
         self.weights_ = np.column_stack([mass * (1 - share), mass * share])
         if self.neighborhood == "interval" and given is None:
             self._wald = _Wald(proba, codes, weight, self.level)
-            knots = two_classes_of_margin(self.log_odds_)
-            self.intervals_ = expit(np.column_stack(self._wald.ends(knots)))
+            self.intervals_ = expit(np.column_stack(self._wald.ends(self.log_odds_)))
         elif self.neighborhood == "interval":
             self._wald = None
             self.intervals_ = np.column_stack(
@@ -243,25 +242,29 @@ class AdaptiveCalibration(Recalibrator):
         score = rank_score(proba)
         if self.neighborhood == "nearest":
             return two_columns(self._cells.share_of_nearest(score))
-        return two_columns(self._cells.share(score, *self._ends(score, proba)))
+        return two_columns(self._cells.share(score, *self._ends(score)))
 
-    def _ends(self, score, proba):
+    def _ends(self, score):
         if self._wald is not None:
-            return self._wald.ends(proba)
+            return self._wald.ends(score)
         ends = (interpolated(score, self.log_odds_, end) for end in self.intervals_.T)
         return _given_ends(np.column_stack(list(ends)))
 
     def _nodes(self):
-        def window(log_odds):
+        if self.neighborhood == "nearest":
+            return self._curve(self.log_odds_, self._cells.nearest)
+        points = self.log_odds_
+        if self._wald is not None:  # its intervals need not move in one direction
+            points = np.append(points, self._wald.crossings(points))
+        return self._curve(points, lambda score: self._cells.between(*self._ends(score)))
+
+    def _curve(self, points, window):
+        def piece(score):
             """A number for the cells around a score: between equal ones the map is smooth."""
-            if self.neighborhood == "nearest":
-                start, end = self._cells.nearest(log_odds)
-            else:
-                ends = self._ends(log_odds, two_classes_of_margin(log_odds))
-                start, end = self._cells.between(*ends)
+            start, end = window(score)
             return start * (len(self.log_odds_) + 1) + end
 
-        return curve("rank", self, points=self.log_odds_, piece=window)
+        return curve("rank", self, points=points, piece=piece)
 
 
 class _Wald:
@@ -274,11 +277,19 @@ class _Wald:
         self.covariance = logistic_covariance(_with_one(log_odds(proba)), weight, z, 0.0)
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 
-    def ends(self, proba):
-        """Log-odds of the lower and upper ends at these scores."""
-        at = log_odds(proba)
+    def ends(self, at):
+        """Log-odds of the lower and upper ends at these log-odds."""
         half = self.factor * standard_error(_with_one(at), self.covariance)
         return at - half, at + half
+
+    def crossings(self, at):
+        """Log-odds whose intervals end at these."""
+        (square, cross), (_, constant) = self.factor**2 * self.covariance
+        a, b, c = 1 - square, at + cross, at * at - constant  # a x^2 - 2 b x + c = 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = b + np.copysign(np.sqrt(b * b - a * c), b)
+            roots = np.concatenate([far / a, c / far])
+        return roots[np.isfinite(roots)]
 
 
 def _with_one(column):

@@ -158,7 +158,8 @@ class AngularCalibration(Recalibrator):
         return np.column_stack(both_probabilities(self.link, mu, tau))
 
     def _nodes(self):
-        return curve("logit", self)
+        units = np.array([-1.0, 0.0, 1.0])
+        return curve("logit", self, points=self.center_ + self.norm_ * units)
 
     def _check_link(self):
         if callable(self.link):

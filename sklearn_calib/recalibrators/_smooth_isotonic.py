@@ -12,6 +12,7 @@ from ._describe import constant
 from ._paths import pooled, runs
 
 _SAME_VALUE = 1e-12
+_SMALLEST = 5e-324
 
 
 class SmoothIsotonicCalibration(Recalibrator):
@@ -85,7 +86,8 @@ class SmoothIsotonicCalibration(Recalibrator):
     def _nodes(self):
         if len(self.knots_) == 1:
             return constant(self.values_[0])
-        knots = np.log(self.knots_) - np.log(self._rest)
+        first, second = (np.log(np.maximum(p, _SMALLEST)) for p in (self._rest, self.knots_))
+        knots = second - first
         lower, upper = (
             PchipInterpolator(x, self.values_).derivative()(x) for x in (self.knots_, -self._rest)
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from export_cases import METHODS, fitted, tabulate
+from export_cases import DEFAULTS, METHODS, fitted, tabulate
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -152,7 +152,10 @@ def test_logits_keep_their_logarithms():
 
 
 @pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in DEFAULTS else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
+)
 def test_skops(name, k):
     skops = pytest.importorskip("skops.io")
     method = fitted(name, k)

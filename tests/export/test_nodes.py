@@ -1,5 +1,7 @@
 """Nodes give what the methods predict; every method describes itself or says why it cannot."""
 
+import warnings
+
 import numpy as np
 import pytest
 from export_cases import (
@@ -12,6 +14,7 @@ from export_cases import (
     inputs,
     tabulate,
 )
+from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._simplex import (
@@ -21,6 +24,7 @@ from sklearn_calib._simplex import (
     without_rounding_noise,
 )
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import ExportedMap, from_dict, to_dict
 from sklearn_calib.recalibrators import (
     Capabilities,
@@ -233,3 +237,49 @@ def test_scores_of_pairs_as_ranks():
     assert np.array_equal(
         from_dict(to_dict(method)).predict_proba(rows), method.predict_proba(rows)
     )
+
+
+def extreme(k):
+    """Calibration rows far from those of other tests."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, k, 100)
+    votes = rng.multinomial(20, np.full(k, 1 / k), size=100) / 20
+    votes[:20] = np.eye(k)[y[:20]]
+    small = 10.0 ** -rng.uniform(0, 323, (100, k))
+    small[:, 0] = 1.0
+    yield "votes", votes, y
+    yield "small", small / small.sum(axis=1, keepdims=True), y
+    yield "one class", votes, np.zeros(100, dtype=int)
+    for size in (1e-4, 1e5, 1e12):
+        logits = size * rng.normal(size=(100, k))
+        yield f"logits of size {size:g}", canonical_proba(logits, kind="logits"), y
+
+
+def worst_of_extremes(name, k):
+    for title, rows, y in extreme(k):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            method = clone(METHODS[name]).fit(rows, y, classes=range(k))
+        exported = from_dict(to_dict(method, **tabulate(name)))
+        both = [
+            (exported.predict_proba(new), method.predict_proba(new))
+            for new in (rows, inputs(k, "proba"), inputs(k, "logits"))
+        ]
+        yield title, max(np.abs(got - expected).max() for got, expected in both)
+
+
+SMALL_SAMPLE = ("smooth_isotonic", "matrix", "angular", "spline", "venn_abers", "quadratic")
+
+
+@pytest.mark.parametrize("name", SMALL_SAMPLE)
+def test_extreme_calibration_rows(name):
+    for title, difference in worst_of_extremes(name, 2):
+        assert difference <= (TABLE_ERROR if name in TABULATED else 2e-11), title
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "pipeline"])
+def test_extreme_calibration_rows_in_full(name, k):
+    for title, difference in worst_of_extremes(name, k):
+        assert difference <= (k * TABLE_ERROR if name in TABULATED else 2e-11), title

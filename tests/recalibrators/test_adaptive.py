@@ -4,6 +4,8 @@ from scipy.special import expit, logit
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
+from sklearn_calib._simplex import rank_score, two_classes_of_margin
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.linear import logistic_intervals
 from sklearn_calib.recalibrators import AdaptiveCalibration
 
@@ -140,3 +142,23 @@ def test_bad_intervals():
         acp.fit(three, [0, 1, 2] * 2, intervals=np.tile([0.0, 1.0], (6, 1)))
     with pytest.raises(TypeError, match="a fitted LogisticRegression"):
         logistic_intervals(acp, np.zeros((3, 1)), np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize("neighborhood", ["nearest", "interval"])
+def test_rounding_noise_decides_nothing(neighborhood):
+    """The map jumps between numbers of 36 bits, not among scores that are ties."""
+    method = AdaptiveCalibration(neighborhood, prior_weight=0).fit(*make_overconfident(2, 300))
+
+    def value(x):
+        return method.predict_proba(two_classes_of_margin(x))[:, 1]
+
+    grid = np.linspace(-4.0, 4.0, 4001)
+    jump = np.flatnonzero(np.abs(np.diff(value(grid))) > 1e-4)[::5]
+    assert len(jump) > 10
+    low, high = grid[jump], grid[jump + 1]
+    for _ in range(60):  # until they are neighbours
+        middle = low + (high - low) / 2
+        same = value(middle) == value(low)
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    below, above = (rank_score(two_classes_of_margin(x)) for x in (low, high))
+    assert (below < above).all()
