@@ -47,10 +47,10 @@ def to_onnx(
     fitted : fitted recalibrator, Pipeline of recalibrators, ExportedMap, dict, or classifier
         A classifier is a `CalibratedModel`, `RefineThenCalibrateCV` or
         `AngularCalibratedClassifier`, or a scikit-learn pipeline that ends in one.
-    X : ndarray or DataFrame of shape (n_samples, n_features), default=None
+    X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features), default=None
         For a classifier: some rows, as the ONNX model will be given them. Their dtype becomes that
-        of its input; the first 1000 are compared with ``predict_proba``. float64 is better where
-        scikit-learn computes in float64.
+        of its input, which is dense; the first 1000 are compared with ``predict_proba``. float64 is
+        better where scikit-learn computes in float64.
     opset : int from 13, default=17
         The version of ONNX's operators.
     dtype : {"float64", "float32"}, default="float64"

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -95,7 +96,8 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     skl2onnx = require("skl2onnx", "export", "to_onnx")
     check_is_fitted(fitted)
     register_onnx_converters()
-    X = X if hasattr(X, "columns") else np.asarray(X)
+    if not hasattr(X, "columns"):
+        X = X[:_ROWS].toarray() if issparse(X) else np.asarray(X)
     models = models_inside(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, "ai.onnx.ml": _ML_VERSION}

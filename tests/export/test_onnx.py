@@ -1,6 +1,7 @@
 """Maps in ONNX, run by onnxruntime, give what the methods predict."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -262,3 +263,12 @@ def test_unfitted_and_foreign():
         to_onnx(PlattScaling())
     with pytest.raises(TypeError, match="a recalibrator of this package"):
         to_onnx(object())
+
+
+def test_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    words = (
+        r"to_onnx: expected onnx, got no such package. Run: pip install 'sklearn-calib\[export\]'"
+    )
+    with pytest.raises(ModuleNotFoundError, match=words):
+        to_onnx(fitted("platt", 2))

@@ -1,10 +1,12 @@
 """Classifiers with their maps in ONNX, run by onnxruntime, give what they predict."""
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
@@ -297,6 +299,13 @@ def test_tables_with_named_columns():
     assert differences(model, table).max() <= DOUBLE
 
 
+def test_sparse_rows_become_dense_ones():
+    X, y, new = data()
+    model = CalibratedModel(LogisticRegression(), "platt", cv=2).fit(csr_matrix(X), y)
+    got = run(to_onnx(model, csr_matrix(new)), new)[1]
+    assert np.abs(got - model.predict_proba(new)).max() <= DOUBLE
+
+
 def test_refined_models():
     X, y, new = data()
     model = RefineThenCalibrateCV(
@@ -405,4 +414,17 @@ def test_categories_of_hist_gradient_boosting():
     inner = HistGradientBoostingClassifier(max_iter=3, categorical_features=[0])
     model = CalibratedModel(inner, "platt", cv=2).fit(X, y)
     with pytest.raises(ValueError, match="without categorical features"):
+        to_onnx(model, new)
+
+
+@pytest.mark.parametrize("package", ["skl2onnx", "onnxmltools"])
+def test_what_to_install(monkeypatch, package):
+    X, y, new = data()
+    model = CalibratedModel(boosted("xgboost"), "platt", cv=2).fit(X, y)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, name, None)
+    words = (
+        rf"to_onnx: expected {package}, got no such package. Run: pip install 'sklearn-calib\[exp"
+    )
+    with pytest.raises(ModuleNotFoundError, match=words):
         to_onnx(model, new)
