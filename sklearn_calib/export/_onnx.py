@@ -50,7 +50,8 @@ def to_onnx(
     X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features), default=None
         For a classifier: some rows, as the ONNX model will be given them. Their dtype becomes that
         of its input, which is dense; the first 1000 are compared with ``predict_proba``. float64 is
-        better where scikit-learn computes in float64.
+        better where scikit-learn computes in float64. The ONNX model has one input for each column
+        of a table where a ``ColumnTransformer`` is the first step, and else one, "X".
     opset : int from 13, default=17
         The version of ONNX's operators.
     dtype : {"float64", "float32"}, default="float64"

@@ -4,6 +4,8 @@ The converters of onnxmltools give probabilities in float32, of which a logarith
 that of skl2onnx for HistGradientBoostingClassifier fails under some versions of protobuf.
 """
 
+import warnings
+from copy import copy
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -53,8 +55,7 @@ def has_margins(estimator: Estimator) -> bool:
                 "Encode them before, for instance with OneHotEncoder",
             )
         return True
-    width = getattr(estimator, "n_features_in_", None)
-    if width is None or own_logits(estimator, np.zeros((1, width))) is None:
+    if not hasattr(estimator, "n_features_in_") or _at_zero(estimator, own_logits) is None:
         return False
     if package_of(estimator) is None:
         refuse(
@@ -66,6 +67,13 @@ def has_margins(estimator: Estimator) -> bool:
             error=TypeError,
         )
     return True
+
+
+def _at_zero(estimator, function):
+    """A function of a fitted estimator and rows, for one row of zeros."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the row has no feature names
+        return function(estimator, np.zeros((1, estimator.n_features_in_)))
 
 
 def package_of(estimator: Estimator) -> str | None:
@@ -146,7 +154,7 @@ def _trees(scope, operator, container, estimator, package):
 
     outputs = [SimpleNamespace(full_name=name) for name in ("label", "probabilities")]
     reader = SimpleNamespace(
-        raw_operator=estimator,
+        raw_operator=_without_names(estimator) if package == "xgboost" else estimator,
         inputs=[SimpleNamespace(type=DoubleTensorType())],
         input_full_names=operator.input_full_names,
         outputs=outputs,
@@ -168,6 +176,15 @@ def _trees(scope, operator, container, estimator, package):
     }
     k = len(estimator.classes_)
     return trees | {"n_targets": 1 if k == 2 else k, "post_transform": "NONE"}
+
+
+def _without_names(estimator):
+    """XGBoost's estimator as if it was fitted to features without names, which converters want."""
+    booster = estimator.get_booster().copy()
+    booster.feature_names = None
+    unnamed = copy(estimator)
+    unnamed._Booster = booster
+    return unnamed
 
 
 def _plain(values):
@@ -212,7 +229,6 @@ def _factor(estimator, package):
     """What the sum of the trees is multiplied by to give `own_logits`."""
     if package != "lightgbm":
         return 1.0
-    zeros = np.zeros((1, estimator.n_features_in_))
-    raw = np.ravel(estimator.predict_proba(zeros, raw_score=True))
+    raw = np.ravel(_at_zero(estimator, lambda fit, X: fit.predict_proba(X, raw_score=True)))
     at = np.abs(raw).argmax()
-    return float(np.ravel(own_logits(estimator, zeros))[at] / raw[at]) if raw[at] else 1.0
+    return float(np.ravel(_at_zero(estimator, own_logits))[at] / raw[at]) if raw[at] else 1.0

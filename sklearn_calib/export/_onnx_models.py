@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -96,17 +97,19 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     skl2onnx = require("skl2onnx", "export", "to_onnx")
     check_is_fitted(fitted)
     register_onnx_converters()
-    if not hasattr(X, "columns"):
-        X = X[:_ROWS].toarray() if issparse(X) else np.asarray(X)
+    X = X[:_ROWS]
+    rows = X  # as the ONNX model gets them
+    if not (hasattr(X, "columns") and _reads_columns(fitted)):
+        rows = X.toarray() if issparse(X) else np.asarray(X)
     models = models_inside(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, "ai.onnx.ml": _ML_VERSION}
-    found = skl2onnx.to_onnx(fitted, X[:1], target_opset=versions, options=options)
+    found = skl2onnx.to_onnx(fitted, rows[:1], target_opset=versions, options=options)
     pairs = [pair for model in models for pair in model.calibrated_pairs_]
     documents = [document_of(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs]
     text = json.dumps(documents, allow_nan=False, ensure_ascii=False)
     found.metadata_props.add(key=METADATA, value=text)
-    _compare(found, fitted, X)
+    _compare(found, rows, fitted.predict_proba(X))
     return found
 
 
@@ -233,21 +236,40 @@ def _widened(rows, places, k):
 
 def _plain(estimator):
     """The classifier without what only wraps it, and its last step."""
-    if isinstance(estimator, FrozenEstimator):
-        return _plain(estimator.estimator)
-    if hasattr(estimator, "best_estimator_"):
-        return _plain(estimator.best_estimator_)
     if isinstance(estimator, Pipeline):
-        inner, last = _plain(estimator.steps[-1][1])
-        return _with_last(estimator, inner), last
-    return estimator, estimator
+        *steps, (name, inner) = estimator.steps
+        inner, last = _plain(inner)
+        steps = [(key, _inside(step)) for key, step in steps if step not in (None, "passthrough")]
+        return Pipeline([*steps, (name, inner)]), last
+    inner = _inside(estimator)
+    return (inner, inner) if inner is estimator else _plain(inner)
+
+
+def _inside(estimator):
+    """What an estimator wraps, or itself."""
+    if isinstance(estimator, FrozenEstimator):
+        return estimator.estimator
+    return getattr(estimator, "best_estimator_", estimator)
 
 
 def _with_last(estimator, last):
+    """The classifier with another last step."""
     if not isinstance(estimator, Pipeline):
         return last
     *steps, (name, inner) = estimator.steps
     return Pipeline([*steps, (name, _with_last(inner, last))])
+
+
+def _reads_columns(estimator):
+    """Whether an estimator begins with a step that takes columns of a table apart by name."""
+    if isinstance(estimator, Pipeline):
+        return _reads_columns(estimator.steps[0][1])
+    if isinstance(estimator, MODELS):
+        return _reads_columns(estimator.calibrated_pairs_[0].estimator)
+    inner = _inside(estimator)
+    if inner is not estimator:
+        return _reads_columns(inner)
+    return isinstance(estimator, ColumnTransformer)
 
 
 def _kind(last, response_method):
@@ -290,18 +312,17 @@ def _check_converter(container, last, kind):
 # -- the result against Python ----------------------------------------------------------------
 
 
-def _compare(found, model, X):
+def _compare(found, rows, expected):
     """Refuse a conversion that does not give what the model predicts for the sample."""
-    X = X[:_ROWS]
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"
     try:
-        proba = run_onnx(found, X)[1]
+        proba = run_onnx(found, rows)[1]
     except Exception as error:
         got = f"one that does not run ({str(error)[:300]})"
         cure = f"The classifier's converter fails for this dtype of X. Try the other, or {alone}"
         raise RuntimeError(expectation("to_onnx", rule, got, cure)) from error
-    far = np.abs(proba - model.predict_proba(X)).max(axis=1)
+    far = np.abs(proba - expected).max(axis=1)
     found.metadata_props.add(key="largest_difference_in_sample", value=f"{far.max():.3g}")
     if not (~(far <= _FAR)).mean() <= _SHARE:
         refuse(

@@ -48,7 +48,7 @@ def data(k=2, n=300, dtype=np.float64):
 def run(model, X):
     """Labels and probabilities."""
     names = [value.name for value in model.graph.input]
-    feed = {name: X[[name]].to_numpy() for name in names} if hasattr(X, "columns") else {"X": X}
+    feed = {name: X[[name]].to_numpy() for name in names} if names != ["X"] else {"X": np.array(X)}
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
@@ -297,6 +297,27 @@ def test_tables_with_named_columns():
     )
     model = CalibratedModel(inner, "platt", cv=2).fit(table, y)
     assert differences(model, table).max() <= DOUBLE
+
+
+@pytest.mark.parametrize("name", ["linear", "hist", "xgboost", "lightgbm"])
+def test_tables_of_numbers(name):
+    X, y, new = data()
+    table, new = (pd.DataFrame(one, columns=list("abcdef")) for one in (X, new))
+    linear = make_pipeline(StandardScaler(), LogisticRegression())
+    estimator = {"linear": linear, "hist": TREES["hist"]}.get(name) or boosted(name)
+    model = CalibratedModel(estimator, "platt", cv=2).fit(table, y)
+    assert differences(model, new).max() <= SINGLE
+
+
+def test_pipelines_inside_pipelines():
+    X, y, new = data()
+    inner = make_pipeline(StandardScaler(), FrozenEstimator(LogisticRegression().fit(X, y)))
+    outer = make_pipeline(FunctionTransformer(), "passthrough", inner).fit(X, y)
+    model = CalibratedModel(FrozenEstimator(outer), "platt").fit(X, y)
+    assert differences(model, new).max() <= DOUBLE
+    trees = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), TREES["hist"]))
+    model = CalibratedModel(trees, "platt", cv=2).fit(X, y)
+    assert differences(model, new).max() <= SINGLE
 
 
 def test_sparse_rows_become_dense_ones():
