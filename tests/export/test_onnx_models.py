@@ -181,6 +181,37 @@ def test_links_of_lightgbm(params):
     assert differences(model, new).max() <= SINGLE
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")  # new in LightGBM 4.7
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_fits_that_stopped_early(name, k):
+    X, y, new = data(k, n=600)
+    stop, fit = {"early_stopping_rounds": 3}, {"eval_set": [(X[200:400], y[200:400])]}
+    inner = boosted(name, learning_rate=0.5, **(stop if name == "xgboost" else {}))
+    inner.set_params(n_estimators=60)
+    if name == "xgboost":
+        fit["verbose"] = False
+    else:
+        fit["callbacks"] = [pytest.importorskip(name).early_stopping(3, verbose=False)]
+    inner.fit(X[:200], y[:200], **fit)
+    best = inner.best_iteration if name == "xgboost" else inner.best_iteration_
+    assert best < 50
+    model = CalibratedModel(FrozenEstimator(inner), "platt").fit(X[400:], y[400:])
+    assert differences(model, new).max() <= SINGLE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["hist", "xgboost", "lightgbm"])
+def test_missing_values(name, dtype):
+    X, y, _ = data(dtype=dtype)
+    X[::7, 0] = np.nan
+    estimator = TREES[name] if name in TREES else boosted(name)
+    model = CalibratedModel(estimator, "platt", cv=2).fit(X, y)
+    assert differences(model, X).max() <= SINGLE
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["hist", "lightgbm"])
 def test_rows_at_the_thresholds(name, dtype):
