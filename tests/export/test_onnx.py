@@ -213,8 +213,9 @@ def test_rows_that_are_no_scores_give_nan(name, kind, bad):
 # -- float32 ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["proba", "logits"])
-@pytest.mark.parametrize("name", ["platt", "isotonic", "venn_abers"])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("platt", "proba"), ("isotonic", "logits"), ("venn_abers", "proba")]
+)
 def test_float32_states_its_error(name, kind):
     """At least what it is at the scores that were learned, and no more than float32 explains."""
     method = fitted(name, 2)
