@@ -152,7 +152,7 @@ class OneVsOne(Node):
     """A part for each pair of classes i < j, given p_i and p_j alone, joined by pairwise coupling.
 
     The part sees the log-odds l_j - l_i, exact. r_ij and r_ji are its probabilities of i and j,
-    moved into [1e-12, 1 - 1e-12]. With Q_ij = -r_ij r_ji, and Q_ii the sum over j of r_ij^2, P
+    moved into [1e-12, 1 - 1e-12]. With Q_ij = -r_ij r_ji, and Q_ii the sum over j of r_ji^2, P
     solves (Q + J) P = 1, J a matrix of ones; negative entries become 0, and P is divided by its
     sum. For two classes P is what the part gives.
     """
