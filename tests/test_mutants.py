@@ -68,14 +68,14 @@ MUTANTS = {
     # -- intervals
     "report: bootstrap tails of twice the size": Mutant(
         "report._table",
-        "[(1 - level) / 2, (1 + level) / 2]",
-        "[1 - level, level]",
+        "np.quantile(resampled, [tail, 1 - tail])",
+        "np.quantile(resampled, [2 * tail, 1 - 2 * tail])",
         "test_report.py::test_interval_of_a_mean_is_the_textbook_one",
     ),
     "report: limit of calibrated predictions at the wrong quantile": Mutant(
         "report._table",
-        "limit = np.quantile(null[:, number], tail)",
-        "limit = np.quantile(null[:, number], (1 + tail) / 2)",
+        "limit = np.quantile(draws[1], tail)",
+        "limit = np.quantile(draws[1], (1 + tail) / 2)",
         "test_report.py::test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says",
         slow=True,
     ),
@@ -152,8 +152,8 @@ MUTANTS = {
     ),
     "calibration_test: ties do not count": Mutant(
         "inference._monte_carlo",
-        "null_distribution >= statistic - 1e-12 * max(1.0, abs(statistic))",
-        "null_distribution > statistic + 1e-12 * max(1.0, abs(statistic))",
+        "null_distribution >= ranked - 1e-12 * max(1.0, abs(ranked))",
+        "null_distribution > ranked + 1e-12 * max(1.0, abs(ranked))",
         "inference/test_calibration_test.py::test_replicates_equal_to_the_statistic_count",
     ),
     "null distribution around the observed labels": Mutant(
@@ -240,9 +240,9 @@ MUTANTS = {
     ),
     # -- the command line
     "advice for two classes fitted on the rows it is judged on": Mutant(
-        "summary._answers",
-        "np.maximum(sample.weight - fold.weight, 0.0).ravel(), fold.weight.ravel()",
-        "fold.weight.ravel(), fold.weight.ravel()",
+        "summary._resampling",
+        "train = np.maximum(self.weight - fold.weight, 0.0).ravel()",
+        "train = fold.weight.ravel()",
         "test_cli.py::test_advice_is_never_fitted_on_the_rows_it_is_judged_on[2]",
     ),
     "advice for several classes fitted on the rows it is judged on": Mutant(

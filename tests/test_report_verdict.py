@@ -296,7 +296,7 @@ def test_standard_error_of_the_gain():
     own = np.arange(len(after.codes)), after.codes
     gains = np.log(after.proba[own] / given.proba[own])
     assert row.gain == pytest.approx(gains.mean())
-    assert row.standard_error == pytest.approx(gains.std() / np.sqrt(3000))
+    assert row.standard_error == pytest.approx(gains.std() * np.sqrt(2 / 3000))
 
 
 @pytest.mark.slow

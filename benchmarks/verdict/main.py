@@ -27,8 +27,8 @@ JOBS += [
     for n in (200, 5000)
     for law in ("30 %", "1 %", "overconfident", "too low by .05", "rare x 1.8", "4 off")
 ]
-JOBS += [("gain", law, n, 30) for n in (300, 2000) for law in ("30 %", "overconfident", "4 off")]
 JOBS += [("power", law, n, 100) for n in (200, 1000) for law in (*OFF[1:], "slope 0.7")]
+JOBS += [("gain", law, 300, 30) for law in ("30 %", "overconfident", "4 off")]
 
 
 def draw(law, n, rng):

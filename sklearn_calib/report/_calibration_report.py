@@ -7,14 +7,13 @@ from .._random import generator
 from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import refuse
-from ..metrics import canonical_case
 from ..summary import CalibrationSummary
 from ._columns import (
+    case_of_rows,
     check_order,
     check_order_of_summaries,
     code_to_paste,
     names_of_columns,
-    rounded_rows,
 )
 from ._models import (
     Model,
@@ -150,8 +149,7 @@ def calibration_report(
         true = cast("ArrayLike", y_true)
         cases = {}
         for key, proba in named.items():
-            proba = rounded_rows(proba, normalize, where)
-            case = cases[key] = canonical_case(where, true, proba, *given)
+            case = cases[key] = case_of_rows(true, proba, given, normalize, where)
             if check_columns:
                 check_order(case, plain(key), where)
             loss = loss_of_scikit_learn(case, named[key])

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
 from .._typing import AnyArray, ArrayLike
-from ..canonical import canonical_proba, valid_proba
+from ..canonical import canonical_proba
 from ..exceptions import caution, refuse
 from ..metrics import Case, canonical_case
 from ..summary import CellSample
@@ -190,12 +190,16 @@ def _rank_well(ranks, k):
     return bool(chance + gammaln(k + 1) < _CHANCE)
 
 
-def rounded_rows(y_proba: ArrayLike, normalize: bool, where: str) -> ArrayLike:
-    """Probabilities whose rows sum to 1: divided where they were rounded, or where that is asked.
+def case_of_rows(
+    y_true: ArrayLike, y_proba: ArrayLike, given: tuple[Any, ...], normalize: bool, where: str
+) -> Case:
+    """The case of rows that sum to 1, or were rounded, or are to be divided by their sums.
 
     Parameters
     ----------
-    y_proba : array-like
+    y_true, y_proba : array-like
+    given : tuple
+        The weights, the classes and the positive class, as for `canonical_case`.
     normalize : bool
         Divide whatever the sums are, without a warning.
     where : str
@@ -206,9 +210,10 @@ def rounded_rows(y_proba: ArrayLike, normalize: bool, where: str) -> ArrayLike:
         Rows of 2 or 3 decimals, or of half precision, were divided.
     """
     if normalize:
-        return canonical_proba(y_proba, tolerance=1 - 1e-6, _where=where)
+        divided = canonical_proba(y_proba, tolerance=1 - 1e-6, _where=where)
+        return canonical_case(where, y_true, divided, *given)
     try:
-        return valid_proba(y_proba, _where=where)
+        return canonical_case(where, y_true, y_proba, *given)
     except ValueError as error:
         if "rows that sum to 1" not in str(error):
             raise
@@ -221,7 +226,8 @@ def rounded_rows(y_proba: ArrayLike, normalize: bool, where: str) -> ArrayLike:
     got = f"sums up to {worst:.2g} away from it, as {how} make them"
     cure = "Each row was divided by its sum; with normalize=True this is not said"
     caution(where, "rows that sum to 1", got, cure)
-    return canonical_proba(y_proba, tolerance=tolerance, _where=where)
+    divided = canonical_proba(y_proba, tolerance=tolerance, _where=where)
+    return canonical_case(where, y_true, divided, *given)
 
 
 def _rounding(table):
