@@ -19,7 +19,12 @@ from sklearn_calib._tables import table_blocks
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_json, to_json
 from sklearn_calib.inference import paired_difference
-from sklearn_calib.recalibrators import PlattScaling, TemperatureScaling, cross_fitted_proba
+from sklearn_calib.recalibrators import (
+    AngularCalibration,
+    PlattScaling,
+    TemperatureScaling,
+    cross_fitted_proba,
+)
 
 COLUMNS = ["--label", "y", "--prob", "p"]
 
@@ -91,7 +96,15 @@ def test_small_maps(rows, capsys):
     assert 0 < np.abs(difference).max() <= 0.01
     assert fit(method="angular") == 2
     assert "Add --tabulate 1e-6" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_maps_without_a_finite_form(rows):
+    frame, _ = rows
     assert fit("--tabulate", "1e-3", method="angular") == 0
+    found = from_json("new.json").predict_proba(frame["p"])
+    expected = AngularCalibration().fit(frame["p"], frame["y"]).predict_proba(frame["p"])
+    assert np.abs(found - expected).max() <= 1e-3
 
 
 def test_fit_refuses_where_recalibration_hurts(rows, capsys):
@@ -365,7 +378,8 @@ def test_inputs_are_never_written_to(rows, capsys, place):
     place = place.replace("map.json", "map.csv")
     content = Path(place).read_bytes()
     assert apply("cal.csv", place, map="map.csv") == 2
-    assert main(["fit", "cal.csv", *COLUMNS, "--out", place]) == (2 if "map" not in place else 0)
+    words = ["fit", "cal.csv", *COLUMNS, "--recalibrator", "platt", "--out", place]
+    assert main(words) == (2 if "map" not in place else 0)
     assert place == "map.csv" or Path(place).read_bytes() == content
     assert main(["export", "map.csv", "--to", "c", "--out", "map.csv"]) == 2
     assert "the table itself" in capsys.readouterr().err
