@@ -78,14 +78,14 @@ def main():
             speed = n_rows / seconds / 1e6
             assert bar is None or speed >= bar
             row = {"job": f"{method}, {kind}, {n_rows:.0e} rows", "cpu_s": f"{seconds:.1f}"}
-            row |= {"million_rows_per_s": f"{speed:.2f}", "grown_mb": f"{grown:.0f}"}
+            row |= {"million_rows_per_second": f"{speed:.2f}", "grown_mb": f"{grown:.0f}"}
             fewer = memory.setdefault((method, kind), grown)
             assert grown <= fewer + MOST_MORE
             rows.append(row | {"bar": "" if bar is None else f">= {bar} million rows/s"})
             print(rows[-1], flush=True)
             os.remove(f"table.{kind}")
         os.chdir(HERE)
-    columns = ["job", "cpu_s", "million_rows_per_s", "grown_mb", "bar"]
+    columns = ["job", "cpu_s", "million_rows_per_second", "grown_mb", "bar"]
     runner.write(HERE / "apply.csv", rows, columns)
 
 

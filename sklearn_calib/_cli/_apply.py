@@ -65,7 +65,7 @@ def add_to(commands: Any) -> None:
         "columns; - is the standard input",
     )
     columns = parser.add_argument_group("columns")
-    add_scores(columns)
+    add_scores(columns, "the classes of the map")
     add_logits(columns)
     columns.add_argument(
         "--name",

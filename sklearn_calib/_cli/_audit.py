@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
         help="also one line for each value of a column, or each combination of several; names of "
         "folders such as day=2026-01-31 are columns too (two classes)",
     )
-    add_reading(parser)
+    add_reading(parser, mends=True)
     _add_work(parser.add_argument_group("work"))
     _add_results(parser.add_argument_group("results"))
     parser.set_defaults(run=audit, modules=EXTRAS)

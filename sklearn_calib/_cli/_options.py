@@ -31,22 +31,22 @@ def add_columns(parser: argparse.ArgumentParser) -> Any:
     return group
 
 
-def add_scores(group: Any) -> None:
-    """Add the options that say which columns hold the scores of which class."""
+def add_scores(group: Any, order: str = "the sorted labels") -> None:
+    """Add the options that say which columns hold the scores of which class; `order` by default."""
     group.add_argument(
         "--prob",
         action="append",
         metavar="COLUMN[,COLUMN...]",
         help="one column: the probability of the positive class; several: one per class, in the "
-        "order of the sorted labels or of --classes; may be given several times, which also "
+        f"order of {order} or of --classes; may be given several times, which also "
         'serves names that hold a comma: --prob "a,b" --prob c',
     )
     group.add_argument(
         "--classes",
         action="append",
         metavar="LABEL[,LABEL...]",
-        help="the classes in the order of the columns, where it is not the sorted one or the table "
-        "misses a class; may be given several times",
+        help="the classes in the order of the columns, where it is not that of "
+        f"{order} or the table misses a class; may be given several times",
     )
     group.add_argument(
         "--positive",
@@ -65,8 +65,15 @@ def add_logits(group: Any) -> None:
     )
 
 
-def add_reading(parser: argparse.ArgumentParser, *, rows_go: bool = True) -> None:
-    """Add the options that say how a file is to be read; with `rows_go` rows may be left out."""
+def add_reading(
+    parser: argparse.ArgumentParser, *, rows_go: bool = True, mends: bool = False
+) -> None:
+    """Add the options that say how a file is to be read.
+
+    With `rows_go` rows may be left out, with `mends` rounded rows are divided by their sums.
+    """
+    rounded = "rows that were rounded are divided with a warning, others refused"
+    others = rounded if mends else "such rows are refused"
     group = parser.add_argument_group("reading")
     if rows_go:
         group.add_argument(
@@ -83,7 +90,7 @@ def add_reading(parser: argparse.ArgumentParser, *, rows_go: bool = True) -> Non
         "--normalize",
         action="store_true",
         help="divide each row of probabilities by its sum, whatever it is, and say nothing "
-        "(default: rows that were rounded are divided with a warning, others refused)",
+        f"(default: {others})",
     )
     sums.add_argument(
         "--tolerance",
