@@ -65,7 +65,6 @@ def files(tmp_path, monkeypatch):
     parts = pd.DataFrame(rng.dirichlet(np.ones(3), 120).round(1), columns=[*"abc"])
     parts.assign(y=np.arange(120) % 3).to_csv("rounded.csv", index=False)
 
-
     digits = pd.DataFrame(rng.dirichlet(np.ones(3), 120), columns=["p0", "p1", "p2"])
     digits.assign(digit=np.arange(120) % 3).to_csv("digits.csv", index=False)
 

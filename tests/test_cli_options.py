@@ -5,6 +5,7 @@ import http.server
 import io
 import json
 import os
+import shlex
 import sys
 import threading
 from functools import partial
@@ -131,7 +132,7 @@ def test_before_and_after(frame, capsys, tmp_path):
     assert main(["audit", "t.csv", *arguments]) == 0
     out = capsys.readouterr().out
     assert "accuracy of p, recalibrated" in out and "would recalibration help?" in out
-    assert 'get_recalibrator("auto").fit(table[' in out and "pd.read_csv('t.csv')" in out
+    assert "sklearn-calib fit t.csv --prob p" in out.replace("--label label ", "")
     before, after = json.loads((tmp_path / "r.json").read_text())["models"]
     assert (before["name"], after["name"]) == ("p", "p, recalibrated")
     losses = [
@@ -404,3 +405,22 @@ def test_closed_pipes_are_quiet(frame, capsys, monkeypatch, arguments):
             main(arguments)
     sys.stdout.close()  # what is left in the buffer goes nowhere
     assert capsys.readouterr().err == ""
+
+
+def test_the_commands_to_paste_repair(capsys, tmp_path, monkeypatch):
+    """Whatever the names, the separator, the decimal mark and the options are."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = np.where(rng.random(300) < p**2, "it's", "not")
+    table = pd.DataFrame({"p (%)": 100 * p, "the outcome": y, "--id": range(300)})
+    table.to_csv("a table.csv", sep=";", decimal=",", index=False)
+    arguments = ["--label", "the outcome", "--prob", "p (%)", "--positive", "it's", "--percent"]
+    where = ["--no-page", "--resamples", "2"]
+    assert main(["audit", "a table.csv", *arguments, *where]) == 0
+    out = capsys.readouterr().out
+    fit, apply = (shlex.split(line) for line in out.splitlines() if "    sklearn-calib " in line)
+    table.to_csv("new.csv", sep=";", decimal=",", index=False)
+    assert main(fit[1:]) == 0
+    assert main(apply[1:]) == 0
+    assert len(pd.read_csv("repaired.csv", sep=None, engine="python")) == 300

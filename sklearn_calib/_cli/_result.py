@@ -10,6 +10,7 @@ from .._tables import UserError
 from ._advice import print_advice
 from ._gate import Condition, measures_for
 from ._printing import Screen, print_report, progress, write_report, write_text
+from ._repair import commands_of_repair
 
 if TYPE_CHECKING:
     import argparse
@@ -49,6 +50,9 @@ def finish(
     if not options.no_advice:
         with progress("recalibrating") as advance:
             report.advise(advance)  # the verdict speaks of it
+        advice = report.advice[model]
+        if advice is not None and options.label is not None and options.prob is not None:
+            advice.code = commands_of_repair(options)  # which read the file as audit does
     print_report(screen, report)
     after = _recalibrated(report, model, options) if options.recalibrate else None
     if after is not None:

@@ -73,7 +73,7 @@ class Advice:
         These rows with their probabilities as given, and out of fold after "auto"; of two classes
         cells of rows, with weights.
     code : str
-        Python that fits the repair and applies it.
+        Python that fits the repair and applies it; of ``audit`` the commands that do.
     """
 
     rows: list[AdviceRow]

@@ -1,0 +1,33 @@
+"""The commands that repair what an audit has found, to be pasted into a shell."""
+
+import argparse
+import shlex
+
+from ._options import add_columns, add_reading, add_scores
+
+
+def commands_of_repair(options: argparse.Namespace) -> str:
+    """``fit`` with the files and options of an audit, then ``apply``, one line each."""
+    fit, apply = (argparse.ArgumentParser(add_help=False) for _ in range(2))
+    add_columns(fit)
+    add_reading(fit)
+    add_scores(apply)
+    add_reading(apply, rows_go=False)
+    lines = (
+        ["fit", *options.files, *_given(fit, options), "--out", "map.json"],
+        ["apply", "map.json", "new.csv", *_given(apply, options), "--out", "repaired.csv"],
+    )
+    return "".join(f"{shlex.join(['sklearn-calib', *line])}\n" for line in lines)
+
+
+def _given(parser, options):
+    """The words that give a parser those of its options that differ from their defaults."""
+    words = []
+    for action in parser._actions:
+        value, name = getattr(options, action.dest), action.option_strings[0]
+        if value is True:
+            words.append(name)
+        elif value != action.default:
+            many = value if isinstance(value, list) else [value]
+            words += [word for each in many for word in (name, str(each))]
+    return words
