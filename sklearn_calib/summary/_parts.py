@@ -94,7 +94,8 @@ class ParquetPart(NamedTuple):
         source = (
             self.path if self.filesystem is None else self.filesystem.open_input_file(self.path)
         )
-        return parquet.ParquetFile(source, buffer_size=_READ_AHEAD)
+        ahead = self.filesystem is not None  # what is read ahead is kept until the file is closed
+        return parquet.ParquetFile(source, buffer_size=_READ_AHEAD, pre_buffer=ahead)
 
     def split(self) -> "list[ParquetPart]":
         """One part for each row group."""
