@@ -84,7 +84,7 @@ def summary(rows):
         }
 
 
-def main(n_seeds=4):
+def main(n_seeds=3):
     names = DATA if runner.data_folder() else DATA[: -len(TABLES)]
     print("skipped", sorted({*DATA} - {*names})) if len(names) < len(DATA) else None
     CACHE.mkdir(parents=True, exist_ok=True)
