@@ -372,7 +372,7 @@ def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
     expected = CalibrationSummary(4096).update(whole["y"], whole["p"], whole["w"])
     holed.to_parquet("t.parquet", row_group_size=2000)
     holed.to_csv("t.csv", index=False)
-    memory = {name: np.asarray(holed[name], dtype=float) for name in holed}
+    memory = {name: holed[name].to_numpy(dtype=float, na_value=np.nan) for name in holed}
     for data in (holed, "t.parquet", "t.csv", memory, dd.from_pandas(holed, npartitions=3)):
         named = r"6 rows \(row 5.*, row 6.*, row 1800.*, row 1801.*, row 4000.*, \.\.\.\)"
         named = "6 rows" if hasattr(data, "dask") else named
