@@ -6,6 +6,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ._show import plain, quoted
@@ -89,6 +90,16 @@ def _first_line(text, sep):
             f"expected lines of cells in the csv file, got what cannot be split ({error}). Check "
             "the quotes."
         ) from error
+
+
+@contextmanager
+def cells_of_any_length() -> Iterator[None]:
+    """Let Python's csv module read cells of more than 131,072 characters, as pandas does."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def row_blocks(stream: Any, encoding: str, sep: str, size: int | None) -> Iterator[io.TextIOBase]:

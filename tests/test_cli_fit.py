@@ -221,6 +221,26 @@ def test_csv_keeps_every_line_as_it_is(rows):
     )
 
 
+def test_new_cells_never_take_the_place_of_others(rows):
+    """A row that ends early, with a separator inside quotes: as many separators as a whole row."""
+    with open("in.csv", "w") as file:
+        file.write('name,p,note\n"Smith, J",0.3\nDoe,0.4,x\n')
+    assert apply("in.csv", "out.csv") == 0
+    found = pd.read_csv("out.csv")
+    expected = rows[1].predict_proba([0.3, 0.4])[:, 1]
+    assert found["p_calibrated"].tolist() == expected.tolist()
+    assert found["note"].fillna("").tolist() == ["", "x"]
+
+
+def test_long_cells(rows):
+    before, note = csv.field_size_limit(), "x, " * 50_000
+    pd.DataFrame({"note": [note], "p": [0.3]}).to_csv("in.csv", index=False)
+    for out, read in (("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)):
+        assert apply("in.csv", out) == 0
+        assert read(out)["note"].tolist() == [note]
+    assert csv.field_size_limit() == before
+
+
 def _comma(value):
     return repr(float(value)).replace(".", ",")
 
@@ -289,7 +309,8 @@ def test_missing_probabilities(rows, capsys):
     expected = fitted.predict_proba(frame["p"].dropna())[:, 1]
     for name in ("in.csv", "in.parquet"):
         assert apply(name, "out.parquet") == 2
-        assert "got nan in rows 3 and 7" in one_sentence(capsys)
+        said = one_sentence(capsys)
+        assert "got nan in rows 3 and 7" in said and "keep them with --allow-missing." in said
         assert "out.parquet" not in left()
         for out in ("out.csv", "out.parquet"):
             assert apply(name, out, "--allow-missing") == 0
@@ -383,6 +404,17 @@ def test_inputs_are_never_written_to(rows, capsys, place):
     assert place == "map.csv" or Path(place).read_bytes() == content
     assert main(["export", "map.csv", "--to", "c", "--out", "map.csv"]) == 2
     assert "the table itself" in capsys.readouterr().err
+
+
+def test_the_file_of_the_standard_input_is_not_written_to(rows, capsys, monkeypatch):
+    content = Path("cal.csv").read_bytes()
+    fitting = ["fit", "-", *COLUMNS, "--recalibrator", "platt", "--out", "cal.csv"]
+    for words in (fitting, ["apply", "map.json", "-", "--prob", "p", "--out", "cal.csv"]):
+        with open("cal.csv") as file:
+            monkeypatch.setattr("sys.stdin", file)
+            assert main(words) == 2
+        assert "the table itself" in one_sentence(capsys)
+        assert Path("cal.csv").read_bytes() == content
 
 
 def test_a_full_disk_leaves_nothing(rows, capsys, monkeypatch):

@@ -97,6 +97,33 @@ def test_certain_and_right_is_no_proof():
     assert "no error could be seen" in str(found)
 
 
+@pytest.mark.parametrize("p", [0.04, 0.001])
+def test_few_rows_that_are_all_right_are_no_proof(p):
+    """Resamples of them do not differ, but 1 of 10 such rows may well be wrong."""
+    y = np.arange(10) % 2
+    found = calibration_report(y, np.where(y == 1, 1 - p, p), **QUICK).verdict
+    assert found.calibrated is None
+    assert sentence(found, "size").numbers["high"] == pytest.approx(1 - 0.05 ** (1 / 10))
+    y = np.arange(400) % 2
+    found = calibration_report(y, np.where(y == 1, 1 - p / 10, p / 10), **QUICK).verdict
+    assert found.calibrated is True
+    assert sentence(found, "size").numbers["high"] == pytest.approx(1 - 0.05 ** (1 / 400))
+
+
+def test_few_rows_that_are_all_wrong():
+    y = np.arange(12) % 2
+    found = calibration_report(y, np.where(y == 1, 0.1, 0.9), **QUICK).verdict
+    numbers = sentence(found, "size").numbers
+    assert found.calibrated is False and numbers["error"] == pytest.approx(0.9)
+    assert numbers["low"] == pytest.approx(0.9 - (1 - 0.05 ** (1 / 12)))
+    assert numbers["high"] <= 1
+
+
+def test_no_error_above_100_points():
+    found = calibration_report([0, 1], [0.64, 0.27], **QUICK).verdict
+    assert sentence(found, "size").numbers["high"] <= 1
+
+
 def test_small_probabilities_keep_their_digits():
     rng = np.random.default_rng(0)
     p = rng.uniform(0.001, 0.003, 20_000)

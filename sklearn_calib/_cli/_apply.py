@@ -104,7 +104,7 @@ def apply(options: "argparse.Namespace") -> None:
     try:
         with local_files(options.files, options.allow_remote) as given, _in_files(given) as files:
             if options.out != "-":
-                check_writable(options.out, [options.map, *files])
+                check_writable(options.out, [options.map, *given])
             present = column_names(
                 files[0], lambda names: _columns(options, names), **form_of(options)
             )
@@ -115,7 +115,8 @@ def apply(options: "argparse.Namespace") -> None:
             with progress("applying") as advance:
                 n_rows = copy(files, names, new, fill, options, into, advance)
     except (ValueError, TypeError, UserError) as error:
-        raise UserError(for_the_command(str(error))) from error
+        said = str(error).replace("leave out such rows", "keep them with --allow-missing")
+        raise UserError(for_the_command(said)) from error
     if options.out != "-":
         screen = Screen()
         said = ", ".join(plain(name, 40) for name in new)

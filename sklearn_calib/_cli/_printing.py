@@ -158,7 +158,7 @@ def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -
         mode = os.stat(out).st_mode
         if stat.S_ISDIR(mode):
             refuse_out(out, "a folder", option)
-        if any(os.path.exists(file) and os.path.samefile(out, file) for file in files):
+        if any(_is_of(out, file) for file in files):
             refuse_out(out, "the table itself", option)
         if not os.access(out, os.W_OK):
             refuse_out(out, "a file that must not be changed", option)
@@ -170,6 +170,16 @@ def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -
             refuse_out(out, "a folder that is closed", option)
     except (OSError, ValueError) as error:
         refuse_out(out, getattr(error, "strerror", None) or error, option)
+
+
+def _is_of(out, file):
+    """Whether a path leads to a table; "-" is the file that the standard input was opened on."""
+    if file != "-":
+        return os.path.exists(file) and os.path.samefile(out, file)
+    try:
+        return os.path.samestat(os.stat(out), os.fstat(sys.stdin.fileno()))
+    except (OSError, ValueError, AttributeError):  # a stream that is no file
+        return False
 
 
 def check_outputs(options: "argparse.Namespace", files: Sequence[str]) -> None:

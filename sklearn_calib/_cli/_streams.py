@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, BinaryIO
 
+from .._csv_text import cells_of_any_length
 from .._files import whole_file
 from .._show import plain, quoted
 from .._tables import (
@@ -79,7 +80,7 @@ def copy(
         )
     source = _Parquet if kinds[0] else _Csv
     blocks = source(files, names, new, fill, options)
-    with _opened(options.out) as file:
+    with _opened(options.out) as file, cells_of_any_length():
         total = 0
         for n_rows, share in getattr(blocks, f"to_{into}")(file):
             total += n_rows
@@ -302,7 +303,7 @@ def _longer(written: CsvText, line: str, cells: str) -> str:
     sep, width = written.sep, len(written.header)
     bare = line.rstrip("\r\n")
     count = bare.count(sep) + 1
-    if count != width and '"' in bare:
+    if '"' in bare:  # a separator inside quotes may stand in for a cell that the row lacks
         count = len(next(csv.reader([line], delimiter=sep, skipinitialspace=True)))
     end = line[len(bare) :]
     if count > width:  # empty, or table_blocks had refused them

@@ -232,7 +232,8 @@ def _run_check(document):
 
 def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
     """Labels as values of JSON, and the name of their type."""
-    values = np.asarray(classes).tolist()
+    values = np.asarray(classes).tolist()  # of an object array, perhaps numpy's own numbers
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
     for kind, of in (("bool", bool), ("int", int), ("float", float), ("str", str)):
         if all(type(value) is of for value in values):
             return values, kind

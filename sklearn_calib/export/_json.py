@@ -185,7 +185,7 @@ def from_json(source: str | Path) -> ExportedMap:
 
 
 def _content(source):
-    if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
+    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
         return source.encode()
     size = os.path.getsize(source)
     if size > MAX_BYTES:

@@ -108,6 +108,7 @@ class Rows:
 
 def _pairs_of_order(order):
     one, zero = np.minimum(order, 0.5), 1.0 / np.maximum(order, 2.0)
+    zero = np.where(order < 1.0 / SMALLEST_DIVISOR, zero, 0.0)  # that number stands for zeros
     return np.where((order < 1.0)[:, None], _pair(1.0 - one, one), _pair(zero, 1.0 - zero))
 
 

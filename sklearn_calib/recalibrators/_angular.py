@@ -19,6 +19,7 @@ from ._describe import curve
 _STEEPEST = 100.0  # links steeper than that are steps
 _NOISIEST = 30.0  # more noise changes no shape of the curve
 _FEW = 1000  # points that the start is chosen by
+_NOISE = 1e-12  # the norm of log-odds that differ by rounding alone, relative to their mean
 
 
 class AngularCalibration(Recalibrator):
@@ -132,8 +133,9 @@ class AngularCalibration(Recalibrator):
         self.norm_ = self.norm
         if self.norm is None:
             self.norm_ = float(np.sqrt(share @ (u - self.center_) ** 2))
-        if not self.norm_ > 0:
-            self.norm_ = 1.0  # all scores are equal
+            if self.norm_ <= _NOISE * max(1.0, abs(self.center_)):
+                self.norm_ = 1.0  # all scores are equal, and their mean is rounded
+                u = np.full_like(u, self.center_)
         s = (u - self.center_) / self.norm_
         self._check_link()
         given = (self.cos_theta, self.link_slope, self.link_intercept)

@@ -100,6 +100,10 @@ class Evidence(NamedTuple):
         The smallest mean error that the test finds with probability 0.8.
     blind : bool
         Whether it would miss scores without any information whose mean is right.
+    unseen : float
+        0, unless a threshold of the score separates the outcomes. Then resamples of the rows hardly
+        differ, and this is the rate up to which outcomes on the wrong side of it may be missing by
+        chance: the end of Clopper and Pearson's interval, about 3 / n_rows.
     """
 
     predicted: float
@@ -112,6 +116,7 @@ class Evidence(NamedTuple):
     worst: Bin | None
     smallest_seen: float | None
     blind: bool
+    unseen: float
 
 
 def evidence_of(
@@ -133,7 +138,16 @@ def evidence_of(
         bins,
         *outside_of_band(bins),
         *smallest_seen(coarse, bandwidth, critical),
+        float(proportion_interval(np.array(0.0), np.array(rows), level)[1])
+        if _separated(sample)
+        else 0.0,
     )
+
+
+def _separated(sample):
+    """Whether one threshold of the score splits the outcomes."""
+    cell, outcome = np.nonzero(sample.weight)
+    return threshold_separates(sample.proba[cell, 1], outcome)
 
 
 def proportion_interval(

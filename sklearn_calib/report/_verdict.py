@@ -52,7 +52,8 @@ class Verdict:
     calibrated : bool or None
         False: the test rejects calibration at 0.05. True: it does not, and the interval of the mean
         error ends below 5 percentage points (a quarter of the rate of the rarer outcome, where
-        that is less). None: there are too few rows to say.
+        that is less); where a threshold of the score separates the outcomes, it ends at 3 / n_rows
+        at least, since resamples hardly differ. None: there are too few rows to say.
     p_value : float
         Of the one test that decides: the kernel calibration error with bandwidth 0.2, against 999
         draws of labels from the predictions. Exact.
@@ -120,7 +121,15 @@ class _Findings(NamedTuple):
         if self.rejected:
             return False
         known = self.evidence.smallest_seen is not None  # or nothing could have been seen
-        return True if known and self.error.high <= self.tolerable else None
+        return True if known and self.ends[1] <= self.tolerable else None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of the interval of the mean error, a share; wider where resamples hardly differ."""
+        low, high, unseen = self.error.low, self.error.high, self.evidence.unseen
+        if unseen > 0:
+            low = max(min(low, self.error.value - unseen), 0.0)
+        return low, min(max(high, unseen), 1.0)
 
 
 def verdict_of(
@@ -225,12 +234,12 @@ def _calibrated(found):
 
 
 def _size(found):
-    row = found.error
-    numbers = {"error": row.value, "low": row.low, "high": row.high, "level": found.level}
+    row, (low, high) = found.error, found.ends
+    numbers = {"error": row.value, "low": low, "high": high, "level": found.level}
     if found.rejected:
         text = (
             f"On average they are off by {_points(row.value)} percentage points "
-            f"({_between(found, (row.low, row.high), _points)})"
+            f"({_between(found, (low, high), _points)})"
         )
         worst = found.evidence.worst
         if worst is not None:
@@ -245,7 +254,7 @@ def _size(found):
     if row.low == row.high:  # certain predictions that are all right: no resample differs
         return None
     text = (
-        f"On average they are off by at most {_points(row.high)} percentage points "
+        f"On average they are off by at most {_points(high)} percentage points "
         f"(end of the {found.level:.0%} interval)."
     )
     return Sentence("size", text, numbers)

@@ -22,13 +22,20 @@ from other_languages import (
     loop_over_rows,
     python_function,
 )
+from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.export import _code as code_module
 from sklearn_calib.export import from_dict, to_code, to_dict
 from sklearn_calib.export._document import MapDocument, check_scores, document_of
+from sklearn_calib.export._program import SMALLEST_DIVISOR
 from sklearn_calib.export._tree import read_nodes
-from sklearn_calib.recalibrators import HistogramBinning, Identity, PlattScaling
+from sklearn_calib.recalibrators import (
+    HistogramBinning,
+    Identity,
+    PlattScaling,
+    get_recalibrator,
+)
 
 EXACT = 1e-12
 RUNNERS = {"c": in_c, "javascript": in_javascript, "python": in_python}
@@ -265,6 +272,34 @@ def test_c_writes_over_its_input():
 def test_python_takes_integers_and_numpy_numbers():
     calibrate = python_function(to_dict(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])))
     assert calibrate([0, 1]) == calibrate((0.0, 1.0)) == calibrate(np.array([0, 1]))
+
+
+@pytest.mark.parametrize("name", ["venn_abers", "histogram_binning", "enir"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_certain_scores_among_those_of_the_fit(name, k):
+    """Edges between zero and the smallest numbers: a class without probability is beyond them."""
+    rng = np.random.default_rng(0)
+    scores = canonical_proba(rng.normal(size=(300, k)) * 900, kind="logits")
+    rows = np.vstack([np.asarray(scores)[:100], np.eye(k)])
+    y = np.append(np.arange(k), rng.integers(0, k, len(scores) - k))
+    method = get_recalibrator(name).fit(np.asarray(scores), y)
+    function = python_function(document_of(method))
+    got = [function(row) for row in rows.tolist()]
+    tiny = ((rows > 0) & (rows < SMALLEST_DIVISOR)).any(axis=1)
+    assert np.abs(got - method.predict_proba(rows))[~tiny].max() <= EXACT
+
+
+@pytest.mark.parametrize("name", ["venn_abers", "isotonic.step", "enir"])
+def test_certain_scores_of_a_forest(name):
+    """Scores such as shares of votes are often 0 and 1, and so are those of the fit."""
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 11, 300) / 10
+    y = (rng.random(300) < scores).astype(int)
+    method = clone(METHODS[name]).fit(scores, y)
+    function = python_function(document_of(method))
+    rows = np.column_stack([1 - scores, scores])
+    got = [function(row) for row in rows.tolist()]
+    assert np.abs(got - method.predict_proba(rows)).max() <= EXACT
 
 
 def test_scores_on_an_edge():

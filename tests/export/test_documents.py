@@ -61,6 +61,9 @@ def test_text_says_the_same(name, kind, tmp_path):
         (np.array([1, 2, 3], dtype=np.int8), "int"),
         (np.array([0.0, 1.0]), "float"),
         (np.array(["a", "b"], dtype=object), "str"),
+        (np.array([np.str_("a"), np.str_("b")], dtype=object), "str"),
+        (np.array([np.int64(3), np.int64(5)], dtype=object), "int"),
+        (np.array([np.False_, np.True_], dtype=object), "bool"),
     ],
 )
 def test_labels_come_back(labels, kind):
@@ -69,9 +72,7 @@ def test_labels_come_back(labels, kind):
     assert document["classes_type"] == kind
     again = from_json(to_json(method))
     assert again.classes_.tolist() == method.classes_.tolist()
-    assert [type(label) for label in again.classes_.tolist()] == [
-        type(label) for label in method.classes_.tolist()
-    ]
+    assert {type(label).__name__ for label in again.classes_.tolist()} == {kind}
     rows = make_overconfident(len(labels), 30)[0]
     assert again.predict(rows).tolist() == method.predict(rows).tolist()
 
@@ -355,6 +356,11 @@ def test_a_map_that_changed_its_meaning_is_noticed():
 def test_damaged_texts_are_refused(text, words):
     with pytest.raises(ValueError, match=words):
         from_json(text)
+
+
+def test_text_with_the_mark_of_an_encoding():
+    text = to_json(labelled(["no", "yes"]))
+    assert from_json(f"\ufeff{text}").document == from_json(text).document
 
 
 @pytest.mark.slow

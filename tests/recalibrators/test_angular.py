@@ -11,6 +11,7 @@ from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtr
 from sklearn_calib import canonical_proba
 from sklearn_calib._simplex import log_odds
 from sklearn_calib.datasets import make_high_dimensional
+from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.recalibrators import AngularCalibration, IsotonicCalibration, PlattScaling
 
 
@@ -184,6 +185,19 @@ def own_loss(model, u, y):
 def exact_logs(p):
     """Scores whose zeros count as 1.18e-38, as the references here count them."""
     return canonical_proba(log_odds(canonical_proba(p)), kind="logits")
+
+
+@pytest.mark.filterwarnings("ignore:.*at least two different rows")
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.7, 1e-5])
+def test_equal_scores_learn_the_frequency(p):
+    """The mean of equal log-odds is rounded; divided by that, 0.3 and 0.3 + 1e-9 were far apart."""
+    y = np.repeat([0, 1], [210, 90])
+    method = AngularCalibration().fit(np.full(300, p), y)
+    near = method.predict_proba([p, p * (1 + 1e-9)])[:, 1]
+    assert_allclose(near, method.predict_proba([p])[0, 1], atol=1e-6)
+    assert_allclose(near, 0.3, atol=0.01)
+    exported = from_dict(to_dict(method, tabulate=1e-6))
+    assert_allclose(exported.predict_proba([p])[:, 1], near[:1], atol=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [1, 2, 4])
