@@ -1,6 +1,8 @@
 """The tables of the page about exported maps: nodes and their fields, and what exports where."""
 
+import csv
 import warnings
+from pathlib import Path
 
 from sklearn_calib import export, recalibrators
 from sklearn_calib.datasets import make_overconfident
@@ -18,7 +20,30 @@ _SAID = {
 
 def tables(table):
     """Text by the name of the file; `table` makes one of a header and rows."""
-    return {"export_nodes.inc": _nodes(table), "export_methods.inc": _methods(table)}
+    return {
+        "export_nodes.inc": _nodes(table),
+        "export_methods.inc": _methods(table),
+        "export_largest.inc": _largest_differences(table),
+    }
+
+
+def _largest_differences(table):
+    """The largest difference of all methods, those with a finite form and those as a table."""
+    path = Path(__file__).parents[1] / "benchmarks" / "export" / "differences.csv"
+    with open(path, newline="") as file:
+        lines = list(csv.DictReader(file))
+    targets = [name for name in lines[0] if name not in ("method", "classes")]
+    tabulated = {name for name, *_, as_table in fitted_methods(2) if as_table}
+    rows = []
+    for target in targets:
+        measured = {True: [], False: []}
+        for line in lines:
+            if line[target]:
+                measured[line["method"].split(".")[0] in tabulated].append(float(line[target]))
+        cells = [f"{max(found):.1e}" if found else "" for found in measured.values()]
+        missing = sum(not line[target] for line in lines)
+        rows.append((target, cells[1], cells[0], str(missing)))
+    return table(("in", "finite forms", "tables to 1e-6", "maps too large"), rows)
 
 
 def _nodes(table):

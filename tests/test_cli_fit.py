@@ -79,7 +79,7 @@ def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
         frame["y"], frame["p"], after, level=0.9, sample_weight=weight, labels=["no", "yes"]
     )
     said = " ".join(capsys.readouterr().out.split())
-    error = (found.high - found.low) / 2 / 1.6448536
+    error = np.sqrt(2) * (found.high - found.low) / 2 / 1.6448536
     assert f"a gain of {-found.difference:.4f} (standard error {error:.4f}, 90% interval" in said
     assert "400 rows, classes no, yes" in said and -found.difference > 0
 

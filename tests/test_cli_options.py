@@ -424,3 +424,21 @@ def test_the_commands_to_paste_repair(capsys, tmp_path, monkeypatch):
     assert main(fit[1:]) == 0
     assert main(apply[1:]) == 0
     assert len(pd.read_csv("repaired.csv", sep=None, engine="python")) == 300
+
+
+def test_the_commands_to_paste_divide_rounded_rows(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 200)
+    table = pd.DataFrame((proba**2 / (proba**2).sum(axis=1, keepdims=True)).round(2))
+    table.columns = [*"abc"]
+    table["y"] = ["abc"[rng.choice(3, p=row)] for row in proba]
+    table.to_csv("t.csv", index=False)
+    table.to_csv("new.csv", index=False)
+    columns = ["--label", "y", "--prob", "a,b,c"]
+    assert main(["audit", "t.csv", *columns, "--no-page", "--resamples", "2"]) == 0
+    out = capsys.readouterr().out
+    fit, apply = (shlex.split(line) for line in out.splitlines() if "    sklearn-calib " in line)
+    assert main([*fit[1:], "--recalibrator", "temperature"]) == 0
+    assert main(apply[1:]) == 0
+    assert len(pd.read_csv("repaired.csv")) == 200

@@ -51,6 +51,7 @@ LAWS = {
     "too low": _logit(lambda z: z + 0.4),
     "overconfident": _logit(lambda z: 0.6 * z),
     "underconfident": _logit(lambda z: 1.6 * z),
+    "backwards": _logit(lambda z: -0.2 * z),
     "wave": _uniform(lambda p: p - 0.12 * np.cos(7.5 * np.pi * (p - 0.5))),
     "only above .8": _uniform(lambda p: np.where(p > 0.8, p - 0.2, p)),
 }
@@ -196,6 +197,7 @@ def test_size_of_an_error():
         ("too low", "too low"),
         ("overconfident", "overconfident"),
         ("underconfident", "underconfident"),
+        ("backwards", "backwards"),
     ],
 )
 def test_direction(law, words):

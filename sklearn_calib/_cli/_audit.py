@@ -2,8 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._show import plain
 from .._tables import UserError
+from ..canonical import canonical_proba
 from ._gate import FORM, conditions_of
 from ._large import audit_large, is_large
 from ._options import add_columns, add_reading, examples, share, whole_number
@@ -158,4 +161,17 @@ def _audit_rows(files, options, conditions):
             )
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error
+    if _were_divided(rows.scores):
+        options.normalize = True  # fit and apply, which are printed, divide no rows unasked
     return finish(screen, report, options, conditions)
+
+
+def _were_divided(scores):
+    """Whether a report divides rows of several columns by their sums."""
+    if np.ndim(scores) < 2 or np.shape(scores)[1] < 2:
+        return False
+    try:
+        canonical_proba(scores)
+    except ValueError:
+        return True
+    return False

@@ -298,10 +298,14 @@ def _of_slope(found):
     low, high = line.slope_interval(found.level)
     if low <= 1 <= high:
         return None
-    word = "overconfident" if high < 1 else "underconfident"
+    word, said = "overconfident", "They are too extreme (overconfident)"
+    if high < 0:
+        word, said = "backwards", "They run backwards, higher ones come true less often"
+    elif low > 1:
+        word, said = "underconfident", "They are too cautious (underconfident)"
     text = (
-        f"They are too {'extreme' if high < 1 else 'cautious'} ({word}): the slope of the log-odds "
-        f"is {line.slope:.2f} ({_between(found, (low, high), '{:.2f}'.format)}), 1 would be right."
+        f"{said}: the slope of the log-odds is {line.slope:.2f} "
+        f"({_between(found, (low, high), '{:.2f}'.format)}), 1 would be right."
     )
     return word, text, {"slope": line.slope, "slope_low": low, "slope_high": high}
 
