@@ -110,3 +110,11 @@ QUICK = {
         "top_label.per_class",
     ),
 }
+
+#: (method, classes) of the slow tests of texts; tables of many classes take seconds to write.
+IN_FULL = [
+    (name, k)
+    for name in METHODS
+    for k in (2, 3, 10)
+    if k == 2 or (name not in TABULATED and (k == 3 or name in QUICK[3]))
+]

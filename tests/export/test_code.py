@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from export_cases import METHODS, QUICK, TABULATED, fitted, logits, probabilities, tabulate
+from export_cases import IN_FULL, METHODS, QUICK, TABULATED, fitted, logits, probabilities, tabulate
 from other_languages import (
     CC,
     NODE,
@@ -67,8 +67,7 @@ def test_programs_give_what_the_reference_gives(language, k):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [2, 3, 10])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(("name", "k"), IN_FULL)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_programs_give_what_the_methods_predict(language, name, k):
     cases = pairs(k, 500 if name in TABULATED else 3000, 4000, (name,))
