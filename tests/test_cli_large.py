@@ -233,7 +233,10 @@ def test_a_full_disk_leaves_the_summary_of_yesterday(frame, capsys, tmp_path, mo
 @pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning")
 def test_workers_of_dask(frame, capsys):
     options = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
-    with LocalCluster(dashboard_address=None, **options) as cluster, Client(cluster):
+    with (
+        LocalCluster(dashboard_address=None, **options) as cluster,
+        Client(cluster, set_as_default=False),
+    ):
         address = cluster.scheduler_address
         assert run("day=*/*.parquet", *AS_USUAL, "--dask", address, "--save", "s.parquet") == 0
     found = CalibrationSummary.from_parquet("s.parquet")
