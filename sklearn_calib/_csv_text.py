@@ -18,6 +18,13 @@ class UserError(Exception):
     """What the user can mend; printed without a traceback, exit code 2."""
 
 
+def exact_numbers() -> dict[str, str]:
+    """What `pandas.read_csv` needs to read every number as it was written; version 3 needs none."""
+    import pandas as pd
+
+    return {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
+
+
 def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
     """The encoding of a csv file that begins with `head`; raises UserError for what is no text."""
     if not head.strip():

@@ -21,6 +21,7 @@ import numpy as np
 from ._csv_text import (
     UserError,
     encoding_of,
+    exact_numbers,
     looks_like_data,
     row_blocks,
     separator_of,
@@ -199,6 +200,7 @@ def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[s
         decimal=decimal or ".",
         keep_default_na=False,
         skip_blank_lines=False,
+        **exact_numbers(),
     )["value"]
     return dict(zip(texts, values.tolist(), strict=True))
 
@@ -324,6 +326,7 @@ def _read_csv(stream, file, pick, form, size, as_text):
         "index_col": False,
         "skipinitialspace": True,
         "low_memory": False,
+        **exact_numbers(),
         "dtype": {header.index(name): str for name in as_text},
     }
     decimal = "." if decimal is None and sep == "," else decimal

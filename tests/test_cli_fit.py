@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sklearn_calib._cli import _apply, _export, _fit, _streams, main
+from sklearn_calib._csv_text import exact_numbers
 from sklearn_calib._tables import table_blocks
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_json, to_json
@@ -27,6 +29,7 @@ from sklearn_calib.recalibrators import (
 )
 
 COLUMNS = ["--label", "y", "--prob", "p"]
+read_csv = partial(pd.read_csv, **exact_numbers())
 
 
 @pytest.fixture
@@ -226,7 +229,7 @@ def test_new_cells_never_take_the_place_of_others(rows):
     with open("in.csv", "w") as file:
         file.write('name,p,note\n"Smith, J",0.3\nDoe,0.4,x\n')
     assert apply("in.csv", "out.csv") == 0
-    found = pd.read_csv("out.csv")
+    found = read_csv("out.csv")
     expected = rows[1].predict_proba([0.3, 0.4])[:, 1]
     assert found["p_calibrated"].tolist() == expected.tolist()
     assert found["note"].fillna("").tolist() == ["", "x"]
@@ -254,7 +257,7 @@ def test_csv_in_blocks_and_from_several_files(rows, monkeypatch):
     expected = fitted.predict_proba(frame["p"])[:, 1]
     for out in ("out.csv", "out.parquet"):
         assert apply("a?.csv", out) == 0
-    found = pd.read_csv("out.csv", dtype={"id": str}, keep_default_na=False)
+    found = read_csv("out.csv", dtype={"id": str}, keep_default_na=False)
     assert found.drop(columns="p_calibrated").equals(frame)
     assert np.abs(found["p_calibrated"] - expected).max() < 1e-15
     stored = pd.read_parquet("out.parquet")
@@ -315,7 +318,7 @@ def test_missing_probabilities(rows, capsys):
         for out in ("out.csv", "out.parquet"):
             assert apply(name, out, "--allow-missing") == 0
         capsys.readouterr()
-        for found in (pd.read_csv("out.csv"), pd.read_parquet("out.parquet")):
+        for found in (read_csv("out.csv"), pd.read_parquet("out.parquet")):
             new = found["p_calibrated"]
             assert np.flatnonzero(new.isna()).tolist() == [3, 7]
             assert np.abs(new.dropna() - expected).max() < 1e-15
