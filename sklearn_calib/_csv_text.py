@@ -18,7 +18,7 @@ class UserError(Exception):
     """What the user can mend; printed without a traceback, exit code 2."""
 
 
-def exact_numbers() -> dict[str, str]:
+def exact_numbers() -> dict[str, Any]:
     """What `pandas.read_csv` needs to read every number as it was written; version 3 needs none."""
     import pandas as pd
 
