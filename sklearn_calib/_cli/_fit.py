@@ -85,7 +85,7 @@ def add_to(commands: Any) -> None:
         type=float,
         metavar="T",
         help="make the tables of the map small; no probability of a table changes by more than T, "
-        "from 0 to 0.1",
+        "above 0, at most 0.1",
     )
     results = parser.add_argument_group("results")
     results.add_argument("--out", required=True, metavar="FILE", help="the map to write")
