@@ -133,6 +133,17 @@ def seconds(function, times=7):
     return float(np.median([_time(function) for _ in range(times)]))
 
 
+def cpu_seconds(function, runs=5):
+    """Median of the processor's time, after one run that is not counted."""
+    function()
+    spent = []
+    for _ in range(runs):
+        start = time.process_time()
+        function()
+        spent.append(time.process_time() - start)
+    return float(np.median(spent))
+
+
 def write(path, rows, columns=None):
     """A tracked table, with the machine in its last column."""
     columns = columns or [

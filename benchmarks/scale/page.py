@@ -7,7 +7,6 @@ runs after one. The report and its verdict are there before the clock starts.
 import io
 import os
 import tempfile
-import time
 from functools import partial
 from pathlib import Path
 
@@ -19,17 +18,6 @@ from sklearn_calib.report import calibration_report
 
 HERE = Path(__file__).parent
 MEGABYTES = 1.5  # a page may have
-
-
-def cpu(function, runs=5):
-    """Median CPU seconds."""
-    function()
-    seconds = []
-    for _ in range(runs):
-        start = time.process_time()
-        function()
-        seconds.append(time.process_time() - start)
-    return float(np.median(seconds))
 
 
 def by_matplotlib(report):
@@ -69,14 +57,14 @@ def main():
             if advised:
                 report.advise()
             report.verdicts  # noqa: B018
-            ours = cpu(partial(report.to_html, path))
+            ours = runner.cpu_seconds(partial(report.to_html, path))
             megabytes = os.path.getsize(path) / 1e6
             assert megabytes < MEGABYTES
             job = f"page, {n:.0e} rows, {n_classes} classes, {n_models} models"
             row = {"job": f"{job}{', with advice' if advised else ''}"}
             row |= {"cpu_seconds": f"{ours:.3f}", "megabytes": f"{megabytes:.3f}"}
             if n_models == 1 and not advised:
-                theirs = cpu(partial(by_matplotlib, report), runs=3)
+                theirs = runner.cpu_seconds(partial(by_matplotlib, report), runs=3)
                 row |= {"matplotlib_seconds": f"{theirs:.3f}", "ratio": f"{theirs / ours:.0f}x"}
             rows.append(row | {"bar": f"< {MEGABYTES} MB"})
             print(rows[-1], flush=True)

@@ -37,17 +37,6 @@ def rows_of(n, n_classes, seed=0):
     return np.minimum(y, n_classes - 1), p
 
 
-def cpu(function, runs=5):
-    """Median CPU seconds."""
-    function()
-    seconds = []
-    for _ in range(runs):
-        start = time.process_time()
-        function()
-        seconds.append(time.process_time() - start)
-    return float(np.median(seconds))
-
-
 def evaluate(case):
     return [measure.of_case(case) for measure in MEASURES]
 
@@ -70,7 +59,7 @@ def reports():
         (10**4, 10, "<= 2 s"),
     ):
         y, p = rows_of(n, n_classes)
-        ours = cpu(partial(calibration_report, y, p), runs=5 if n < 10**5 else 3)
+        ours = runner.cpu_seconds(partial(calibration_report, y, p), runs=5 if n < 10**5 else 3)
         row = {"job": f"report, {n:.0e} rows, {n_classes} classes, 200 + 200 resamples"}
         row |= {"cpu_seconds": f"{ours:.3f}", "bar": bar}
         if n < 3 * 10**6:
@@ -80,7 +69,7 @@ def reports():
         yield row
     y, p = rows_of(3 * 10**6, 2)
     summary = CalibrationSummary().update(y, p)
-    seconds = cpu(partial(calibration_report, summary), runs=3)
+    seconds = runner.cpu_seconds(partial(calibration_report, summary), runs=3)
     yield {"job": "report of a summary of 3e+06 rows", "cpu_seconds": f"{seconds:.3f}"}
 
 
@@ -92,7 +81,7 @@ def distance():
         jobs = [
             partial(lower_distance_to_calibration.of_case, case, resolution=r) for r in (None, 1e-3)
         ]
-        ours, uniform = (cpu(job, runs=9) for job in jobs)
+        ours, uniform = (runner.cpu_seconds(job, runs=9) for job in jobs)
         yield {
             "job": f"lower distance of sorted rows, {n:.0e}",
             "cpu_seconds": f"{ours:.5f}",
@@ -108,14 +97,16 @@ def tests():
     case = canonical_case("test", y, p)
     for name, measure in all_metrics().items():
         bar = "" if name == "lower_distance_to_calibration" else "<= 0.6 s"
-        theirs = cpu(partial(null_distribution, case, measure.of_case, ROWS_DRAWN), runs=3)
+        theirs = runner.cpu_seconds(
+            partial(null_distribution, case, measure.of_case, ROWS_DRAWN), runs=3
+        )
         theirs *= 999 / ROWS_DRAWN
-        ours = cpu(partial(calibration_test, y, p, statistic=name))
+        ours = runner.cpu_seconds(partial(calibration_test, y, p, statistic=name))
         row = {"job": f"calibration_test by {name}, 1e+04 rows, 999 draws", "bar": bar}
         row |= {"cpu_seconds": f"{ours:.3f}", "ratio": f"{theirs / ours:.1f}x"}
         yield row | {"beside": "the same by drawing rows", "beside_seconds": f"{theirs:.3f}"}
     y, p = rows_of(10**6, 2)
-    seconds = cpu(partial(calibration_test, y, p), runs=1)
+    seconds = runner.cpu_seconds(partial(calibration_test, y, p), runs=1)
     job = "calibration_test by smooth_calibration_error, 1e+06 rows, 999 draws"
     yield {"job": job, "cpu_seconds": f"{seconds:.3f}"}
 

@@ -157,7 +157,7 @@ def _audit_rows(files, options, conditions):
                 name=plain(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,
-                **settings_of(files, rows.names, options, conditions),
+                **settings_of(files, options, conditions),
             )
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error

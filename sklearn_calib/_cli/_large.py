@@ -83,9 +83,9 @@ def audit_large(
     from ..report import calibration_report
 
     screen = Screen()
-    found, name, columns, positive = _summaries(list(files), options)
+    found, name, positive = _summaries(list(files), options)
     summary = sum(found.values()) if options.by else found
-    settings = settings_of(files, columns, options, conditions)
+    settings = settings_of(files, options, conditions)
     with progress("measuring") as advance:
         name = plain(options.name or name)
         report = calibration_report(summary, name=name, progress=advance, **settings)
@@ -97,14 +97,14 @@ def audit_large(
 
 
 def _summaries(files, options):
-    """The summary of all rows, or a dict of groups; the name and columns; the positive class."""
+    """The summary of all rows, or a dict of groups; its name; the positive class."""
     tables = [file for file in files if not _is_saved(file)]
     if not tables:
         if options.by:
             raise UserError("expected rows to group, got summaries. Leave --by out.")
         with progress("reading") as advance:
             summary = summarize(files, progress=advance)
-        return summary, files[0] if len(files) == 1 else f"{len(files)} summaries", [], None
+        return summary, files[0] if len(files) == 1 else f"{len(files)} summaries", None
     columns = _prob_columns(tables[0], options)
     by = None if not options.by else split_names(options.by, column_names(tables[0], lambda n: []))
     classes, positive = _classes(files, options, len(columns))
@@ -120,7 +120,7 @@ def _summaries(files, options):
     rows = sum(s.n_samples for s in (found.values() if by else [found]))
     if not rows:
         raise UserError("expected rows of positive weight, got none. Check the files.")
-    return found, ", ".join(columns), columns, classes[1] if positive is None else positive
+    return found, ", ".join(columns), classes[1] if positive is None else positive
 
 
 def _classes(files, options, n_columns):

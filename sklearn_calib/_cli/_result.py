@@ -22,19 +22,16 @@ FAILED = 3  # the exit code where a condition holds
 
 def settings_of(
     files: Sequence[str],
-    columns: Sequence[str],
     options: "argparse.Namespace",
     conditions: Sequence[Condition],
 ) -> dict[str, Any]:
     """Arguments of `calibration_report`: how, and where the rows come from."""
     source = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
-    one = len(files) == 1 and bool(columns)  # code to paste reads one table
     return {
         "level": options.level,
         "n_resamples": "auto" if options.resamples is None else options.resamples,
         "measures": measures_for(conditions),
         "source": None if source == "-" else source,
-        "columns": [options.label, *columns] if one else None,
         "check_columns": not options.any_order,
     }
 
