@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from golden_sets import golden_set
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit
@@ -42,11 +43,9 @@ GOLDEN = {  # penalty: values at the knots, log loss, degrees of freedom, leave-
 }
 
 
-def fixed_labels(n=200, intercept=0.25, slope=0.7):
-    i = np.arange(n)
-    x = -3 + 6 * (i + 0.5) / n
-    threshold = np.mod((i + 1) * (np.sqrt(5) - 1) / 2, 1)
-    return x, (threshold < expit(intercept + slope * x)).astype(int)
+def fixed_labels():
+    y, proba = golden_set()
+    return logit(proba), y
 
 
 def bent(n, seed=0):

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from golden_sets import golden_set
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_softmax, logit, logsumexp, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
 from sklearn_calib import canonical_proba, log_proba
 from sklearn_calib._kernels._temperature import fit_temperature
@@ -173,15 +174,12 @@ def test_uniform_scores(k):
 
 def test_expectation_consistency_equals_its_golden_value():
     """200 rows without random numbers: confidence = accuracy, and maximum likelihood beside it."""
-    i = np.arange(200)
-    p = expit(-3 + 6 * (i + 0.5) / 200)
-    truth = expit(0.25 + 0.7 * logit(p))
-    y = (np.modf((i + 1) * (np.sqrt(5) - 1) / 2)[0] < truth).astype(int)
+    y, p = golden_set()
     found = TemperatureScaling(criterion="expectation_consistency").fit(p, y)
     assert found.inverse_temperature_ == pytest.approx(0.7434582322, abs=1e-9)
     assert np.mean((p > 0.5) == y) == 0.735
     assert TemperatureScaling().fit(p, y).inverse_temperature_ == pytest.approx(0.740001332)
-    assert found.loss_ == pytest.approx(-np.log(found.predict_proba(p)[i, y]).mean())
+    assert found.loss_ == pytest.approx(-np.log(found.predict_proba(p)[np.arange(200), y]).mean())
 
 
 def test_expectation_consistency_with_weights_and_several_classes():
