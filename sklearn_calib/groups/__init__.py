@@ -1,0 +1,6 @@
+"""Groups: whether the probabilities are right in each of them, and how to correct them."""
+
+from ._multicalibrated_model import MulticalibratedModel as MulticalibratedModel
+from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
+
+__all__ = ["MulticalibratedModel", "MulticalibratedScores"]
