@@ -93,6 +93,18 @@ def _plain(column, name, where):
     return values
 
 
+def picked(columns: dict[Any, AnyArray], names: list[Any], where: str) -> list[AnyArray]:
+    """The columns of a fit, in its order; an error where one is missing."""
+    if missing := [name for name in names if name not in columns]:
+        refuse(
+            where,
+            f"the columns {', '.join(map(quoted, names[:10]))} of groups, as at fit",
+            f"none named {quoted(missing[0])}",
+            "Pass the table with all columns of the fit",
+        )
+    return [columns[name] for name in names]
+
+
 def is_none(kind: type) -> bool:
     """Whether a type is that of a missing value."""
     return kind.__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
@@ -115,32 +127,27 @@ class Vocabulary(NamedTuple):
 
     def read(self, columns: dict[Any, AnyArray], where: str) -> list[AnyArray]:
         """The same columns of other rows, float64 or places of categories; -1 is missing or new."""
-        if missing := [name for name in self.names if name not in columns]:
-            refuse(
-                where,
-                f"the columns {', '.join(map(quoted, self.names[:10]))} of groups, as at fit",
-                f"none named {quoted(missing[0])}",
-                "Pass the table with all columns of the fit",
-            )
+        triples = zip(picked(columns, self.names, where), self.names, self.categories, strict=True)
         return [
-            _numbers(columns[name], name, where) if known is None
-            else _places(columns[name], known, name, where)
-            for name, known in zip(self.names, self.categories, strict=True)
+            _numbers(column, name, where) if known is None
+            else _places(column, known, name, where)
+            for column, name, known in triples
         ]  # fmt: skip
 
 
 def _categories(column):
     different = dict.fromkeys(column.tolist())
-    return {v: i for i, v in enumerate(v for v in different if not _is_nothing(v))}
+    return {v: i for i, v in enumerate(v for v in different if not is_nothing(v))}
 
 
-def _is_nothing(value):
+def is_nothing(value: object) -> bool:
+    """Whether an entry of a column of objects is missing; an infinite number is not."""
     return is_missing(value) and value not in (np.inf, -np.inf)
 
 
 def _numbers(column, name, where):
     if column.dtype == object:
-        if texts := [v for v in dict.fromkeys(column.tolist()) if not _is_nothing(v)]:
+        if texts := [v for v in dict.fromkeys(column.tolist()) if not is_nothing(v)]:
             got = f"{texts[0]!r} in column {quoted(name)}"
             refuse(where, "numbers, as at fit", got, "Pass the column as it was at fit")
         return np.full(len(column), np.nan)
