@@ -3,6 +3,7 @@
 from ._base import Display as Display
 from ._calibrating_function import CalibratingFunctionDisplay as CalibratingFunctionDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
+from ._group_reliability import GroupReliabilityDisplay as GroupReliabilityDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._reliability import ReliabilityDisplay as ReliabilityDisplay
@@ -14,6 +15,7 @@ __all__ = [
     "CalibratingFunctionDisplay",
     "DecompositionDisplay",
     "Display",
+    "GroupReliabilityDisplay",
     "HeatmapDisplay",
     "NullDistributionDisplay",
     "RefinementCurveDisplay",

@@ -1,7 +1,21 @@
 """Groups: whether the probabilities are right in each of them, and how to correct them."""
 
+from ._group_calibration import group_calibration as group_calibration
 from ._group_recalibration import GroupRecalibration as GroupRecalibration
+from ._grouping import Grouping as Grouping
+from ._grouping import find_groups as find_groups
 from ._multicalibrated_model import MulticalibratedModel as MulticalibratedModel
 from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
+from ._result import GroupCalibration as GroupCalibration
+from ._result import GroupRow as GroupRow
 
-__all__ = ["GroupRecalibration", "MulticalibratedModel", "MulticalibratedScores"]
+__all__ = [
+    "GroupCalibration",
+    "GroupRecalibration",
+    "GroupRow",
+    "Grouping",
+    "MulticalibratedModel",
+    "MulticalibratedScores",
+    "find_groups",
+    "group_calibration",
+]
