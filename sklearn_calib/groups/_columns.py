@@ -1,6 +1,5 @@
 """The columns of a table of groups: numbers or categories, read once and coded for trees."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from .._arrays import is_missing, read_array
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import refuse
+from ._grouping import named_columns
 
 _NUMBER = (Real, Decimal, np.bool_)
 SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
@@ -21,7 +21,7 @@ def table_columns(groups: object, n_rows: int, where: str) -> dict[Any, AnyArray
     """The columns of a table by their names, as plain arrays of `n_rows` entries.
 
     Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
-    or a list of boolean masks. Columns without a name are numbered.
+    or a list of boolean masks. Columns of an array are numbered.
     """
     found = _columns(groups, where)
     if not found:
@@ -42,22 +42,8 @@ def _columns(groups, where):
         got = "none" if groups is None else f"the text {quoted(groups)}"
         cure = "Pass groups=, a table of columns, or one column"
         refuse(where, "a table of groups", got, cure, error=TypeError)
-    if isinstance(groups, Mapping):
-        pairs = list(groups.items())
-    elif hasattr(groups, "iloc") and np.ndim(groups) == 2:
-        pairs = [(name, groups.iloc[:, j]) for j, name in enumerate(groups.columns)]
-    elif hasattr(groups, "column_names") and hasattr(groups, "column"):  # Arrow
-        pairs = [(name, groups.column(name)) for name in groups.column_names]
-    elif hasattr(groups, "get_columns"):  # polars
-        pairs = [(column.name, column) for column in groups.get_columns()]
-    elif isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups)):
-        pairs = list(enumerate(groups))
-    else:
-        table = read_array(groups, "groups", where)
-        if table.ndim not in (1, 2):
-            refuse(where, "a table of groups", f"shape {table.shape}", "Pass one row for each row")
-        table = table[:, None] if table.ndim == 1 else table
-        pairs = list(enumerate(table.T))
+    masks = isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
+    pairs = list(enumerate(groups) if masks else named_columns(groups, where))
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

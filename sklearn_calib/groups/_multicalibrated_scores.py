@@ -56,7 +56,7 @@ class MulticalibratedScores(ByGroup):
     max_leaves : int, default=5
         Leaves of a tree: 2 to 256.
     min_samples_leaf : float or "auto", default="auto"
-        The smallest weight of a leaf. "auto": a fiftieth of the rows, but 20 to 160.
+        The smallest weight of a leaf. "auto": a fiftieth of the rows, but 20 to 80.
     l2 : float, default=1.0
         Rows of residual 0 and full curvature, above 0, that draw each leaf to 0.
     min_gain : float, default=0.15
@@ -228,7 +228,7 @@ class MulticalibratedScores(ByGroup):
             n_trees=min(STEP, self.n_trees),
             learning_rate=self.learning_rate,
             max_leaves=self.max_leaves,
-            least=max(20.0, min(160.0, total / 50)) if least == "auto" else float(least),
+            least=max(20.0, min(80.0, total / 50)) if least == "auto" else float(least),
             l2=self.l2,
             min_gain=self.min_gain,
             n_bins=self.n_bins,

@@ -129,11 +129,12 @@ def test_never_worse_than_the_input_on_the_folds(n_rounds):
 def test_weights_are_repetitions():
     p, y, table, _ = draw(800)
     weight = np.random.default_rng(0).integers(0, 4, 800)
-    rows = np.repeat(np.arange(800), weight)
-    fold = np.arange(800) % 2
-    weighted = MulticalibratedScores(cv=PredefinedSplit(fold[weight > 0]))
+    rows, fold = np.repeat(np.arange(800), weight), np.random.default_rng(1).integers(0, 2, 800)
+    folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(2)]
+    repeated_folds = [tuple(np.flatnonzero(np.isin(rows, part)) for part in pair) for pair in folds]
+    weighted = MulticalibratedScores(cv=folds)
     weighted.fit(p, y, groups=table, sample_weight=weight)
-    repeated = MulticalibratedScores(cv=PredefinedSplit(fold[rows]))
+    repeated = MulticalibratedScores(cv=repeated_folds)
     repeated.fit(p[rows], y[rows], groups=table.iloc[rows])
     assert weighted.n_rounds_ == repeated.n_rounds_ > 0
     np.testing.assert_allclose(weighted.cv_losses_, repeated.cv_losses_, rtol=1e-9)
