@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import (
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel, MulticalibratedScores
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer, scorer_names
 from sklearn_calib.recalibrators import (
@@ -251,6 +252,7 @@ def _run(check, estimator):
     [
         CalibratedModel(LogisticRegression(), REPRESENTATIVE),
         AngularCalibratedClassifier(LogisticRegression()),
+        MulticalibratedModel(LogisticRegression()),
         RefineThenCalibrateCV(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)),
     ]
 )
@@ -265,6 +267,8 @@ def test_scikit_learn_contract(estimator, check):
         CalibratedModel(LogisticRegression(), cv="alo"),
         CalibratedModel(LogisticRegression(), ensemble=False),
         CalibratedModel(LogisticRegression(), response_method="predict_proba"),
+        MulticalibratedModel(LogisticRegression(), 0, monotone=True),
+        MulticalibratedModel(LogisticRegression(), lambda X: np.asarray(X)[:, 0] > 0),
         CalibratedModel(
             LogisticRegression(), make_pipeline(TemperatureScaling(), HistogramBinning())
         ),
@@ -284,7 +288,9 @@ def test_scikit_learn_contract_of_the_others(model):
         _run(check, estimator)
 
 
-@pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
+@pytest.mark.parametrize(
+    "instance", [*DEFAULTS, GroupRecalibration(), MulticalibratedScores()], ids=repr
+)
 def test_scikit_learn_contract_of_the_classes_themselves(instance):
     """Those of scikit-learn's checks that do not fit on features, which are no probabilities."""
     checks = [

@@ -110,6 +110,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self.one_vs_rest_ = []
         for number, pair in enumerate(each_against_rest(given.proba)):
             part = clone(self)
+            part.classes_, part.n_features_in_ = np.arange(2), 2
             part.group_names_ = self.group_names_
             part._fit(given._replace(proba=pair, codes=(given.codes == number).astype(np.intp)))
             self.one_vs_rest_.append(part)

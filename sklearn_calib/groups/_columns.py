@@ -43,12 +43,17 @@ def _columns(groups, where):
         cure = "Pass groups=, a table of columns, or one column"
         refuse(where, "a table of groups", got, cure, error=TypeError)
     masks = isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
-    pairs = list(enumerate(groups) if masks else named_columns(groups, where))
+    pairs = list(enumerate(groups) if masks else named_columns(_kept(groups), where))
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         refuse(where, "different names of columns", f"{quoted(twice)} twice", "Rename them")
     return {name: _plain(column, name, where) for name, column in pairs}
+
+
+def _kept(values):
+    """A list as an array of its own entries: numpy would make text of NaN beside text."""
+    return np.array(values, dtype=object) if isinstance(values, list | tuple) else values
 
 
 def _is_mask(value):
@@ -60,7 +65,7 @@ def _plain(column, name, where):
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
-    values = read_array(column, f"column {quoted(name)}", where)
+    values = read_array(_kept(column), f"column {quoted(name)}", where)
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
         values = np.where(missing, np.nan, values.astype(np.int64).astype(float))
