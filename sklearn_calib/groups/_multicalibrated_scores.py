@@ -132,11 +132,9 @@ class MulticalibratedScores(ByGroup):
 
     References
     ----------
-    Hebert-Johnson, Kim, Reingold, Rothblum (2018), "Multicalibration: calibration for the
-    (computationally-identifiable) masses"; Tax, Guy, et al. (2026), "MCGrad: multicalibration at
-    web scale", for boosting from the log-odds, the rescaling of each round and the choice of their
-    number; Globus-Harris, Harrison, Kearns, Roth, Sorrell (2023), "Multicalibration as boosting for
-    regression".
+    Hébert-Johnson, Kim, Reingold, Rothblum (2018), for the aim; Tax et al. (2026), "MCGrad", for
+    trees from the log-odds, the new scale of each round and the choice of their number;
+    Globus-Harris, Harrison, Kearns, Roth, Sorrell (2023), for boosting as the way to it.
 
     Examples
     --------
