@@ -24,7 +24,7 @@ import runner
 
 HERE = Path(__file__).parent
 SPLITS = 1
-TURNS = 3
+TURNS = 1
 DATA = {  # categories, numbers; what the logistic regression sees
     "adult": (
         ["workclass", "education", "marital_status", "occupation", "race", "sex"],
