@@ -2,6 +2,7 @@
 
 from ._base import Display as Display
 from ._calibrating_function import CalibratingFunctionDisplay as CalibratingFunctionDisplay
+from ._cumulative import CumulativeDifferenceDisplay as CumulativeDifferenceDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
@@ -12,6 +13,7 @@ from ._witness import WitnessDisplay as WitnessDisplay
 
 __all__ = [
     "CalibratingFunctionDisplay",
+    "CumulativeDifferenceDisplay",
     "DecompositionDisplay",
     "Display",
     "HeatmapDisplay",

@@ -18,6 +18,9 @@ from ._case import Case as Case
 from ._case import Cells as Cells
 from ._case import canonical_case as canonical_case
 from ._convolved import convolved_calibration_error as convolved_calibration_error
+from ._cumulative import CumulativeDifferences as CumulativeDifferences
+from ._cumulative import cumulative_calibration_error as cumulative_calibration_error
+from ._cumulative import cumulative_differences as cumulative_differences
 from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
@@ -139,6 +142,7 @@ __all__ = [
     "CalibrationWitness",
     "Case",
     "Cells",
+    "CumulativeDifferences",
     "CurveRows",
     "DistanceInterval",
     "LpCalibrationResult",
@@ -150,6 +154,7 @@ __all__ = [
     "brier_of_rows",
     "calibration_witness",
     "canonical_case",
+    "cumulative_differences",
     "curve_of",
     "get_scorer",
     "log_loss_of_rows",

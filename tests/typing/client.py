@@ -33,6 +33,7 @@ from sklearn_calib.decomposition import (
 )
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
+    CumulativeDifferenceDisplay,
     DecompositionDisplay,
     HeatmapDisplay,
     NullDistributionDisplay,
@@ -287,6 +288,7 @@ def pictures(model: object, X: Floats, y: Integers, p: Floats) -> None:
     print(display.plot(ax=display.axes_).figure_)
     print(DecompositionDisplay.from_predictions(y, p, name="mine").ax_)
     WitnessDisplay.from_predictions(y, p)
+    CumulativeDifferenceDisplay.from_predictions(y, p).plot()
     NullDistributionDisplay(calibration_test(y, p)).plot(bins=20)
     CalibratingFunctionDisplay.from_predictions(y, p, ["platt", "isotonic"])
     CalibratingFunctionDisplay.from_predictions(y, p, {"mine": PlattScaling()}, n_points=11)
