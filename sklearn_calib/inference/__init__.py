@@ -16,6 +16,8 @@ from ._monte_carlo import MonteCarloResult as MonteCarloResult
 from ._monte_carlo import calibration_test as calibration_test
 from ._paired import PairedDifference as PairedDifference
 from ._paired import paired_difference as paired_difference
+from ._polynomial import PolynomialTest as PolynomialTest
+from ._polynomial import polynomial_test as polynomial_test
 from ._resampling import bootstrap_distribution as bootstrap_distribution
 from ._resampling import distribution_of_draws as distribution_of_draws
 from ._resampling import null_distribution as null_distribution
@@ -28,6 +30,7 @@ __all__ = [
     "ConfidenceInterval",
     "MonteCarloResult",
     "PairedDifference",
+    "PolynomialTest",
     "SignificanceResult",
     "TesterVerdict",
     "binning_sample_size",
@@ -41,6 +44,7 @@ __all__ = [
     "lp_calibration_bound",
     "null_distribution",
     "paired_difference",
+    "polynomial_test",
     "spiegelhalter_test",
     "tester_sample_size",
 ]
