@@ -36,7 +36,7 @@ def climb(offset, column, hit, weight, start=0.0, tol=1e-13):
         c += step
         if abs(step) <= tol * (1 + abs(c)):
             break
-    return c, log_likelihood(offset + c * column, hit, weight)
+    return float(c), log_likelihood(offset + c * column, hit, weight)
 
 
 def fit_line(z, hit, weight):
@@ -74,7 +74,7 @@ def profile_interval(profile, estimate, top, step, drop):
             if width > _FARTHEST * step:
                 return direction * np.inf
         found = sorted([start, start + direction * width])
-        return brentq(beyond, *found, xtol=1e-12 * (1 + abs(start)), rtol=1e-13)
+        return brentq(beyond, *found, xtol=1e-10 * step, rtol=1e-13)
 
     if np.isfinite(estimate):
         return end(estimate, -1), end(estimate, 1)

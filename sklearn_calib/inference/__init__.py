@@ -24,6 +24,10 @@ from ._resampling import null_distribution as null_distribution
 from ._testers import CalibrationTester as CalibrationTester
 from ._testers import TesterVerdict as TesterVerdict
 from ._testers import tester_sample_size as tester_sample_size
+from ._validation import validation_summary as validation_summary
+from ._validation_table import ValidationRow as ValidationRow
+from ._validation_table import ValidationSummary as ValidationSummary
+from ._validation_table import ValidationTable as ValidationTable
 
 __all__ = [
     "CalibrationTester",
@@ -33,6 +37,9 @@ __all__ = [
     "PolynomialTest",
     "SignificanceResult",
     "TesterVerdict",
+    "ValidationRow",
+    "ValidationSummary",
+    "ValidationTable",
     "binning_sample_size",
     "bootstrap_distribution",
     "calibration_test",
@@ -47,6 +54,7 @@ __all__ = [
     "polynomial_test",
     "spiegelhalter_test",
     "tester_sample_size",
+    "validation_summary",
 ]
 
 if not _TYPE_CHECKING:  # a type checker need not know the old names

@@ -153,7 +153,7 @@ def polynomial_test(
     case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
     (problem,) = case.problems()
     p, hit = problem.score, problem.hit
-    warn_of_certain_and_wrong(where, p, hit, "that decides the test")
+    warn_of_certain_and_wrong(where, p, hit, "the test rests on it")
     fit = fit_polynomial(of_probability(p, 1 - p), np.ones(len(p)), hit, internal=not held_out)
     if fit is None:
         refuse(

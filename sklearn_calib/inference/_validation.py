@@ -1,18 +1,19 @@
 """The table of numbers that validations of clinical prediction models report."""
 
-from functools import partial
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from .._kernels import _calibration_line as line
 from .._kernels._classical_tests import spiegelhalter
 from .._kernels._log_odds import of_probability
+from .._kernels._logistic import threshold_separates
 from .._typing import ArrayLike, Multiclass, RandomStateLike, RecalibratorLike
 from ..decomposition import indices_of_problem
 from ..exceptions import caution, refuse
 from ..metrics import Case, canonical_case
+from ._classical import spiegelhalter_test
 from ._monte_carlo import MonteCarloResult
 from ._polynomial import warn_of_certain_and_wrong
 from ._pooled import pooled_rows
@@ -74,8 +75,8 @@ def validation_summary(
     -------
     summary : ValidationSummary
         Rows by name, such as ``summary["slope"].low``: "O/E", "calibration in the large",
-        "intercept", "slope", "intercept and slope", "ICI", "E50", "E90", "Emax", "Brier", "scaled
-        Brier", "log loss", "AUC" and "Nagelkerke R2".
+        "intercept", "slope", "Cox chi-square", "ICI", "E50", "E90", "Emax", "Brier",
+        "scaled Brier", "log loss", "AUC" and "Nagelkerke R2".
 
     Raises
     ------
@@ -102,8 +103,8 @@ def validation_summary(
     * Intercept and slope: a and b in logit P = a + b z, fitted together. Target 0 and 1. This
       intercept is not the calibration in the large: it depends on where z is 0.
     * p-values by likelihood ratios: of calibration in the large against 0; of the slope against 1
-      given the former; "intercept and slope" against (0, 1), whose estimate is the chi-square
-      statistic with 2 degrees of freedom, the same as that of `cox_test`.
+      given the former; "Cox chi-square", of intercept and slope against 0 and 1, is the statistic
+      of `cox_test` and has 2 degrees of freedom.
     * With unequal weights, standard errors are those of the sandwich, and intervals and p-values
       Wald's.
     * ICI, E50, E90, Emax: mean, median, 90 % quantile and largest of abs(c(p) - p), c the smoothed
@@ -146,6 +147,7 @@ def validation_summary(
         refuse(_WHERE, "n_resamples of at least 1", got, "An ICI says nothing without its draws")
     case = canonical_case(_WHERE, y_true, y_proba, sample_weight, labels, pos_label)
     equal = bool((case.weight == case.weight[0]).all())
+    how = ci if equal else "sandwich"
     draws = n_resamples, random_state, n_jobs
     tables = []
     for problem in case.problems(multiclass):
@@ -154,11 +156,11 @@ def validation_summary(
         codes = problem.hit.astype(np.intp)
         two = Case(both, codes, None if equal else weight, np.arange(2), where=_WHERE)
         rows = _rates(problem, weight, level)
-        rows += _Lines(problem, weight, level, "sandwich" if not equal else ci).rows()
-        rows += _overall(two, problem, weight, smoother, draws)
+        warn_of_certain_and_wrong(_WHERE, problem.score, problem.hit, "the slope rests on it")
+        rows += _Lines(problem, weight, level, how).rows()
+        rows += _overall(two, weight, smoother, draws)
         rate = float(weight @ problem.hit / weight.sum())
         tables.append(ValidationTable(problem.title, len(codes), rate, tuple(rows)))
-    how = ci if equal else "sandwich"
     name = smoother if isinstance(smoother, str) else type(smoother).__name__
     return ValidationSummary(tuple(tables), float(level), how, name, int(n_resamples))
 
@@ -200,10 +202,9 @@ class _Lines:
         self.one = np.ones_like(self.z)
         self.columns = np.column_stack([self.one, self.z])
         self.drop = float(stats.chi2.ppf(level, 1))
-        warn_of_certain_and_wrong(_WHERE, problem.score, problem.hit, "the slope rests on it")
 
     def rows(self):
-        names = "calibration in the large", "intercept", "slope", "intercept and slope"
+        names = "calibration in the large", "intercept", "slope", "Cox chi-square"
         targets = 0.0, 0.0, 1.0, 2.0
         found = zip(names, self._found(), targets, strict=True)
         return [ValidationRow(name, e, *ends, goal, p) for name, (e, ends, p), goal in found]
@@ -224,23 +225,23 @@ class _Lines:
         if (values != values[0]).any():
             return False
         got = f"one in all rows ({self.title})"
-        caution(_WHERE, rule, got, f"There is no {lost}: get other rows", stacklevel=7)
+        caution(_WHERE, rule, got, f"There is no {lost}: get other rows", stacklevel=6)
         return True
 
     def _large(self, estimate, top, ratio):
         eta = self.z + estimate
         error = self._errors(self.columns[:, :1], eta)[1][0]
         if self.ci == "profile":
-            profile = partial(self._likelihood_of_large)
-            ends = line.profile_interval(profile, estimate, top, error, self.drop)
+
+            def likelihood(a):
+                return line.log_likelihood(self.z + a, self.hit, self.weight)
+
+            ends = line.profile_interval(likelihood, estimate, top, error, self.drop)
         else:
             ends = self._wald(estimate, error)
         if self.ci == "sandwich":
             ratio = (estimate / error) ** 2
         return estimate, ends, float(stats.chi2.sf(ratio, 1))
-
-    def _likelihood_of_large(self, a):
-        return line.log_likelihood(self.z + a, self.hit, self.weight)
 
     def _both(self, start, top_of_large):
         (a, b), top = line.fit_line(self.z, self.hit, self.weight)
@@ -249,8 +250,10 @@ class _Lines:
         if threshold_separates(self.z, self.hit):
             return self._separated(b, top, ratios)
         if self.ci == "profile":
-            starts = (a, b), errors
-            ends = [self._profile(held, top, *starts) for held in (0, 1)]
+            ends = [
+                line.profile_interval(self._profile(held, other), own, top, error, self.drop)
+                for held, own, other, error in ((0, a, b, errors[0]), (1, b, a, errors[1]))
+            ]
         else:
             ends = [self._wald(value, error) for value, error in zip((a, b), errors, strict=True)]
         if self.ci == "sandwich":
@@ -270,36 +273,27 @@ class _Lines:
         ends = _NOTHING
         if self.ci == "profile":
             step = 1 / max(np.abs(self.z).max(), 1e-3)
-            ends = line.profile_interval(self._slope_held(), sign * np.inf, top, step, self.drop)
+            profile = self._profile(1, 0.0)
+            ends = line.profile_interval(profile, sign * np.inf, top, step, self.drop)
         return self._three(_NAN, sign * np.inf, [_NOTHING, ends], ratios)
 
     def _three(self, a, b, ends, ratios):
         slope, both = float(stats.chi2.sf(ratios[0], 1)), float(stats.chi2.sf(ratios[1], 2))
         return [(a, ends[0], _NAN), (b, ends[1], slope), (float(ratios[1]), _NOTHING, both)]
 
-    def _slope_held(self):
-        """The profile likelihood of the slope; each climb begins where the last ended."""
-        last = [0.0]
+    def _profile(self, held, start):
+        """The likelihood of a (held 0) or b (held 1) at its largest over the other.
 
-        def profile(b):
-            last[0], value = line.climb(b * self.z, self.one, self.hit, self.weight, last[0])
+        Each climb begins where the last ended.
+        """
+        given, free = self.columns[:, held], np.ascontiguousarray(self.columns[:, 1 - held])
+        last = [start]
+
+        def profile(c):
+            last[0], value = line.climb(c * given, free, self.hit, self.weight, last[0])
             return value
 
         return profile
-
-    def _profile(self, held, top, estimates, errors):
-        free = 1 - held
-        last = [float(estimates[free])]
-
-        def profile(c):
-            given = c * self.columns[:, held]
-            column = np.ascontiguousarray(self.columns[:, free])
-            last[0], value = line.climb(given, column, self.hit, self.weight, last[0])
-            return value
-
-        return line.profile_interval(
-            profile, float(estimates[held]), top, float(errors[held]), self.drop
-        )
 
     def _errors(self, columns, eta):
         sandwich = self.ci == "sandwich"
@@ -309,3 +303,75 @@ class _Lines:
     def _wald(self, estimate, error):
         half = np.sqrt(self.drop) * error
         return float(estimate - half), float(estimate + half)
+
+
+# -- the whole curve ------------------------------------------------------------------------------
+
+
+_CURVE = ("ICI", "E50", "E90", "Emax")
+
+
+def _overall(case, weight, smoother, draws):
+    """ICI to R2, of a two-class case; values for calibrated predictions from draws of labels."""
+    n_resamples, random_state, n_jobs = draws
+    pooled = pooled_rows(case)
+
+    def evaluate(case):
+        return _of_cells(case, smoother)
+
+    observed = evaluate(case)
+    given = evaluate, n_resamples, random_state
+    if pooled is None:
+        ranked, drawn = observed, null_distribution(case, *given, n_jobs=n_jobs)
+    else:
+        ranked = evaluate(pooled.observed)
+        drawn = distribution_of_draws(pooled.relabelled, *given, n_jobs=n_jobs)
+    p, hit = case.second, case.codes
+    brier = spiegelhalter_test(hit, p, sample_weight=weight, labels=[0, 1]).pvalue
+    rows = []
+    for number, name in enumerate(_QUANTITIES):
+        null, pvalue = drawn[:, number], _NAN
+        if name in _CURVE:
+            found = MonteCarloResult.of_draws(observed[number], null, name, ranked[number])
+            pvalue = found.pvalue
+        elif name == "Brier":
+            pvalue = brier
+        defined = null[np.isfinite(null)]
+        expected = float(defined.mean()) if len(defined) else _NAN
+        if name in _EXPECTED:
+            expected = case.mean(_EXPECTED[name](p))
+        rows.append(ValidationRow(name, float(observed[number]), *_NOTHING, expected, pvalue))
+    return rows
+
+
+#: Exact expectations of a row for calibrated predictions.
+_EXPECTED = {
+    "Brier": lambda p: p * (1 - p),
+    "log loss": lambda p: special.entr(p) + special.entr(1 - p),
+}
+_QUANTITIES = (*_CURVE, "Brier", "scaled Brier", "log loss", "AUC", "Nagelkerke R2")
+
+
+def _of_cells(case, smoother):
+    """The `_QUANTITIES` of a two-class case; NaN where one outcome only leaves one undefined."""
+    (problem,) = case.problems()
+    score, mass, hits = problem.cells
+    rest, total = mass - hits, mass.sum()
+    rate = hits.sum() / total
+    brier = (hits @ (1 - score) ** 2 + rest @ score**2) / total
+    loss = (hits @ _information(score) + rest @ _information(1 - score)) / total
+    scaled, area, r2 = _NAN, _NAN, _NAN
+    if 0 < rate < 1:
+        scaled = 1 - brier / (rate * (1 - rate))
+        below = np.cumsum(rest) - rest / 2
+        area = hits @ below / (hits.sum() * rest.sum())
+        r2 = np.expm1(2 * (loss - _entropy(rate))) / np.expm1(-2 * _entropy(rate))
+    return (*indices_of_problem(problem, smoother), brier, scaled, loss, area, r2)
+
+
+def _information(p):
+    return -np.log(np.maximum(p, np.finfo(np.float64).eps))
+
+
+def _entropy(p):
+    return special.entr(p) + special.entr(1 - p)

@@ -155,11 +155,13 @@ class ValidationSummary:
                 for name, *rest in map(_cells, table.rows)
             )
             caption = f"<caption {_LEFT}>{in_page(_title(table), None)}</caption>"
-            parts.append(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+            parts.append(
+                f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            )
         return f"<div>{''.join(parts)}<p><small>{in_page(self._note(), None)}</small></p></div>"
 
     def _head(self):
-        return ["", "estimate", f"{self.level:.4g} interval", "if calibrated", "p-value"]
+        return ["", "estimate", f"{100 * self.level:g} % interval", "if calibrated", "p-value"]
 
     def _note(self):
         return (
