@@ -276,14 +276,10 @@ class ReliabilityDisplay(Display):
                 )
             if bands in ("both", "confidence") and curve.confidence_low is not None:
                 _draw_confidence(axes, curve, color)
-            if curve.strategy == "isotonic":
-                axes.step(
-                    curve.predicted, curve.observed, where="mid", color=color, label=in_legend(name)
-                )
-            else:
-                axes.plot(
-                    curve.predicted, curve.observed, "o-", color=color, ms=4, label=in_legend(name)
-                )
+            style = {"drawstyle": "steps-mid"} if curve.strategy == "isotonic" else {}
+            if curve.strategy in ("quantile", "uniform"):
+                style = {"marker": "o", "ms": 4}
+            axes.plot(curve.predicted, curve.observed, color=color, label=in_legend(name), **style)
             histogram.stairs(curve.histogram, edges, color=color, fill=len(named) == 1, alpha=0.8)
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title=in_picture(title))
         axes.set(ylabel="observed frequency", aspect="equal")
@@ -305,15 +301,17 @@ def _panel(curves, title, panel):
 
 
 def _draw_confidence(axes, curve, color):
-    if curve.strategy == "isotonic":
+    if curve.strategy in ("isotonic", "polynomial"):
+        belt = curve.strategy == "polynomial"
         axes.fill_between(
             curve.predicted,
             curve.confidence_low,
             curve.confidence_high,
-            step="mid",
+            step=None if belt else "mid",
             color=color,
             alpha=0.25,
             lw=0,
+            label=f"calibration belt ({curve.level:.0%})" if belt else None,
         )
         return
     low = curve.observed - curve.confidence_low

@@ -1,19 +1,22 @@
 """Reliability curves: the numbers behind a reliability diagram."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol, get_args
 
 import numpy as np
 from scipy.stats import beta as beta_distribution
 from sklearn.isotonic import isotonic_regression
 
 from .._kernels._binning import bin_of_rows, bin_sums, distinct
+from .._kernels._log_odds import of_probability
+from .._kernels._polynomial_test import fit_polynomial
 from .._random import generator, multiplicities
-from .._typing import ArrayLike, FloatArray, Multiclass, RandomStateLike
+from .._typing import ArrayLike, CurveStrategy, FloatArray, Multiclass, RandomStateLike
 from ..exceptions import refuse
 from ._case import canonical_case
 
-_STRATEGIES = ("quantile", "uniform", "isotonic")
+_STRATEGIES = get_args(CurveStrategy)
+_BELT_POINTS = 201
 _MAX_POINTS = 1000  # of an isotonic curve: more cannot be seen, and bands need points x resamples
 
 
@@ -25,14 +28,16 @@ class ReliabilityCurve:
     ----------
     predicted, observed : ndarray of shape (n_points,)
         Mean prediction and frequency of each bin; for "isotonic" the distinct scores and the fit
-        there, or 1000 of them evenly spaced in rank.
+        there, or 1000 of them evenly spaced in rank; for "polynomial" evenly spaced scores and the
+        fit there.
     weight : ndarray of shape (n_points,)
-        Sum of the sample weights.
+        Sum of the sample weights; for "polynomial" of the rows nearest to each point.
     consistency_low, consistency_high : ndarray of shape (n_points,) or None
         Where the observed frequency lies, with probability `level` for each point by itself, if
         the predictions are calibrated.
     confidence_low, confidence_high : ndarray of shape (n_points,) or None
-        Confidence interval for the true frequency of each point.
+        Confidence interval for the true frequency of each point; for "polynomial" of all points
+        at once, the calibration belt.
     level : float
     strategy : str
     title : str
@@ -58,7 +63,7 @@ def reliability_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    strategy: Literal["quantile", "uniform", "isotonic"] = "quantile",
+    strategy: CurveStrategy = "quantile",
     n_bins: int = 15,
     multiclass: Multiclass = "auto",
     level: float = 0.9,
@@ -74,15 +79,16 @@ def reliability_curve(
     ----------
     y_true : array-like of shape (n_samples,)
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-    strategy : {"quantile", "uniform", "isotonic"}, default="quantile"
+    strategy : {"quantile", "uniform", "isotonic", "polynomial"}, default="quantile"
         Bins of equal mass, of equal width, or no bins: the isotonic fit (CORP), which needs no
-        choice of bins and is monotone.
+        choice of bins and is monotone, or a polynomial in the log-odds with the calibration belt
+        of GiViTI, as in `sklearn_calib.inference.polynomial_test` for held-out rows.
     n_bins : int, default=15
         For the two kinds of bins.
     multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
         As in `calibration_error`.
     level : float in (0, 1), default=0.9
-        Probability of each band at each point.
+        Probability of each band at each point; of the belt, at all points at once.
     n_resamples : int, default=200
         For the consistency bands, and for the confidence band of "isotonic"; 0 draws no such band.
     sample_weight, labels, pos_label
@@ -99,13 +105,17 @@ def reliability_curve(
     -----
     Consistency band: labels are drawn again from the predictions, which is exact under
     calibration. Confidence band of a bin: Clopper and Pearson's, with Kish's number of rows under
-    weights. Confidence band of the isotonic curve: the percentile bootstrap. Cost: O(n log n), and
-    O(n) a resample.
+    weights. Confidence band of the isotonic curve: the percentile bootstrap. The belt has no
+    consistency band: predictions are calibrated as far as the test can tell where the diagonal
+    lies within it; weights are scaled to add up to Kish's number of rows. Cost: O(n log n), and
+    O(n) a resample or a Newton step.
 
     References
     ----------
     Broecker, Smith (2007), "Increasing the reliability of reliability diagrams". Dimitriadis,
-    Gneiting, Jordan (2021), "Stable reliability diagrams for probabilistic classifiers".
+    Gneiting, Jordan (2021), "Stable reliability diagrams for probabilistic classifiers". Nattino,
+    Finazzi, Bertolini (2014), "A new calibration test and a reappraisal of the calibration belt
+    for the assessment of prediction models based on dichotomous outcomes".
 
     Examples
     --------
@@ -164,7 +174,7 @@ class _Rows:
 
 def curve_of(
     rows: CurveRows,
-    strategy: Literal["quantile", "uniform", "isotonic"],
+    strategy: CurveStrategy,
     n_bins: int,
     level: float,
     n_resamples: int,
@@ -188,6 +198,9 @@ def curve_of(
         paired = _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng)
         confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
         mass = np.add.reduceat(mass, points)
+    elif strategy == "polynomial":
+        predicted, observed, mass, confidence = _belt(rows, level)
+        consistency = ()
     else:
         row_bin = bin_of_rows(score, weight, n_bins, strategy)
         mass, mean, total, squares = bin_sums(
@@ -220,6 +233,18 @@ def curve_of(
         title=title,
         histogram=np.histogram(score, bins=20, range=(0, 1), weights=weight)[0] / weight.sum(),
     )
+
+
+def _belt(rows, level):
+    """Points, the fitted polynomial there, the weight next to each, and the calibration belt."""
+    kish = rows.weight.sum() / rows.squares.sum()
+    z = of_probability(rows.score, 1 - rows.score)
+    fit = fit_polynomial(z, kish * rows.weight, kish * rows.hits, internal=False)
+    points = np.unique(np.linspace(rows.score.min(), rows.score.max(), _BELT_POINTS))
+    nearest = np.searchsorted((points[1:] + points[:-1]) / 2, rows.score)
+    z = of_probability(points, 1 - points)
+    mass = np.bincount(nearest, rows.weight, len(points))
+    return points, fit.curve(z), mass, fit.belt(z, level)
 
 
 def _pav(total, mass):

@@ -53,6 +53,7 @@ from sklearn_calib.inference import (
     hosmer_lemeshow_test,
     lp_calibration_bound,
     null_distribution,
+    polynomial_test,
     spiegelhalter_test,
     tester_sample_size,
 )
@@ -258,6 +259,7 @@ def tests(y: Integers, p: Floats) -> list[float]:
     return [
         result.pvalue,
         cox_test(y, p).pvalue,
+        polynomial_test(y, p, held_out=True).pvalue,
         spiegelhalter_test(y, p).statistic,
         hosmer_lemeshow_test(y, p, n_bins=10, held_out=False).pvalue,
         cumulative_test(y, p, statistic="kolmogorov_smirnov").pvalue,
