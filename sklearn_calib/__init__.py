@@ -21,6 +21,7 @@ if _TYPE_CHECKING:  # at run time they are imported when they are first asked fo
     from . import displays as displays
     from . import exceptions as exceptions
     from . import export as export
+    from . import groups as groups
     from . import inference as inference
     from . import linear as linear
     from . import meta as meta

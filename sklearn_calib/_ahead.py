@@ -23,6 +23,7 @@ def compile_kernels() -> None:
     """
     from .datasets import make_overconfident
     from .exceptions import CalibrationWarning
+    from .groups import group_calibration
     from .metrics import all_metrics, calibration_witness, lp_calibration_test
     from .recalibrators import TemperatureScaling, VectorScaling, all_recalibrators
     from .summary import CalibrationSummary
@@ -45,5 +46,6 @@ def compile_kernels() -> None:
                 proba, y = make_overconfident(n_classes, n_rows)
                 TemperatureScaling().fit(proba.astype(dtype), y)
         proba, y = make_overconfident(2, 300)
+        group_calibration(y, proba, [proba[:, 1] > 0.5], n_resamples=9)
         summary = CalibrationSummary().update(y, proba[:, 1])
         (summary + summary).update(y, proba, sample_weight=proba[:, 0]).measure("brier_loss")

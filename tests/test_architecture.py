@@ -27,6 +27,7 @@ FLOORS = (
     ("inference",),
     ("theory", "summary"),
     ("meta",),
+    ("groups",),
     ("displays", "testing", "export"),
     ("report", "_ahead"),
     ("_cli",),

@@ -1,0 +1,246 @@
+"""Groups of rows: paths of the residuals under drawn labels, and logistic fits, group by group.
+
+A path is the cumulative sum of w (y - p) over the rows of a group in order of p, equal p one step.
+Rows are sorted by p. Group g has the rows ``rows[starts[g] : starts[g + 1]]``, increasing.
+"""
+
+import math
+
+from ._compile import kernel, part
+
+DRAWS = 16  # sets of labels side by side: what a processor adds at once, many times over
+
+
+@kernel(error_model="numpy")
+def residuals_of_draws(uniform, low, high, score, weight, out):
+    """w (y - p) of sets of labels: y is 1 where low <= uniform < high. `out` may be `uniform`."""
+    for i in range(len(score)):
+        one, zero = weight[i] * (1.0 - score[i]), -weight[i] * score[i]
+        for b in range(DRAWS):
+            u = uniform[i, b]
+            out[i, b] = one if low[i] <= u and u < high[i] else zero
+
+
+@kernel(error_model="numpy")
+def standardised_paths(residual, score, z, rows, starts, scales, work, out):
+    """Range, end and tilt of each path, each divided by its standard deviation.
+
+    Parameters
+    ----------
+    residual : ndarray of shape (n_rows, DRAWS)
+        w (y - p) for DRAWS sets of labels.
+    score, z : ndarray of shape (n_rows,)
+        Increasing probabilities, and their log-odds.
+    rows : ndarray of shape (n_entries,), int32
+    starts : ndarray of shape (n_groups + 1,)
+    scales : ndarray of shape (3, n_groups)
+        One over the standard deviation of the end, the mean log-odds that the tilt is measured
+        from, and one over the standard deviation of the tilt; 0 for none.
+    work : ndarray of shape (4, DRAWS)
+        Overwritten.
+    out : ndarray of shape (3, n_groups, DRAWS)
+        Filled: the range of the path, its end, and the sum of (z - mean) w (y - p).
+    """
+    for g in range(len(starts) - 1):
+        for b in range(DRAWS):
+            work[0, b] = work[1, b] = work[2, b] = work[3, b] = 0.0
+        last = starts[g + 1] - 1
+        mean = scales[1, g]
+        for k in range(starts[g], last + 1):
+            i = rows[k]
+            arm = z[i] - mean
+            if k == last or score[rows[k + 1]] > score[i]:
+                for b in range(DRAWS):
+                    r = residual[i, b]
+                    path = work[0, b] + r
+                    work[0, b] = path
+                    work[1, b] = max(work[1, b], path)
+                    work[2, b] = min(work[2, b], path)
+                    work[3, b] += arm * r
+            else:
+                for b in range(DRAWS):
+                    r = residual[i, b]
+                    work[0, b] += r
+                    work[3, b] += arm * r
+        for b in range(DRAWS):
+            out[0, g, b] = (work[1, b] - work[2, b]) * scales[0, g]
+            out[1, g, b] = work[0, b] * scales[0, g]
+            out[2, g, b] = work[3, b] * scales[2, g]
+
+
+@kernel(error_model="numpy")
+def moments_of_groups(score, z, hit, weight, rows, starts, out):
+    """Sums over each group, into `out` of shape (7, n_groups).
+
+    Weight, events, expected events, the variance of the latter under calibration, the mean of the
+    log-odds weighted by w p (1 - p), the variance of the tilt around it, and the size of the
+    largest contradiction of a certain prediction.
+    """
+    for g in range(len(starts) - 1):
+        total = events = expected = variance = information = mean = tilt = wrong = 0.0
+        for k in range(starts[g], starts[g + 1]):
+            i = rows[k]
+            p, w = score[i], weight[i]
+            spread = p * (1.0 - p)
+            total += w
+            events += w * hit[i]
+            expected += w * p
+            variance += w * w * spread
+            information += w * spread
+            mean += w * spread * z[i]
+            if spread <= 0.0:
+                wrong = max(wrong, abs(hit[i] - p))
+        mean = mean / information if information > 0.0 else 0.0
+        for k in range(starts[g], starts[g + 1]):
+            i = rows[k]
+            p, w = score[i], weight[i]
+            tilt += (w * (z[i] - mean)) ** 2 * p * (1.0 - p)
+        out[0, g], out[1, g], out[2, g], out[3, g] = total, events, expected, variance
+        out[4, g], out[5, g], out[6, g] = mean, tilt, wrong
+
+
+@part(error_model="numpy")
+def _chance(x):
+    e = math.exp(-abs(x))
+    return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
+
+
+@part(error_model="numpy")
+def _excess(a, t, z, weight, rows, start, end, events):
+    """Events less those expected at log-odds z + a, less t of their standard deviations."""
+    expected = variance = 0.0
+    for k in range(start, end):
+        i = rows[k]
+        q = _chance(z[i] + a)
+        expected += weight[i] * q
+        variance += weight[i] * weight[i] * q * (1.0 - q)
+    return events - expected - t * math.sqrt(variance)
+
+
+@part(error_model="numpy")
+def _shift(t, guess, step, z, weight, rows, start, end, events):
+    """The shift of the log-odds where `_excess` is 0: bracketed, then regula falsi (Illinois)."""
+    a, fa = guess, _excess(guess, t, z, weight, rows, start, end, events)
+    if fa == 0.0:
+        return a
+    step = abs(step) if fa > 0.0 else -abs(step)
+    b, fb = a, fa
+    while fa * fb > 0.0:
+        a, fa = b, fb
+        b = a + step
+        if abs(b) > 800.0:
+            return math.inf if step > 0.0 else -math.inf
+        step *= 2.0
+        fb = _excess(b, t, z, weight, rows, start, end, events)
+    for _ in range(200):
+        c = b - fb * (b - a) / (fb - fa)
+        if not min(a, b) < c < max(a, b):
+            c = 0.5 * (a + b)
+        fc = _excess(c, t, z, weight, rows, start, end, events)
+        if fc * fb < 0.0:
+            a, fa = b, fb
+        else:
+            fa *= 0.5
+        moved = abs(c - b)
+        b, fb = c, fc
+        if fb == 0.0 or abs(a - b) <= 1e-13 * (1.0 + abs(b)) or moved <= 1e-14 * (1.0 + abs(b)):
+            break
+    return b
+
+
+@part(error_model="numpy")
+def _line(z, hit, weight, rows, start, end, out):
+    """Intercept and slope by Newton's method, each step halved until the loss falls.
+
+    Fills out[0 : 6] with them, the inverse of the information, and out[6 : 9] with the meat.
+    """
+    a, b, tried_a, tried_b, loss = 0.0, 1.0, 0.0, 1.0, math.inf
+    for _ in range(200):
+        now = ga = gb = haa = hab = hbb = maa = mab = mbb = 0.0
+        for k in range(start, end):
+            i = rows[k]
+            w, x = weight[i], tried_a + tried_b * z[i]
+            q = _chance(x)
+            r, v = w * (hit[i] - q), w * q * (1.0 - q)
+            now += w * (max(x, 0.0) + math.log1p(math.exp(-abs(x))) - hit[i] * x)
+            ga, gb = ga + r, gb + r * z[i]
+            haa, hab, hbb = haa + v, hab + v * z[i], hbb + v * z[i] * z[i]
+            maa, mab, mbb = maa + w * v, mab + w * v * z[i], mbb + w * v * z[i] * z[i]
+        determinant = haa * hbb - hab * hab
+        if not now <= loss * (1.0 + 1e-14) or not determinant > 0.0:
+            near = abs(tried_a - a) + abs(tried_b - b) <= 1e-12 * (1.0 + abs(a) + abs(b))
+            if near or loss == math.inf:
+                break
+            tried_a, tried_b = 0.5 * (tried_a + a), 0.5 * (tried_b + b)
+            continue
+        a, b, loss = tried_a, tried_b, now
+        step_a, step_b = (hbb * ga - hab * gb) / determinant, (haa * gb - hab * ga) / determinant
+        out[0], out[1] = a, b
+        out[2], out[3], out[4] = hbb / determinant, -hab / determinant, haa / determinant
+        out[5], out[6], out[7] = maa, mab, mbb
+        if ga * step_a + gb * step_b <= 1e-20 * (1.0 + loss):
+            break
+        tried_a, tried_b = a + step_a, b + step_b
+
+
+@kernel(error_model="numpy")
+def fit_groups(z, hit, weight, rows, starts, moments, critical, work, out):
+    """Logistic fits of each group, into `out` of shape (8, n_groups).
+
+    The shift of the log-odds (calibration in the large), its standard error, the ends of its
+    interval by inverting the score test at `critical` standard deviations, and how many events
+    these ends mean; the slope of the log-odds, and its standard error. What is not determined is
+    infinite or NaN. `moments` as of `moments_of_groups`; `work`, 8 numbers, is overwritten.
+    """
+    for g in range(len(starts) - 1):
+        start, end = starts[g], starts[g + 1]
+        events, expected, variance = moments[1, g], moments[2, g], moments[3, g]
+        low0 = low1 = math.inf
+        high0 = high1 = -math.inf
+        for k in range(start, end):
+            i = rows[k]
+            if hit[i] > 0.0:
+                low1, high1 = min(low1, z[i]), max(high1, z[i])
+            else:
+                low0, high0 = min(low0, z[i]), max(high0, z[i])
+        for j in range(8):
+            out[j, g] = math.nan
+        if variance <= 0.0:
+            continue
+        both = low0 <= high0 and low1 <= high1
+        step = math.sqrt(1.0 / variance) * moments[0, g] / (end - start)
+        shift = math.inf if low0 > high0 else -math.inf
+        if both:
+            guess = (events - expected) * step * step
+            guess = min(max(guess, -5.0), 5.0)
+            shift = _shift(0.0, guess, step, z, weight, rows, start, end, events)
+        information = meat = 0.0
+        for k in range(start, end):
+            i = rows[k]
+            q = _chance(z[i] + shift)
+            information += weight[i] * q * (1.0 - q)
+            meat += weight[i] * weight[i] * q * (1.0 - q)
+        out[0, g] = shift
+        out[1, g] = math.sqrt(meat) / information if both else math.inf
+        near = shift if both else 0.0
+        for side in range(2):
+            t = critical if side == 0 else -critical
+            edge = math.inf if side == 1 else -math.inf
+            if both or (side == 0) == (shift > 0.0):
+                step = max(critical * out[1, g], 1e-3) if both else 1.0
+                edge = _shift(t, near, step, z, weight, rows, start, end, events)
+            out[2 + side, g] = edge
+            count = 0.0
+            for k in range(start, end):
+                count += weight[rows[k]] * _chance(z[rows[k]] + edge)
+            out[4 + side, g] = count
+        if both and min(low0, low1) < max(high0, high1):
+            if low1 >= high0 or high1 <= low0:
+                out[6, g] = math.inf if low1 >= high0 else -math.inf
+                out[7, g] = math.inf
+            else:
+                _line(z, hit, weight, rows, start, end, work)
+                out[6, g] = work[1]
+                left, right = work[3], work[4]
+                spread = left * left * work[5] + 2.0 * left * right * work[6]
+                out[7, g] = math.sqrt(spread + right * right * work[7])

@@ -1,0 +1,344 @@
+"""From a table or from masks to groups of rows, which may overlap."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import is_missing, read_array
+from .._show import plain
+from .._typing import AnyArray, IntArray
+from ..exceptions import caution, refuse
+
+WHOLE = "all rows"
+MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
+_MANY = 5000  # groups, beyond which the largest of all is large by chance alone
+
+
+class Grouping(NamedTuple):
+    """Groups of rows that may overlap; the first holds all rows.
+
+    Parameters
+    ----------
+    names : list of str
+        What the rows of each group have in common.
+    rows : list of ndarray of int32
+        The rows of each group, increasing.
+    n_left_out : int
+        How many groups had fewer rows than were asked for.
+    """
+
+    names: list[str]
+    rows: list[AnyArray]
+    n_left_out: int
+
+
+class _Partition(NamedTuple):
+    """Groups without a row in common: one column of a table, or one mask."""
+
+    codes: IntArray  # of the group of each row; -1 for none
+    names: list[str]
+
+
+def find_groups(
+    groups: Any,
+    n_samples: int,
+    *,
+    depth: int = 1,
+    n_bins: int = 3,
+    min_rows: int = 50,
+    kept: AnyArray | None = None,
+    where: str = "find_groups",
+) -> Grouping:
+    """The groups that the columns of a table describe, or masks.
+
+    Parameters
+    ----------
+    groups : table of shape (n_samples, n_columns), dict of columns, or sequence of masks
+        A table of pandas, polars or pyarrow, a dict of arrays, or a numpy array with one or two
+        dimensions; or a list of boolean arrays of shape (n_samples,), each of which is one group.
+    n_samples : int
+    depth : {1, 2}, default=1
+        2: also what any two groups of different columns have in common.
+    n_bins : int, default=3
+        Quantile bins of a column of numbers.
+    min_rows : int, default=50
+        Groups with fewer rows are left out, except that of all rows.
+    kept : ndarray, default=None
+        The rows that count, as positions; by default all. The rows of groups are places in it.
+    where : str
+        The opening of error messages.
+
+    Returns
+    -------
+    grouping : Grouping
+
+    Raises
+    ------
+    ValueError, TypeError
+        No column, columns or masks of another length, masks that are not boolean, or parameters
+        out of range.
+
+    Warns
+    -----
+    CalibrationWarning
+        No group has enough rows, or more than 5000 groups have.
+
+    Notes
+    -----
+    Text, booleans and integers (also those that missing values turned into floats) with at most 20
+    values have one group for each; of text with more values the 20 most frequent have one each and
+    the others one together. Other numbers and dates are cut at quantiles that are values of the
+    column. Missing values are a group by themselves. Groups that hold all rows, or of two columns
+    the rows of one of its parts, say nothing new and are left out without being counted.
+    Cost: O(n log n) for each column or pair.
+
+    Examples
+    --------
+    >>> from sklearn_calib.groups import find_groups
+    >>> table = {"site": ["a", "b", "a", None], "age": [20.5, 31.0, 47.5, 60.0]}
+    >>> found = find_groups(table, 4, n_bins=2, min_rows=1)
+    >>> found.names
+    ['all rows', 'site = a', 'site = b', 'site missing', 'age <= 31', 'age > 31']
+    >>> found.rows[1].tolist()
+    [0, 2]
+    """
+    for name, value, least, most in (("depth", depth, 1, 2), ("n_bins", n_bins, 2, np.inf)):
+        if isinstance(value, bool) or not value >= least or value > most or value != int(value):
+            span = "1 or 2" if most == 2 else "a whole number from 2"
+            refuse(where, f"{name} as {span}", repr(value), "Leave it out for the default")
+    if isinstance(min_rows, bool) or not min_rows >= 1:
+        refuse(where, "min_rows >= 1", repr(min_rows), "Pass 1 to keep every group")
+    take = slice(None) if kept is None else kept
+    partitions = [*_partitions(groups, n_samples, n_bins, take, where)]
+    if not partitions:
+        cure = "Name a column, or pass a list of boolean masks"
+        refuse(where, "groups with at least one column", "none", cure)
+    n = n_samples if kept is None else len(kept)
+    names, rows, small = [WHOLE], [np.arange(n, dtype=np.int32)], 0
+    sizes = [_sizes(one) for one in partitions]
+    for one, size in zip(partitions, sizes, strict=True):
+        small += _collect(one, size, n, min_rows, names, rows)
+    if depth == 2:
+        for one, limit in _pairs(partitions, sizes):
+            small += _collect(one, _sizes(one), limit, min_rows, names, rows)
+    _advise(names, small, min_rows, depth, where)
+    return Grouping(names, rows, small)
+
+
+def _sizes(partition):
+    return np.bincount(partition.codes + 1, minlength=len(partition.names) + 1)[1:]
+
+
+def _collect(partition, size, limit, least, names, rows):
+    """Append the groups of `least` rows that are below the limit; returns how many are too small.
+
+    A group at the limit has the same rows as one that is there already.
+    """
+    codes, new = partition.codes, (size > 0) & (size < limit)
+    if len(partition.names) < 2**15:
+        codes = codes.astype(np.int16)  # sorted in linear time
+    order = np.argsort(codes, kind="stable").astype(np.int32)
+    ends = np.searchsorted(codes[order], np.arange(len(partition.names) + 1))
+    for code in np.flatnonzero(new & (size >= least)):
+        names.append(partition.names[code])
+        rows.append(order[ends[code] : ends[code + 1]])
+    return int(np.count_nonzero(new & (size < least)))
+
+
+def _pairs(partitions, sizes):
+    """What groups of any two partitions have in common, and the sizes of the smaller of the two."""
+    for second, (b, of_b) in enumerate(zip(partitions, sizes, strict=True)):
+        for a, of_a in zip(partitions[:second], sizes[:second], strict=True):
+            codes = np.where((a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.names) + b.codes)
+            limit = np.minimum.outer(of_a, of_b).ravel()
+            yield _Partition(codes, _Joined(a.names, b.names)), limit
+
+
+class _Joined(Sequence):
+    """The names of pairs, made when asked for."""
+
+    def __init__(self, first, second):
+        self._first, self._second = first, second
+
+    def __len__(self):
+        return len(self._first) * len(self._second)
+
+    def __getitem__(self, place):
+        first, second = divmod(place, len(self._second))
+        return f"{self._first[first]}, {self._second[second]}"
+
+
+def _advise(names, small, min_rows, depth, where):
+    if len(names) == 1 and small:
+        got = f"{small} groups, all of them smaller"
+        cure = "Only all rows together are reported; lower min_rows, or pass coarser groups"
+        caution(where, f"a group of at least {min_rows} rows", got, cure, stacklevel=5)
+    if len(names) > _MANY:
+        less = "depth=1, " if depth == 2 else ""
+        caution(
+            where,
+            f"at most {_MANY} groups",
+            f"{len(names)}",
+            "All are tested, but the largest of so many is large by chance, so only large errors "
+            f"show; use {less}a larger min_rows or fewer columns",
+            stacklevel=5,
+        )
+
+
+def _partitions(groups, n_samples, n_bins, take, where):
+    """One partition for each column or mask."""
+    if _are_masks(groups):
+        for number, mask in enumerate(groups):
+            yield _of_mask(mask, number, n_samples, take, where)
+        return
+    for name, column in _columns(groups, where):
+        values = read_array(column, "group values", where)
+        if values.ndim != 1 or len(values) != n_samples:
+            refuse(
+                where,
+                f"groups with one value for each of the {n_samples} rows",
+                f"shape {values.shape} in column {plain(name)}",
+                "Take the groups of the same rows as the labels",
+            )
+        yield _of_column(plain(name), values[take], n_bins, where)
+
+
+def _are_masks(groups):
+    """Whether it is a list of arrays; a list of single values is one column."""
+    listed = isinstance(groups, list | tuple) and len(groups) > 0
+    return listed and all(np.ndim(one) == 1 and not isinstance(one, str) for one in groups)
+
+
+def _of_mask(mask, number, n_samples, take, where):
+    name = getattr(mask, "name", None)
+    name = f"mask {number}" if name is None else plain(name)
+    cure = "Pass a table or a dict for columns of values, a list for masks"
+    values = read_array(mask, "booleans", where)
+    if values.dtype.kind == "O" and all(isinstance(one, bool | np.bool_) for one in values):
+        values = values.astype(bool)
+    if values.dtype.kind != "b":
+        refuse(where, "boolean masks in a list of groups", f"dtype {values.dtype} in {name}", cure)
+    if len(values) != n_samples:
+        rule = f"masks with one entry for each of the {n_samples} rows"
+        refuse(where, rule, f"{len(values)} in {name}", "Take the masks of the same rows")
+    return _Partition(np.where(values[take], 0, -1), [name])
+
+
+def _columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
+    """(name, values) of each column of whatever table it is."""
+    if isinstance(groups, dict):
+        yield from groups.items()
+    elif hasattr(groups, "iloc"):  # pandas, where names may repeat
+        if groups.ndim == 1:
+            yield ("group" if groups.name is None else groups.name), groups
+        else:
+            yield from ((name, groups.iloc[:, i]) for i, name in enumerate(groups.columns))
+    elif hasattr(groups, "column_names"):  # pyarrow
+        yield from ((name, groups[name].to_numpy()) for name in groups.column_names)
+    elif hasattr(groups, "columns"):  # polars
+        yield from ((name, groups[name].to_numpy()) for name in groups.columns)
+    else:
+        values = read_array(groups, "group values", where)
+        if values.ndim not in (1, 2):
+            refuse(where, "groups as a table", f"shape {values.shape}", "Pass one column per group")
+        named = getattr(groups, "name", None) or "group"
+        table = {named: values} if values.ndim == 1 else dict(enumerate(values.T))
+        for name, column in table.items():
+            yield (f"column {name}" if values.ndim == 2 else name), column
+
+
+def _of_column(name, values, n_bins, where):
+    """The groups of one column."""
+    values, missing = _without_missing(values)
+    if values.dtype.kind not in "biufmMO":
+        values = values.astype(str)
+    try:
+        distinct, codes = np.unique(values[~missing], return_inverse=True)
+    except TypeError:  # values of several kinds, which have no order
+        values = np.array([str(value) for value in values], dtype=object)
+        distinct, codes = np.unique(values[~missing], return_inverse=True)
+    ordered = values.dtype.kind in "iufmM"
+    whole = values.dtype.kind not in "fmM" or (
+        values.dtype.kind == "f" and bool((distinct == np.round(distinct)).all())
+    )
+    if len(distinct) <= MOST_VALUES and whole:
+        texts = [f"{name} = {_text(value)}" for value in distinct]
+    elif ordered:
+        codes, texts = _bins(name, distinct, codes, n_bins)
+    else:
+        codes, texts = _most_frequent(name, distinct, codes)
+    found = np.full(len(values), len(texts))
+    found[~missing] = codes
+    return _Partition(found, [*texts, f"{name} missing"])
+
+
+def _without_missing(values):
+    """The values with the plainest dtype that holds them, and which of them are missing."""
+    if values.dtype.kind == "f":
+        return values, np.isnan(values)
+    if values.dtype.kind in "mM":
+        return values, np.isnat(values)
+    if values.dtype.kind != "O":
+        return values, np.zeros(len(values), dtype=bool)
+    missing = np.array([_is_absent(value) for value in values], dtype=bool)
+    present = values[~missing]
+    if len(present) and all(isinstance(value, bool | np.bool_) for value in present):
+        return values, missing
+    if len(present) and all(_is_number(value) for value in present):
+        numbers = np.zeros(len(values))
+        numbers[~missing] = present.astype(np.float64)
+        return numbers, missing
+    return values, missing
+
+
+def _is_absent(value):
+    return is_missing(value) and not (isinstance(value, float) and np.isinf(value))
+
+
+def _is_number(value):
+    return isinstance(value, Real | Decimal)
+
+
+def _text(value):
+    """One value as text; whole numbers without a point."""
+    if isinstance(value, float | np.floating) and value == np.round(value) and abs(value) < 1e15:
+        return str(int(value))
+    text = plain(value)
+    return text if text.strip() else repr(text)
+
+
+def _bins(name, distinct, codes, n_bins):
+    """Quantile bins that end at values; equal values share one."""
+    reached = np.cumsum(np.bincount(codes, minlength=len(distinct)))
+    wanted = np.arange(1, n_bins) * reached[-1] / n_bins
+    ends = np.unique(np.searchsorted(reached, wanted))
+    ends = ends[ends < len(distinct) - 1]
+    whole = distinct.dtype.kind in "iu" or (
+        distinct.dtype.kind == "f" and bool((distinct == np.round(distinct)).all())
+    )
+    edges = [_text(value) if whole else _short(value) for value in distinct[ends]]
+    if len(set(edges)) < len(edges):
+        edges = [str(value) for value in distinct[ends]]
+    if not edges:
+        return np.zeros_like(codes), [f"{name} given"]
+    inner = [f"{low} < {name} <= {high}" for low, high in itertools.pairwise(edges)]
+    texts = [f"{name} <= {edges[0]}", *inner, f"{name} > {edges[-1]}"]
+    return np.searchsorted(ends, codes), texts
+
+
+def _short(value):
+    return f"{float(value):.6g}" if isinstance(value, np.floating) else plain(value)
+
+
+def _most_frequent(name, distinct, codes):
+    """One group for each of the most frequent values, one for all others."""
+    numbers = np.bincount(codes, minlength=len(distinct))
+    kept = np.sort(np.argsort(-numbers, kind="stable")[:MOST_VALUES])
+    place = np.full(len(distinct), MOST_VALUES)
+    place[kept] = np.arange(MOST_VALUES)
+    texts = [f"{name} = {_text(distinct[value])}" for value in kept]
+    return place[codes], [*texts, f"{name} other ({len(distinct) - MOST_VALUES} values)"]

@@ -1,0 +1,256 @@
+"""What an audit of groups found: one row for each group, as a frame, text or a table for a page."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .._extras import require
+from .._show import in_page, plain
+from .._typing import AnyArray, FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN = 10  # groups in a text
+_SHOWN_IN_PAGE = 30
+_HEADER = ("group", "rows", "O/E", "in the large", "slope", "sigma", "adjusted p")
+
+
+class GroupRow(NamedTuple):
+    """One group, or one class in one group.
+
+    Parameters
+    ----------
+    group : str
+        What its rows have in common.
+    event : str
+        What the probabilities are of: "class x", or "confidence" for the largest of several.
+    n_rows : int
+    weight : float
+        The sum of their weights.
+    events, expected : float
+        Weighted numbers of events, and of those that the predictions say.
+    observed_over_expected, ratio_low, ratio_high : float
+        ``events / expected`` (O/E) with its interval. 1 is right, above 1 the predictions are too
+        low. NaN where nothing happened and nothing was expected.
+    in_the_large, in_the_large_error, in_the_large_low, in_the_large_high : float
+        Calibration in the large: by how much the log-odds of the group would have to move, with
+        standard error and interval. 0 is right. Infinite where all rows have the event, or none;
+        NaN where all predictions are 0 or 1.
+    slope, slope_error, slope_low, slope_high : float
+        Of the logistic regression of the event on the log-odds. 1 is right. Infinite where a
+        threshold separates the events, NaN where all rows have the event, or none, or the same
+        score; the interval is then the whole line.
+    sigma : float
+        The range of the path of cumulative differences (Kuiper) in standard deviations of its end.
+    p_value : float
+        Of this group, if it were the only one.
+    adjusted_p_value : float
+        Allows for all groups: below alpha for any calibrated group at all in a share alpha of the
+        audits.
+    """
+
+    group: str
+    event: str
+    n_rows: int
+    weight: float
+    events: float
+    expected: float
+    observed_over_expected: float
+    ratio_low: float
+    ratio_high: float
+    in_the_large: float
+    in_the_large_error: float
+    in_the_large_low: float
+    in_the_large_high: float
+    slope: float
+    slope_error: float
+    slope_low: float
+    slope_high: float
+    sigma: float
+    p_value: float
+    adjusted_p_value: float
+
+
+@dataclass(frozen=True)
+class GroupCalibration:
+    """The result of `group_calibration`.
+
+    ``print(result)`` shows the worst groups; `to_frame` gives all.
+
+    Attributes
+    ----------
+    rows : list of GroupRow
+        In the order of the groups, all rows first; with ``multiclass="classwise"`` all groups of
+        the first class, then those of the next.
+    p_value : float
+        Of the hypothesis that all predictions are calibrated, whatever the groups. Exact.
+    sigma : float
+        The largest of all groups.
+    critical_sigma : float
+        What the largest exceeds with probability 1 - level at most, if all are calibrated.
+    level : float
+        Of the intervals, which hold for all groups at once.
+    n_samples : int
+    n_left_out : int
+        How many groups had fewer rows than `min_rows`.
+    min_rows : int
+    n_resamples : int
+    null_distribution : ndarray of shape (n_resamples,)
+        The largest sigma of all groups on labels drawn from the predictions.
+    members : list of ndarray of int32
+        The rows of each group, as positions in the labels that were given; the n-th belongs to the
+        n-th of `rows`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.groups import group_calibration
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 600)
+    >>> found = group_calibration(y, proba, {"site": np.arange(600) % 3}, n_resamples=199)
+    >>> len(found.rows), found.worst(1)[0].group, found.p_value
+    (4, 'all rows', 0.005)
+    """
+
+    rows: list[GroupRow]
+    p_value: float
+    sigma: float
+    critical_sigma: float
+    level: float
+    n_samples: int
+    n_left_out: int
+    min_rows: int
+    n_resamples: int
+    null_distribution: FloatArray = field(repr=False)
+    members: list[AnyArray] = field(repr=False, default_factory=list)
+
+    def worst(self, n: int = 5) -> list[GroupRow]:
+        """The groups of the largest sigma, the largest first.
+
+        Parameters
+        ----------
+        n : int, default=5
+
+        Returns
+        -------
+        rows : list of GroupRow
+        """
+        order = np.argsort([-row.sigma for row in self.rows], kind="stable")
+        return [self.rows[place] for place in order[:n]]
+
+    @property
+    def rejected(self) -> list[GroupRow]:
+        """The groups whose adjusted p-value is at most 1 - level, the worst first."""
+        return [r for r in self.worst(len(self.rows)) if r.adjusted_p_value <= self.alpha]
+
+    @property
+    def alpha(self) -> float:
+        """1 - level: the probability of rejecting any group where all are calibrated."""
+        return round(1 - self.level, 12)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """All groups as a pandas DataFrame, one row for each, columns as of `GroupRow`.
+
+        Raises ModuleNotFoundError where pandas is not installed.
+        """
+        pd = require("pandas", "cli", "GroupCalibration.to_frame")
+        return pd.DataFrame(self.rows, columns=GroupRow._fields)
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything but the draws and the members, as a dict of numbers, texts and lists."""
+        return {
+            "p_value": self.p_value,
+            "sigma": self.sigma,
+            "critical_sigma": self.critical_sigma,
+            "level": self.level,
+            "n_rows": self.n_samples,
+            "n_left_out": self.n_left_out,
+            "min_rows": self.min_rows,
+            "n_resamples": self.n_resamples,
+            "groups": [row._asdict() for row in self.rows],
+        }
+
+    @property
+    def summary(self) -> str:
+        """The result in two sentences."""
+        tested = f"{len(self.rows)} group{'s' * (len(self.rows) != 1)}"
+        left = f"; {self.n_left_out} with fewer than {self.min_rows} rows left out"
+        wrong = len(self.rejected)
+        text = (
+            f"{self.n_samples} rows in {tested}{left * bool(self.n_left_out)}: "
+            f"p = {self.p_value:.3g} for all together."
+        )
+        said = "No group is found miscalibrated"
+        if wrong:
+            said = f"{wrong} group{'s are' if wrong > 1 else ' is'} miscalibrated"
+        return (
+            f"{text} {said} at {self.alpha:.3g}, where the largest of all exceeds "
+            f"{self.critical_sigma:.2f} sigma by chance."
+        )
+
+    def __str__(self) -> str:
+        shown = self.worst(_SHOWN)
+        table = [self.header(), *(self.cells(row) for row in shown)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if not place else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in table
+        ]
+        return "\n".join([self.summary, "", *lines, *self._rest(len(shown))])
+
+    def _rest(self, shown):
+        more = len(self.rows) - shown
+        return [f"... and {more} more, less far off"] if more else []
+
+    def header(self) -> tuple[str, ...]:
+        """The heads of the columns of `cells`."""
+        name, rows, *measured, sigma, p = _HEADER
+        return name, rows, *(f"{one} ({self.level:.0%} intervals)" for one in measured), sigma, p
+
+    def cells(self, row: GroupRow) -> tuple[str, ...]:
+        """A row as texts: group, rows, O/E, in the large, slope, sigma, adjusted p."""
+        several = len({one.event for one in self.rows}) > 1
+        return (
+            plain(row.group, 80) + (f" | {plain(row.event, 40)}" if several else ""),
+            str(row.n_rows),
+            _estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
+            _estimate(row.in_the_large, row.in_the_large_low, row.in_the_large_high),
+            _estimate(row.slope, row.slope_low, row.slope_high),
+            f"{row.sigma:.2f}",
+            f"{row.adjusted_p_value:.3g}",
+        )
+
+    def _repr_html_(self) -> str:
+        shown = self.worst(_SHOWN_IN_PAGE)
+        head = "".join(f'<th scope="col">{in_page(cell)}</th>' for cell in self.header())
+        body = ""
+        for row in shown:
+            first, *others = (in_page(cell) for cell in self.cells(row))
+            if row.adjusted_p_value <= self.alpha:
+                others[-1] = f"<strong>{others[-1]}</strong>"
+            cells = "".join(f"<td>{cell}</td>" for cell in others)
+            name = f'<th scope="row" style="text-align: left"><bdi>{first}</bdi></th>'
+            body += f"<tr>{name}{cells}</tr>\n"
+        rest = "".join(f"<p>{in_page(line)}</p>\n" for line in self._rest(len(shown)))
+        return (
+            f'<div class="sklearn-calib"><p>{in_page(self.summary, None)}</p>\n'
+            f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>\n{rest}</div>"
+        )
+
+
+def _estimate(value, low, high):
+    """A number with its interval, or a dash."""
+    if np.isnan(value):
+        return "-"
+    if np.isinf(low) and np.isinf(high):
+        return _number(value)
+    return f"{_number(value)} ({_number(low)} to {_number(high)})"
+
+
+def _number(value):
+    return f"{value:.2f}" if np.isfinite(value) else ("inf" if value > 0 else "-inf")
