@@ -1,8 +1,10 @@
-"""Calibration of groups of rows: an audit of all of them at once."""
+"""Groups of rows: whether the probabilities are right in each of them, and how to correct them."""
 
 from ._group_calibration import group_calibration as group_calibration
 from ._grouping import Grouping as Grouping
 from ._grouping import find_groups as find_groups
+from ._multicalibrated_model import MulticalibratedModel as MulticalibratedModel
+from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
 from ._result import GroupCalibration as GroupCalibration
 from ._result import GroupRow as GroupRow
 
@@ -10,6 +12,8 @@ __all__ = [
     "GroupCalibration",
     "GroupRow",
     "Grouping",
+    "MulticalibratedModel",
+    "MulticalibratedScores",
     "find_groups",
     "group_calibration",
 ]

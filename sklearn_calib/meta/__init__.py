@@ -5,8 +5,13 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from .._renamed import renamed_names as _renamed_names
 from ._angular import AngularCalibratedClassifier as AngularCalibratedClassifier
 from ._calibrated_model import CalibratedModel as CalibratedModel
+from ._pairs import GIVES_SCORES as GIVES_SCORES
+from ._pairs import CalibratedClassifier as CalibratedClassifier
 from ._pairs import CalibratedPair as CalibratedPair
+from ._pairs import whole_or_not_at_all as whole_or_not_at_all
 from ._refine_then_calibrate import RefineThenCalibrateCV as RefineThenCalibrateCV
+from ._scores import RESPONSE_METHODS as RESPONSE_METHODS
+from ._scores import aligned_scores as aligned_scores
 
 __all__ = [
     "AngularCalibratedClassifier",

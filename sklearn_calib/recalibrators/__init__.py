@@ -23,6 +23,7 @@ from ._anybody import resolve_recalibrator as resolve_recalibrator
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
+from ._base import normalised_rows as normalised_rows
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
 from ._default import DefaultCalibration as DefaultCalibration

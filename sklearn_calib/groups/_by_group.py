@@ -1,0 +1,169 @@
+"""What the estimators share that correct probabilities with a table of groups beside them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from .._simplex import each_against_rest
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
+from ..canonical import (
+    canonical_labels,
+    canonical_proba,
+    canonical_weight,
+    check_same_length,
+    rows_per_weight,
+)
+from ..exceptions import caution, refuse
+from ..meta import whole_or_not_at_all
+from ..recalibrators import normalised_rows
+from ._columns import table_columns
+
+
+class Given(NamedTuple):
+    """What a fit was given, checked."""
+
+    where: str
+    proba: FloatArray
+    codes: IntArray
+    weight: FloatArray  # adds up to the number of rows that the weights stand for
+    columns: dict[Any, AnyArray]
+    rows: IntArray  # those with a weight above 0, which are what the other fields hold
+
+
+class ByGroup(ClassifierMixin, BaseEstimator):
+    """Base of the estimators whose features are probabilities, and a table of groups beside them.
+
+    Subclasses write `_learn(given)`, called once, and `_fit(given)` and `_predict(proba, columns)`
+    for two classes. More classes are handled one-vs-rest.
+    """
+
+    classes_: AnyArray
+    n_features_in_: int
+    group_names_: list[Any]
+    one_vs_rest_: list[Any]
+
+    @whole_or_not_at_all
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        groups: object = None,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the correction of the probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Probabilities as `canonical_proba` takes them: one column per class in the order of the
+            sorted labels, or the second class alone. They come from rows that the model was not
+            trained on. For logits pass ``canonical_proba(scores, kind="logits")``.
+        y : array-like of shape (n_samples,)
+            Labels.
+        groups : table of shape (n_samples, n_columns), or one column
+            What the groups are made of: a table of pandas, polars or Arrow, a dict of columns, an
+            array, or a list of boolean masks. Text, categories and other objects are categories,
+            numbers and dates are ordered. None, NaN and the like are missing, which is allowed.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out.
+        classes : array-like of shape (n_classes,), default=None
+            All classes in the order of the columns, for a calibration set that misses one.
+
+        Returns
+        -------
+        self : object
+        """
+        where = f"{type(self).__name__}.fit"
+        self._validate_params()
+        proba = canonical_proba(X, _where=where)
+        classes, codes = canonical_labels(y, classes=classes, _where=where)
+        check_same_length(codes, proba, where)
+        _check_classes(classes, proba, where)
+        columns = table_columns(groups, len(codes), where)
+        weight = canonical_weight(sample_weight, len(codes), _where=where)
+        rows = np.flatnonzero(weight > 0)
+        given = Given(
+            where,
+            proba[rows],
+            codes[rows],
+            weight[rows] * rows_per_weight(weight[rows]),
+            {name: column[rows] for name, column in columns.items()},
+            rows,
+        )
+        self.classes_, self.group_names_ = classes, list(columns)
+        self.n_features_in_ = 1 if np.ndim(X) == 1 or np.shape(X)[1] == 1 else len(classes)
+        self.__dict__.pop("one_vs_rest_", None)
+        if len(classes) == 2:
+            self._fit(given)
+            return self
+        caution(
+            where,
+            "two classes",
+            f"{len(classes)}",
+            "Each class is corrected against the rest and the rows are divided by their sums, "
+            "which keeps the calibration of the groups only roughly; look at group_calibration "
+            "afterwards",
+        )
+        self.one_vs_rest_ = []
+        for number, pair in enumerate(each_against_rest(given.proba)):
+            part = clone(self)
+            part._fit(given._replace(proba=pair, codes=(given.codes == number).astype(np.intp)))
+            self.one_vs_rest_.append(part)
+        return self
+
+    def predict_proba(self, X: ArrayLike, groups: object = None) -> FloatArray:
+        """Corrected probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Probabilities, as at fit.
+        groups : table of shape (n_samples, n_columns), or one column
+            The columns of the fit, by their names where they had names.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes), float64
+            Columns in the order of ``classes_``. A row's result does not depend on the other rows.
+        """
+        check_is_fitted(self)
+        where = f"{type(self).__name__}.predict_proba"
+        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        columns = table_columns(groups, len(proba), where)
+        if len(self.classes_) == 2:
+            return self._predict(proba, columns, where)
+        seconds = [
+            part._predict(pair, columns, where)[:, 1]
+            for part, pair in zip(self.one_vs_rest_, each_against_rest(proba), strict=True)
+        ]
+        return normalised_rows(np.column_stack(seconds), proba)
+
+    def predict(self, X: ArrayLike, groups: object = None) -> AnyArray:
+        """The class with the largest corrected probability; the first of equals."""
+        return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
+
+    def _fit(self, given: Given) -> None:
+        raise NotImplementedError
+
+    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray], where: str) -> FloatArray:
+        raise NotImplementedError
+
+
+def _check_classes(classes, proba, where):
+    if len(classes) < 2:
+        refuse(
+            where,
+            "labels of at least two classes",
+            f"one class, {classes[0]!r}",
+            "Pass fit(..., classes=) with all classes, in the order of the columns",
+        )
+    if len(classes) != proba.shape[1]:
+        refuse(
+            where,
+            f"one class for each of the {proba.shape[1]} columns of scores",
+            f"{len(classes)} classes, {classes[:10].tolist()}",
+            "If the rows miss a class, pass fit(..., classes=) with all of them",
+        )

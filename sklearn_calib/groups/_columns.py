@@ -1,0 +1,220 @@
+"""The columns of a table of groups: numbers or categories, read once and coded for trees."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import is_missing, read_array
+from .._show import quoted
+from .._typing import AnyArray, FloatArray, IntArray
+from ..exceptions import refuse
+
+_NUMBER = (Real, Decimal, np.bool_)
+SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
+MOST_BINS = 255  # of a column, besides that of the missing values; a bin is one byte
+
+
+def table_columns(groups: object, n_rows: int, where: str) -> dict[Any, AnyArray]:
+    """The columns of a table by their names, as plain arrays of `n_rows` entries.
+
+    Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
+    or a list of boolean masks. Columns without a name are numbered.
+    """
+    found = _columns(groups, where)
+    if not found:
+        refuse(where, "at least one column of groups", "none", "Name or pass one")
+    for name, column in found.items():
+        if column.shape != (n_rows,):
+            refuse(
+                where,
+                f"one entry of groups for each of the {n_rows} rows",
+                f"shape {column.shape} in column {quoted(name)}",
+                "Check that table and probabilities come from the same selection",
+            )
+    return found
+
+
+def _columns(groups, where):
+    if groups is None or isinstance(groups, str):
+        got = "none" if groups is None else f"the text {quoted(groups)}"
+        cure = "Pass groups=, a table of columns, or one column"
+        refuse(where, "a table of groups", got, cure, error=TypeError)
+    if isinstance(groups, Mapping):
+        pairs = list(groups.items())
+    elif hasattr(groups, "iloc") and np.ndim(groups) == 2:
+        pairs = [(name, groups.iloc[:, j]) for j, name in enumerate(groups.columns)]
+    elif hasattr(groups, "column_names") and hasattr(groups, "column"):  # Arrow
+        pairs = [(name, groups.column(name)) for name in groups.column_names]
+    elif hasattr(groups, "get_columns"):  # polars
+        pairs = [(column.name, column) for column in groups.get_columns()]
+    elif isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups)):
+        pairs = list(enumerate(groups))
+    else:
+        table = read_array(groups, "groups", where)
+        if table.ndim not in (1, 2):
+            refuse(where, "a table of groups", f"shape {table.shape}", "Pass one row for each row")
+        table = table[:, None] if table.ndim == 1 else table
+        pairs = list(enumerate(table.T))
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        refuse(where, "different names of columns", f"{quoted(twice)} twice", "Rename them")
+    return {name: _plain(column, name, where) for name, column in pairs}
+
+
+def _is_mask(value):
+    return isinstance(value, np.ndarray) and value.dtype == bool and value.ndim == 1
+
+
+def _plain(column, name, where):
+    """One column as an array: float64 for numbers and dates, objects for everything else."""
+    named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
+    if isinstance(column, np.ma.MaskedArray):
+        column = column.astype(object).filled(None)
+    values = read_array(column, f"column {quoted(name)}", where)
+    if values.dtype.kind in "mM":
+        missing = np.isnat(values)
+        values = np.where(missing, np.nan, values.astype(np.int64).astype(float))
+    if values.dtype.kind in "biuf" and not named:
+        return values.astype(np.float64)
+    if values.dtype.kind == "c":
+        refuse(where, "numbers or categories", f"dtype {values.dtype}", "Pass two columns")
+    values = values.astype(object)
+    kinds = set(map(type, values.ravel()))
+    if unhashable := [kind for kind in kinds if kind.__hash__ is None]:
+        got = f"{unhashable[0].__name__} in column {quoted(name)}"
+        refuse(where, "single values as groups", got, "Pass text or numbers", error=TypeError)
+    numbers = all(issubclass(kind, _NUMBER) or is_none(kind) for kind in kinds)
+    if numbers and not named and values.size:
+        return np.array([np.nan if is_missing(v) else float(v) for v in values.ravel()])
+    return values
+
+
+def is_none(kind: type) -> bool:
+    """Whether a type is that of a missing value."""
+    return kind.__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
+
+
+class Vocabulary(NamedTuple):
+    """The columns that a fit has seen.
+
+    `categories` has for each column the places of its categories, or None for numbers.
+    """
+
+    names: list[Any]
+    categories: list[dict[Any, int] | None]
+
+    @classmethod
+    def of(cls, columns: dict[Any, AnyArray]) -> "Vocabulary":
+        """Learn the categories, in the order in which they come."""
+        found = [_categories(c) if c.dtype == object else None for c in columns.values()]
+        return cls(list(columns), found)
+
+    def read(self, columns: dict[Any, AnyArray], where: str) -> list[AnyArray]:
+        """The same columns of other rows, float64 or places of categories; -1 is missing or new."""
+        if missing := [name for name in self.names if name not in columns]:
+            refuse(
+                where,
+                f"the columns {', '.join(map(quoted, self.names[:10]))} of groups, as at fit",
+                f"none named {quoted(missing[0])}",
+                "Pass the table with all columns of the fit",
+            )
+        return [
+            _numbers(columns[name], name, where) if known is None
+            else _places(columns[name], known, name, where)
+            for name, known in zip(self.names, self.categories, strict=True)
+        ]  # fmt: skip
+
+
+def _categories(column):
+    different = dict.fromkeys(column.tolist())
+    return {v: i for i, v in enumerate(v for v in different if not _is_nothing(v))}
+
+
+def _is_nothing(value):
+    return is_missing(value) and value not in (np.inf, -np.inf)
+
+
+def _numbers(column, name, where):
+    if column.dtype == object:
+        if texts := [v for v in dict.fromkeys(column.tolist()) if not _is_nothing(v)]:
+            got = f"{texts[0]!r} in column {quoted(name)}"
+            refuse(where, "numbers, as at fit", got, "Pass the column as it was at fit")
+        return np.full(len(column), np.nan)
+    return np.clip(column, -1e300, 1e300)  # so that the middle of two is finite
+
+
+def _places(column, known, name, where):
+    if column.dtype != object:
+        present = column[~np.isnan(column)]
+        if len(present) and known and not any(isinstance(key, _NUMBER) for key in known):
+            got = f"the number {present[0]:g} in column {quoted(name)}"
+            refuse(where, "categories, as at fit", got, "Pass the column as it was at fit")
+    values = column.tolist()
+    return np.fromiter((known.get(v, -1) for v in values), np.intp, count=len(values))
+
+
+class Coding:
+    """Bins of one byte for columns, learned on the training rows of one fit.
+
+    Numbers: at most `n_bins` bins of equal weight, one for each value where these are few.
+    Categories: by their mean residual, shrunk to 0, so that a cut divides those whose outcomes are
+    above the prediction from the others. Bin 0: missing, or a category that the rows did not have.
+    """
+
+    def __init__(
+        self, columns: list[AnyArray], residual: FloatArray, weight: FloatArray, n_bins: int
+    ) -> None:
+        self.maps = [
+            value_edges(c, weight, n_bins) if c.dtype.kind == "f"
+            else _bins_of_categories(c, residual, weight)
+            for c in columns
+        ]  # fmt: skip
+
+    def codes(self, columns: list[AnyArray], out: AnyArray) -> None:
+        """Write the bins of the rows into the first columns of a uint8 array."""
+        for j, (values, learned) in enumerate(zip(columns, self.maps, strict=True)):
+            if values.dtype.kind == "f":
+                bins_of_values(values, learned, out[:, j])
+            else:
+                out[:, j] = learned[np.where(values < len(learned) - 1, values, -1)]
+
+
+def value_edges(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArray:
+    """The inner edges of at most `n_bins` bins of about equal weight, between distinct values."""
+    known = ~np.isnan(values)
+    different, place = np.unique(values[known], return_inverse=True)
+    if len(different) < 2:
+        return np.empty(0)
+    below = np.cumsum(np.bincount(place, weight[known], minlength=len(different)))
+    at = np.arange(len(different) - 1)
+    if len(different) > n_bins:
+        wanted = below[-1] * np.arange(1, n_bins) / n_bins
+        at = np.unique(np.minimum(np.searchsorted(below, wanted), len(different) - 2))
+    return 0.5 * (different[at] + different[at + 1])
+
+
+def bins_of_values(values: FloatArray, edges: FloatArray, out: AnyArray) -> None:
+    """1 + the number of edges below each value; 0 for NaN."""
+    out[:] = np.searchsorted(edges, values) + 1
+    out[np.isnan(values)] = 0
+
+
+def _bins_of_categories(places: IntArray, residual, weight):
+    """The bin of each category, and 0 behind the last of them."""
+    known = places >= 0
+    size = int(places.max(initial=-1)) + 1
+    mass = np.bincount(places[known], weight[known], minlength=size)
+    mean = np.bincount(places[known], residual[known], minlength=size) / (mass + SHRINK)
+    seen = np.flatnonzero(mass > 0)
+    seen = seen[np.argsort(mean[seen], kind="stable")]
+    bins = np.zeros(size + 1, dtype=np.uint8)
+    if len(seen) <= MOST_BINS:
+        bins[seen] = 1 + np.arange(len(seen))
+    else:
+        middle = np.cumsum(mass[seen]) - 0.5 * mass[seen]
+        bins[seen] = 1 + np.minimum(middle / mass[seen].sum() * MOST_BINS, MOST_BINS - 1)
+    return bins

@@ -1,0 +1,308 @@
+"""MulticalibratedModel: a classifier and the correction of its probabilities in many groups."""
+
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .._show import plain, quoted
+from .._simplex import stack_rows
+from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
+from ..exceptions import refuse
+from ..meta import (
+    GIVES_SCORES,
+    RESPONSE_METHODS,
+    CalibratedClassifier,
+    CalibratedPair,
+    aligned_scores,
+    whole_or_not_at_all,
+)
+from ._columns import table_columns
+from ._multicalibrated_scores import BOOSTER_CONSTRAINTS, MulticalibratedScores
+
+
+class MulticalibratedModel(CalibratedClassifier):
+    """A classifier whose probabilities are corrected to be right in many groups at once.
+
+    `MulticalibratedScores` on rows that the classifier was not trained on, with the groups taken
+    from the features.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Anything with fit and ``decision_function`` or ``predict_proba``. A fitted model is wrapped
+        in ``sklearn.frozen.FrozenEstimator``; all rows given to fit are then calibration rows.
+        Otherwise the correction is learned on out-of-fold scores of all rows, and one classifier is
+        fitted on all rows.
+    groups : "all", str, int, list of these, or callable, default="all"
+        Columns of X that the groups are made of, by names or positions, also columns that the
+        estimator does not use; or a function that makes a table of groups from X, with one row for
+        each row of X. "all": all columns.
+    n_rounds, n_trees, learning_rate, max_leaves, min_samples_leaf, l2, min_gain, n_bins, patience,\
+ monotone, use_score
+        See `MulticalibratedScores`.
+    cv : int, cross-validation generator or iterable, default=5
+        Folds that choose the number of rounds, and, for an estimator that is not frozen, those of
+        the out-of-fold scores.
+    response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
+        As in `CalibratedModel`.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier.
+    correction_ : MulticalibratedScores
+    n_rounds_, cv_losses_, feature_gains_
+        Those of the correction; for more than two classes see ``correction_.one_vs_rest_``.
+    calibrated_pairs_ : list of CalibratedPair
+        One (estimator, correction, columns).
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the estimator defines them.
+
+    Raises
+    ------
+    ValueError
+        What `CalibratedModel` and `MulticalibratedScores` refuse; columns that X does not have.
+    TypeError
+        A function that gives no table.
+
+    Warns
+    -----
+    CalibrationWarning
+        As `MulticalibratedScores`; a fitted estimator without a FrozenEstimator, which is fitted
+        again.
+
+    Notes
+    -----
+    The correction of an estimator that is not frozen sees scores of models trained on four fifths
+    of the rows, as in ``CalibratedModel(ensemble=False)``. Cost: the fits of the folds and one
+    more, then that of `MulticalibratedScores`.
+
+    References
+    ----------
+    See `MulticalibratedScores`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_calib.groups import MulticalibratedModel
+    >>> from sklearn_calib.metrics import log_loss
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.normal(size=6000), rng.integers(0, 3, 6000)])
+    >>> y = (rng.random(6000) < 1 / (1 + np.exp(-X[:, 0] * (X[:, 1] - 1)))).astype(int)
+    >>> linear = LogisticRegression().fit(X[:2000], y[:2000])
+    >>> model = MulticalibratedModel(FrozenEstimator(linear), groups=[1])
+    >>> model = model.fit(X[2000:4000], y[2000:4000])
+    >>> before, after = linear.predict_proba(X[4000:]), model.predict_proba(X[4000:])
+    >>> log_loss(y[4000:], after) < 0.95 * log_loss(y[4000:], before)
+    True
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "estimator": GIVES_SCORES,
+        "groups": [str, "array-like", Integral, callable],
+        **BOOSTER_CONSTRAINTS,
+        "response_method": [StrOptions(set(RESPONSE_METHODS))],
+    }
+    recalibrator = "identity"  # none beside the correction
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        groups: Any = "all",
+        *,
+        n_rounds: int = 20,
+        n_trees: int = 50,
+        learning_rate: float = 0.1,
+        max_leaves: int = 5,
+        min_samples_leaf: float | Literal["auto"] = "auto",
+        l2: float = 1.0,
+        min_gain: float = 0.15,
+        n_bins: int = 64,
+        cv: CV = 5,
+        patience: int = 1,
+        monotone: bool = False,
+        use_score: bool = True,
+        response_method: Literal["auto", "decision_function", "predict_proba"] = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.groups = groups
+        self.n_rounds = n_rounds
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_samples_leaf = min_samples_leaf
+        self.l2 = l2
+        self.min_gain = min_gain
+        self.n_bins = n_bins
+        self.cv = cv
+        self.patience = patience
+        self.monotone = monotone
+        self.use_score = use_score
+        self.response_method = response_method
+
+    @whole_or_not_at_all
+    def fit(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
+        """Fit the classifier, unless it is frozen, and the correction.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+            As the estimator takes it, with the columns of the groups.
+        y : array-like of shape (n_samples,)
+            Labels: integers, text, bytes, booleans.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0, passed to the estimator where it takes them, and to the correction.
+        **fit_params : dict
+            ``groups`` is passed to the splitter, the rest to the estimator's fit; with metadata
+            routing enabled, each to whoever requests it.
+
+        Returns
+        -------
+        self : object
+        """
+        job = self._start(X, y, sample_weight, fit_params)
+        if isinstance(self.estimator, FrozenEstimator):
+            estimator, columns = job.estimator, np.arange(len(job.classes))
+            rows, cv = np.arange(len(job.codes)), self.cv
+            scores = job.scores(estimator, columns, job.X)
+        else:
+            scores, rows, cv = self._out_of_fold(job)
+            estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
+        table = group_table(X, self.groups, len(job.codes), job.where)
+        correction = self._correction(cv).fit(
+            scores,
+            job.classes[job.codes[rows]],
+            groups={name: column[rows] for name, column in table.items()},
+            sample_weight=job.weight[rows],
+            classes=job.classes,
+        )
+        self.calibrated_pairs_ = [CalibratedPair(estimator, correction, columns)]
+        self._remember_features(estimator)
+        return self
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Corrected probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+            With the columns of the groups.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes), float64
+            Columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        where = f"{type(self).__name__}.predict_proba"
+        [(estimator, correction, columns)] = self.calibrated_pairs_
+        scores = aligned_scores(
+            estimator, columns, len(self.classes_), X, self.response_method, where
+        )
+        table = group_table(X, self.groups, len(scores), where)
+        return correction.predict_proba(scores, groups=table)
+
+    @property
+    def correction_(self) -> MulticalibratedScores:
+        """The fitted correction."""
+        return self._only_pair("correction_").recalibrator
+
+    @property
+    def n_rounds_(self) -> int:
+        """Rounds that were chosen."""
+        return self.correction_.n_rounds_
+
+    @property
+    def cv_losses_(self) -> FloatArray:
+        """Log loss of the rows left out after 0, 1, ... rounds."""
+        return self.correction_.cv_losses_
+
+    @property
+    def feature_gains_(self) -> dict[Any, float]:
+        """Sum of the gains of the splits of each column."""
+        return self.correction_.feature_gains_
+
+    def _correction(self, cv):
+        names = set(MulticalibratedScores._get_param_names()) - {"cv"}
+        return MulticalibratedScores(cv=cv, **{name: getattr(self, name) for name in names})
+
+    def _out_of_fold(self, job):
+        """Scores of models that have not seen the rows, the rows, and the folds among them."""
+        cv = check_cv(self.cv, job.codes, classifier=True)
+        scores, rows = [], []
+        for train, test in cv.split(job.X, job.codes, **job.split_params):
+            estimator, columns = job.fit_estimator(np.asarray(train))
+            tested, part = job.test_part(estimator, columns, train, test)
+            scores.append(job.scores(estimator, columns, part))
+            rows.append(tested)
+        place = np.cumsum([0, *map(len, rows)])
+        everything = np.arange(place[-1])
+        folds = [
+            (np.delete(everything, np.s_[begin:end]), everything[begin:end])
+            for begin, end in pairwise(place)
+        ]
+        return stack_rows(scores), np.concatenate(rows), folds
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse &= not _is_all(self.groups)
+        return tags
+
+
+def _is_all(groups):
+    return isinstance(groups, str) and groups == "all"
+
+
+def group_table(X: Features, groups: Any, n_rows: int, where: str) -> dict[Any, AnyArray]:
+    """The columns of the groups, taken from the features."""
+    if callable(groups):
+        return table_columns(groups(X), n_rows, where)
+    if _is_all(groups):
+        if sparse.issparse(X):
+            cure = "Pass groups=[...] with positions of the columns that matter"
+            refuse(where, "a dense X with groups='all'", "a sparse matrix", cure, error=TypeError)
+        return table_columns(X, n_rows, where)
+    wanted = [groups] if np.ndim(groups) == 0 else list(groups)
+    if all(isinstance(name, Integral) for name in wanted):
+        return _by_position(X, [int(name) for name in wanted], n_rows, where)
+    names = list(getattr(X, "columns", ()))
+    if unknown := [name for name in wanted if name not in names]:
+        known = ", ".join(map(plain, names[:30])) if names else "an array without names"
+        refuse(
+            where,
+            f"a column {quoted(unknown[0])} of X for the groups",
+            known,
+            "Name columns of the table X, or their positions, or pass a function of X",
+        )
+    return table_columns(X[wanted], n_rows, where)
+
+
+def _by_position(X, wanted, n_rows, where):
+    number = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
+    if unknown := [place for place in wanted if not -number <= place < number]:
+        got = f"{unknown[0]}"
+        cure = "Count the columns of X from 0"
+        refuse(where, f"positions below {number} as groups, the columns of X", got, cure)
+    if hasattr(X, "iloc"):
+        return table_columns(X.iloc[:, wanted], n_rows, where)
+    if sparse.issparse(X):
+        picked = X.tocsc()[:, wanted].toarray()
+    elif hasattr(X, "get_columns"):  # polars keeps the types of its columns
+        return table_columns(X[:, wanted], n_rows, where)
+    else:
+        picked = np.asarray(X)[:, wanted]
+    found = table_columns(picked, n_rows, where)
+    return dict(zip(wanted, found.values(), strict=True))

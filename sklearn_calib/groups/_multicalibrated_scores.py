@@ -1,0 +1,266 @@
+"""MulticalibratedScores: the probabilities of a black box, calibrated in many groups at once."""
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._simplex import log_odds
+from .._typing import CV, AnyArray, FloatArray
+from ..exceptions import caution, refuse
+from ..recalibrators import folds_of
+from ._booster import FARTHEST, Rows, Settings, cross_validated, fit_correction
+from ._by_group import ByGroup, Given
+from ._columns import MOST_BINS, Vocabulary
+
+MOST_COLUMNS = 1000
+SCORE = "(score)"  # the name of the score among the features
+
+BOOSTER_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_rounds": [Interval(Integral, 0, None, closed="left")],
+    "n_trees": [Interval(Integral, 1, None, closed="left")],
+    "learning_rate": [Interval(Real, 0, 1, closed="right")],
+    "max_leaves": [Interval(Integral, 2, 256, closed="both")],
+    "min_samples_leaf": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
+    "l2": [Interval(Real, 0, None, closed="neither")],
+    "min_gain": [Interval(Real, 0, None, closed="left")],
+    "n_bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
+    "cv": ["cv_object"],
+    "patience": [Interval(Integral, 1, None, closed="left")],
+    "monotone": ["boolean"],
+    "use_score": ["boolean"],
+}
+
+
+class MulticalibratedScores(ByGroup):
+    """Probabilities corrected so that they are right in many groups at once.
+
+    A few rounds of small boosted trees look for groups, and for ranges of the probability inside
+    groups, in which the outcomes differ from the predictions, and correct the log-odds there.
+    The groups need not be named: a tree combines the columns of the table by itself. How many
+    rounds is decided by the loss of rows left out; none at all is a possible answer.
+
+    Parameters
+    ----------
+    n_rounds : int, default=20
+        The largest number of rounds.
+    n_trees : int, default=50
+        Trees of one round.
+    learning_rate : float, default=0.1
+        Share of a tree's step that is taken, in (0, 1].
+    max_leaves : int, default=5
+        Leaves of a tree: 2 to 256.
+    min_samples_leaf : float or "auto", default="auto"
+        The smallest weight of a leaf. "auto": a fiftieth of the rows, but 20 to 160.
+    l2 : float, default=1.0
+        Rows of residual 0 and full curvature, above 0, that draw each leaf to 0.
+    min_gain : float, default=0.15
+        What a split has to gain: G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2) with the
+        sums G of residuals and H of p (1 - p).
+    n_bins : int, default=64
+        Bins of a column of numbers and of the score, 2 to 255. Each category has its own, up to 255
+        of them.
+    cv : int, cross-validation generator or iterable, default=5
+        Folds that choose the number of rounds. An int means shuffled stratified folds, fewer if a
+        class has fewer rows. None means 5.
+    patience : int, default=1
+        Rounds in turn that may pass without lowering the loss of the folds by 1e-6.
+    monotone : bool, default=False
+        Rows that are alike in all columns keep the order of their probabilities.
+    use_score : bool, default=True
+        Trees also cut the score. False: the mean of each group is corrected and not its curve,
+        which is called multiaccuracy.
+
+    Attributes
+    ----------
+    n_rounds_ : int
+        Rounds that were chosen; 0 returns the probabilities as they are.
+    cv_losses_ : ndarray of shape (n_tried + 1,)
+        Log loss in nats of the rows left out after 0, 1, ... rounds.
+    feature_gains_ : dict of str to float
+        Sum of the gains of the splits of each column; "(score)" is the probability itself.
+    group_names_ : list
+        Names of the columns, or their numbers.
+    one_vs_rest_ : list of MulticalibratedScores
+        More than two classes only: one for each class, which then have the attributes above.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Raises
+    ------
+    ValueError
+        What `canonical_proba` and `canonical_labels` refuse; fewer than two classes; a table with
+        another number of rows, with more than 1000 columns, or without a column of the fit;
+        numbers where the fit had text, or text where it had numbers.
+    TypeError
+        No table of groups.
+
+    Warns
+    -----
+    CalibrationWarning
+        More than two classes, see Notes. Or a class with a single row: there are no folds then,
+        and the probabilities stay as they are.
+
+    Notes
+    -----
+    Round t boosts trees from the log-odds F_t of all rows: residuals w (y - p) and curvatures
+    w p (1 - p), best leaf first, at most one unit of log-odds a tree. Then
+    F_{t+1} = a (F_t + trees) + b with (a, b) from a logistic regression, drawn to (1, 0) as a leaf
+    is drawn to 0. The training loss never rises from round to round (a learning rate up to 0.73;
+    `monotone` aside). Columns are cut into bins once a fit, the score once a round; categories are
+    ordered by their mean residual, shrunk by 20 rows, inside each fold as well. Missing is a bin of
+    its own, a category that the fit has not seen counts as missing.
+
+    Multicalibration of several classes has no accepted method. Here each class is corrected against
+    the rest, and the rows are divided by their sums.
+
+    The result is no function of the probability alone, so it cannot be exported as one; it is
+    pickled like any estimator and holds no rows of the data.
+
+    Cost: O((folds + 1) rounds trees n columns) additions; 16,000 rows of 8 columns and 3 rounds
+    take half a second.
+
+    References
+    ----------
+    Hebert-Johnson, Kim, Reingold, Rothblum (2018), "Multicalibration: calibration for the
+    (computationally-identifiable) masses"; Tax, Guy, et al. (2026), "MCGrad: multicalibration at
+    web scale", for boosting from the log-odds, the rescaling of each round and the choice of their
+    number; Globus-Harris, Harrison, Kearns, Roth, Sorrell (2023), "Multicalibration as boosting for
+    regression".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from sklearn_calib.groups import MulticalibratedScores
+    >>> rng = np.random.default_rng(0)
+    >>> score, region = rng.normal(size=4000), rng.choice(["north", "south"], 4000)
+    >>> y = (rng.random(4000) < expit(score + np.where(region == "north", 1, -1))).astype(int)
+    >>> table = {"region": region}
+    >>> fitted = MulticalibratedScores().fit(expit(score), y, groups=table)
+    >>> fitted.predict_proba([0.5, 0.5], groups={"region": ["north", "south"]})[:, 1].round(2)
+    array([0.71, 0.24])
+    """
+
+    n_rounds_: int
+    cv_losses_: FloatArray
+    feature_gains_: dict[Any, float]
+
+    _parameter_constraints: dict = BOOSTER_CONSTRAINTS
+
+    def __init__(
+        self,
+        *,
+        n_rounds: int = 20,
+        n_trees: int = 50,
+        learning_rate: float = 0.1,
+        max_leaves: int = 5,
+        min_samples_leaf: float | Literal["auto"] = "auto",
+        l2: float = 1.0,
+        min_gain: float = 0.15,
+        n_bins: int = 64,
+        cv: CV = 5,
+        patience: int = 1,
+        monotone: bool = False,
+        use_score: bool = True,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_samples_leaf = min_samples_leaf
+        self.l2 = l2
+        self.min_gain = min_gain
+        self.n_bins = n_bins
+        self.cv = cv
+        self.patience = patience
+        self.monotone = monotone
+        self.use_score = use_score
+
+    def _fit(self, given: Given) -> None:
+        _check_number(given)
+        self._vocabulary = Vocabulary.of(given.columns)
+        rows = Rows(
+            _margin(given.proba),
+            self._vocabulary.read(given.columns, given.where),
+            given.codes.astype(float),
+            given.weight,
+        )
+        settings = self._settings(given.weight.sum())
+        folds = self._folds(given)
+        best, losses = cross_validated(rows, folds, settings, self.n_rounds, self.patience)
+        self._correction = fit_correction(rows, settings, best)
+        self.n_rounds_, self.cv_losses_ = best, losses
+        names = [*self._vocabulary.names, SCORE]
+        self.feature_gains_ = dict(zip(names, self._correction.gains.tolist(), strict=True))
+
+    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray], where: str) -> FloatArray:
+        columns_read = self._vocabulary.read(columns, where)
+        if self.n_rounds_ == 0:
+            return np.array(proba)
+        nothing = np.empty(0)
+        margin = self._correction.predict(Rows(_margin(proba), columns_read, nothing, nothing))
+        return np.column_stack([expit(-margin), expit(margin)])
+
+    def _settings(self, total):
+        least = self.min_samples_leaf
+        return Settings(
+            n_trees=self.n_trees,
+            learning_rate=self.learning_rate,
+            max_leaves=self.max_leaves,
+            least=max(20.0, min(160.0, total / 50)) if least == "auto" else float(least),
+            l2=self.l2,
+            min_gain=self.min_gain,
+            n_bins=self.n_bins,
+            monotone=self.monotone,
+            use_score=self.use_score,
+        )
+
+    def _folds(self, given):
+        """Pairs (train, test) of places among the rows that have a weight."""
+        cv = 5 if self.cv is None else self.cv
+        if isinstance(cv, Integral):
+            cv = min(int(cv), int(np.bincount(given.codes, minlength=2).min()))
+            if cv < 2:
+                caution(
+                    given.where,
+                    "at least two rows of each class",
+                    f"{cv}",
+                    "Without them no number of rounds can be judged, and the probabilities stay "
+                    "as they are",
+                    stacklevel=6,
+                )
+                return []
+        if isinstance(cv, Iterable) and not hasattr(cv, "split"):
+            place = np.full(int(given.rows[-1]) + 1, -1)
+            place[given.rows] = np.arange(len(given.rows))
+            return [(_kept(train, place), _kept(test, place)) for train, test in cv]
+        return list(folds_of(given.codes, cv))
+
+
+def _kept(rows, place):
+    """The new places of rows, without those that were left out."""
+    rows = np.asarray(rows)
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+    rows = rows[rows < len(place)]
+    return place[rows][place[rows] >= 0]
+
+
+def _margin(proba):
+    return np.clip(log_odds(proba), -FARTHEST, FARTHEST)
+
+
+def _check_number(given):
+    if len(given.columns) > MOST_COLUMNS:
+        refuse(
+            given.where,
+            f"at most {MOST_COLUMNS} columns of groups",
+            f"{len(given.columns)}",
+            "Pass the columns that the groups are made of instead of one mask for each group: "
+            "trees combine them",
+        )
+    if SCORE in given.columns:
+        refuse(given.where, f"no column named {SCORE!r}", "one", "Rename it")
