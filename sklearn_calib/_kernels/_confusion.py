@@ -69,8 +69,8 @@ def confusion_prior(
     raw = share @ parts
     prior = on_simplex(raw)
     k = len(prior)
-    noise = (known.spread - np.eye(k)) / known.rows  # of the labelled rows, per squared frequency
-    noise = np.maximum(noise, 0.0)
+    noise = known.spread - np.eye(k)  # variances of the labelled rows' part, per squared frequency
+    noise = np.maximum(noise, 0.0) / np.maximum(known.rows - 1.0, 1.0)
     se = np.sqrt((share**2) @ (parts - raw) ** 2 + noise @ prior**2)
     kept, z2 = share @ share, norm.isf((1 - level) / 2) ** 2
 

@@ -127,7 +127,7 @@ class PriorShift(Recalibrator):
     >>> target = np.r_[proba[y == 1], proba[y == 0][::9]]
     >>> shift = PriorShift("em").fit(proba, y).adapt(target)
     >>> shift.prior_.round(2).tolist(), shift.prior_se_.round(3).tolist()
-    ([0.1, 0.9], [0.019, 0.019])
+    ([0.09, 0.91], [0.019, 0.019])
     """
 
     prior_: FloatArray
@@ -219,10 +219,11 @@ class PriorShift(Recalibrator):
             wrong = f"{weights[~((weights > 0) & (weights < np.inf))][0]:g}"
             refuse(where, "weights that are finite and above 0", wrong, "Pass what the model had")
         counts = np.bincount(codes).astype(float)
-        behind = counts * weights
-        shift = cls(prior=counts / counts.sum(), training_prior=behind / behind.sum())
+        before, behind = counts / counts.sum(), counts * weights
+        behind /= behind.sum()
+        shift = cls(prior=before, training_prior=behind)
         shift.classes_, shift.n_features_in_ = classes, 1 if k == 2 else k
-        shift.prior_, shift.training_prior_ = shift.prior, shift.training_prior
+        shift.prior_, shift.training_prior_ = before, behind
         return shift
 
     def adapt(
@@ -283,7 +284,7 @@ class PriorShift(Recalibrator):
         >>> shift = PriorShift("em").fit(p, y)
         >>> adapted = shift.adapt([0.1, 0.2, 0.2, 0.9])
         >>> adapted.prior_.round(3).tolist(), shift.prior_.round(3).tolist()
-        ([0.798, 0.202], [0.5, 0.5])
+        ([0.78, 0.22], [0.5, 0.5])
         """
         where = f"{type(self).__name__}.adapt"
         check_is_fitted(self)
@@ -301,8 +302,8 @@ class PriorShift(Recalibrator):
         proba, weight = proba[weight > 0], weight[weight > 0]
         self._check_present(self.training_prior_, where)
         adapted = copy.copy(self)
-        for name in ("prior_se_", "prior_interval_"):
-            vars(adapted).pop(name, None)
+        for name in ("prior_se_", "prior_interval_"):  # of an earlier adaptation
+            adapted.__dict__.pop(name, None)
         estimate = adapted._by_likelihood if self.prior == "em" else adapted._by_confusion
         estimate(proba, weight, level, where)
         if (adapted.prior_ == 0).any():
