@@ -26,6 +26,7 @@ from sklearn_calib.recalibrators import (
     OneVsOne,
     OneVsRest,
     PlattScaling,
+    PriorShift,
     RestrictedPolynomialRegression,
     StackedCalibration,
     TemperatureScaling,
@@ -70,6 +71,7 @@ VARIANTS = [
     OneVsRest(make_pipeline(PlattScaling(), HistogramBinning(5))),
     OneVsOne("temperature"),
     TopLabel("isotonic", per_class=True),
+    PriorShift("uniform"),
 ]
 # exemptions, each with its reason
 EXEMPT = {
@@ -77,6 +79,18 @@ EXEMPT = {
     ("BBQ()", "check_class_permutation"): "bins are filled from below, its prior counts positives",
     ("TemperatureScaling(laplace=True)", "check_weight_scale"): "one row is added to the weights",
     ("Identity()", "check_learns"): "it is there to learn nothing",
+    ("PriorShift()", "check_learns"): "the identity until adapt has seen target rows",
+    **{
+        ("PriorShift(prior='uniform')", check): reason
+        for reason, checks in {
+            "frequencies of 0 cannot be moved, and are refused": (
+                "check_missing_class",
+                "check_one_class",
+                "check_tiny",
+            ),
+        }.items()
+        for check in checks
+    },
 }
 STEP = IsotonicCalibration(prediction="step")
 DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
