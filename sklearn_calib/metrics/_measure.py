@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from inspect import Parameter, Signature, cleandoc, signature
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -129,10 +129,10 @@ class Measure:
         *,
         sample_weight: ArrayLike | None = None,
         labels: ArrayLike | None = None,
-        multilabel: Literal["macro", "micro"] | None = None,
         **options: Any,
     ) -> float:
         """The measure, on anything that `canonical_case` or `label_cases` takes."""
+        multilabel = options.pop("multilabel", None)
         if multilabel is not None:
             return self._of_labels(y_true, y_proba, multilabel, sample_weight, labels, options)
         if is_label_table(y_true):

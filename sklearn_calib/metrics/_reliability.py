@@ -128,8 +128,9 @@ def reliability_curve(
         case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
         problems = case.problems(multiclass)
     else:
-        given = {"sample_weight": sample_weight, "labels": labels}
-        cases = label_cases(where, y_true, y_proba, multilabel, **given)
+        cases = label_cases(
+            where, y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels
+        )
         problems = [replace(case.problems()[0], title=title) for title, case in cases]
     return [
         curve_of(_Rows(problem), strategy, n_bins, level, n_resamples, rng, where)
