@@ -21,7 +21,7 @@ FLOORS = (
     ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
     ("canonical",),
-    ("_kernels",),
+    ("_kernels", "_label_tables"),
     ("metrics", "recalibrators"),
     ("decomposition", "linear", "staging", "datasets"),
     ("inference",),

@@ -24,6 +24,7 @@ from ._cumulative import cumulative_differences as cumulative_differences
 from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
+from ._label_cases import label_cases as label_cases
 from ._lower_distance import DistanceInterval as DistanceInterval
 from ._lower_distance import lower_distance_interval as lower_distance_interval
 from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
@@ -157,6 +158,7 @@ __all__ = [
     "cumulative_differences",
     "curve_of",
     "get_scorer",
+    "label_cases",
     "log_loss_of_rows",
     "lower_distance_interval",
     "lp_calibration_test",

@@ -1,7 +1,7 @@
 """Reliability curves: the numbers behind a reliability diagram."""
 
-from dataclasses import dataclass
-from typing import Protocol, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from scipy.stats import beta as beta_distribution
@@ -14,6 +14,7 @@ from .._random import generator, multiplicities
 from .._typing import ArrayLike, CurveStrategy, FloatArray, Multiclass, RandomStateLike
 from ..exceptions import refuse
 from ._case import canonical_case
+from ._label_cases import label_cases
 
 _STRATEGIES = get_args(CurveStrategy)
 _BELT_POINTS = 201
@@ -41,7 +42,7 @@ class ReliabilityCurve:
     level : float
     strategy : str
     title : str
-        The binary problem: "class x", "confidence" or "predicted x".
+        The binary problem: "class x", "confidence", "predicted x" or "label x".
     histogram : ndarray of shape (20,)
         Share of the rows with a score in each twentieth of [0, 1].
     """
@@ -71,14 +72,17 @@ def reliability_curve(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
+    multilabel: Literal["macro", "micro"] | None = None,
     random_state: RandomStateLike = 0,
 ) -> list[ReliabilityCurve]:
     """Observed frequencies against predictions, with bands.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or (n_samples, n_labels) with `multilabel`
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        With `multilabel` of shape (n_samples, n_labels), or a list of n_labels arrays of shape
+        (n_samples, 2).
     strategy : {"quantile", "uniform", "isotonic", "polynomial"}, default="quantile"
         Bins of equal mass, of equal width, or no bins: the isotonic fit (CORP), which needs no
         choice of bins and is monotone, or a polynomial in the log-odds with the calibration belt
@@ -93,13 +97,17 @@ def reliability_curve(
         For the consistency bands, and for the confidence band of "isotonic"; 0 draws no such band.
     sample_weight, labels, pos_label
         As in `calibration_error`.
+    multilabel : {"macro", "micro"}, default=None
+        For many labels per row. "macro": a curve for each label. "micro": one of all pairs of a row
+        and a label. `labels` are then names of the labels; by default those of the columns of
+        `y_true`.
     random_state : int, Generator, RandomState or None, default=0
         Of the resamples.
 
     Returns
     -------
     curves : list of ReliabilityCurve
-        One per binary problem: one for two classes and "confidence", else one per class.
+        One per binary problem: one for two classes and "confidence", else one per class or label.
 
     Notes
     -----
@@ -125,11 +133,18 @@ def reliability_curve(
     (array([0.3, 0.6]), array([0., 1.]))
     """
     where = "reliability_curve"
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     rng = generator(random_state)
+    if multilabel is None:
+        case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+        problems = case.problems(multiclass)
+    else:
+        cases = label_cases(
+            where, y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels
+        )
+        problems = [replace(case.problems()[0], title=title) for title, case in cases]
     return [
         curve_of(_Rows(problem), strategy, n_bins, level, n_resamples, rng, where)
-        for problem in case.problems(multiclass)
+        for problem in problems
     ]
 
 
