@@ -22,6 +22,7 @@ TITLES = {
     "recalibrators": "Recalibrators",
     "metrics": "Measures and scorers",
     "inference": "Tests and intervals",
+    "monitoring": "Monitoring in production",
     "decomposition": "Decomposition and refinement",
     "staging": "Learners seen stage by stage",
     "linear": "Linear classifiers",

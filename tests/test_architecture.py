@@ -27,6 +27,7 @@ FLOORS = (
     ("inference",),
     ("theory", "summary"),
     ("meta",),
+    ("monitoring",),
     ("displays", "testing", "export"),
     ("report", "_ahead"),
     ("_cli",),
