@@ -23,6 +23,7 @@ TITLES = {
     "metrics": "Measures and scorers",
     "inference": "Tests and intervals",
     "groups": "Groups of rows",
+    "monitoring": "Monitoring in production",
     "decomposition": "Decomposition and refinement",
     "staging": "Learners seen stage by stage",
     "linear": "Linear classifiers",

@@ -26,6 +26,7 @@ if _TYPE_CHECKING:  # at run time they are imported when they are first asked fo
     from . import linear as linear
     from . import meta as meta
     from . import metrics as metrics
+    from . import monitoring as monitoring
     from . import recalibrators as recalibrators
     from . import report as report
     from . import staging as staging

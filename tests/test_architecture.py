@@ -27,7 +27,7 @@ FLOORS = (
     ("inference",),
     ("theory", "summary"),
     ("meta",),
-    ("groups",),
+    ("groups", "monitoring"),
     ("displays", "testing", "export"),
     ("report", "_ahead"),
     ("_cli",),
