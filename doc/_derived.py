@@ -23,6 +23,7 @@ TITLES = {
     "metrics": "Measures and scorers",
     "inference": "Tests and intervals",
     "decomposition": "Decomposition and refinement",
+    "decisions": "Decisions",
     "staging": "Learners seen stage by stage",
     "linear": "Linear classifiers",
     "displays": "Displays",

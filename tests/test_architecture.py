@@ -27,6 +27,7 @@ FLOORS = (
     ("inference",),
     ("theory", "summary"),
     ("meta",),
+    ("decisions",),
     ("displays", "testing", "export"),
     ("report", "_ahead"),
     ("_cli",),

@@ -11,6 +11,7 @@ import pytest
 from sklearn_calib import (
     canonical,
     datasets,
+    decisions,
     decomposition,
     displays,
     export,
@@ -30,6 +31,7 @@ ROOT = Path(__file__).parent.parent
 MODULES = (
     canonical,
     datasets,
+    decisions,
     decomposition,
     displays,
     export,
