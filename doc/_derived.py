@@ -25,6 +25,7 @@ TITLES = {
     "groups": "Groups of rows",
     "monitoring": "Monitoring in production",
     "decomposition": "Decomposition and refinement",
+    "decisions": "Decisions",
     "staging": "Learners seen stage by stage",
     "linear": "Linear classifiers",
     "displays": "Displays",

@@ -27,7 +27,7 @@ FLOORS = (
     ("inference",),
     ("theory", "summary"),
     ("meta",),
-    ("groups", "monitoring"),
+    ("groups", "decisions", "monitoring"),
     ("displays", "testing", "export"),
     ("report", "_ahead"),
     ("_cli",),

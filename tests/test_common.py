@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import (
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer, scorer_names
@@ -265,6 +266,7 @@ def _run(check, estimator):
     [
         CalibratedModel(LogisticRegression(), REPRESENTATIVE),
         AngularCalibratedClassifier(LogisticRegression()),
+        CostSensitiveClassifier(LogisticRegression()),
         RefineThenCalibrateCV(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)),
     ]
 )

@@ -11,6 +11,7 @@ import pytest
 from sklearn_calib import (
     canonical,
     datasets,
+    decisions,
     decomposition,
     displays,
     export,
@@ -32,6 +33,7 @@ ROOT = Path(__file__).parent.parent
 MODULES = (
     canonical,
     datasets,
+    decisions,
     decomposition,
     displays,
     export,
