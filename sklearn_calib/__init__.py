@@ -10,7 +10,8 @@ from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import decomposition as decomposition  # its measures join the registry
+from . import decisions as decisions  # its measures and those below join the registry
+from . import decomposition as decomposition
 from ._ahead import compile_kernels
 from ._version import __version__
 from .canonical import canonical_labels, canonical_proba, log_proba
@@ -26,6 +27,7 @@ if _TYPE_CHECKING:  # at run time they are imported when they are first asked fo
     from . import linear as linear
     from . import meta as meta
     from . import metrics as metrics
+    from . import monitoring as monitoring
     from . import recalibrators as recalibrators
     from . import report as report
     from . import staging as staging

@@ -38,6 +38,7 @@ CV: TypeAlias = int | Splitter | Iterable[Any] | None
 Loss: TypeAlias = Literal["log", "brier"]
 Multiclass: TypeAlias = Literal["auto", "confidence", "top_label", "classwise"]
 Strategy: TypeAlias = Literal["quantile", "uniform"]
+CurveStrategy: TypeAlias = Literal["quantile", "uniform", "isotonic", "polynomial"]
 Link: TypeAlias = Literal["logit", "probit", "clipped_relu"] | Callable[[Any], Any]
 #: One axes of Matplotlib, or one per panel.
 AxesLike: TypeAlias = Axes | Sequence[Axes] | AnyArray
@@ -53,6 +54,7 @@ __all__ = [
     "ArrayLike",
     "Axes",
     "AxesLike",
+    "CurveStrategy",
     "Estimator",
     "Features",
     "FloatArray",

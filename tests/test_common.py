@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import (
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel, MulticalibratedScores
 from sklearn_calib.meta import AngularCalibratedClassifier
@@ -27,6 +28,7 @@ from sklearn_calib.recalibrators import (
     OneVsOne,
     OneVsRest,
     PlattScaling,
+    PriorShift,
     RestrictedPolynomialRegression,
     StackedCalibration,
     TemperatureScaling,
@@ -71,6 +73,7 @@ VARIANTS = [
     OneVsRest(make_pipeline(PlattScaling(), HistogramBinning(5))),
     OneVsOne("temperature"),
     TopLabel("isotonic", per_class=True),
+    PriorShift("uniform"),
 ]
 # exemptions, each with its reason
 EXEMPT = {
@@ -78,6 +81,18 @@ EXEMPT = {
     ("BBQ()", "check_class_permutation"): "bins are filled from below, its prior counts positives",
     ("TemperatureScaling(laplace=True)", "check_weight_scale"): "one row is added to the weights",
     ("Identity()", "check_learns"): "it is there to learn nothing",
+    ("PriorShift()", "check_learns"): "the identity until adapt has seen target rows",
+    **{
+        ("PriorShift(prior='uniform')", check): reason
+        for reason, checks in {
+            "frequencies of 0 cannot be moved, and are refused": (
+                "check_missing_class",
+                "check_one_class",
+                "check_tiny",
+            ),
+        }.items()
+        for check in checks
+    },
 }
 STEP = IsotonicCalibration(prediction="step")
 DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
@@ -252,6 +267,7 @@ def _run(check, estimator):
     [
         CalibratedModel(LogisticRegression(), REPRESENTATIVE),
         AngularCalibratedClassifier(LogisticRegression()),
+        CostSensitiveClassifier(LogisticRegression()),
         MulticalibratedModel(LogisticRegression()),
         RefineThenCalibrateCV(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)),
     ]

@@ -11,6 +11,7 @@ import pytest
 from sklearn_calib import (
     canonical,
     datasets,
+    decisions,
     decomposition,
     displays,
     export,
@@ -19,6 +20,7 @@ from sklearn_calib import (
     linear,
     meta,
     metrics,
+    monitoring,
     recalibrators,
     report,
     staging,
@@ -31,6 +33,7 @@ ROOT = Path(__file__).parent.parent
 MODULES = (
     canonical,
     datasets,
+    decisions,
     decomposition,
     displays,
     export,
@@ -39,6 +42,7 @@ MODULES = (
     linear,
     meta,
     metrics,
+    monitoring,
     recalibrators,
     report,
     staging,

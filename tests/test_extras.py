@@ -10,6 +10,9 @@ from sklearn_calib._extras import require
 PLOTS = {
     "ReliabilityDisplay.plot": "displays.ReliabilityDisplay.from_predictions(y, p)",
     "WitnessDisplay.plot": "displays.WitnessDisplay.from_predictions(y, p)",
+    "CumulativeDifferenceDisplay.plot": (
+        "displays.CumulativeDifferenceDisplay.from_predictions(y, p)"
+    ),
     "DecompositionDisplay.plot": "displays.DecompositionDisplay.from_predictions(y, p)",
     "RefinementCurveDisplay.plot": "displays.RefinementCurveDisplay.from_predictions(y, [p, p])",
     "HeatmapDisplay.plot": "displays.HeatmapDisplay([[1.0]], [0], [0]).plot()",

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from ._binning import bin_of_distinct, bin_sums
+from ._log_odds import of_probability
 from ._logistic import fit_logistic
 
 
@@ -39,8 +40,7 @@ def hosmer_lemeshow(score, rows, events, n_bins, lost):
 
 def cox(score, rest, rows, events):
     """Likelihood ratio of intercept 0 and slope 1; `rest` is 1 - score, with all its digits."""
-    tiny = np.finfo(np.float32).tiny
-    z = np.log(np.maximum(score, tiny)) - np.log(np.maximum(rest, tiny))
+    z = of_probability(score, rest)
     both, hit = np.tile(z, 2), np.repeat([1.0, 0.0], len(z))
     weight = np.concatenate([events, rows - events]).astype(np.float64)
     both, hit, weight = both[weight > 0], hit[weight > 0], weight[weight > 0]

@@ -8,6 +8,15 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 
+def of_probability(score, rest):
+    """Log-odds, finite: a probability below the smallest normal float32 counts as that.
+
+    `rest` is 1 - score, with all its digits.
+    """
+    tiny = np.finfo(np.float32).tiny
+    return np.log(np.maximum(score, tiny)) - np.log(np.maximum(rest, tiny))
+
+
 def gap(low, high):
     """The difference of two probabilities, p(high) - p(low), for low <= high."""
     return -np.expm1(low - high) * expit(high) * expit(-low)

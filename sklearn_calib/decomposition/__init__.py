@@ -6,6 +6,14 @@ from .._renamed import renamed_names as _renamed_names
 from ..metrics import register as _register
 from ._adapters import as_lightgbm_metric as as_lightgbm_metric
 from ._adapters import as_xgboost_metric as as_xgboost_metric
+from ._calibration_index import CalibrationIndices as CalibrationIndices
+from ._calibration_index import calibration_indices as calibration_indices
+from ._calibration_index import e50_calibration_index as e50_calibration_index
+from ._calibration_index import e90_calibration_index as e90_calibration_index
+from ._calibration_index import emax_calibration_index as emax_calibration_index
+from ._calibration_index import indices_of_problem as indices_of_problem
+from ._calibration_index import integrated_calibration_index as integrated_calibration_index
+from ._calibration_index import smoothed_frequencies as smoothed_frequencies
 from ._curve import RefinementCurve as RefinementCurve
 from ._curve import refinement_curve as refinement_curve
 from ._decompose import LossDecomposition as LossDecomposition
@@ -21,10 +29,12 @@ from ._measures import temperature_refinement_log_loss as temperature_refinement
 _REGISTERED = _register(globals().values())
 
 __all__ = [
+    "CalibrationIndices",
     "LossDecomposition",
     "RefinementCurve",
     "as_lightgbm_metric",
     "as_xgboost_metric",
+    "calibration_indices",
     "decompose_loss",
     "proper_calibration_error",
     "refinement_curve",

@@ -2,6 +2,7 @@
 
 from ._base import Display as Display
 from ._calibrating_function import CalibratingFunctionDisplay as CalibratingFunctionDisplay
+from ._cumulative import CumulativeDifferenceDisplay as CumulativeDifferenceDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._group_reliability import GroupReliabilityDisplay as GroupReliabilityDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
@@ -13,6 +14,7 @@ from ._witness import WitnessDisplay as WitnessDisplay
 
 __all__ = [
     "CalibratingFunctionDisplay",
+    "CumulativeDifferenceDisplay",
     "DecompositionDisplay",
     "Display",
     "GroupReliabilityDisplay",

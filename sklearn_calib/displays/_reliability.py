@@ -64,9 +64,10 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
+        y_true : array-like of shape (n_samples,), or (n_samples, n_labels) with `multilabel`
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
-            Probabilities, or several models' as a dict of name to probabilities.
+            Probabilities, or several models' as a dict of name to probabilities. With `multilabel`
+            those of many labels, in the forms that `reliability_curve` takes.
         name : str, default=None
             For the legend, where there is one model.
         ax : matplotlib Axes or sequence of Axes, default=None
@@ -76,8 +77,9 @@ class ReliabilityDisplay(Display):
             Confidence band: for the true frequencies. "auto" draws both for one model and none for
             several.
         **options
-            Passed to `reliability_curve`: strategy, n_bins, multiclass, level, n_resamples,
-            sample_weight, labels, pos_label, random_state.
+            Passed to `reliability_curve`: strategy, n_bins, multiclass, multilabel, level,
+            n_resamples, sample_weight, labels, pos_label, random_state. ``multilabel="macro"``
+            draws one panel for each of many labels per row.
 
         Returns
         -------
@@ -108,7 +110,7 @@ class ReliabilityDisplay(Display):
         estimator : classifier or dict of str to classifier
             Fitted, with ``predict_proba``.
         X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,), or (n_samples, n_labels) with `multilabel`
         name, ax, bands, **options
             As in `from_predictions`.
 
@@ -119,7 +121,8 @@ class ReliabilityDisplay(Display):
         if not isinstance(estimator, dict):
             estimator = {name or type(estimator).__name__: estimator}
         first = next(iter(estimator.values()))
-        options.setdefault("labels", first.classes_)
+        if options.get("multilabel") is None:
+            options.setdefault("labels", first.classes_)
         proba = {key: model.predict_proba(X) for key, model in estimator.items()}
         return cls.from_predictions(y, proba, ax=ax, bands=bands, **options)
 
@@ -182,10 +185,11 @@ class ReliabilityDisplay(Display):
         ]
         if options.get("sample_weight") is not None:
             options["sample_weight"] = np.asarray(options["sample_weight"])[rows]
-        options.setdefault("labels", classes)
+        if options.get("multilabel") is None:
+            options.setdefault("labels", classes)
         return cls.from_predictions(
-            np.asarray(y)[rows],
-            {name or type(models[0]).__name__: np.vstack(parts)},
+            _take_rows(y, rows),
+            {name or type(models[0]).__name__: _stacked(parts)},
             ax=ax,
             bands=bands,
             **options,
@@ -276,14 +280,10 @@ class ReliabilityDisplay(Display):
                 )
             if bands in ("both", "confidence") and curve.confidence_low is not None:
                 _draw_confidence(axes, curve, color)
-            if curve.strategy == "isotonic":
-                axes.step(
-                    curve.predicted, curve.observed, where="mid", color=color, label=in_legend(name)
-                )
-            else:
-                axes.plot(
-                    curve.predicted, curve.observed, "o-", color=color, ms=4, label=in_legend(name)
-                )
+            style = {"drawstyle": "steps-mid"} if curve.strategy == "isotonic" else {}
+            if curve.strategy in ("quantile", "uniform"):
+                style = {"marker": "o", "ms": 4}
+            axes.plot(curve.predicted, curve.observed, color=color, label=in_legend(name), **style)
             histogram.stairs(curve.histogram, edges, color=color, fill=len(named) == 1, alpha=0.8)
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title=in_picture(title))
         axes.set(ylabel="observed frequency", aspect="equal")
@@ -305,15 +305,17 @@ def _panel(curves, title, panel):
 
 
 def _draw_confidence(axes, curve, color):
-    if curve.strategy == "isotonic":
+    if curve.strategy in ("isotonic", "polynomial"):
+        belt = curve.strategy == "polynomial"
         axes.fill_between(
             curve.predicted,
             curve.confidence_low,
             curve.confidence_high,
-            step="mid",
+            step=None if belt else "mid",
             color=color,
             alpha=0.25,
             lw=0,
+            label=f"calibration belt ({curve.level:.0%})" if belt else None,
         )
         return
     low = curve.observed - curve.confidence_low
@@ -322,6 +324,13 @@ def _draw_confidence(axes, curve, color):
     axes.errorbar(
         curve.predicted, curve.observed, errors, fmt="none", ecolor=color, elinewidth=1, alpha=0.7
     )
+
+
+def _stacked(parts):
+    """Probabilities of several folds; those of many labels may be lists."""
+    if isinstance(parts[0], list):
+        return [np.vstack(part) for part in zip(*parts, strict=True)]
+    return np.vstack(parts)
 
 
 def _take_rows(X, rows):

@@ -1,4 +1,4 @@
-"""Groups: whether the probabilities are right in each of them, and how to correct them."""
+"""Groups of rows: whether the probabilities are right in each of them, and how to correct them."""
 
 from ._group_calibration import group_calibration as group_calibration
 from ._group_recalibration import GroupRecalibration as GroupRecalibration

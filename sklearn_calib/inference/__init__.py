@@ -16,20 +16,30 @@ from ._monte_carlo import MonteCarloResult as MonteCarloResult
 from ._monte_carlo import calibration_test as calibration_test
 from ._paired import PairedDifference as PairedDifference
 from ._paired import paired_difference as paired_difference
+from ._polynomial import PolynomialTest as PolynomialTest
+from ._polynomial import polynomial_test as polynomial_test
 from ._resampling import bootstrap_distribution as bootstrap_distribution
 from ._resampling import distribution_of_draws as distribution_of_draws
 from ._resampling import null_distribution as null_distribution
 from ._testers import CalibrationTester as CalibrationTester
 from ._testers import TesterVerdict as TesterVerdict
 from ._testers import tester_sample_size as tester_sample_size
+from ._validation import validation_summary as validation_summary
+from ._validation_table import ValidationRow as ValidationRow
+from ._validation_table import ValidationSummary as ValidationSummary
+from ._validation_table import ValidationTable as ValidationTable
 
 __all__ = [
     "CalibrationTester",
     "ConfidenceInterval",
     "MonteCarloResult",
     "PairedDifference",
+    "PolynomialTest",
     "SignificanceResult",
     "TesterVerdict",
+    "ValidationRow",
+    "ValidationSummary",
+    "ValidationTable",
     "binning_sample_size",
     "bootstrap_distribution",
     "calibration_test",
@@ -41,8 +51,10 @@ __all__ = [
     "lp_calibration_bound",
     "null_distribution",
     "paired_difference",
+    "polynomial_test",
     "spiegelhalter_test",
     "tester_sample_size",
+    "validation_summary",
 ]
 
 if not _TYPE_CHECKING:  # a type checker need not know the old names

@@ -6,16 +6,19 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
-from .._simplex import stack_rows
+from .._label_tables import is_label_table
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
-from .._typing import CV, ArrayLike, Estimator, Features, RecalibratorLike, Self
+from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, RecalibratorLike, Self
 from ..exceptions import refuse
 from ._arguments import says_what_to_write
 from ._brought import fresh
 from ._leave_one_out import linear_leave_one_out
+from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
 from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
 from ._scores import RESPONSE_METHODS
 
@@ -61,6 +64,7 @@ class CalibratedModel(CalibratedClassifier):
     estimator_, recalibrator_
         The members of the only pair, where there is one.
     classes_ : ndarray of shape (n_classes,)
+        For many labels a list of arrays of shape (2,).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the estimator defines them.
@@ -92,6 +96,13 @@ class CalibratedModel(CalibratedClassifier):
     other scores. Labels of any type are allowed: estimators that want 0 .. K-1 (XGBoost) get those.
     Probabilities that the estimator rounds (float16, two digits), so that a row's sum is off by up
     to 0.02, are divided by the sum. A fit that fails leaves the model unfitted.
+
+    Many labels per row: a `y` of several columns of 0 and 1 with a classifier that takes them
+    (``MultiOutputClassifier``, ``ClassifierChain``, ``OneVsRestClassifier``, forests). The
+    recalibrator is then a `MultilabelCalibration`: "default" the one by default, any other method
+    one for each label by itself. An int `cv` means folds of shuffled rows; a label that is all 0 or
+    all 1 in the training rows of a fold is not calibrated on its test rows. NaN in `y` is an
+    unknown label, which most classifiers refuse, and a FrozenEstimator never sees.
 
     No training data are kept. Cost: the fits of the folds, and one more without `ensemble`.
 
@@ -164,8 +175,9 @@ class CalibratedModel(CalibratedClassifier):
         ----------
         X : array-like, sparse matrix or table of shape (n_samples, n_features)
             As the estimator takes it.
-        y : array-like of shape (n_samples,)
-            Labels: integers, text, bytes, booleans.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels: integers, text, bytes, booleans. Several columns are many labels per row: 0 or
+            1.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0, passed to the estimator where it takes them, and to the recalibrator.
         **fit_params : dict
@@ -176,27 +188,69 @@ class CalibratedModel(CalibratedClassifier):
         -------
         self : object
         """
-        job = self._start(X, y, sample_weight, fit_params)
+        many = is_label_table(y)
+        start = start_labels if many else CalibratedModel._start
+        job = start(self, X, y, sample_weight, fit_params)
         frozen = isinstance(self.estimator, FrozenEstimator)
         ensemble = self.ensemble if self.ensemble != "auto" else not frozen
         if self.cv == "alo":
-            self._check_alo(job)
+            self._check_alo(job, many)
             self.calibrated_pairs_ = [self._single("fit", _calibrate_alo, job)]
         elif frozen and not ensemble:
             self.calibrated_pairs_ = [self._single("calibrate", _calibrate_frozen, job)]
         else:
-            cv = check_cv(self.cv, job.codes, classifier=True)
+            cv = folds_of_labels(self.cv) if many else check_cv(self.cv, job.codes, classifier=True)
             folds = list(cv.split(job.X, job.codes, **job.split_params))
             self.calibrated_pairs_ = self._fit_folds(job, folds, ensemble)
         self._remember_features(self.calibrated_pairs_[0].estimator)
         return self
+
+    def predict_proba(self, X: Features) -> Any:
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes), float64
+            Columns in the order of ``classes_``; the mean over the pairs. For many labels what the
+            classifier itself returns: an array of shape (n_samples, n_labels), or a list of
+            n_labels arrays of shape (n_samples, 2).
+        """
+        check_is_fitted(self)
+        if isinstance(self.classes_, list):
+            return labels_proba(self, X)
+        return super().predict_proba(X)
+
+    def predict(self, X: Features) -> AnyArray:
+        """The class with the largest calibrated probability; the first of equals.
+
+        For many labels an array of shape (n_samples, n_labels): 1 where the probability is above
+        1/2, else 0.
+        """
+        check_is_fitted(self)
+        if isinstance(self.classes_, list):
+            return labels_predicted(labels_proba(self, X))
+        return super().predict(X)
 
     @property
     def recalibrator_(self) -> Any:
         """The fitted recalibrator, where there is one pair."""
         return self._only_pair("recalibrator_").recalibrator
 
-    def _check_alo(self, job):
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"):
+            inner = get_tags(self.estimator)
+            tags.classifier_tags.multi_label = inner.classifier_tags.multi_label
+            tags.target_tags.multi_output = inner.target_tags.multi_output
+        return tags
+
+    def _check_alo(self, job, many):
+        if many:
+            refuse(job.where, "folds for many labels", "cv='alo'", "Leave cv out")
         if self.ensemble is True or self.response_method == "predict_proba":
             refuse(
                 job.where,
@@ -223,7 +277,7 @@ class CalibratedModel(CalibratedClassifier):
             if ensemble:
                 return done
             rows = np.concatenate([kept for _, kept in done])
-            scores = stack_rows([block for block, _ in done])
+            scores = job.stacked([block for block, _ in done])
             with callback_task(tasks[-1], self, None, job.X, job.codes):
                 estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
                 return [CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)]
@@ -243,9 +297,9 @@ def _fit_fold(job, train, test, ensemble, task, caller, watch):
 
 
 def _calibrate_frozen(job):
-    columns = np.arange(len(job.classes))
+    columns = job.all_columns
     scores = job.scores(job.estimator, columns, job.X)
-    recalibrator = job.fit_recalibrator(scores, np.arange(len(scores)))
+    recalibrator = job.fit_recalibrator(scores, np.arange(len(job.codes)))
     return CalibratedPair(job.estimator, recalibrator, columns)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.stats import norm
+from sklearn.pipeline import Pipeline
 
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..exceptions import caution
@@ -30,8 +31,11 @@ def warn_of_harm(
 ) -> None:
     """Warn where a fitted recalibrator harms; silent unless the rows are evidence.
 
-    `refit(rows)` fits another copy on some of the rows.
+    `refit(rows)` fits another copy on some of the rows. A recalibrator for other class frequencies
+    than those of the rows, such as `PriorShift` with a given prior, is not judged by them.
     """
+    if _for_other_frequencies(recalibrator, codes, weight, len(classes)):
+        return
     positive = np.flatnonzero(weight > 0)
     some = positive[_every(len(positive), _RATE_ROWS)]
     found = _lost_base_rate(recalibrator, scores[some], codes[some], weight[some], classes)
@@ -67,6 +71,15 @@ def warn_of_harm(
             "calibration rows; or leave the model as it is",
             stacklevel=5,
         )
+
+
+def _for_other_frequencies(recalibrator, codes, weight, n_classes):
+    last = recalibrator[-1] if isinstance(recalibrator, Pipeline) else recalibrator
+    wanted = getattr(last, "prior_", None)
+    if wanted is None or np.shape(wanted) != (n_classes,):
+        return False
+    counts = np.bincount(codes, weights=weight, minlength=n_classes)
+    return not np.allclose(wanted, counts / counts.sum(), rtol=0, atol=1e-9)
 
 
 def _name(recalibrator):

@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._simplex import stack_rows
 from .._sklearn_compat import (
     CallbackSupportMixin,
     check_method_params,
@@ -62,6 +63,11 @@ class Job(NamedTuple):
     recalibrator_params: dict[str, Any]
     split_params: dict[str, Any]
     response_method: str
+
+    @property
+    def all_columns(self) -> IntArray:
+        """The columns of a model that knows all classes."""
+        return np.arange(len(self.classes))
 
     @staticmethod
     def own_model(estimator: Estimator) -> tuple[bool, Estimator]:
@@ -112,6 +118,11 @@ class Job(NamedTuple):
         return aligned_scores(
             estimator, columns, len(self.classes), X, self.response_method, self.where
         )
+
+    @staticmethod
+    def stacked(blocks: list[FloatArray]) -> FloatArray:
+        """The scores of several folds one below the other."""
+        return stack_rows(blocks)
 
     def fit_recalibrator(
         self, scores: FloatArray, rows: IntArray, *, watch: bool = True
@@ -277,22 +288,10 @@ class CalibratedClassifier(
         where = f"{type(self).__name__}.fit"
         refuse_prefit(self.cv, where)
         self._validate_params()
-        estimator, known = self.estimator, None
-        frozen = isinstance(estimator, FrozenEstimator)
-        if frozen:
-            estimator = frozen_with_classes(
-                estimator, lambda: canonical_labels(y, _where=where)[0], where
-            )
-            known = estimator.classes_
-        elif loses_fit(estimator, where):
-            caution(
-                where,
-                "an estimator that is not fitted yet, or a fitted one in a FrozenEstimator",
-                f"a fitted {type(estimator).__name__}",
-                "It is fitted again on these rows; to keep the fitted one, write "
-                f"{type(self).__name__}(FrozenEstimator(model)), with rows that it has not seen",
-                stacklevel=6,
-            )
+        estimator, frozen = self._given_estimator(
+            lambda: canonical_labels(y, _where=where)[0], where
+        )
+        known = estimator.classes_ if frozen else None
         classes, codes = canonical_labels(y, classes=known, _where=where)
         if len(classes) < 2:
             refuse(
@@ -322,6 +321,22 @@ class CalibratedClassifier(
             split_params=split_params,
             response_method=self.response_method,
         )
+
+    def _given_estimator(self, classes_of_labels, where):
+        """The estimator to be cloned, or the frozen one with its classes; and which it is."""
+        estimator = self.estimator
+        if isinstance(estimator, FrozenEstimator):
+            return frozen_with_classes(estimator, classes_of_labels, where), True
+        if loses_fit(estimator, where):
+            caution(
+                where,
+                "an estimator that is not fitted yet, or a fitted one in a FrozenEstimator",
+                f"a fitted {type(estimator).__name__}",
+                "It is fitted again on these rows; to keep the fitted one, write "
+                f"{type(self).__name__}(FrozenEstimator(model)), with rows that it has not seen",
+                stacklevel=7,
+            )
+        return estimator, False
 
     def _remember_features(self, estimator):
         for name in ("n_features_in_", "feature_names_in_"):

@@ -32,9 +32,9 @@ def classifier_scores(
     if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
         return _logits(estimator.decision_function(X), n_classes, where)
     if response_method == "decision_function":
-        raise TypeError(_no_method(estimator, "decision_function", where))
+        raise TypeError(no_method(estimator, "decision_function", where))
     if not hasattr(estimator, "predict_proba"):
-        raise TypeError(_no_method(estimator, "predict_proba", where))
+        raise TypeError(no_method(estimator, "predict_proba", where))
     proba = _without_rounding(estimator.predict_proba(X))
     return canonical_proba(proba, n_classes=n_classes, _where=where)
 
@@ -88,7 +88,8 @@ def _n_rows(X):
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def _no_method(estimator, method, where):
+def no_method(estimator: Estimator, method: str, where: str) -> str:
+    """The message for an estimator without the scores that are asked for."""
     return expectation(
         where,
         f"an estimator with {method}",

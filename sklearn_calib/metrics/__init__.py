@@ -18,9 +18,13 @@ from ._case import Case as Case
 from ._case import Cells as Cells
 from ._case import canonical_case as canonical_case
 from ._convolved import convolved_calibration_error as convolved_calibration_error
+from ._cumulative import CumulativeDifferences as CumulativeDifferences
+from ._cumulative import cumulative_calibration_error as cumulative_calibration_error
+from ._cumulative import cumulative_differences as cumulative_differences
 from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
+from ._label_cases import label_cases as label_cases
 from ._lower_distance import DistanceInterval as DistanceInterval
 from ._lower_distance import lower_distance_interval as lower_distance_interval
 from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
@@ -139,6 +143,7 @@ __all__ = [
     "CalibrationWitness",
     "Case",
     "Cells",
+    "CumulativeDifferences",
     "CurveRows",
     "DistanceInterval",
     "LpCalibrationResult",
@@ -150,8 +155,10 @@ __all__ = [
     "brier_of_rows",
     "calibration_witness",
     "canonical_case",
+    "cumulative_differences",
     "curve_of",
     "get_scorer",
+    "label_cases",
     "log_loss_of_rows",
     "lower_distance_interval",
     "lp_calibration_test",

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._label_tables import is_label_table
 from .._typing import ArrayLike, FloatArray
 from ..exceptions import refuse
 from ._case import BINARY, canonical_case
+from ._label_cases import label_cases
 
 if TYPE_CHECKING:
     from . import BinaryProblem, Case
@@ -109,6 +111,7 @@ class Measure:
         self.option_names = tuple(p.name for p in own)
         self.has_pos_label = any(option in BINARY for option in spec.multiclass)
         shared = ["sample_weight", "labels", *(["pos_label"] if self.has_pos_label else [])]
+        shared.append("multilabel")
         update_wrapper(self, function)
         self.__signature__ = Signature(
             [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("y_true", "y_proba")]
@@ -128,13 +131,31 @@ class Measure:
         labels: ArrayLike | None = None,
         **options: Any,
     ) -> float:
-        """The measure, on anything that `canonical_case` takes."""
+        """The measure, on anything that `canonical_case` or `label_cases` takes."""
+        multilabel = options.pop("multilabel", None)
+        if multilabel is not None:
+            return self._of_labels(y_true, y_proba, multilabel, sample_weight, labels, options)
+        if is_label_table(y_true):
+            refuse(
+                self.spec.name,
+                "one label per row, a 1d array",
+                f"labels of {np.shape(y_true)[1]} columns",
+                "For one-hot labels pass y.argmax(axis=1); for many labels per row say how to "
+                "average over them, multilabel='macro' or 'micro'",
+            )
         pos_label = options.pop("pos_label", None) if self.has_pos_label else None
         self.check_options(options)
         rows = y_true, y_proba, sample_weight, labels, pos_label
         return self.of_case(
             canonical_case(self.spec.name, *rows, validate=self._validate), **options
         )
+
+    def _of_labels(self, y_true, y_proba, multilabel, sample_weight, labels, options):
+        """The mean over the labels, or the measure of all pairs of a row and a label."""
+        self.check_options(options)
+        rows = {"sample_weight": sample_weight, "labels": labels, "validate": self._validate}
+        cases = label_cases(self.spec.name, y_true, y_proba, multilabel, **rows)
+        return float(np.mean([self.of_case(case, **options) for _, case in cases]))
 
     def of_case(self, case: "Case", **options: Any) -> float:
         """The measure of a `Case`: nothing is validated but the options.
@@ -278,6 +299,10 @@ _SHARED = {
     All classes in the order of the columns, where `y_true` misses one.""",
     "pos_label": """pos_label : label, default=None
     The positive class of two; the second by default.""",
+    "multilabel": """multilabel : {"macro", "micro"}, default=None
+    For many labels per row: `y_true` has a column of 0, 1 or NaN (unknown) for each label,
+    `y_proba` one of probabilities, or is a list of arrays of two columns. "macro": the mean over
+    the labels. "micro": all pairs of a row and a label as rows of one two-class problem.""",
 }
 _RAISES = """ValueError, TypeError
     An unknown option, or invalid scores, labels or weights; see `canonical_proba`."""

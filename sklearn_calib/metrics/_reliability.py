@@ -1,19 +1,23 @@
 """Reliability curves: the numbers behind a reliability diagram."""
 
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from scipy.stats import beta as beta_distribution
 from sklearn.isotonic import isotonic_regression
 
 from .._kernels._binning import bin_of_rows, bin_sums, distinct
+from .._kernels._log_odds import of_probability
+from .._kernels._polynomial_test import fit_polynomial
 from .._random import generator, multiplicities
-from .._typing import ArrayLike, FloatArray, Multiclass, RandomStateLike
+from .._typing import ArrayLike, CurveStrategy, FloatArray, Multiclass, RandomStateLike
 from ..exceptions import refuse
 from ._case import canonical_case
+from ._label_cases import label_cases
 
-_STRATEGIES = ("quantile", "uniform", "isotonic")
+_STRATEGIES = get_args(CurveStrategy)
+_BELT_POINTS = 201
 _MAX_POINTS = 1000  # of an isotonic curve: more cannot be seen, and bands need points x resamples
 
 
@@ -25,18 +29,20 @@ class ReliabilityCurve:
     ----------
     predicted, observed : ndarray of shape (n_points,)
         Mean prediction and frequency of each bin; for "isotonic" the distinct scores and the fit
-        there, or 1000 of them evenly spaced in rank.
+        there, or 1000 of them evenly spaced in rank; for "polynomial" evenly spaced scores and the
+        fit there.
     weight : ndarray of shape (n_points,)
-        Sum of the sample weights.
+        Sum of the sample weights; for "polynomial" of the rows nearest to each point.
     consistency_low, consistency_high : ndarray of shape (n_points,) or None
         Where the observed frequency lies, with probability `level` for each point by itself, if
         the predictions are calibrated.
     confidence_low, confidence_high : ndarray of shape (n_points,) or None
-        Confidence interval for the true frequency of each point.
+        Confidence interval for the true frequency of each point; for "polynomial" of all points
+        at once, the calibration belt.
     level : float
     strategy : str
     title : str
-        The binary problem: "class x", "confidence" or "predicted x".
+        The binary problem: "class x", "confidence", "predicted x" or "label x".
     histogram : ndarray of shape (20,)
         Share of the rows with a score in each twentieth of [0, 1].
     """
@@ -58,7 +64,7 @@ def reliability_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    strategy: Literal["quantile", "uniform", "isotonic"] = "quantile",
+    strategy: CurveStrategy = "quantile",
     n_bins: int = 15,
     multiclass: Multiclass = "auto",
     level: float = 0.9,
@@ -66,46 +72,58 @@ def reliability_curve(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
+    multilabel: Literal["macro", "micro"] | None = None,
     random_state: RandomStateLike = 0,
 ) -> list[ReliabilityCurve]:
     """Observed frequencies against predictions, with bands.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or (n_samples, n_labels) with `multilabel`
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-    strategy : {"quantile", "uniform", "isotonic"}, default="quantile"
+        With `multilabel` of shape (n_samples, n_labels), or a list of n_labels arrays of shape
+        (n_samples, 2).
+    strategy : {"quantile", "uniform", "isotonic", "polynomial"}, default="quantile"
         Bins of equal mass, of equal width, or no bins: the isotonic fit (CORP), which needs no
-        choice of bins and is monotone.
+        choice of bins and is monotone, or a polynomial in the log-odds with the calibration belt
+        of GiViTI, as in `sklearn_calib.inference.polynomial_test` for held-out rows.
     n_bins : int, default=15
         For the two kinds of bins.
     multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
         As in `calibration_error`.
     level : float in (0, 1), default=0.9
-        Probability of each band at each point.
+        Probability of each band at each point; of the belt, at all points at once.
     n_resamples : int, default=200
         For the consistency bands, and for the confidence band of "isotonic"; 0 draws no such band.
     sample_weight, labels, pos_label
         As in `calibration_error`.
+    multilabel : {"macro", "micro"}, default=None
+        For many labels per row. "macro": a curve for each label. "micro": one of all pairs of a row
+        and a label. `labels` are then names of the labels; by default those of the columns of
+        `y_true`.
     random_state : int, Generator, RandomState or None, default=0
         Of the resamples.
 
     Returns
     -------
     curves : list of ReliabilityCurve
-        One per binary problem: one for two classes and "confidence", else one per class.
+        One per binary problem: one for two classes and "confidence", else one per class or label.
 
     Notes
     -----
     Consistency band: labels are drawn again from the predictions, which is exact under
     calibration. Confidence band of a bin: Clopper and Pearson's, with Kish's number of rows under
-    weights. Confidence band of the isotonic curve: the percentile bootstrap. Cost: O(n log n), and
-    O(n) a resample.
+    weights. Confidence band of the isotonic curve: the percentile bootstrap. The belt has no
+    consistency band: predictions are calibrated as far as the test can tell where the diagonal
+    lies within it; weights are scaled to add up to Kish's number of rows. Cost: O(n log n), and
+    O(n) a resample or a Newton step.
 
     References
     ----------
     Broecker, Smith (2007), "Increasing the reliability of reliability diagrams". Dimitriadis,
-    Gneiting, Jordan (2021), "Stable reliability diagrams for probabilistic classifiers".
+    Gneiting, Jordan (2021), "Stable reliability diagrams for probabilistic classifiers". Nattino,
+    Finazzi, Bertolini (2014), "A new calibration test and a reappraisal of the calibration belt
+    for the assessment of prediction models based on dichotomous outcomes".
 
     Examples
     --------
@@ -115,11 +133,18 @@ def reliability_curve(
     (array([0.3, 0.6]), array([0., 1.]))
     """
     where = "reliability_curve"
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     rng = generator(random_state)
+    if multilabel is None:
+        case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+        problems = case.problems(multiclass)
+    else:
+        cases = label_cases(
+            where, y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels
+        )
+        problems = [replace(case.problems()[0], title=title) for title, case in cases]
     return [
         curve_of(_Rows(problem), strategy, n_bins, level, n_resamples, rng, where)
-        for problem in case.problems(multiclass)
+        for problem in problems
     ]
 
 
@@ -164,7 +189,7 @@ class _Rows:
 
 def curve_of(
     rows: CurveRows,
-    strategy: Literal["quantile", "uniform", "isotonic"],
+    strategy: CurveStrategy,
     n_bins: int,
     level: float,
     n_resamples: int,
@@ -188,6 +213,9 @@ def curve_of(
         paired = _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng)
         confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
         mass = np.add.reduceat(mass, points)
+    elif strategy == "polynomial":
+        predicted, observed, mass, confidence = _belt(rows, level)
+        consistency = ()
     else:
         row_bin = bin_of_rows(score, weight, n_bins, strategy)
         mass, mean, total, squares = bin_sums(
@@ -220,6 +248,18 @@ def curve_of(
         title=title,
         histogram=np.histogram(score, bins=20, range=(0, 1), weights=weight)[0] / weight.sum(),
     )
+
+
+def _belt(rows, level):
+    """Points, the fitted polynomial there, the weight next to each, and the calibration belt."""
+    kish = rows.weight.sum() / rows.squares.sum()
+    z = of_probability(rows.score, 1 - rows.score)
+    fit = fit_polynomial(z, kish * rows.weight, kish * rows.hits, internal=False)
+    points = np.unique(np.linspace(rows.score.min(), rows.score.max(), _BELT_POINTS))
+    nearest = np.searchsorted((points[1:] + points[:-1]) / 2, rows.score)
+    z = of_probability(points, 1 - points)
+    mass = np.bincount(nearest, rows.weight, len(points))
+    return points, fit.curve(z), mass, fit.belt(z, level)
 
 
 def _pav(total, mass):

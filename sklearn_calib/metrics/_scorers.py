@@ -16,8 +16,9 @@ class ProbabilityScorer(BaseScorer):
 
     Asks the estimator for ``predict_proba`` and passes its ``classes_`` on, so that a test fold may
     miss a class. `sample_weight` is passed where metadata routing requests it
-    (``scorer.set_score_request(sample_weight=True)``). Two scorers of one measure are equal if
-    their options and their requests are.
+    (``scorer.set_score_request(sample_weight=True)``). With the option `multilabel` it scores
+    estimators of many labels per row. Two scorers of one measure are equal if their options and
+    their requests are.
     """
 
     if TYPE_CHECKING:  # scikit-learn's own has no types
@@ -60,8 +61,12 @@ class ProbabilityScorer(BaseScorer):
 
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
         self._warn_overlap("Some of the scorer's options are given twice.", kwargs)
-        proba = method_caller(estimator, "predict_proba", X)
-        options = {"labels": estimator.classes_, **self._kwargs, **kwargs}
+        options = {**self._kwargs, **kwargs}
+        if "multilabel" in options:  # scikit-learn takes two labels for one with two classes
+            proba = estimator.predict_proba(X)
+        else:
+            proba = method_caller(estimator, "predict_proba", X)
+            options.setdefault("labels", estimator.classes_)
         return self._sign * self._score_func(y_true, proba, **options)
 
 
@@ -85,6 +90,6 @@ def make_probability_scorer(function: "Measure", **options: Any) -> ProbabilityS
     >>> make_probability_scorer(calibration_error, norm="l2")
     get_scorer('neg_calibration_error', norm='l2')
     """
-    shared = {"labels", "pos_label"} if function.has_pos_label else {"labels"}
+    shared = {"labels", "multilabel"} | ({"pos_label"} if function.has_pos_label else set())
     function.check_options(set(options) - shared, f"get_scorer({function.spec.scorer_name!r})")
     return ProbabilityScorer(function, 1 if function.spec.greater_is_better else -1, options)

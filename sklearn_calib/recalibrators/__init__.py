@@ -37,11 +37,13 @@ from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
 from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
+from ._multilabel import MultilabelCalibration as MultilabelCalibration
 from ._names import suggestion as suggestion
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest
 from ._platt import PlattScaling as PlattScaling
+from ._prior_shift import PriorShift as PriorShift
 from ._quadratic import QuadraticScaling as QuadraticScaling
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,
@@ -145,6 +147,7 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
 __all__ = [
     "Capabilities",
     "CellGroup",
+    "MultilabelCalibration",
     "Recalibrator",
     "all_recalibrators",
     "cross_fitted_proba",

@@ -8,7 +8,15 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._random import generator, spawned
-from .._typing import AnyArray, Estimator, FloatArray, Multiclass, RandomStateLike, RecalibratorLike
+from .._typing import (
+    AnyArray,
+    CurveStrategy,
+    Estimator,
+    FloatArray,
+    Multiclass,
+    RandomStateLike,
+    RecalibratorLike,
+)
 from ..exceptions import refuse
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import Measure, ReliabilityCurve, all_metrics, curve_of
@@ -365,7 +373,7 @@ class Answers:
     def reliability_curve(
         self,
         *,
-        strategy: Literal["quantile", "uniform", "isotonic"] = "quantile",
+        strategy: CurveStrategy = "quantile",
         n_bins: int = 15,
         level: float = 0.9,
         n_resamples: int = 200,

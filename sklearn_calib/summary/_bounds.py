@@ -163,9 +163,13 @@ def interval(cells: CellSums, problem: BinaryProblem, value: float) -> float:
 def laplace(
     cells: CellSums, problem: BinaryProblem, value: float, *, bandwidth: float, kernel: str
 ) -> float:
-    """The square has two arguments, each of slope 1 / bandwidth at most."""
+    """The square has two arguments, each of slope 1 / bandwidth at most.
+
+    Near 0 the root can rise by more than it can fall, because it cannot fall below 0.
+    """
     square = 2 * cells.moved * cells.residuals.sum() / bandwidth
-    return value - np.sqrt(max(value**2 - square, 0.0)) if square else 0.0
+    low, high = max(value**2 - square, 0.0) ** 0.5, (value**2 + square) ** 0.5
+    return max(value - low, high - value) if square else 0.0
 
 
 def convolved(

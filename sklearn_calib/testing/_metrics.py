@@ -13,6 +13,20 @@ from ._common import assert_refused, run
 if TYPE_CHECKING:
     from ..metrics import Measure
 
+#: Options of any measure that must refuse an object that is none of their values.
+_REFUSING = (
+    "norm",
+    "strategy",
+    "n_bins",
+    "kernel",
+    "method",
+    "estimator",
+    "multiclass",
+    "smoother",
+    "summary",
+    "statistic",
+)
+
 
 def check_metric(metric: "Measure") -> None:
     """Run every check of the measure contract on a function decorated with `metric`.
@@ -118,8 +132,7 @@ def check_name_in_errors(metric: "Measure", k: int) -> None:
         *(
             partial(metric, y, proba, **{option: wrong})
             for option in metric.option_names
-            if option
-            in ("norm", "strategy", "n_bins", "kernel", "method", "estimator", "multiclass")
+            if option in _REFUSING
         ),
     ]
     for call in calls:

@@ -1,6 +1,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from golden_sets import golden_set
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV
@@ -10,6 +11,7 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import decompose_loss, refinement_curve
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
+    CumulativeDifferenceDisplay,
     DecompositionDisplay,
     HeatmapDisplay,
     NullDistributionDisplay,
@@ -115,6 +117,31 @@ def test_witness_under_the_reliability_curve():
         display.plot(axes=plt.subplots(3)[1])
     proba, y = make_overconfident(4, 400)
     assert WitnessDisplay.from_predictions(y, proba).axes_[0].get_title() == "confidence"
+
+
+def test_cumulative_differences():
+    y, p = golden_set()
+    display = CumulativeDifferenceDisplay.from_predictions(y, p)
+    [[path]] = display.points()
+    assert np.ptp(path[1]) == pytest.approx(0.0596251785, abs=1e-10)
+    (triangle,) = display.ax_.patches
+    assert np.ptp(triangle.get_xy()[:, 1]) == pytest.approx(4 * 0.0274643909, abs=1e-9)
+    upper = {float(t.get_text()) for t in display.score_ax_.get_xticklabels()}
+    assert min(upper) == float(f"{p.min():.2g}")
+    assert max(upper) == float(f"{p.max():.2g}")
+    low, high = display.ax_.get_ylim()
+    assert low < -2 * 0.0274
+    assert high > path[1].max()
+    assert display.ax_.get_title() == "class 1"
+
+
+def test_cumulative_differences_of_a_classifier_and_of_certain_predictions():
+    X, y = make_classification(200, n_classes=3, n_informative=4, random_state=0)
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    display = CumulativeDifferenceDisplay.from_estimator(model, X[y > 0], y[y > 0])
+    assert display.ax_.get_title() == "confidence"
+    certain = CumulativeDifferenceDisplay.from_predictions([0, 1], [0.0, 1.0])
+    assert [t.get_text() for t in certain.ax_.get_legend().get_texts()][1] == "range 0"
 
 
 def test_null_distribution():

@@ -23,7 +23,7 @@ def lines(axes):
     return [line for line in axes.get_lines() if not line.get_label().startswith("_")]
 
 
-@pytest.mark.parametrize("strategy", ["quantile", "uniform", "isotonic"])
+@pytest.mark.parametrize("strategy", ["quantile", "uniform", "isotonic", "polynomial"])
 def test_draws_the_curve(strategy):
     proba, y = make_overconfident(2, 300)
     display = ReliabilityDisplay.from_predictions(y, proba, name="net", strategy=strategy)
@@ -32,6 +32,17 @@ def test_draws_the_curve(strategy):
     np.testing.assert_array_equal(line.get_ydata(), curve.observed)
     assert line.get_label() == "net"
     display.figure_.canvas.draw()
+
+
+def test_the_belt_is_drawn():
+    proba, y = make_overconfident(2, 300)
+    options = {"strategy": "polynomial", "level": 0.8}
+    axes = ReliabilityDisplay.from_predictions(y, proba, **options).axes_[0]
+    (curve,) = reliability_curve(y, proba, **options)
+    (belt,) = axes.collections
+    assert belt.get_label() == "calibration belt (80%)"
+    ends = np.r_[curve.confidence_low, curve.confidence_high]
+    assert np.isin(ends, belt.get_paths()[0].vertices[:, 1]).all()
 
 
 @pytest.mark.parametrize("bands", ["auto", "both", "consistency", "confidence", "none"])

@@ -20,6 +20,7 @@ from sklearn_calib.recalibrators import (
     OneVsOne,
     OneVsRest,
     PlattScaling,
+    PriorShift,
     RestrictedPolynomialRegression,
     SplineCalibration,
     StructuredMatrixScaling,
@@ -45,6 +46,7 @@ VARIANTS = {
     "top_label.per_class": TopLabel("isotonic", per_class=True, rest="proportional"),
     "angular.clipped_relu": AngularCalibration(link="clipped_relu"),
     "adaptive.interval": AdaptiveCalibration("interval"),
+    "prior_shift.uniform": PriorShift("uniform", strength=0.7),
     "pipeline": make_pipeline(StructuredMatrixScaling(), SplineCalibration()),
 }
 METHODS = DEFAULTS | VARIANTS

@@ -268,6 +268,8 @@ def worst_of_extremes(name, k):
         yield title, max(np.abs(got - expected).max() for got, expected in both)
 
 
+# the second refuses rows of one class
+LEFT_OUT_OF_EXTREMES = ("pipeline", "prior_shift.uniform")
 SMALL_SAMPLE = ("smooth_isotonic", "matrix", "angular", "spline", "venn_abers", "quadratic")
 
 
@@ -279,7 +281,7 @@ def test_extreme_calibration_rows(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "pipeline"])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in LEFT_OUT_OF_EXTREMES])
 def test_extreme_calibration_rows_in_full(name, k):
     for title, difference in worst_of_extremes(name, k):
         assert difference <= (k * TABLE_ERROR if name in TABULATED else 2e-11), title

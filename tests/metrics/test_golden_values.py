@@ -16,7 +16,9 @@ from sklearn_calib.metrics import all_metrics
 FILE = Path(__file__).parent.parent / "data" / "measures.json"
 BINARY = [
     "convolved_calibration_error",
+    "cumulative_calibration_error",
     "expected_calibration_error",
+    "integrated_calibration_index",
     "interval_calibration_error",
     "kernel_calibration_error",
     "lower_distance_to_calibration",
@@ -46,6 +48,8 @@ OPTIONS = {
 }
 OPTIONS["expected_calibration_error"] += [*BINNED, {"debias": True}, {"bin_weight": "equal"}]
 OPTIONS["kernel_calibration_error"] += [{"bandwidth": 0.1}]
+OPTIONS["cumulative_calibration_error"] += [{"statistic": "mad"}]
+OPTIONS["integrated_calibration_index"] += [{"smoother": s} for s in ("cox", "isotonic")]
 OPTIONS["convolved_calibration_error"] += [{"bandwidth": 0.05}]
 OPTIONS["random_interval_calibration_error"] += [{"width": 0.03}]
 OPTIONS["lower_distance_to_calibration"] += [{"resolution": 0.01}]

@@ -114,6 +114,15 @@ def test_bounds_of_many_rows(case):
     try_bounds(case)
 
 
+def test_a_kernel_error_near_zero_can_be_far_below_that_of_the_rows(monkeypatch):
+    """Twice the value of the cells: a bound of the value itself was too small."""
+    monkeypatch.setattr(_summary, "LEAST_CELLS", 1)
+    p = np.r_[np.zeros(27), np.full(6, 0.3125), 0.0, 0.0, 1.0, np.full(10, 0.3046875)]
+    y = np.zeros(46, int)
+    y[[29, 30, 32, 35, 36, 39]] = 1
+    assert check("kernel_calibration_error", {}, y, p, None, 3)[1] > 0.0016
+
+
 def test_bounds_are_not_vacuous(small_cells):
     """Fine cells: the bounds are far below the values; and none is below the true error."""
     p, y = sample("uniform", 20_000)

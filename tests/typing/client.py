@@ -33,6 +33,7 @@ from sklearn_calib.decomposition import (
 )
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
+    CumulativeDifferenceDisplay,
     DecompositionDisplay,
     HeatmapDisplay,
     NullDistributionDisplay,
@@ -52,6 +53,7 @@ from sklearn_calib.inference import (
     hosmer_lemeshow_test,
     lp_calibration_bound,
     null_distribution,
+    polynomial_test,
     spiegelhalter_test,
     tester_sample_size,
 )
@@ -257,6 +259,7 @@ def tests(y: Integers, p: Floats) -> list[float]:
     return [
         result.pvalue,
         cox_test(y, p).pvalue,
+        polynomial_test(y, p, held_out=True).pvalue,
         spiegelhalter_test(y, p).statistic,
         hosmer_lemeshow_test(y, p, n_bins=10, held_out=False).pvalue,
         cumulative_test(y, p, statistic="kolmogorov_smirnov").pvalue,
@@ -287,6 +290,7 @@ def pictures(model: object, X: Floats, y: Integers, p: Floats) -> None:
     print(display.plot(ax=display.axes_).figure_)
     print(DecompositionDisplay.from_predictions(y, p, name="mine").ax_)
     WitnessDisplay.from_predictions(y, p)
+    CumulativeDifferenceDisplay.from_predictions(y, p).plot()
     NullDistributionDisplay(calibration_test(y, p)).plot(bins=20)
     CalibratingFunctionDisplay.from_predictions(y, p, ["platt", "isotonic"])
     CalibratingFunctionDisplay.from_predictions(y, p, {"mine": PlattScaling()}, n_points=11)

@@ -1,0 +1,166 @@
+"""Mixtures over a grid of logistic recalibrations, P = sigmoid(shift + slope * log-odds).
+
+Evidence against calibration, the detection of a change, and online recalibration are sums and
+products of the same numbers: how likely each pair of the grid makes each label.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_expit, logsumexp
+
+from .._typing import AnyArray, FloatArray, IntArray
+
+
+class Grid(NamedTuple):
+    """Pairs of a slope and a shift, and the logarithms of their prior weights, with sum 1.
+
+    All of shape (n_pairs,); the shifts vary fastest.
+    """
+
+    slope: FloatArray
+    shift: FloatArray
+    log_prior: FloatArray
+
+
+def normal_grid(slopes, shifts, spread):
+    """All pairs; the shift is standard normal, the logarithm of the slope normal with `spread`."""
+    slope, shift = (part.ravel() for part in np.meshgrid(slopes, shifts, indexing="ij"))
+    log = -((np.log(slope) / spread) ** 2) / 2 - shift**2 / 2
+    return Grid(slope, shift, log - logsumexp(log))
+
+
+#: Of the monitor: few pairs, which differ by what is worth an alarm.
+COARSE = normal_grid(
+    np.array([0.25, 0.5, 0.75, 1, 1.5, 2]),
+    np.array([-2, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 2]),
+    np.log(2),
+)
+#: Of online recalibration, whose predictions are mixtures of the pairs.
+FINE = normal_grid(np.append(np.arange(1, 11) / 8, [1.5, 1.75, 2]), np.arange(-12, 13) / 4, 0.5)
+
+
+# -- evidence against calibration -----------------------------------------------------------------
+
+
+def log_ratios(log_pair: FloatArray, hit: AnyArray, grid: Grid) -> tuple[FloatArray, AnyArray]:
+    """How much likelier each pair makes each label than the prediction does.
+
+    Parameters
+    ----------
+    log_pair : ndarray of shape (n, 2)
+        Logarithms of the probabilities of no event and of the event; -inf where it is 0.
+    hit : ndarray of shape (n,), bool
+        Whether the event happened.
+    grid : Grid
+
+    Returns
+    -------
+    gain : ndarray of shape (n, n_pairs), in nats
+        0 for impossible rows.
+    impossible : ndarray of shape (n,), bool
+        What happened had probability 0.
+    """
+    said = log_pair[np.arange(len(hit)), hit.astype(np.intp)]
+    impossible = np.isneginf(said)
+    z = np.where(impossible, 0.0, log_pair[:, 1] - log_pair[:, 0])
+    sign = np.where(hit, 1.0, -1.0)
+    gain = log_expit(sign[:, None] * (z[:, None] * grid.slope + grid.shift))
+    gain -= np.where(impossible, 0.0, said)[:, None]
+    gain[impossible] = 0.0
+    return gain, impossible
+
+
+def log_mixture(total: FloatArray, grid: Grid) -> FloatArray:
+    """Logarithm of the mean over the pairs; of sums of gains the evidence against calibration."""
+    log = total + grid.log_prior
+    top = log.max(axis=-1)
+    return top + np.log(np.exp(log - top[..., None]).sum(axis=-1))
+
+
+def detect(
+    state: FloatArray,
+    gain: FloatArray,
+    certain: AnyArray,
+    stream: IntArray,
+    grid: Grid,
+    bound: float,
+    start: int = 0,
+) -> tuple[int, float]:
+    """Shiryaev and Roberts' recursion M <- (1 + M) exp(gain) from row `start` to the first alarm.
+
+    Parameters
+    ----------
+    state : ndarray of shape (n_streams, n_parallel, n_pairs)
+        M of each pair, changed in place.
+    gain : ndarray of shape (n, n_parallel, n_pairs)
+        Counted as 500 where above.
+    certain : ndarray of shape (n,), bool
+        Rows that are an alarm whatever the statistic.
+    stream : ndarray of shape (n,)
+        Which stream a row belongs to.
+    grid : Grid
+    bound : float
+        The statistic that is an alarm: the sum over streams of the mean over the parallel ones.
+    start : int, default=0
+
+    Returns
+    -------
+    row : int
+        Of the alarm, where the recursion stopped; n where there is none.
+    statistic : float
+        At that row, or at the end.
+    """
+    prior = np.exp(grid.log_prior) / state.shape[1]
+    factor = np.exp(np.minimum(gain[start:], 500.0))
+    first = start + int(np.append(certain[start:], True).argmax())
+    parts = (state @ prior).sum(axis=1)
+    total = float(parts.sum())
+    for row, (place, by) in enumerate(zip(stream[start:].tolist(), factor, strict=True), start):
+        own = state[place]
+        own += 1.0
+        own *= by
+        if len(parts) == 1:
+            total = float((own @ prior).sum())
+        else:
+            parts[place] = (own @ prior).sum()
+            total = float(parts.sum())
+        if total >= bound or row == first:
+            return row, total
+    return len(gain), total
+
+
+# -- online recalibration -------------------------------------------------------------------------
+
+
+def pair_proba(z: FloatArray, grid: Grid) -> FloatArray:
+    """P(event) of each pair for log-odds within 30 of 0, shape (n, n_pairs)."""
+    return expit(z[:, None] * grid.slope + grid.shift)
+
+
+def fixed_share(
+    weights: FloatArray, likelihood: FloatArray, prior: FloatArray, share: float
+) -> FloatArray:
+    """Weights of the pairs after some rows: Bayes' rule, then a share goes back to the prior.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_pairs,)
+        Before the first row, sum 1.
+    likelihood : ndarray of shape (n, n_pairs), > 0
+        Of the label of each row; raised to the power of its weight.
+    prior : ndarray of shape (n_pairs,)
+        Sum 1.
+    share : float from 0 to 1
+
+    Returns
+    -------
+    weights : ndarray of shape (n_pairs,)
+        With them the row behind the last is predicted.
+    """
+    weights, back = weights.copy(), share * prior
+    for row in likelihood:
+        weights *= row
+        weights *= (1.0 - share) / weights.sum()
+        weights += back
+    return weights

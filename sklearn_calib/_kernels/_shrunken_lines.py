@@ -1,0 +1,144 @@
+"""Logistic regressions of many labels on one score each, drawn towards a common line.
+
+Label l has the log-odds x'theta_l with x = (1, z / s), s the standard deviation of all scores z,
+and the loss of its rows is minimised with tau/2 |theta_l - c|^2, where c is the line of all labels
+together. tau = infinity is that line.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+COMMON = np.inf
+PENALTIES = (COMMON, 100.0, 10.0, 1.0, 0.1)
+_NEWTON_STEPS = 200  # six are many
+_WIN = 1e-7  # by less a weaker penalty does not win
+
+
+class Labels(NamedTuple):
+    """All arrays of shape (n_samples, n_labels); weights are 0 where a label is unknown."""
+
+    score: np.ndarray
+    hit: np.ndarray
+    weight: np.ndarray
+    unit: np.ndarray  # what one row weighs
+
+    @property
+    def scale(self):
+        """Weighted standard deviation of all scores; 1 where they are equal."""
+        share = self.weight / self.weight.sum()
+        mean = (share * self.score).sum()
+        spread = np.sqrt((share * (self.score - mean) ** 2).sum())
+        return float(spread) if spread > 0 else 1.0
+
+    def column(self, label):
+        return tuple(table[:, label] for table in self)
+
+
+class ShrunkenFit(NamedTuple):
+    lines: np.ndarray  # shape (n_labels, 2): intercepts and slopes
+    penalty: float
+    loo: dict  # approximate leave-one-out loss of each penalty, a mean over the weights
+
+
+def fit_shrunken(labels, centre, penalties=PENALTIES):
+    """The lines by the penalty of least leave-one-out loss, tried in this order.
+
+    Parameters
+    ----------
+    labels : Labels
+    centre : array-like of shape (2,)
+        Intercept and slope of the labels together.
+    penalties : sequence of float > 0
+        A penalty wins against those before it by at least 1e-7 nats.
+    """
+    scale = labels.scale
+    centre = np.array(centre, dtype=float) * [1.0, scale]
+    moves = _moves_of_centre(labels, centre, scale)
+    lines = np.tile(centre, (labels.score.shape[1], 1))
+    best, loo = None, {}
+    for penalty in penalties:
+        if penalty != COMMON:
+            for label, line in enumerate(lines):
+                lines[label] = _nearest_line(labels.column(label), scale, centre, line, penalty)
+        loo[penalty] = _left_out(labels, scale, lines, moves, penalty)
+        if best is None or loo[penalty] < loo[best[1]] - _WIN:
+            best = lines / [1.0, scale], penalty
+    return ShrunkenFit(*best, loo)
+
+
+def _design(score, scale):
+    return np.column_stack([np.ones_like(score), score / scale])
+
+
+def _hessian(x, curvature, penalty=0.0):
+    return (x * curvature[:, None]).T @ x + penalty * np.eye(2)
+
+
+def _nearest_line(column, scale, centre, start, penalty):
+    """Newton's method with halving."""
+    score, hit, weight, _ = column
+    x = _design(score, scale)
+
+    def objective(line):
+        eta = x @ line
+        away = line - centre
+        return weight @ (np.logaddexp(0, eta) - hit * eta) + penalty / 2 * away @ away
+
+    line, value = start.copy(), objective(start)
+    for _ in range(_NEWTON_STEPS):
+        mean = expit(x @ line)
+        pull = x.T @ (weight * (mean - hit)) + penalty * (line - centre)
+        step = np.linalg.solve(_hessian(x, weight * mean * (1 - mean), penalty), -pull)
+        decrement = -pull @ step
+        if decrement <= 1e-13 * (1 + value):
+            return line + step  # the last step is free
+        length = 1.0
+        while not (moved := objective(line + length * step)) <= value - 1e-4 * length * decrement:
+            length /= 2
+            if length < 1e-12:
+                return line  # no progress is possible in floating point
+        line, value = line + length * step, moved
+    return line
+
+
+def _moves_of_centre(labels, centre, scale):
+    """Where the common line goes without each row and all its labels, shape (n_samples, 2)."""
+    n, count = labels.score.shape
+    whole, own, pull = np.zeros((2, 2)), np.zeros((n, 2, 2)), np.zeros((n, 2))
+    for label in range(count):
+        score, hit, weight, unit = labels.column(label)
+        x = _design(score, scale)
+        mean = expit(x @ centre)
+        variance = mean * (1 - mean)
+        whole += _hessian(x, weight * variance)
+        own += (unit * variance)[:, None, None] * x[:, :, None] * x[:, None, :]
+        pull += (unit * (mean - hit))[:, None] * x
+    ridge = 1e-9 * (np.trace(whole) + 1e-290) * np.eye(2)  # for a single row, or equal scores
+    return np.linalg.solve(whole + ridge - own, pull[:, :, None])[:, :, 0]
+
+
+def _left_out(labels, scale, lines, moves, penalty):
+    """Mean log loss of labels predicted without their own row, by one Newton step.
+
+    Without a row of unit u, mean m, variance v and label y the line of its label has the Hessian
+    H - u v xx' and the gradient -u (m - y) x - tau move, where the common line moves as well.
+    """
+    total = 0.0
+    for label, line in enumerate(lines):
+        score, hit, weight, unit = labels.column(label)
+        x = _design(score, scale)
+        eta = x @ line
+        if penalty == COMMON:
+            eta = eta + (x * moves).sum(axis=1)
+        else:
+            mean = expit(eta)
+            variance = mean * (1 - mean)
+            inverse = np.linalg.inv(_hessian(x, weight * variance, penalty))
+            half = x @ inverse
+            own = unit * (half * x).sum(axis=1)
+            shift = own * (mean - hit) + penalty * (half * moves).sum(axis=1)
+            eta = eta + shift / (1 - own * variance)
+        total += weight @ (np.logaddexp(0, eta) - hit * eta)
+    return float(total / labels.weight.sum())

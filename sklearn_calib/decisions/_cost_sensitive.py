@@ -1,0 +1,241 @@
+"""CostSensitiveClassifier: the action with the smallest expected cost."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._kernels._actions import best_actions, costs_of, expected_costs
+from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
+from ..canonical import canonical_labels, canonical_weight
+from ..exceptions import refuse
+from ._costs import canonical_actions, canonical_costs
+from ._deciding import DecidingClassifier
+
+
+class CostSensitiveClassifier(DecidingClassifier):
+    """A classifier that predicts the action with the smallest expected cost.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With ``predict_proba``; its probabilities should be calibrated, for instance a
+        `CalibratedModel`. A fitted one in a ``sklearn.frozen.FrozenEstimator`` stays as it is.
+    costs : array-like of shape (n_classes, n_actions), callable or None, default=None
+        ``costs[j, a]`` is the cost of action a where class j is true, in any unit; a gain is a
+        negative cost. Classes in the order of ``classes_``. A callable takes X and returns such
+        a table, or an array of shape (n_samples, n_classes, n_actions) with a table for each row.
+        None: each error costs 1.
+    actions : array-like of shape (n_actions,), default=None
+        The names of the actions, which `predict` returns; the classes by default. There may be more
+        or fewer actions than classes: one more, for instance, to ask a person.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted.
+    classes_ : ndarray of shape (n_classes,)
+    actions_ : ndarray of shape (n_actions,)
+    costs_ : ndarray of shape (n_classes, n_actions)
+        The table that fit was given; None for costs by row or by callable.
+    threshold_ : float
+        With two classes and two actions: the probability of the second class from which on the
+        second action is taken, (c01 - c00) / (c01 - c00 + c10 - c11).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the classifier inside defines them.
+
+    Raises
+    ------
+    ValueError
+        Costs of another shape, missing or infinite; an action that never costs less than another
+        one, which the message names; actions without a name or of one name; one class only.
+    TypeError
+        A classifier without ``predict_proba``.
+
+    Notes
+    -----
+    Of equally cheap actions the first is taken; with two classes and two actions the second, as
+    in ``FixedThresholdClassifier`` and `decision_curve`, where rows at the threshold are acted on.
+
+    The decision follows from the probabilities: no threshold is tuned, and costs can change after
+    the fit, also by row, with the parameter ``costs=`` of `fit`, `predict`, `expected_cost` and
+    `score`, the last given being used. Request it with metadata routing
+    (``set_predict_request(costs=True)``) inside of pipelines and searches. `score` is minus the
+    mean cost, so that a search minimises the cost.
+
+    Cost: the fit of the classifier; O(n_samples * n_classes * n_actions) for `predict`.
+
+    References
+    ----------
+    Elkan (2001), "The foundations of cost-sensitive learning", eqs. 1 and 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn_calib import CalibratedModel
+    >>> from sklearn_calib.decisions import CostSensitiveClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> y = y.map({0: "malignant", 1: "benign"})
+    >>> model = CalibratedModel(make_pipeline(StandardScaler(), LogisticRegression()))
+    >>> costs = [[0, 1, 0.3], [20, 0, 0.3]]  # a tumour that is missed costs 20, a biopsy 0.3
+    >>> actions = ["benign", "malignant", "biopsy"]
+    >>> clf = CostSensitiveClassifier(model, costs, actions=actions).fit(X[:400], y[:400])
+    >>> sorted({str(action) for action in clf.predict(X[400:])})
+    ['benign', 'biopsy', 'malignant']
+    >>> round(float(clf.expected_cost(X[400:]).max()), 3)  # never above that of a biopsy
+    0.3
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        costs: ArrayLike | Callable[[Any], ArrayLike] | None = None,
+        *,
+        actions: Sequence[object] | AnyArray | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.costs = costs
+        self.actions = actions
+
+    def fit(
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit the classifier inside. The costs do not change this fit.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+            As the classifier takes it.
+        y : array-like of shape (n_samples,)
+            Labels: integers, text, booleans.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Passed to the classifier's fit.
+        costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions), \
+default=None
+            In place of those of the constructor. A table is kept for `predict`; of costs by row,
+            which belong to these rows, none can be kept: give `predict` those of its rows.
+        **fit_params : dict
+            Passed to the classifier's fit; with metadata routing enabled, what it requests.
+
+        Returns
+        -------
+        self : object
+        """
+        where = f"{type(self).__name__}.fit"
+        classes, codes = self._check_estimator(y, where)
+        actions = canonical_actions(self.actions, classes, where)
+        given = self.costs if costs is None else costs
+        table = None
+        if not callable(given):
+            rows = len(codes)
+            table = canonical_costs(given, len(classes), where, n_rows=rows, actions=actions)
+        params = self._route(sample_weight=sample_weight, **fit_params)
+        self._remember(self._fitted_estimator(X, y, params))
+        self._by_row = table is not None and table.ndim == 3
+        self.costs_ = None if self._by_row else table
+        self.actions_ = actions
+        return self
+
+    def predict(self, X: Features, costs: ArrayLike | None = None) -> AnyArray:
+        """The action with the smallest expected cost.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+        costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions), \
+default=None
+            In place of those of fit and of the constructor.
+
+        Returns
+        -------
+        actions : ndarray of shape (n_samples,)
+            Entries of ``actions_``.
+        """
+        proba, table = self._believed(X, costs, "predict")
+        return self.actions_[best_actions(proba, table)]
+
+    def expected_cost(self, X: Features, costs: ArrayLike | None = None) -> FloatArray:
+        """The cost that the classifier believes each row will have, under the best action.
+
+        Parameters
+        ----------
+        X, costs
+            As in `predict`.
+
+        Returns
+        -------
+        cost : ndarray of shape (n_samples,)
+            min over a of sum over j of p_j costs[j, a]; right on average if the probabilities are
+            calibrated. `expected_cost_test` compares it with what was paid.
+        """
+        return expected_costs(*self._believed(X, costs, "expected_cost")).min(axis=1)
+
+    def score(
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+    ) -> float:
+        """Minus the mean cost of the actions, the true classes being known.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+        costs : array-like, default=None
+            As in `predict`.
+
+        Returns
+        -------
+        score : float
+            Greater is better. With costs of 1 for each error it is accuracy - 1.
+        """
+        where = f"{type(self).__name__}.score"
+        proba, table = self._believed(X, costs, "score")
+        _, codes = canonical_labels(y, classes=self.classes_, _where=where)
+        weight = canonical_weight(sample_weight, len(codes), _where=where)
+        return -float(
+            np.average(costs_of(table, codes, best_actions(proba, table)), weights=weight)
+        )
+
+    @property
+    def threshold_(self) -> float:
+        """The probability of the second class from which on the second action is taken."""
+        table = getattr(self, "costs_", None)
+        if table is None or table.shape != (2, 2):
+            raise AttributeError(
+                f"{type(self).__name__}.threshold_ exists after a fit with one table of costs, of "
+                "two classes and two actions; see expected_cost."
+            )
+        against = table[0, 1] - table[0, 0]
+        return float(against / (against + table[1, 0] - table[1, 1]))
+
+    def _believed(self, X, costs, method):
+        """Probabilities and the costs that hold for their rows."""
+        check_is_fitted(self)
+        where = f"{type(self).__name__}.{method}"
+        if costs is None and self._by_row:
+            refuse(
+                where,
+                "the costs of these rows, since fit had those of its own",
+                "costs=None",
+                "Pass costs=, of shape (n_samples, n_classes, n_actions)",
+            )
+        proba = np.asarray(self.predict_proba(X))
+        if costs is None and self.costs_ is not None:
+            return proba, self.costs_
+        given = self.costs(X) if costs is None else costs
+        n, k = proba.shape
+        return proba, canonical_costs(given, k, where, n_rows=n, actions=self.actions_)

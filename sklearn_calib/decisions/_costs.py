@@ -1,0 +1,84 @@
+"""Validation of costs and of the names of actions."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._arrays import read_numbers
+from .._show import quoted
+from .._typing import AnyArray, ArrayLike, FloatArray
+from ..exceptions import refuse
+
+
+def canonical_costs(
+    costs: ArrayLike | None,
+    n_classes: int,
+    where: str,
+    *,
+    n_rows: int | None = None,
+    actions: AnyArray | None = None,
+) -> FloatArray:
+    """Costs as a float64 array of shape (n_classes, n_actions) or (n_rows, n_classes, n_actions).
+
+    None is a cost of 1 for each error. `actions` are the names of the actions; without them there
+    may be any number. Raises ValueError for another shape, missing or infinite costs, fewer than
+    two actions, and costs under which an action never costs less than another one. Costs that
+    differ by row may hold such actions, since another row may need them.
+    """
+    table = 1.0 - np.eye(n_classes) if costs is None else read_numbers(costs, "costs", where)
+    shape = f"({n_classes}, {'n_actions' if actions is None else len(actions)})"
+    if n_rows is not None:
+        shape += f" or ({n_rows}, {shape[1:]}"
+    fits = table.ndim == 2 or (table.ndim == 3 and n_rows == len(table))
+    fits = fits and table.shape[-2] == n_classes and table.shape[-1] > 1
+    if not fits or (actions is not None and table.shape[-1] != len(actions)):
+        refuse(
+            where,
+            f"costs of shape {shape} with at least two actions",
+            f"shape {table.shape}",
+            "costs[j, a] is the cost of action a where class j is true; actions that are not the "
+            "classes need names, as in actions=['no', 'yes', 'ask']",
+        )
+    table = table.astype(np.float64)
+    if not np.isfinite(table).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
+        got = f"costs[{', '.join(map(str, place))}] = {table[place]}"
+        refuse(where, "finite costs", got, "Write a large number for what must not happen")
+    if table.ndim == 2:
+        _refuse_dominated(table, range(table.shape[1]) if actions is None else actions, where)
+    return table
+
+
+def _refuse_dominated(table, names, where):
+    for one, name in enumerate(names):
+        for other, better in enumerate(names):
+            if one != other and (table[:, other] <= table[:, one]).all():
+                refuse(
+                    where,
+                    "costs under which each action can be the cheaper one of any two",
+                    f"action {quoted(name)}, which never costs less than {quoted(better)}",
+                    "Leave it out, or check that rows of costs are true classes and columns are "
+                    "actions",
+                )
+
+
+def canonical_actions(
+    actions: Sequence[object] | AnyArray | None, classes: AnyArray, where: str
+) -> AnyArray:
+    """The names of the actions as an array that keeps their types; by default the classes."""
+    if actions is None:
+        return classes
+    names = array_of_names(list(actions))
+    if len(names) < 2 or len(set(names.tolist())) < len(names):
+        rule = "the names of at least two different actions"
+        refuse(where, rule, repr(names.tolist()), "Name each action once")
+    return names
+
+
+def array_of_names(names: Sequence[object]) -> AnyArray:
+    """Names in an array that keeps their types: numbers beside text become no text."""
+    if len({type(name) for name in names}) == 1:
+        return np.asarray(names)
+    kept = np.empty(len(names), dtype=object)
+    kept[:] = list(names)
+    return kept

@@ -1,0 +1,194 @@
+"""What decisions cost: as a measure, and what the probabilities promised beside what was paid."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from .._kernels._actions import best_actions, costs_of, expected_costs
+from .._typing import ArrayLike
+from ..canonical import canonical_weight
+from ..exceptions import refuse
+from ..metrics import canonical_case, metric
+from ._costs import canonical_costs
+
+if TYPE_CHECKING:
+    from ..metrics import Case
+
+
+@metric(range=(-np.inf, np.inf), in_report=False, cells=True)
+def expected_cost_score(case: "Case", *, costs: ArrayLike | None = None) -> float:
+    """Mean cost of the actions that are the cheapest under the probabilities.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_classes, n_actions), default=None
+        ``costs[j, a]`` is the cost of action a where class j is true, as in
+        `CostSensitiveClassifier`. None: each error costs 1, and the measure is the error rate.
+
+    Returns
+    -------
+    cost : float
+        In the unit of the costs, between the smallest and the largest of them. Not proper:
+        probabilities on the right side of each threshold are as good as the true ones. Unbiased
+        for the mean cost of other rows. Cost: O(n k m) for k classes and m actions.
+
+    Raises
+    ------
+    ValueError
+        Costs of another shape, missing or infinite, or an action that never costs less than
+        another one.
+
+    References
+    ----------
+    Elkan (2001), "The foundations of cost-sensitive learning", eq. 1.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decisions import expected_cost_score
+    >>> expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=[[0, 1], [5, 0]])  # from 1/6 on
+    0.3333333333333333
+    >>> ask = [[0, 1, 0.6], [5, 0, 0.6]]  # a third action, whatever the class
+    >>> round(expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=ask), 3)
+    0.4
+    """
+    table = canonical_costs(costs, len(case.classes), case.where)
+    return case.mean(costs_of(table, case.codes, best_actions(np.asarray(case.proba), table)))
+
+
+@dataclass(frozen=True)
+class ExpectedCost:
+    """What was paid, what the probabilities promised, and a test of the difference.
+
+    Attributes
+    ----------
+    realised : float
+        Mean cost of the actions, the true classes being known.
+    believed : float
+        Mean cost that the probabilities expect.
+    difference : float
+        ``believed - realised``; below 0 the probabilities promise too much.
+    standard_error : float
+        Of the difference, whether or not the probabilities are calibrated.
+    low, high : float
+        Interval of the difference.
+    level : float
+    statistic : float
+        The difference over the standard deviation that it has if the probabilities are calibrated.
+    pvalue : float
+        Two-sided, of the hypothesis that they are.
+    """
+
+    realised: float
+    believed: float
+    difference: float
+    standard_error: float
+    low: float
+    high: float
+    level: float
+    statistic: float
+    pvalue: float
+
+
+def expected_cost_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    costs: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> ExpectedCost:
+    """Do the decisions cost what the probabilities expect? The miscalibration that matters here.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions), \
+default=None
+        As in `CostSensitiveClassifier`; None: each error costs 1.
+    level : float in (0, 1), default=0.95
+    sample_weight : array-like of shape (n_samples,), default=None
+    labels : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns, where `y_true` misses one.
+
+    Returns
+    -------
+    found : ExpectedCost
+
+    Raises
+    ------
+    ValueError
+        A level outside (0, 1), invalid costs (see `CostSensitiveClassifier`), or invalid scores,
+        labels or weights; see `canonical_proba`.
+
+    Notes
+    -----
+    The difference is the mean of one number per row, believed less realised cost d, so its
+    standard error is the standard deviation of these over sqrt(n) (weights: sqrt(sum w^2
+    (d - mean)^2) / sum w). If the probabilities are calibrated, its standard deviation is known: a
+    row's cost has the variance sum_j p_j costs[j, a]^2 less the square of its expected cost. The
+    test divides by that one. Where it is 0, all predictions being certain, the statistic is 0 for
+    a difference of 0, otherwise infinite.
+
+    Only errors of the probabilities that change expected costs are seen, and only on average: too
+    high a probability in one half and too low a one in the other half of the rows may cancel.
+    Measured level and coverage: ``benchmarks/decisions``. Cost: O(n k m).
+
+    References
+    ----------
+    Elkan (2001), "The foundations of cost-sensitive learning", eq. 1, for the expected cost.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.decisions import expected_cost_test
+    >>> proba, y = make_overconfident(2, 1000)
+    >>> found = expected_cost_test(y, proba, [[0, 1], [5, 0]])
+    >>> found.believed < found.realised, found.pvalue < 0.001
+    (True, True)
+    """
+    where = "expected_cost_test"
+    if not 0 < level < 1:
+        refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
+    given = canonical_weight(sample_weight, np.shape(y_true)[0], _where=where)
+    table = canonical_costs(costs, len(case.classes), where, n_rows=len(given))
+    if table.ndim == 3:
+        table = table[given > 0]
+    proba = np.asarray(case.proba)
+    paid = costs_of(table, case.codes, best_actions(proba, table))
+    believed = expected_costs(proba, table).min(axis=1)
+    difference = case.mean(believed - paid)
+    share = case.weight / case.weight.sum()
+    error = float(np.sqrt(share**2 @ (believed - paid - difference) ** 2))
+    statistic = _standardised(difference, np.sqrt(share**2 @ _variance(proba, table, believed)))
+    half = float(ndtri((1 + level) / 2)) * error
+    return ExpectedCost(
+        realised=case.mean(paid),
+        believed=case.mean(believed),
+        difference=difference,
+        standard_error=error,
+        low=difference - half,
+        high=difference + half,
+        level=level,
+        statistic=statistic,
+        pvalue=float(2 * ndtr(-abs(statistic))),
+    )
+
+
+def _variance(proba, table, believed):
+    """The variance of each row's cost if its probabilities are true."""
+    chosen = best_actions(proba, table)
+    rows = np.arange(len(proba))
+    by_class = table[:, chosen].T if table.ndim == 2 else table[rows, :, chosen]
+    return (proba * (by_class - believed[:, None]) ** 2).sum(axis=1)
+
+
+def _standardised(difference, deviation):
+    """A difference over its standard deviation; infinite where it should be 0 and is not."""
+    if deviation > 0:
+        return float(difference / deviation)
+    return 0.0 if difference == 0 else float(np.copysign(np.inf, difference))

@@ -1,0 +1,155 @@
+"""CumulativeDifferenceDisplay: where events exceed predictions, without bins."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._show import in_picture
+from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
+from ..metrics import cumulative_differences
+from ._base import Display
+
+if TYPE_CHECKING:
+    from ..metrics import CumulativeDifferences
+
+_TICKS = 6  # of the upper axis
+_TRIANGLE = 0.03  # its width, a share of the rows
+
+
+class CumulativeDifferenceDisplay(Display):
+    """Cumulative differences between events and predictions, in the order of the predictions.
+
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. Where the path
+    rises events are more frequent than predicted, where it falls rarer; the slope between any two
+    of its points is by how much, on average over the rows between them. The lower axis counts rows,
+    the upper one shows their predictions. The triangle at the origin reaches two standard
+    deviations of the last difference up and down: calibrated predictions hardly leave its height.
+
+    Parameters
+    ----------
+    differences : CumulativeDifferences
+        From `cumulative_differences`.
+
+    Attributes
+    ----------
+    differences : CumulativeDifferences
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    score_ax_ : matplotlib Axes
+        The upper axis.
+
+    References
+    ----------
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), section 2.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.displays import CumulativeDifferenceDisplay
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
+    >>> display = CumulativeDifferenceDisplay.from_predictions(y, proba)
+    >>> display.score_ax_.get_xlabel()
+    'predicted probability'
+    """
+
+    def __init__(self, differences: "CumulativeDifferences") -> None:
+        self.differences = differences
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw predictions against labels.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Of more than two classes the largest probability is shown.
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+        **options
+            Passed to `cumulative_differences`: sample_weight, labels, pos_label.
+
+        Returns
+        -------
+        display : CumulativeDifferenceDisplay
+        """
+        found: Any = cumulative_differences(y_true, y_proba, **options)
+        return cls(found).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        *,
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the predictions of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        ax, **options
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : CumulativeDifferenceDisplay
+        """
+        options.setdefault("labels", estimator.classes_)
+        return cls.from_predictions(y, estimator.predict_proba(X), ax=ax, **options)
+
+    def points(self) -> list[list[tuple[Any, ...]]]:
+        """The path.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            One panel: differences against the share of the rows, from (0, 0).
+        """
+        found = self.differences
+        return [[(np.append(0.0, found.weight), np.append(0.0, found.difference))]]
+
+    def _size(self):
+        return 6, 4.2
+
+    def _draw(self, ax):
+        found = self.differences
+        [[path]] = self.points()
+        height = 2 * found.sigma
+        ax.axhline(0, color="0.35", lw=1, ls="--", zorder=1.5)
+        corners = [0, _TRIANGLE, 0], [height, 0, -height]
+        ax.fill(*corners, color="0.7", lw=0, zorder=1, label="two standard deviations")
+        label = f"range {found.range:.3g}"
+        if found.sigma > 0:
+            label += f", {found.range / found.sigma:.1f} standard deviations"
+        ax.plot(*path, color="C0", zorder=2, label=label)
+        low, high = min(path[1].min(), -height), max(path[1].max(), height)
+        right = path[1][path[0] > 0.4]
+        above = high - right.max() >= right.min() - low  # where the legend has more room
+        space = (high - low or 1.0) * np.array([0.06, 0.22])
+        below, on_top = space if above else space[::-1]
+        ax.set(xlim=(0, 1), ylim=(low - below, high + on_top), ylabel="cumulative difference")
+        ax.set_xlabel("share of the rows, in the order of their predictions")
+        ax.legend(frameon=False, loc="upper right" if above else "lower right", fontsize="small")
+        ax.set_title(in_picture(found.title))
+        self.score_ax_ = ax.secondary_xaxis("top")
+        shares = np.linspace(0, 1, _TICKS)
+        places = np.searchsorted(found.weight, shares * (1 - 1e-9))
+        labels = [f"{p:.2g}" for p in found.score[np.minimum(places, len(found.score) - 1)]]
+        self.score_ax_.set_xticks(shares, labels)
+        self.score_ax_.set_xlabel("predicted probability")

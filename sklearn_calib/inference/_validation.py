@@ -1,0 +1,377 @@
+"""The table of numbers that validations of clinical prediction models report."""
+
+from typing import Literal
+
+import numpy as np
+from scipy import special, stats
+
+from .._kernels import _calibration_line as line
+from .._kernels._classical_tests import spiegelhalter
+from .._kernels._log_odds import of_probability
+from .._kernels._logistic import threshold_separates
+from .._typing import ArrayLike, Multiclass, RandomStateLike, RecalibratorLike
+from ..decomposition import indices_of_problem
+from ..exceptions import caution, refuse
+from ..metrics import Case, canonical_case
+from ._classical import spiegelhalter_test
+from ._monte_carlo import MonteCarloResult
+from ._polynomial import warn_of_certain_and_wrong
+from ._pooled import pooled_rows
+from ._resampling import distribution_of_draws, null_distribution
+from ._validation_table import ValidationRow, ValidationSummary, ValidationTable
+
+_WHERE = "validation_summary"
+_NAN = float("nan")
+_NOTHING = (_NAN, _NAN)
+
+
+def validation_summary(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    level: float = 0.95,
+    ci: Literal["profile", "wald"] = "profile",
+    smoother: RecalibratorLike = "loess",
+    multiclass: Multiclass = "auto",
+    n_resamples: int = 199,
+    n_jobs: int | None = None,
+    random_state: RandomStateLike = 0,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> ValidationSummary:
+    """Validate a prediction model: the numbers that clinical papers report, in one table.
+
+    In the place of R's ``rms::val.prob`` and ``CalibrationCurves::val.prob.ci.2``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities.
+    level : float in (0, 1), default=0.95
+        Of the intervals.
+    ci : {"profile", "wald"}, default="profile"
+        Intervals of intercepts and slope: where the profile likelihood is not much below its
+        maximum, or the estimate give or take so many standard errors.
+    smoother : str or recalibrator, default="loess"
+        Of the ICI, as in `sklearn_calib.decomposition.integrated_calibration_index`.
+    multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
+        As in `sklearn_calib.metrics.calibration_error`: one table per two-class problem.
+    n_resamples : int, default=199
+        Draws of labels from the predictions, for the column "if calibrated" and the p-values of
+        ICI, E50, E90 and Emax, of which the smallest is 1 / (1 + n_resamples).
+    n_jobs : int, default=None
+        Threads, as in joblib. The result does not depend on it.
+    random_state : int, Generator, RandomState or None, default=0
+        Of the draws.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Each row is one observation, whatever its weight: repeat rows for counts.
+    labels : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns, where `y_true` misses one.
+    pos_label : label, default=None
+
+    Returns
+    -------
+    summary : ValidationSummary
+        Rows by name, such as ``summary["slope"].low``: "O/E", "calibration in the large",
+        "intercept", "slope", "Cox chi-square", "ICI", "E50", "E90", "Emax", "Brier",
+        "scaled Brier", "log loss", "AUC" and "Nagelkerke R2".
+
+    Raises
+    ------
+    ValueError, TypeError
+        A level outside (0, 1), an unknown `ci` or smoother, fewer than one draw, predictions that
+        are all 0, or invalid scores, labels or weights; see `canonical_proba`.
+
+    Warns
+    -----
+    CalibrationWarning
+        Some rows of the table do not exist (NaN): all outcomes are equal, or all predictions are;
+        or the outcomes are separated by a threshold, so that the slope is infinite; or a
+        prediction of 0 or 1 is wrong, and counts as 1.2e-38.
+
+    Notes
+    -----
+    With z the log-odds of the predictions p, y the outcomes and w the weights:
+
+    * O/E: sum w y / sum w p. Its interval is Clopper and Pearson's for the sum of y, divided by
+      the sum of p, with Kish's number of rows under weights; too wide where predictions differ
+      much, as a sum of unequal chances varies less than a binomial number. p-value: two-sided,
+      from sum w (y - p), normal.
+    * Calibration in the large: a in logit P = a + z, the slope held at 1. Target 0.
+    * Intercept and slope: a and b in logit P = a + b z, fitted together. Target 0 and 1. This
+      intercept is not the calibration in the large: it depends on where z is 0.
+    * p-values by likelihood ratios: of calibration in the large against 0; of the slope against 1
+      given the former; "Cox chi-square", of intercept and slope against 0 and 1, is the statistic
+      of `cox_test` and has 2 degrees of freedom.
+    * With unequal weights, standard errors are those of the sandwich, and intervals and p-values
+      Wald's.
+    * ICI, E50, E90, Emax: mean, median, 90 % quantile and largest of abs(c(p) - p), c the smoothed
+      calibration curve. They are above 0 for calibrated predictions too: compare with the column
+      "if calibrated". p-values: the rank of the value among the draws, exact. No interval is
+      given; `confidence_interval` has one, by inversion.
+    * Brier: with the p-value of `spiegelhalter_test`. Scaled Brier: 1 - Brier / (r (1 - r)), r the
+      event rate. Log loss: as `log_loss`. AUC: ties count 1/2. R2: Nagelkerke's, of the
+      predictions as they are, so below 0 where the event rate alone does better; R's ``val.prob``
+      has that of the recalibrated predictions.
+
+    Measured coverage of the intervals: ``benchmarks/validation``. Cost: O(n) a Newton step, some
+    hundred of them, and `n_resamples` draws and smooths of at most 4096 cells.
+
+    References
+    ----------
+    Cox (1958), "Two further applications of a model for binary regression". Van Calster et al.
+    (2016), "A calibration hierarchy for risk models was defined". Austin, Steyerberg (2019), "The
+    integrated calibration index (ICI) and related metrics for quantifying the calibration of
+    logistic regression models".
+
+    Examples
+    --------
+    >>> from sklearn_calib.inference import validation_summary
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
+    >>> summary = validation_summary(y, proba, n_resamples=99)
+    >>> slope = summary["slope"]
+    >>> slope.high < 1, slope.pvalue < 0.001  # overconfident
+    (True, True)
+    >>> summary["ICI"].estimate > 3 * summary["ICI"].if_calibrated
+    True
+    """
+    if not 0 < level < 1:
+        refuse(_WHERE, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+    if ci not in ("profile", "wald"):
+        refuse(_WHERE, "ci among profile, wald", repr(ci), "Check the spelling")
+    if not n_resamples >= 1:
+        got = repr(n_resamples)
+        refuse(_WHERE, "n_resamples of at least 1", got, "An ICI says nothing without its draws")
+    case = canonical_case(_WHERE, y_true, y_proba, sample_weight, labels, pos_label)
+    equal = bool((case.weight == case.weight[0]).all())
+    how = ci if equal else "sandwich"
+    draws = n_resamples, random_state, n_jobs
+    tables = []
+    for problem in case.problems(multiclass):
+        weight = np.ones(len(problem.hit)) if equal else problem.weight
+        both = np.column_stack([1 - problem.score, problem.score])
+        codes = problem.hit.astype(np.intp)
+        two = Case(both, codes, None if equal else weight, np.arange(2), where=_WHERE)
+        rows = _rates(problem, weight, level)
+        warn_of_certain_and_wrong(_WHERE, problem.score, problem.hit, "the slope rests on it")
+        rows += _Lines(problem, weight, level, how).rows()
+        rows += _overall(two, weight, smoother, draws)
+        rate = float(weight @ problem.hit / weight.sum())
+        tables.append(ValidationTable(problem.title, len(codes), rate, tuple(rows)))
+    name = smoother if isinstance(smoother, str) else type(smoother).__name__
+    return ValidationSummary(tuple(tables), float(level), how, name, int(n_resamples))
+
+
+# -- observed and expected ------------------------------------------------------------------------
+
+
+def _rates(problem, weight, level):
+    p, hit = problem.score, problem.hit
+    expected, observed, total = weight @ p, weight @ hit, weight.sum()
+    if not expected > 0:
+        refuse(
+            _WHERE,
+            "a prediction above 0",
+            f"0 in all rows ({problem.title})",
+            "O/E needs expected events: leave this class out",
+        )
+    kish = total**2 / (weight @ weight)
+    events, tail = kish * observed / total, (1 - level) / 2
+    low = stats.beta.ppf(tail, events, kish - events + 1) if events > 0 else 0.0
+    high = stats.beta.ppf(1 - tail, events + 1, kish - events) if events < kish else 1.0
+    variance = (weight**2) @ (p * (1 - p))
+    wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
+    pvalue = spiegelhalter(observed - expected, variance, wrong)[1]
+    scale = total / expected
+    ends = float(low * scale), float(high * scale)
+    return [ValidationRow("O/E", float(observed / expected), *ends, 1.0, pvalue)]
+
+
+# -- calibration in the large, intercept and slope ------------------------------------------------
+
+
+class _Lines:
+    """logit P = a + b z: estimates, intervals and p-values of one problem."""
+
+    def __init__(self, problem, weight, level, ci):
+        self.z = of_probability(problem.score, 1 - problem.score)
+        self.hit, self.weight, self.title, self.ci = problem.hit, weight, problem.title, ci
+        self.one = np.ones_like(self.z)
+        self.columns = np.column_stack([self.one, self.z])
+        self.drop = float(stats.chi2.ppf(level, 1))
+
+    def rows(self):
+        names = "calibration in the large", "intercept", "slope", "Cox chi-square"
+        targets = 0.0, 0.0, 1.0, 2.0
+        found = zip(names, self._found(), targets, strict=True)
+        return [ValidationRow(name, e, *ends, goal, p) for name, (e, ends, p), goal in found]
+
+    def _found(self):
+        """(estimate, interval, p-value) of each row."""
+        missing = _NAN, _NOTHING, _NAN
+        if self._all_equal(self.hit, "both outcomes", "intercepts, slope, AUC and R2"):
+            return [missing] * 4
+        start = line.log_likelihood(self.z, self.hit, self.weight)
+        large, top = line.climb(self.z, self.one, self.hit, self.weight)
+        of_large = self._large(large, top, 2 * (top - start))
+        if self._all_equal(self.z, "at least two different predictions", "intercept and slope"):
+            return [of_large, missing, missing, missing]
+        return [of_large, *self._both(start, top)]
+
+    def _all_equal(self, values, rule, lost):
+        if (values != values[0]).any():
+            return False
+        got = f"one in all rows ({self.title})"
+        caution(_WHERE, rule, got, f"There is no {lost}: get other rows", stacklevel=6)
+        return True
+
+    def _large(self, estimate, top, ratio):
+        eta = self.z + estimate
+        error = self._errors(self.columns[:, :1], eta)[1][0]
+        if self.ci == "profile":
+
+            def likelihood(a):
+                return line.log_likelihood(self.z + a, self.hit, self.weight)
+
+            ends = line.profile_interval(likelihood, estimate, top, error, self.drop)
+        else:
+            ends = self._wald(estimate, error)
+        if self.ci == "sandwich":
+            ratio = (estimate / error) ** 2
+        return estimate, ends, float(stats.chi2.sf(ratio, 1))
+
+    def _both(self, start, top_of_large):
+        (a, b), top = line.fit_line(self.z, self.hit, self.weight)
+        ratios = max(2 * (top - top_of_large), 0.0), max(2 * (top - start), 0.0)
+        covered, errors = self._errors(self.columns, a + b * self.z)
+        if threshold_separates(self.z, self.hit):
+            return self._separated(b, top, ratios)
+        if self.ci == "profile":
+            ends = [
+                line.profile_interval(self._profile(held, other), own, top, error, self.drop)
+                for held, own, other, error in ((0, a, b, errors[0]), (1, b, a, errors[1]))
+            ]
+        else:
+            ends = [self._wald(value, error) for value, error in zip((a, b), errors, strict=True)]
+        if self.ci == "sandwich":
+            away = np.array([a, b - 1])
+            ratios = ((b - 1) / errors[1]) ** 2, away @ np.linalg.solve(covered, away)
+        return self._three(float(a), float(b), ends, ratios)
+
+    def _separated(self, b, top, ratios):
+        sign = np.sign(b)
+        caution(
+            _WHERE,
+            "outcomes that overlap in the prediction",
+            f"a threshold that separates them ({self.title})",
+            "The slope is infinite and there is no intercept: more rows show whether that is so",
+            stacklevel=7,
+        )
+        ends = _NOTHING
+        if self.ci == "profile":
+            step = 1 / max(np.abs(self.z).max(), 1e-3)
+            profile = self._profile(1, 0.0)
+            ends = line.profile_interval(profile, sign * np.inf, top, step, self.drop)
+        return self._three(_NAN, sign * np.inf, [_NOTHING, ends], ratios)
+
+    def _three(self, a, b, ends, ratios):
+        slope, both = float(stats.chi2.sf(ratios[0], 1)), float(stats.chi2.sf(ratios[1], 2))
+        return [(a, ends[0], _NAN), (b, ends[1], slope), (float(ratios[1]), _NOTHING, both)]
+
+    def _profile(self, held, start):
+        """The likelihood of a (held 0) or b (held 1) at its largest over the other.
+
+        Each climb begins where the last ended.
+        """
+        given, free = self.columns[:, held], np.ascontiguousarray(self.columns[:, 1 - held])
+        last = [start]
+
+        def profile(c):
+            last[0], value = line.climb(c * given, free, self.hit, self.weight, last[0])
+            return value
+
+        return profile
+
+    def _errors(self, columns, eta):
+        sandwich = self.ci == "sandwich"
+        found = line.covariance(columns, eta, self.hit, self.weight, sandwich)
+        return found, np.sqrt(found.diagonal())
+
+    def _wald(self, estimate, error):
+        half = np.sqrt(self.drop) * error
+        return float(estimate - half), float(estimate + half)
+
+
+# -- the whole curve ------------------------------------------------------------------------------
+
+
+_CURVE = ("ICI", "E50", "E90", "Emax")
+
+
+def _overall(case, weight, smoother, draws):
+    """ICI to R2, of a two-class case; values for calibrated predictions from draws of labels."""
+    n_resamples, random_state, n_jobs = draws
+    pooled = pooled_rows(case)
+
+    def evaluate(case):
+        return _of_cells(case, smoother)
+
+    observed = evaluate(case)
+    given = evaluate, n_resamples, random_state
+    if pooled is None:
+        ranked, drawn = observed, null_distribution(case, *given, n_jobs=n_jobs)
+    else:
+        ranked = evaluate(pooled.observed)
+        drawn = distribution_of_draws(pooled.relabelled, *given, n_jobs=n_jobs)
+    p, hit = case.second, case.codes
+    brier = spiegelhalter_test(hit, p, sample_weight=weight, labels=[0, 1]).pvalue
+    rows = []
+    for number, name in enumerate(_QUANTITIES):
+        null, pvalue = drawn[:, number], _NAN
+        if name in _CURVE:
+            found = MonteCarloResult.of_draws(observed[number], null, name, ranked[number])
+            pvalue = found.pvalue
+        elif name == "Brier":
+            pvalue = brier
+        defined = null[np.isfinite(null)]
+        expected = float(defined.mean()) if len(defined) else _NAN
+        if name in _EXPECTED:
+            expected = case.mean(_EXPECTED[name](p))
+        rows.append(ValidationRow(name, float(observed[number]), *_NOTHING, expected, pvalue))
+    return rows
+
+
+#: Exact expectations of a row for calibrated predictions.
+_EXPECTED = {
+    "Brier": lambda p: p * (1 - p),
+    "log loss": lambda p: special.entr(p) + special.entr(1 - p),
+}
+_QUANTITIES = (*_CURVE, "Brier", "scaled Brier", "log loss", "AUC", "Nagelkerke R2")
+
+
+def _of_cells(case, smoother):
+    """The `_QUANTITIES` of a two-class case; NaN where one outcome only leaves one undefined."""
+    (problem,) = case.problems()
+    score, mass, hits = problem.cells
+    rest, total = mass - hits, mass.sum()
+    rate = hits.sum() / total
+    brier = (hits @ (1 - score) ** 2 + rest @ score**2) / total
+    loss = (hits @ _information(score) + rest @ _information(1 - score)) / total
+    scaled, area, r2 = _NAN, _NAN, _NAN
+    if 0 < rate < 1:
+        scaled = 1 - brier / (rate * (1 - rate))
+        below = np.cumsum(rest) - rest / 2
+        area = hits @ below / (hits.sum() * rest.sum())
+        r2 = np.expm1(2 * (loss - _entropy(rate))) / np.expm1(-2 * _entropy(rate))
+    return (*indices_of_problem(problem, smoother), brier, scaled, loss, area, r2)
+
+
+def _information(p):
+    return -np.log(np.maximum(p, np.finfo(np.float64).eps))
+
+
+def _entropy(p):
+    return special.entr(p) + special.entr(1 - p)

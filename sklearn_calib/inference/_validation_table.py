@@ -1,0 +1,191 @@
+"""What `validation_summary` returns: rows of numbers, as text, HTML and a table."""
+
+from dataclasses import asdict, dataclass
+from math import isnan
+from typing import TYPE_CHECKING
+
+from .._extras import require
+from .._show import in_page, plain
+from ..exceptions import refuse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ValidationRow:
+    """One quantity of a `ValidationTable`. What does not exist is NaN.
+
+    Attributes
+    ----------
+    quantity : str
+    estimate : float
+    low, high : float
+        Confidence interval.
+    if_calibrated : float
+        The value for calibrated predictions: the target of O/E, intercepts and slope; for all
+        others the expectation on rows with these predictions.
+    pvalue : float
+        Of the predictions being calibrated.
+    """
+
+    quantity: str
+    estimate: float
+    low: float
+    high: float
+    if_calibrated: float
+    pvalue: float
+
+
+@dataclass(frozen=True)
+class ValidationTable:
+    """The quantities of one two-class problem.
+
+    Attributes
+    ----------
+    problem : str
+        "class x", "confidence" or "predicted x".
+    n_samples : int
+        Rows of weight above 0.
+    event_rate : float
+        Observed, weighted.
+    rows : tuple of ValidationRow
+
+    Examples
+    --------
+    >>> from sklearn_calib.inference import validation_summary
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> proba, y = make_overconfident(2, 500)
+    >>> (table,) = validation_summary(y, proba, n_resamples=9).tables
+    >>> table["slope"].high < 1  # overconfident
+    True
+    """
+
+    problem: str
+    n_samples: int
+    event_rate: float
+    rows: tuple[ValidationRow, ...]
+
+    def __getitem__(self, quantity: str) -> ValidationRow:
+        """The row of a quantity.
+
+        Raises
+        ------
+        KeyError
+            No such row.
+        """
+        for row in self.rows:
+            if row.quantity == quantity:
+                return row
+        known = ", ".join(repr(row.quantity) for row in self.rows)
+        refuse("ValidationTable", f"one of {known}", repr(quantity), "Check the spelling", KeyError)
+
+
+@dataclass(frozen=True)
+class ValidationSummary:
+    """The numbers that validations of clinical prediction models report.
+
+    Printed it is a table; a notebook shows it as HTML.
+
+    Attributes
+    ----------
+    tables : tuple of ValidationTable
+        One per two-class problem.
+    level : float
+        Of the intervals.
+    ci : {"profile", "wald", "sandwich"}
+        How those of intercepts and slope were made.
+    smoother : str
+        Of the ICI, E50, E90 and Emax.
+    n_resamples : int
+        Draws of labels behind the values for calibrated predictions.
+    """
+
+    tables: tuple[ValidationTable, ...]
+    level: float
+    ci: str
+    smoother: str
+    n_resamples: int
+
+    def __getitem__(self, quantity: str) -> ValidationRow:
+        """The row of a quantity, where there is one table.
+
+        Raises
+        ------
+        KeyError
+            No such row, or several tables.
+        """
+        if len(self.tables) != 1:
+            got = f"{len(self.tables)} tables"
+            refuse("ValidationSummary", "one table", got, "Take one out of tables first", KeyError)
+        return self.tables[0][quantity]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """All rows as a pandas DataFrame, with the problem in the first column.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        pd = require("pandas", "cli", "ValidationSummary.to_frame")
+        rows = [{"problem": t.problem, **asdict(row)} for t in self.tables for row in t.rows]
+        return pd.DataFrame(rows)
+
+    def __str__(self) -> str:
+        blocks = []
+        for table in self.tables:
+            cells = [self._head(), *map(_cells, table.rows)]
+            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+            lines = [
+                "  ".join([name.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
+                for name, *rest in cells
+            ]
+            blocks.append("\n".join([plain(_title(table), None), *lines]))
+        return "\n\n".join([*blocks, self._note()])
+
+    def _repr_html_(self):
+        parts = []
+        for table in self.tables:
+            head = "".join(f"<th scope=col {_RIGHT}>{in_page(text)}</th>" for text in self._head())
+            body = "".join(
+                f"<tr><th scope=row {_LEFT}>{in_page(name)}</th>"
+                + "".join(f"<td {_RIGHT}>{in_page(text)}</td>" for text in rest)
+                + "</tr>"
+                for name, *rest in map(_cells, table.rows)
+            )
+            caption = f"<caption {_LEFT}>{in_page(_title(table), None)}</caption>"
+            parts.append(
+                f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            )
+        return f"<div>{''.join(parts)}<p><small>{in_page(self._note(), None)}</small></p></div>"
+
+    def _head(self):
+        return ["", "estimate", f"{100 * self.level:g} % interval", "if calibrated", "p-value"]
+
+    def _note(self):
+        return (
+            f"Intervals of intercepts and slope: {plain(self.ci)}. ICI to Emax: smoother "
+            f"{plain(self.smoother)}; p-values and values if calibrated from {self.n_resamples} "
+            "draws of labels."
+        )
+
+
+_LEFT = 'style="text-align: left"'
+_RIGHT = 'style="text-align: right"'
+
+
+def _title(table):
+    return f"{table.problem}: {table.n_samples} rows, event rate {table.event_rate:.4g}"
+
+
+def _cells(row):
+    ends = "" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
+    numbers = ["" if isnan(x) else f"{x:.4f}" for x in (row.estimate, row.if_calibrated)]
+    return [row.quantity, numbers[0], ends, numbers[1], _p_in_words(row.pvalue)]
+
+
+def _p_in_words(pvalue):
+    if isnan(pvalue):
+        return ""
+    return f"{pvalue:.3f}" if pvalue >= 0.001 else "< 0.001"

@@ -1,0 +1,203 @@
+"""Classifiers of many labels per row: what `CalibratedModel` fits and asks in their case."""
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import get_tags, indexable
+
+from .._label_tables import BOTH, LabelScores, canonical_label_scores, canonical_label_table
+from .._simplex import stack_rows
+from .._sklearn_compat import check_method_params, safe_split
+from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, RecalibratorLike
+from ..canonical import canonical_proba, canonical_weight
+from ..exceptions import refuse
+from ..recalibrators import MultilabelCalibration, resolve_recalibrator
+from ._arguments import refuse_prefit
+from ._brought import check_early_stopping, fresh
+from ._scores import no_method
+
+
+class FoldScores(NamedTuple):
+    """Scores of some rows, and whether the model that gave them had learned each label."""
+
+    pairs: list[FloatArray]
+    learned: AnyArray  # shape (n_samples, n_labels)
+
+
+class LabelsJob(NamedTuple):
+    """`Job` for many labels. Its columns say of each label whether a model saw both kinds."""
+
+    where: str
+    X: Any
+    codes: FloatArray  # the table of labels
+    classes: list[AnyArray]
+    estimator: Any
+    recalibrator: Any
+    estimator_params: dict[str, Any]
+    recalibrator_params: dict[str, Any]
+    split_params: dict[str, Any]
+    response_method: str
+
+    @property
+    def all_columns(self) -> AnyArray:
+        """The columns of a model that has learned all labels."""
+        return np.ones(len(self.classes), dtype=bool)
+
+    def fit_estimator(
+        self, rows: IntArray, estimator: Estimator | None = None
+    ) -> tuple[Estimator, AnyArray]:
+        """Fit a clone on some rows; also which labels it saw both kinds of."""
+        estimator = fresh(self.estimator, self.where) if estimator is None else estimator
+        part, table = safe_split(estimator, self.X, self.codes, rows)
+        params = check_method_params(self.X, params=self.estimator_params, indices=rows)
+        check_early_stopping(estimator, params, self.where)
+        try:
+            estimator.fit(part, table if np.isnan(table).any() else table.astype(np.intp), **params)
+        except ValueError as error:
+            _explain(error, estimator, table, self.where)
+            raise
+        return estimator, (table == 0).any(axis=0) & (table == 1).any(axis=0)
+
+    def test_part(
+        self, estimator: Estimator, columns: AnyArray, train: IntArray, test: IntArray
+    ) -> tuple[IntArray, Features]:
+        """The test rows and their features."""
+        rows = np.arange(len(self.codes))[test]
+        part, _ = safe_split(estimator, self.X, self.codes, rows, train)
+        return rows, part
+
+    def scores(self, estimator: Estimator, columns: AnyArray, X: Features) -> FoldScores:
+        """Scores of a fitted estimator."""
+        count = len(self.classes)
+        pairs = scores_of_labels(estimator, count, X, self.response_method, self.where).pairs
+        return FoldScores(pairs, np.tile(columns, (len(pairs[0]), 1)))
+
+    @staticmethod
+    def stacked(blocks: list[FoldScores]) -> FoldScores:
+        """The scores of several folds one below the other."""
+        parts = zip(*(block.pairs for block in blocks), strict=True)
+        learned = np.vstack([block.learned for block in blocks])
+        return FoldScores([stack_rows(part) for part in parts], learned)
+
+    def fit_recalibrator(
+        self, scores: FoldScores, rows: IntArray, *, watch: bool = True
+    ) -> Estimator:
+        """A recalibrator fitted on scores of these rows; what was not learned is unknown."""
+        params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
+        table = np.where(scores.learned, self.codes[rows], np.nan)
+        return clone(self.recalibrator).fit(scores.pairs, table, **params)
+
+
+def start_labels(
+    model: Any, X: Features, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+) -> LabelsJob:
+    """What the parts of a fit need, where `y` has a column for each label."""
+    where = f"{type(model).__name__}.fit"
+    refuse_prefit(model.cv, where)
+    model._validate_params()
+    n_samples, n_labels = np.shape(y)
+    table = canonical_label_table(y, n_samples, n_labels, where)
+    estimator, frozen = model._given_estimator(lambda: np.arange(n_labels), where)
+    X, table = indexable(X, table)
+    if sample_weight is not None:
+        canonical_weight(sample_weight, len(table), _where=where)
+    model.classes_ = [BOTH.copy() for _ in range(n_labels)]
+    estimator_params, recalibrator_params, split_params = model._route(
+        sample_weight, fit_params, frozen
+    )
+    return LabelsJob(
+        where=where,
+        X=X,
+        codes=table,
+        classes=model.classes_,
+        estimator=estimator,
+        recalibrator=_of_labels(model.recalibrator, where),
+        estimator_params=estimator_params,
+        recalibrator_params=recalibrator_params,
+        split_params=split_params,
+        response_method=model.response_method,
+    )
+
+
+def folds_of_labels(cv: CV) -> Any:
+    """The splitter that is meant; an int means folds of shuffled rows, since none is stratified."""
+    if cv is None or isinstance(cv, Integral):
+        return KFold(5 if cv is None else int(cv), shuffle=True, random_state=0)
+    return check_cv(cv)
+
+
+def _of_labels(recalibrator: RecalibratorLike, where: str) -> Estimator:
+    """The recalibrator of many labels that is meant."""
+    if isinstance(recalibrator, str) and recalibrator == "default":
+        return MultilabelCalibration()
+    method = resolve_recalibrator(recalibrator, where)
+    if isinstance(method, MultilabelCalibration):
+        return method
+    return MultilabelCalibration(method, pooling="none")
+
+
+def scores_of_labels(
+    estimator: Estimator, n_labels: int, X: Features, response_method: str, where: str
+) -> LabelScores:
+    """Canonical scores of a fitted classifier of many labels, in the form of its own."""
+    if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
+        table = np.asarray(estimator.decision_function(X))
+        pairs = [canonical_proba(column, kind="logits", _where=where) for column in table.T]
+        if len(pairs) == n_labels:
+            return LabelScores(pairs, False)
+        refuse(where, f"scores of {n_labels} labels", f"{len(pairs)}", "Pass y of the same labels")
+    if response_method == "decision_function" or not hasattr(estimator, "predict_proba"):
+        wanted = "predict_proba" if response_method == "auto" else response_method
+        raise TypeError(no_method(estimator, wanted, where))
+    proba = estimator.predict_proba(X)
+    if isinstance(proba, list | tuple):
+        known = getattr(estimator, "classes_", [None] * len(proba))
+        proba = [_both(part, own) for part, own in zip(proba, known, strict=True)]
+    return canonical_label_scores(proba, where, n_labels)
+
+
+def _both(part, own):
+    """Two columns; a model that saw one kind of rows gives one."""
+    part = np.asarray(part)
+    if part.ndim != 2 or part.shape[1] != 1 or own is None or len(own) != 1:
+        return part
+    return np.hstack([1 - part, part] if own[0] else [part, 1 - part])
+
+
+def labels_proba(model: Any, X: Features) -> FloatArray | list[FloatArray]:
+    """The mean over the pairs of a fitted model, in the form of its classifier."""
+    where = f"{type(model).__name__}.predict_proba"
+    members = []
+    for estimator, recalibrator, _ in model.calibrated_pairs_:
+        count = len(model.classes_)
+        scores = scores_of_labels(estimator, count, X, model.response_method, where)
+        members.append(recalibrator.predict_proba(scores.pairs))
+    means = [sum(parts) / len(members) for parts in zip(*members, strict=True)]
+    return scores.in_form(means)
+
+
+def labels_predicted(proba: FloatArray | list[FloatArray]) -> IntArray:
+    """1 where a label's probability is above 1/2, else 0."""
+    if isinstance(proba, list):
+        proba = np.column_stack([pair[:, 1] for pair in proba])
+    return (proba > 0.5).astype(np.intp)
+
+
+def _explain(error, estimator, table, where):
+    """Say what to do where an estimator takes one label per row only."""
+    tags = get_tags(estimator)
+    if tags.target_tags.multi_output or tags.classifier_tags.multi_label:
+        return
+    try:
+        refuse(
+            where,
+            "an estimator that takes many labels per row, for y of several columns",
+            f"{type(estimator).__name__}, which says: {str(error).rstrip('.')}",
+            "Wrap it in sklearn.multioutput.MultiOutputClassifier; if the columns are one-hot "
+            "labels, pass y.argmax(axis=1)",
+        )
+    except ValueError as explained:
+        raise explained from error

@@ -1,0 +1,173 @@
+"""Cumulative differences between events and predictions: the calibration error without bins."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from .._typing import ArrayLike, FloatArray, Multiclass
+from ..exceptions import refuse
+from ._case import BINARY, canonical_case
+from ._measure import metric
+
+if TYPE_CHECKING:
+    from . import BinaryProblem
+
+_STATISTICS = ("range", "mad")
+
+
+@dataclass(frozen=True)
+class CumulativeDifferences:
+    """The path of cumulative differences of one binary problem.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_scores,)
+        Distinct predictions, increasing.
+    weight : ndarray of shape (n_scores,)
+        Share of the weight of the rows that have this score or a smaller one; the last is 1.
+    difference : ndarray of shape (n_scores,)
+        Weighted sum over these rows of event less score, divided by the weight of all rows.
+    sigma : float
+        Standard deviation of the last difference if the predictions are calibrated.
+    title : str
+        The binary problem: "class x", "confidence" or "predicted x".
+    """
+
+    score: FloatArray
+    weight: FloatArray
+    difference: FloatArray
+    sigma: float
+    title: str = ""
+
+    @property
+    def range(self) -> float:
+        """Largest less smallest difference, the start at 0 included: ECCE-R."""
+        return _size(self.difference, "range")
+
+    @property
+    def mad(self) -> float:
+        """Largest absolute difference: ECCE-MAD."""
+        return _size(self.difference, "mad")
+
+
+def _size(path, statistic):
+    high, low = max(path.max(), 0.0), min(path.min(), 0.0)
+    return float(min(high - low if statistic == "range" else max(high, -low), 1.0))
+
+
+def _differences(problem):
+    cells, weight = problem.cells, problem.weight
+    variance = weight**2 @ (problem.score * (1 - problem.score))
+    return CumulativeDifferences(
+        cells.score,
+        np.cumsum(cells.mass) / cells.mass.sum(),
+        np.cumsum(cells.residual),
+        float(np.sqrt(variance) / weight.sum()),
+        problem.title,
+    )
+
+
+def cumulative_differences(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    multiclass: Multiclass = "auto",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> CumulativeDifferences | list[CumulativeDifferences]:
+    """The path behind `cumulative_calibration_error`: where events exceed predictions.
+
+    Over any interval of scores the slope of the path, from its first to its last row, is the mean
+    of event less prediction there. No bins, and no smoothing.
+
+    Parameters
+    ----------
+    y_true, y_proba, multiclass, sample_weight, labels, pos_label
+        As in `cumulative_calibration_error`.
+
+    Returns
+    -------
+    differences : CumulativeDifferences or list of CumulativeDifferences
+        A list where `multiclass` means several two-class problems.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Invalid scores, labels or weights; see `canonical_proba`.
+
+    Notes
+    -----
+    Cost: O(n log n).
+
+    References
+    ----------
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), section 2.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import cumulative_differences
+    >>> path = cumulative_differences([0, 1, 1, 0], [0.2, 0.4, 0.4, 0.8])
+    >>> path.weight.tolist(), path.difference.round(2).tolist()
+    ([0.25, 0.75, 1.0], [-0.05, 0.25, 0.05])
+    """
+    where = "cumulative_differences"
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    found = [_differences(problem) for problem in case.problems(multiclass)]
+    return found[0] if len(found) == 1 else found
+
+
+@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+def cumulative_calibration_error(
+    problem: "BinaryProblem", *, statistic: Literal["range", "mad"] = "range"
+) -> float:
+    """Range, or largest absolute value, of the cumulative sums of event less score (ECCE).
+
+    Rows are taken in the order of their scores. The range is the largest absolute sum of event
+    less score over any interval of scores, divided by the number of rows: what the worst interval
+    contributes to the mean. No bins, no smoothing, and no other parameter.
+
+    Parameters
+    ----------
+    statistic : {"range", "mad"}, default="range"
+        ECCE-R, or ECCE-MAD, the same over the intervals that start at the smallest score.
+
+    Returns
+    -------
+    error : float
+        In [0, 1], perfect 0; "mad" is between half of "range" and "range". For calibrated
+        predictions it is of the order n^-1/2, so it tends to 0 as n grows whatever the scores.
+
+    Raises
+    ------
+    ValueError
+        An unknown statistic.
+
+    Notes
+    -----
+    Equal scores are one step, so the value does not depend on the order of the rows. Published
+    programs differ in this: they add tied rows one by one, in the order in which they come.
+    `cumulative_test` gives the asymptotic p-value, `calibration_test` an exact one (for "mad" pass
+    ``functools.partial(cumulative_calibration_error, statistic="mad")`` as its statistic), and
+    `CumulativeDifferenceDisplay` the picture. Cost: O(n log n).
+
+    References
+    ----------
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for probabilistic
+    predictions", section 2. Tygert (2023), "Calibration of P-values for calibration and for
+    deviation of a subpopulation from the full population".
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import cumulative_calibration_error
+    >>> y, p = [0, 1, 1, 0], [0.2, 0.4, 0.4, 0.8]
+    >>> round(cumulative_calibration_error(y, p), 3)
+    0.3
+    >>> round(cumulative_calibration_error(y, p, statistic="mad"), 3)
+    0.25
+    """
+    if not isinstance(statistic, str) or statistic not in _STATISTICS:
+        known = f"statistic among {', '.join(_STATISTICS)}"
+        refuse(problem.where, known, repr(statistic), "Check the spelling")
+    return _size(np.cumsum(problem.cells.residual), statistic)

@@ -1,0 +1,108 @@
+"""What a monitor has found: alarms, its course, and what they mean in words."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import AnyArray, FloatArray, IntArray
+
+_FAR_SLOPE = 1.1  # what is called too extreme or too cautious
+_FAR_SHIFT = 0.1
+
+
+class Alarm(NamedTuple):
+    """One alarm of a `CalibrationMonitor`.
+
+    Attributes
+    ----------
+    n_samples : int
+        The number of rows until then, with the one that raised it.
+    time : float, str or None
+        The time of that row, a text in ISO form for dates; None where no times were given.
+    log_statistic : float
+        Logarithm of the detector's statistic, or of the e-value with ``alarm="test"``; inf where
+        an event happened whose probability was 0.
+    slope, shift : float
+        Means over the posterior, see `CalibrationMonitor.posterior_`.
+    stream : str or None
+        The group, the class, or both, with the largest part of the statistic; None where there is
+        only one.
+    meaning : str
+        Slope and shift in words.
+    """
+
+    n_samples: int
+    time: float | str | None
+    log_statistic: float
+    slope: float
+    shift: float
+    stream: str | None
+    meaning: str
+
+    def __str__(self) -> str:
+        when = "" if self.time is None else f" ({self.time})"
+        who = "" if self.stream is None else f", {self.stream}"
+        return f"row {self.n_samples}{when}{who}: {self.meaning}"
+
+
+class MonitorHistory(NamedTuple):
+    """The course of a `CalibrationMonitor` at up to 512 moments; all of shape (n_moments,).
+
+    Attributes
+    ----------
+    n_samples : ndarray of int
+        Rows until then.
+    log_e_value, log_detector : ndarray of float
+        Logarithms of the evidence and of the detector's statistic, the latter before an alarm sets
+        it to 0.
+    slope, shift : ndarray of float
+        Means over the posterior.
+    time : ndarray of float or datetime64, or None
+        None where no times were given.
+    """
+
+    n_samples: IntArray
+    log_e_value: FloatArray
+    log_detector: FloatArray
+    slope: FloatArray
+    shift: FloatArray
+    time: AnyArray | None
+
+
+def meaning(slope: float, shift: float, *, impossible: int = 0, confidence: bool = False) -> str:
+    """What a slope and a shift of the log-odds say about probabilities, in words."""
+    what = "confidences" if confidence else "probabilities"
+    said = []
+    if slope < 1 / _FAR_SLOPE:
+        said.append("too extreme")
+    elif slope > _FAR_SLOPE:
+        said.append("too cautious")
+    if abs(shift) > _FAR_SHIFT:
+        said.append("too low" if shift > 0 else "too high")
+    verdict = f"{what} are {' and '.join(said)}" if said else f"{what} differ little on the whole"
+    text = f"{verdict} (slope {slope:.2f}, shift {shift:+.2f})"
+    if impossible:
+        events = "event" if impossible == 1 else "events"
+        text = f"{impossible} {events} of probability 0 happened; {text}"
+    return text
+
+
+def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
+    """Which hypotheses are rejected with a false discovery rate of at most `alpha`.
+
+    The k largest e-values, for the largest k with the k-th largest at least n / (k alpha); under
+    any dependence between them. Shape (n,), bool.
+    """
+    e = np.asarray(e_values, dtype=float)
+    order = np.argsort(-e, kind="stable")
+    enough = e[order] * np.arange(1, len(e) + 1) >= len(e) / alpha
+    found = np.zeros(len(e), dtype=bool)
+    if enough.any():
+        found[order[: int(np.flatnonzero(enough)[-1]) + 1]] = True
+    return found
+
+
+def in_json(value: Any) -> bool:
+    """Whether JSON can hold a name or a label and give it back."""
+    return isinstance(value, str | int | float | bool)

@@ -1,0 +1,171 @@
+"""Batches of a stream: everything is checked before anything is added."""
+
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import read_array
+from .._simplex import carries_log, each_against_rest, log_proba, top_against_rest
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from ..canonical import canonical_labels, canonical_proba, check_same_length
+from ..exceptions import refuse
+
+
+class Rows(NamedTuple):
+    """A checked batch in the order of its times."""
+
+    log_pair: FloatArray  # of shape (n, n_parallel, 2)
+    hit: AnyArray  # of shape (n, n_parallel), bool
+    group: IntArray  # of shape (n,)
+    time: AnyArray | None  # of shape (n,), float64 or datetime64
+
+    def take(self, rows: Any) -> "Rows":
+        """Some of the rows."""
+        time = None if self.time is None else self.time[rows]
+        return Rows(self.log_pair[rows], self.hit[rows], self.group[rows], time)
+
+
+def read_rows(
+    y: ArrayLike,
+    y_proba: ArrayLike,
+    groups: ArrayLike | None,
+    time: ArrayLike | None,
+    *,
+    classes: AnyArray | None,
+    known_groups: AnyArray | None,
+    multiclass: str,
+    where: str,
+) -> tuple[Rows, AnyArray]:
+    """A batch, or one row as a scalar label, as two-class problems; also the classes."""
+    if np.ndim(y) == 0 and not isinstance(y, set | dict) and y is not None:
+        y, y_proba = np.reshape(np.asarray(y), 1), np.reshape(np.asarray(y_proba), (1, -1))
+    proba = canonical_proba(y_proba, _where=where)
+    columns = proba.shape[1]
+    if classes is None:
+        classes = np.arange(columns)
+    if columns != len(classes):
+        cure = "Pass one column per class, or the second class of two alone"
+        refuse(where, f"scores of {len(classes)} classes", f"{columns} columns", cure)
+    _, codes = canonical_labels(y, classes=classes, _where=where)
+    check_same_length(codes, proba, where)
+    group = _group_codes(groups, known_groups, len(codes), where)
+    log_pair, hit = _problems(proba, codes, multiclass)
+    if time is None:
+        return Rows(log_pair, hit, group, None), classes
+    moment = _moments(time, len(codes), where)
+    return Rows(log_pair, hit, group, moment).take(np.argsort(moment, kind="stable")), classes
+
+
+def _problems(proba, codes, multiclass):
+    if multiclass == "auto" and proba.shape[1] == 2:
+        pairs, hits = [proba], [codes == 1]
+    elif multiclass == "classwise":
+        pairs = list(each_against_rest(proba))
+        hits = [codes == column for column in range(proba.shape[1])]
+    else:
+        top = np.asarray(proba).argmax(axis=1)
+        pairs, hits = [top_against_rest(proba, top)], [codes == top]
+    return np.stack([_exact_log(pair) for pair in pairs], axis=1), np.column_stack(hits)
+
+
+def _exact_log(pair):
+    """Logarithms of probabilities, -inf for 0."""
+    if carries_log(pair):
+        return log_proba(pair)
+    with np.errstate(divide="ignore"):
+        return np.log(np.asarray(pair))
+
+
+def _group_codes(groups, known, n, where):
+    if known is None:
+        if groups is not None:
+            cure = "Pass groups=, the names of all groups, when the monitor is made"
+            refuse(where, "no groups", "groups of rows", cure)
+        return np.zeros(n, dtype=np.intp)
+    if groups is None:
+        refuse(where, "groups=, the group of each row", "None", "Pass one of them for each row")
+    given = read_array(groups, "groups", where)
+    given = np.atleast_1d(given)
+    if given.shape != (n,):
+        refuse(where, f"one group per row, {n}", f"shape {given.shape}", "Check the rows")
+    try:
+        return canonical_labels(given, classes=known, _where=where)[1]
+    except ValueError as error:
+        raise ValueError(str(error).replace("labels", "groups")) from error
+
+
+# -- times ----------------------------------------------------------------------------------------
+
+
+def _moments(time, n, where):
+    """Times as float64 or datetime64[us], shape (n,)."""
+    raw = np.asarray(time)
+    raw = np.full(n, raw) if raw.ndim == 0 else raw
+    if raw.shape != (n,):
+        refuse(where, f"one time per row, {n}", f"shape {raw.shape}", "Check the rows")
+    if raw.dtype.kind in "iuf":
+        found = raw.astype(np.float64)
+        bad = ~np.isfinite(found)
+    elif raw.dtype.kind == "M":
+        found = raw.astype("datetime64[us]")
+        bad = np.isnat(found)
+    else:
+        found = np.array([_moment(value) for value in raw.tolist()], dtype="datetime64[us]")
+        bad = np.isnat(found)
+    if bad.any():
+        row = int(bad.argmax())
+        rule = "times that are numbers, dates, or text in ISO form such as 2026-03-01T12:00"
+        refuse(where, rule, f"{str(raw[row])!r} in row {row}", "Convert them first")
+    return found
+
+
+def _moment(value: Any) -> Any:
+    """A date or its text as datetime64 in UTC, NaT where it is none."""
+    try:
+        when = value
+        if isinstance(value, str):
+            when = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+        if getattr(when, "tzinfo", None) is not None:
+            when = when.astimezone(timezone.utc).replace(tzinfo=None)
+        return np.datetime64(when, "us")
+    except (ValueError, TypeError, AttributeError):
+        return np.datetime64("NaT")
+
+
+def stored_time(moment: Any) -> float | str:
+    """A time as JSON holds it."""
+    return str(moment) if isinstance(moment, np.datetime64) else float(moment)
+
+
+def read_stored(time: float | str) -> Any:
+    """The time that `stored_time` stored."""
+    return np.datetime64(time, "us") if isinstance(time, str) else np.float64(time)
+
+
+def shown_time(moment: Any) -> float | str:
+    """A time as it is shown: dates without a clock time, clock times without empty seconds."""
+    if not isinstance(moment, np.datetime64):
+        return float(moment)
+    text = str(moment)
+    for end in (".000000", ":00", "T00:00"):
+        text = text.removesuffix(end)
+    return text
+
+
+def check_time_goes_on(last: Any, rows: Rows, where: str) -> None:
+    """Refuse rows that come before the last one, and times of another kind."""
+    if rows.time is None or last is None:
+        return
+    dates = isinstance(last, np.datetime64)
+    if dates != (rows.time.dtype.kind == "M"):
+        kinds = ("dates", "numbers") if dates else ("numbers", "dates")
+        refuse(where, f"{kinds[0]} as times, as before", kinds[1], "Convert them")
+    if rows.time[0] < last:
+        refuse(
+            where,
+            f"rows from {shown_time(last)} on, the time of the last row",
+            f"one of {shown_time(rows.time[0])}",
+            "Time runs backwards: leave out rows that were given before; where labels come late, "
+            "take the time at which the label came",
+        )

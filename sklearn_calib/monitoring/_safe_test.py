@@ -1,0 +1,129 @@
+"""An e-value against calibration from one batch of rows."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from .._random import generator
+from .._simplex import carries_log, log_proba
+from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
+from ..exceptions import CalibrationWarning, refuse
+from ..metrics import canonical_case
+from ..recalibrators import get_recalibrator
+
+_LEAST_ROWS = 4
+
+
+class SafeTestResult(NamedTuple):
+    """An e-value, with the p-value that follows from it.
+
+    Attributes
+    ----------
+    e_value : float
+        The mean over the splits; at most 1 in expectation where the probabilities are calibrated.
+        E-values of independent studies are multiplied, those of dependent ones averaged.
+    pvalue : float
+        1 / e_value, at most 1.
+    log_e_values : ndarray of shape (n_splits,)
+        Logarithm of the e-value of each split.
+    """
+
+    e_value: float
+    pvalue: float
+    log_e_values: FloatArray
+
+
+def safe_calibration_test(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    recalibrator: RecalibratorLike = "isotonic",
+    n_splits: int = 10,
+    random_state: RandomStateLike = 0,
+    labels: ArrayLike | None = None,
+) -> SafeTestResult:
+    """How much likelier recalibrated probabilities make the labels of rows they have not seen.
+
+    A recalibrator is fitted on a random half of the rows; the product over the other half of
+    q(y) / p(y), recalibrated over given probability of the label, is an e-value. The mean over
+    several splits is one, too. For combining studies: the e-values of studies are multiplied,
+    also where later ones were begun because of the results of earlier ones. For a stream of rows
+    use `CalibrationMonitor`; for one batch and nothing else, `cox_test` or `calibration_test` have
+    more power, since only half of the rows are judged here.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    recalibrator : str or recalibrator, default="isotonic"
+        What the probabilities are compared with.
+    n_splits : int, default=10
+        At least 1.
+    random_state : int, Generator, RandomState or None, default=0
+    labels : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns, where `y_true` misses one.
+
+    Returns
+    -------
+    result : SafeTestResult
+
+    Raises
+    ------
+    ValueError
+        Fewer than four rows; invalid scores or labels (see `canonical_proba`).
+
+    Notes
+    -----
+    Recalibrated probabilities of exactly 0 or 1 are replaced by (hits + 1/2) / (n + 1), over the n
+    rows of the fitting half that have this value: a label that contradicts them would make the
+    e-value 0. An event whose given probability is 0 makes it infinite. Cost: `n_splits` fits on
+    half of the rows.
+
+    References
+    ----------
+    Dimitriadis, Henzi, Puke, Ziegel (2022), "A safe Hosmer-Lemeshow test", arXiv:2203.00426.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.monitoring import safe_calibration_test
+    >>> proba, y = make_overconfident(2, 1000)
+    >>> safe_calibration_test(y, proba).pvalue < 0.001
+    True
+    """
+    where = "safe_calibration_test"
+    case = canonical_case(where, y_true, y_proba, labels=labels)
+    n = len(case.codes)
+    if n < _LEAST_ROWS:
+        refuse(where, f"at least {_LEAST_ROWS} rows", f"{n}", "Add rows")
+    whole = isinstance(n_splits, int | np.integer) and not isinstance(n_splits, bool)
+    if not whole or n_splits < 1:
+        refuse(where, "n_splits of at least 1", repr(n_splits), "Leave the default of 10")
+    rng = generator(random_state)
+    logs = np.array([_split(case, recalibrator, rng.permutation(n)) for _ in range(n_splits)])
+    log = float(logsumexp(logs) - np.log(n_splits))
+    with np.errstate(over="ignore"):
+        return SafeTestResult(float(np.exp(log)), float(np.exp(-max(log, 0.0))), logs)
+
+
+def _split(case, recalibrator, order):
+    fit, judge = np.array_split(order, 2)
+    method = get_recalibrator(recalibrator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # any map gives an e-value
+        method.fit(case.proba[fit], case.codes[fit], classes=np.arange(len(case.classes)))
+    fitted, judged = (np.array(method.predict_proba(case.proba[part])) for part in (fit, judge))
+    for column in range(judged.shape[1]):
+        hit = case.codes[fit] == column
+        for value in (0.0, 1.0):
+            rows = fitted[:, column] == value
+            filled = (hit[rows].sum() + 0.5) / (rows.sum() + 1)
+            judged[judged[:, column] == value, column] = filled
+    judged /= judged.sum(axis=1, keepdims=True)
+    places = np.arange(len(judge)), case.codes[judge]
+    given = case.proba[judge]
+    with np.errstate(divide="ignore"):
+        said = log_proba(given) if carries_log(given) else np.log(np.asarray(given))
+        return float(np.log(judged[places]).sum() - said[places].sum())

@@ -1,0 +1,461 @@
+"""Other class frequencies than those of the training or calibration rows."""
+
+import copy
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
+
+from .._kernels._confusion import confusion, confusion_prior, predicted, regularised_prior
+from .._kernels._mixture_proportions import fit_proportions, proportions_uncertainty
+from .._kernels._posterior import LOG_OF_NOTHING, log_ratio, moved_posterior
+from .._typing import ArrayLike, FloatArray, Self
+from ..canonical import canonical_labels, canonical_proba, canonical_weight
+from ..exceptions import caution, refuse
+from ._base import Capabilities, Recalibrator
+from ._describe import IDENTITY
+
+#: One number for each class in the order of the columns, a dict or Series of label to number, or
+#: for two classes the number of the second.
+Frequencies: TypeAlias = ArrayLike | Mapping[Any, float] | float
+
+ESTIMATED = ("bbse", "em", "rlls")
+_SLACK = 1e-6  # how far frequencies may be from the sum of 1
+_GAP = 1e-7  # nats a row
+
+
+class PriorShift(Recalibrator):
+    """Move probabilities to other class frequencies: those of the rows to be predicted.
+
+    Where only the frequencies of the classes differ between the rows behind the probabilities and
+    the target rows, and not what rows of a class look like (label shift), Bayes' theorem gives the
+    probabilities for the target: proportional to p_k b_k / a_k, with a the frequencies behind p and
+    b those of the target. They can be known (a prevalence, a resampling that is undone) or
+    estimated from target rows without labels, by `adapt`.
+
+    Parameters
+    ----------
+    prior : array-like of shape (n_classes,), dict, float or str, default="em"
+        The target's frequencies b. Numbers >= 0 with sum 1, in the order of the columns; a dict or
+        a pandas Series of label to frequency; for two classes the frequency of the second. Or:
+
+        * "em" (maximum likelihood), "bbse" (confusion matrix), "rlls" (confusion matrix with a
+          penalty): `adapt` estimates b from target rows without labels. Until then b = a, and
+          probabilities stay as they are;
+        * "undo_resampling": b are the frequencies of the labels in `fit`, and `training_prior` says
+          what the model was trained on;
+        * "uniform": all classes equally frequent, for balanced accuracy.
+    training_prior : array-like of shape (n_classes,), dict or float, default=None
+        The frequencies a behind the probabilities, all above 0. By default those of the labels in
+        `fit`.
+    strength : float >= 0, default=1.0
+        The probabilities are proportional to p_k (b_k / a_k)^strength. 0 changes nothing.
+    confusion : {"soft", "hard"}, default="soft"
+        Of "bbse" and "rlls": whether mean probabilities or shares of predicted classes are
+        compared. "soft" has the smaller error.
+    penalty : float >= 0, default=0.01
+        Of "rlls": the factor alpha of its penalty on weights b_k / a_k other than 1.
+
+    Attributes
+    ----------
+    prior_ : ndarray of shape (n_classes,)
+        The target's frequencies b.
+    training_prior_ : ndarray of shape (n_classes,)
+        The frequencies a.
+    prior_se_ : ndarray of shape (n_classes,)
+        After `adapt` with "em" or "bbse": standard errors of `prior_`; inf where the target rows
+        say nothing about a class.
+    prior_interval_ : ndarray of shape (n_classes, 2)
+        After `adapt` with "em" or "bbse": confidence intervals of `prior_`, one class at a time.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Raises
+    ------
+    ValueError
+        Frequencies that are negative, missing, of another number than the classes, or do not sum
+        to 1; a `training_prior` of 0, or a class without a calibration row where a is counted on
+        them; "undo_resampling" without `training_prior`.
+
+    Notes
+    -----
+    The probabilities must be calibrated for a: put a method that calibrates before it,
+    ``make_pipeline(TemperatureScaling(), PriorShift(...))``. Under another shift than of the
+    frequencies the result is wrong; `prior_shift_test` tests for it.
+
+    A probability of 0 stays 0. A class with b_k = 0 gets probability 0. Fits cost O(n k).
+
+    **Undersampling.** Dal Pozzolo et al. correct a model that was trained on all rows of class 1
+    and a share beta of class 0 by p' = beta p / (beta p - p + 1). This is the same formula, see
+    `from_class_weight` with the weights {0: beta, 1: 1}. Their rule for weights and for
+    oversampling is the same again: a row with weight 2 counts as two.
+
+    **Balanced accuracy.** "uniform" with `strength` tau is logit adjustment: tau log a_k is
+    subtracted from the logarithms.
+
+    References
+    ----------
+    Saerens, Latinne, Decaestecker (2002), "Adjusting the outputs of a classifier to new a priori
+    probabilities", eq. 4 (Bayes) and 7 (EM). Elkan (2001), "The foundations of cost-sensitive
+    learning", theorem 2. Dal Pozzolo, Caelen, Johnson, Bontempi (2015), "Calibrating probability
+    with undersampling for unbalanced classification", eq. 4. Lipton, Wang, Smola (2018), "Detecting
+    and correcting for label shift with black box predictors". Azizzadenesheli, Liu, Yang,
+    Anandkumar (2019), "Regularized learning for domain adaptation under label shifts", eq. 4. Menon
+    et al. (2021), "Long-tail learning via logit adjustment", eq. 9. Kim, Carbonetto, Stephens,
+    Anitescu (2020), "A fast algorithm for maximum likelihood estimation of mixture proportions
+    using sequential quadratic programming".
+
+    Examples
+    --------
+    A model trained where 30 % are positive, used where 10 % are:
+
+    >>> import numpy as np
+    >>> from sklearn_calib.recalibrators import PriorShift
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> p, y = [0.02, 0.2, 0.5, 0.9], [0, 0, 1, 1]
+    >>> shift = PriorShift(prior=0.1, training_prior=0.3).fit(p, y)
+    >>> shift.predict_proba(p)[:, 1].round(3).tolist()
+    [0.005, 0.061, 0.206, 0.7]
+
+    Target rows without labels:
+
+    >>> proba, y = make_overconfident(2, 2000, sharpness=1.0)
+    >>> target = np.r_[proba[y == 1], proba[y == 0][::9]]
+    >>> shift = PriorShift("em").fit(proba, y).adapt(target)
+    >>> shift.prior_.round(2).tolist(), shift.prior_se_.round(3).tolist()
+    ([0.09, 0.91], [0.019, 0.019])
+    """
+
+    prior_: FloatArray
+    training_prior_: FloatArray
+    prior_se_: FloatArray
+    prior_interval_: FloatArray
+
+    capabilities = Capabilities(multiclass="native", monotone=True, continuous=True, cost="O(n k)")
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "prior": [
+            StrOptions({*ESTIMATED, "undo_resampling", "uniform"}),
+            "array-like",
+            dict,
+            Interval(Real, 0, 1, closed="both"),
+        ],
+        "training_prior": ["array-like", dict, Interval(Real, 0, 1, closed="neither"), None],
+        "strength": [Interval(Real, 0, None, closed="left")],
+        "confusion": [StrOptions({"soft", "hard"})],
+        "penalty": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        prior: Frequencies | str = "em",
+        training_prior: Frequencies | None = None,
+        *,
+        strength: float = 1.0,
+        confusion: Literal["soft", "hard"] = "soft",
+        penalty: float = 0.01,
+    ) -> None:
+        self.prior = prior
+        self.training_prior = training_prior
+        self.strength = strength
+        self.confusion = confusion
+        self.penalty = penalty
+
+    @classmethod
+    def from_class_weight(
+        cls, class_weight: Mapping[Any, float] | Literal["balanced"], y: ArrayLike
+    ) -> Self:
+        """The shift that undoes class weights or resampling, from the training labels.
+
+        Training with weights u is training on frequencies a_k proportional to n_k u_k, where n_k
+        rows have class k; b_k is n_k / n.
+
+        Parameters
+        ----------
+        class_weight : dict or "balanced"
+            Label to weight > 0; labels that are left out have weight 1. "balanced" is that of
+            scikit-learn and ``is_unbalance`` of LightGBM, and fits oversampling, undersampling or
+            SMOTE to equal numbers. ``{0: 1, 1: w}`` for ``scale_pos_weight=w`` of XGBoost and
+            LightGBM. ``{0: beta, 1: 1}`` where a share beta of class 0 was kept.
+        y : array-like of shape (n_samples,)
+            The labels of the training rows as they were: before the resampling.
+
+        Returns
+        -------
+        shift : PriorShift
+            Fitted: `predict_proba` can be called, since scores can teach nothing more. With its
+            numbers as `prior` and `training_prior`, so that it can also be cloned and fitted again.
+
+        Raises
+        ------
+        ValueError
+            Weights that are not positive and finite, of a label that `y` does not have, or labels
+            of one class only.
+
+        Examples
+        --------
+        >>> from sklearn_calib.recalibrators import PriorShift
+        >>> shift = PriorShift.from_class_weight({0: 1, 1: 9}, [0, 0, 0, 1])
+        >>> shift.predict_proba([0.1, 0.5, 0.9])[:, 1].round(4).tolist()
+        [0.0122, 0.1, 0.5]
+        """
+        where = f"{cls.__name__}.from_class_weight"
+        classes, codes = canonical_labels(y, _where=where)
+        k = len(classes)
+        if k < 2:
+            refuse(where, "labels of at least two classes", "one class", "Pass all training labels")
+        if isinstance(class_weight, str):
+            if class_weight != "balanced":
+                refuse(where, "a dict or 'balanced'", repr(class_weight), "Pass what the model had")
+            weights = compute_class_weight("balanced", classes=np.arange(k), y=codes)
+        else:
+            weights = np.ones(k)
+            for column, value in _by_label(class_weight, classes, where):
+                weights[column] = value
+        if not ((weights > 0) & (weights < np.inf)).all():
+            wrong = f"{weights[~((weights > 0) & (weights < np.inf))][0]:g}"
+            refuse(where, "weights that are finite and above 0", wrong, "Pass what the model had")
+        counts = np.bincount(codes).astype(float)
+        before, behind = counts / counts.sum(), counts * weights
+        behind /= behind.sum()
+        shift = cls(prior=before, training_prior=behind)
+        shift.classes_, shift.n_features_in_ = classes, 1 if k == 2 else k
+        shift.prior_, shift.training_prior_ = before, behind
+        return shift
+
+    def adapt(
+        self, X: ArrayLike, *, sample_weight: ArrayLike | None = None, level: float = 0.95
+    ) -> Self:
+        """Estimate the target's frequencies from its rows, without labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Probabilities of target rows, of the same kind as at fit.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0. Only their ratios matter; the standard errors take each row as one
+            observation, whatever its weight.
+        level : float in (0, 1), default=0.95
+            Of the confidence intervals.
+
+        Returns
+        -------
+        adapted : PriorShift
+            A new object for these frequencies. The one it is called on stays as it is.
+
+        Raises
+        ------
+        ValueError
+            A `prior` that is not estimated; a class whose frequency a is 0, or, for "bbse" and
+            "rlls", which had no row in `fit`; for "bbse", predictions that do not tell the classes
+            apart; invalid scores or weights; a `level` outside (0, 1).
+
+        Warns
+        -----
+        CalibrationWarning
+            A class is estimated to be absent: its probability is 0 from now on. EM with more than
+            200 classes ended before its optimum.
+
+        Notes
+        -----
+        "em" starts at b = a, takes at most 50 EM steps and then Newton steps on the simplex, which
+        find frequencies of exactly 0; the likelihood is concave. With more than 200 classes there
+        are EM steps only, at most 2000.
+
+        Standard errors of "em" come from the scores of the rows (a sandwich where there are
+        weights), and, where a was counted on the rows of `fit`, from the error of a. p is taken as
+        known. The intervals are profile likelihood intervals, scaled to these standard errors; they
+        do not leave [0, 1] and hold where a class is rare or absent. With more than 200 classes
+        both are those of one class against the others in fixed proportions, and a is taken as
+        known. For "bbse" standard errors are those of the delta method, from the labelled and the
+        target rows, and intervals are of Wilson's kind. "rlls" has a bias of unknown size by its
+        penalty, so nothing is stated.
+
+        Cost: O(n k) per EM step, O(n k^2 + k^3) per Newton step, and some 16 passes of O(n k) per
+        class for the intervals.
+
+        Examples
+        --------
+        >>> from sklearn_calib.recalibrators import PriorShift
+        >>> p, y = [0.1, 0.2, 0.3, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1]
+        >>> shift = PriorShift("em").fit(p, y)
+        >>> adapted = shift.adapt([0.1, 0.2, 0.2, 0.9])
+        >>> adapted.prior_.round(3).tolist(), shift.prior_.round(3).tolist()
+        ([0.78, 0.22], [0.5, 0.5])
+        """
+        where = f"{type(self).__name__}.adapt"
+        check_is_fitted(self)
+        if not isinstance(self.prior, str) or self.prior not in ESTIMATED:
+            refuse(
+                where,
+                f"a prior that is estimated, {', '.join(ESTIMATED)}",
+                f"prior={self.prior if isinstance(self.prior, str) else 'given frequencies'!r}",
+                "predict_proba already uses it; to estimate it, fit PriorShift('em')",
+            )
+        if not 0 < level < 1:
+            refuse(where, "a level in (0, 1)", repr(level), "Pass for instance 0.95")
+        proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        weight = canonical_weight(sample_weight, len(proba), _where=where)
+        proba, weight = proba[weight > 0], weight[weight > 0]
+        self._check_present(self.training_prior_, where)
+        adapted = copy.copy(self)
+        for name in ("prior_se_", "prior_interval_"):  # of an earlier adaptation
+            adapted.__dict__.pop(name, None)
+        estimate = adapted._by_likelihood if self.prior == "em" else adapted._by_confusion
+        estimate(proba, weight, level, where)
+        if (adapted.prior_ == 0).any():
+            absent = self.classes_[adapted.prior_ == 0][:5].tolist()
+            caution(
+                where,
+                "target rows of every class",
+                f"an estimated frequency of 0 for {absent}",
+                "Their probability is 0 from now on; to keep such a class possible, pass its "
+                "frequency as prior=",
+                stacklevel=3,
+            )
+        return adapted
+
+    def _by_likelihood(self, proba, weight, level, where):
+        source = self.training_prior_
+        ratio = np.asarray(proba) / source
+        fit = fit_proportions(ratio, weight, source)
+        if fit.gap > _GAP:
+            caution(
+                where,
+                f"a likelihood within {_GAP:g} nats per row of the largest",
+                f"one up to {fit.gap:.1g} below it after {fit.n_iter} steps",
+                "The frequencies are close to the best; join classes if they matter",
+                stacklevel=4,
+            )
+        self.prior_ = fit.prior
+        self.prior_se_, self.prior_interval_ = proportions_uncertainty(
+            ratio, weight, fit.prior, source, self._source_rows, level
+        )
+
+    def _by_confusion(self, proba, weight, level, where):
+        known = self._confusion
+        self._check_present(known.frequencies, where)
+        guess = predicted(proba, self.confusion == "hard")
+        if self.prior == "rlls":
+            self.prior_ = regularised_prior(known, guess, weight, self.penalty)
+            return
+        if known.spread is None:
+            refuse(
+                where,
+                "predictions that tell the classes apart",
+                "a confusion matrix without an inverse",
+                "Take confusion='soft', prior='em' or prior='rlls'",
+            )
+        found = confusion_prior(known, guess, weight, level)
+        self.prior_, self.prior_se_, self.prior_interval_ = found
+
+    def _check_present(self, frequencies, where):
+        absent = self.classes_[frequencies == 0]
+        if len(absent):
+            refuse(
+                where,
+                "rows of every class in fit",
+                f"none of {absent[:5].tolist()}",
+                "Fit on rows that have it, pass training_prior=, or leave its column out",
+            )
+
+    def _fit(self, proba, codes, weight):
+        where, k = f"{type(self).__name__}.fit", proba.shape[1]
+        counts = np.bincount(codes, weights=weight, minlength=k)
+        observed = counts / counts.sum()
+        given = self.training_prior is not None
+        self._source_rows = np.inf if given else counts.sum() ** 2 / (weight @ weight)
+        self._confusion = None
+        if isinstance(self.prior, str) and self.prior in ("bbse", "rlls"):
+            self._confusion = confusion(predicted(proba, self.confusion == "hard"), codes, weight)
+        source = observed
+        if given:
+            source = self._frequencies(self.training_prior, "training_prior", where)
+            if (source == 0).any():
+                refuse(
+                    where,
+                    "a training_prior above 0 for every class",
+                    f"0 for {self.classes_[source == 0][:5].tolist()}",
+                    "The model knows nothing of a class that it has not seen; leave its column out",
+                )
+        self.training_prior_, self.prior_ = source, self._target(source, observed, where)
+        if self.prior_ is not source:
+            self._check_present(source, where)
+
+    def _target(self, source, observed, where):
+        if not isinstance(self.prior, str):
+            return self._frequencies(self.prior, "prior", where)
+        if self.prior in ESTIMATED:
+            return source
+        if self.prior == "uniform":
+            return np.full(len(source), 1.0 / len(source))
+        if self.training_prior is None:
+            refuse(
+                where,
+                "training_prior with prior='undo_resampling'",
+                "None",
+                "Pass the class frequencies after the resampling, for instance [0.5, 0.5]",
+            )
+        return observed
+
+    def _frequencies(self, value, name, where):
+        """Frequencies that a user gave, in the order of the classes."""
+        k = len(self.classes_)
+        if isinstance(value, Real):
+            if k != 2:
+                refuse(where, f"{k} numbers in {name}", f"{value:g}", "Pass one for each class")
+            return np.array([1.0 - float(value), float(value)])
+        if isinstance(value, Mapping) or hasattr(value, "items"):
+            found = np.full(k, np.nan)
+            for column, number in _by_label(value, self.classes_, where):
+                found[column] = number
+            if len(value) != k:
+                missing = self.classes_[np.isnan(found)][:5].tolist()
+                cure = "Give every class its frequency, 0 if it is absent"
+                refuse(where, f"all {k} classes in {name}", f"none of {missing}", cure)
+        else:
+            try:
+                found = np.array(value, dtype=np.float64)
+            except (TypeError, ValueError):
+                refuse(where, f"numbers in {name}", f"{value!r}", "Pass one for each class")
+        if found.shape != (k,):
+            got = f"shape {found.shape}"
+            refuse(where, f"{k} numbers in {name}, one for each class", got, "Pass one for each")
+        if not ((found >= 0) & (found < np.inf)).all():
+            wrong = found[~((found >= 0) & (found < np.inf))][0]
+            cure = "Pass the frequencies of the classes"
+            refuse(where, f"finite numbers >= 0 in {name}", f"{wrong:g}", cure)
+        if abs(found.sum() - 1) > _SLACK:
+            got = f"{found.sum():.6g}"
+            refuse(where, f"numbers with sum 1 in {name}", got, "Divide them by their sum")
+        return found / found.sum()
+
+    def _changes_nothing(self):
+        return self.strength == 0 or np.array_equal(self.prior_, self.training_prior_)
+
+    def _added(self):
+        return log_ratio(self.prior_, self.training_prior_, self.strength)
+
+    def _predict_proba(self, proba):
+        if self._changes_nothing():
+            return np.array(proba)
+        return moved_posterior(proba, self._added())
+
+    def _nodes(self):
+        if self._changes_nothing():
+            return IDENTITY
+        intercept = np.maximum(self._added(), LOG_OF_NOTHING)
+        return {"node": "softmax_affine", "coef": 1.0, "intercept": intercept}
+
+
+def _by_label(given, classes, where):
+    """Pairs of column and number, of a mapping of labels to numbers."""
+    column_of = {label: column for column, label in enumerate(classes.tolist())}
+    for label, number in given.items():
+        if label not in column_of:
+            known = classes[:10].tolist()
+            refuse(where, f"labels among {known}", f"{label}", "Name the classes as y does")
+        yield column_of[label], number

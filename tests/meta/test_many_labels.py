@@ -1,0 +1,254 @@
+"""CalibratedModel with classifiers of many labels per row."""
+
+import pickle
+from unittest import SkipTest
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.metrics import brier_loss, get_scorer, log_loss
+from sklearn_calib.recalibrators import MultilabelCalibration
+
+NB = MultiOutputClassifier(GaussianNB())
+LISTED = {
+    "MultiOutputClassifier": NB,
+    "RandomForestClassifier": RandomForestClassifier(5, random_state=0),
+    "Pipeline": make_pipeline(StandardScaler(), NB),
+}
+TABLES = {
+    "ClassifierChain": ClassifierChain(LogisticRegression()),
+    "OneVsRestClassifier": OneVsRestClassifier(GaussianNB()),
+    "OneVsRestClassifier(LinearSVC)": OneVsRestClassifier(LinearSVC()),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_multilabel_classification(900, 10, n_classes=3, random_state=0)
+    X = np.hstack([X, X])  # naive Bayes counts all evidence twice
+    return X[:500], Y[:500], X[500:], Y[500:]
+
+
+def table(proba):
+    return np.column_stack([q[:, 1] for q in proba]) if isinstance(proba, list) else proba
+
+
+def loss(Y, proba):
+    P = table(proba)
+    return np.mean([log_loss(Y[:, c], P[:, c], labels=[0, 1]) for c in range(P.shape[1])])
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("name", [*LISTED, *TABLES])
+def test_every_kind_of_classifier(data, name, ensemble):
+    X, Y, X_test, Y_test = data
+    estimator = (LISTED | TABLES)[name]
+    model = CalibratedModel(estimator, ensemble=ensemble, cv=3).fit(X, Y)
+    proba = model.predict_proba(X_test)
+    assert isinstance(proba, list) == (name in LISTED)
+    if name in LISTED:
+        assert [part.shape for part in proba] == [(400, 2)] * 3
+    assert table(proba).shape == (400, 3) and 0 <= table(proba).min() <= table(proba).max() <= 1
+    np.testing.assert_array_equal(model.predict(X_test), (table(proba) > 0.5).astype(int))
+    assert len(model.calibrated_pairs_) == (3 if ensemble else 1)
+    assert [c.tolist() for c in model.classes_] == [[0, 1]] * 3
+    if hasattr(estimator, "predict_proba"):
+        assert loss(Y_test, proba) < loss(Y_test, clone(estimator).fit(X, Y).predict_proba(X_test))
+    again = pickle.loads(pickle.dumps(model)).predict_proba(X_test)
+    np.testing.assert_array_equal(table(again), table(proba))
+
+
+def test_it_is_the_recalibrator_of_out_of_fold_scores(data):
+    X, Y, X_test, _ = data
+    cv = KFold(4)
+    model = CalibratedModel(NB, cv=cv, ensemble=False).fit(X, Y)
+    folds = [
+        clone(NB).fit(X[train], Y[train]).predict_proba(X[test]) for train, test in cv.split(X)
+    ]
+    by_hand = MultilabelCalibration().fit(
+        [np.vstack(parts) for parts in zip(*folds, strict=True)], Y
+    )
+    wanted = by_hand.predict_proba(clone(NB).fit(X, Y).predict_proba(X_test))
+    np.testing.assert_allclose(
+        table(model.predict_proba(X_test)), table(wanted), rtol=0, atol=1e-12
+    )
+
+
+def test_the_default_folds_are_shuffled(data):
+    X, Y, X_test, _ = data
+    order = np.argsort(Y[:, 0], kind="stable")  # unshuffled folds would miss a label
+    X, Y = X[order], Y[order]
+    default = CalibratedModel(NB, ensemble=False).fit(X, Y)
+    named = clone(default).set_params(cv=KFold(5, shuffle=True, random_state=0)).fit(X, Y)
+    np.testing.assert_array_equal(
+        table(default.predict_proba(X_test)), table(named.predict_proba(X_test))
+    )
+
+
+def test_a_frozen_model_and_unknown_labels(data):
+    X, Y, X_test, Y_test = data
+    frozen = FrozenEstimator(clone(NB).fit(X, Y))
+    known = np.where(np.arange(400)[:, None] < [300, 100, 20], np.nan, Y_test)
+    model = CalibratedModel(frozen).fit(X_test, known)
+    wanted = MultilabelCalibration().fit(frozen.predict_proba(X_test), known)
+    np.testing.assert_array_equal(
+        table(model.predict_proba(X)), table(wanted.predict_proba(frozen.predict_proba(X)))
+    )
+
+
+def test_a_function_of_the_features(data):
+    """A network's sigmoid outputs."""
+    X, Y, X_test, Y_test = data
+    network = LogisticRegression().fit(X, Y[:, 0])
+
+    def forward(features):
+        return np.column_stack([network.predict_proba(features)[:, 1]] * 3)
+
+    model = CalibratedModel(FrozenEstimator(forward)).fit(X_test, Y_test)
+    assert model.predict_proba(X).shape == (500, 3)
+
+
+def test_logits_are_taken_where_there_are_some(data):
+    X, Y, X_test, Y_test = data
+    svm = clone(TABLES["OneVsRestClassifier(LinearSVC)"]).fit(X, Y)
+    model = CalibratedModel(FrozenEstimator(svm)).fit(X_test, Y_test)
+    logits = [canonical_proba(z, kind="logits") for z in svm.decision_function(X_test).T]
+    wanted = MultilabelCalibration().fit(logits, Y_test).predict_proba(logits)
+    np.testing.assert_array_equal(model.predict_proba(X_test), table(wanted))
+    with pytest.raises(TypeError, match="an estimator with decision_function"):
+        CalibratedModel(NB, response_method="decision_function").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "recalibrator", ["isotonic", "platt", MultilabelCalibration(pooling="all")]
+)
+def test_which_recalibrator(data, recalibrator):
+    X, Y, _, _ = data
+    model = CalibratedModel(NB, recalibrator, ensemble=False, cv=2).fit(X, Y)
+    named = isinstance(recalibrator, str)
+    assert model.recalibrator_.pooling == ("none" if named else "all")
+    assert CalibratedModel(NB, ensemble=False).fit(X, Y).recalibrator_.pooling == "shrink"
+
+
+def test_a_label_that_a_fold_has_not_seen(data):
+    """Its model says 0 everywhere there, which tells nothing about other scores."""
+    X, Y, X_test, _ = data
+    Y = Y.copy()
+    Y[:, 2] = 0
+    Y[:4, 2] = 1  # all in the first fold
+    forest = RandomForestClassifier(5, random_state=0)
+    model = CalibratedModel(forest, ensemble=False, cv=KFold(2)).fit(X, Y)
+    scores = np.empty(Y.shape)
+    for test, train in ((slice(0, 250), slice(250, 500)), (slice(250, 500), slice(0, 250))):
+        proba = clone(forest).fit(X[train], Y[train]).predict_proba(X[test])
+        scores[test] = np.column_stack([q[:, 1] if q.shape[1] == 2 else 0 * q for q in proba])
+    known = Y.astype(float)
+    known[:250, 2] = np.nan
+    wanted = MultilabelCalibration().fit(scores, known)
+    for found, line in zip(model.recalibrator_.recalibrators_, wanted.recalibrators_, strict=True):
+        assert found.slope_ == pytest.approx(line.slope_, abs=1e-9)
+    forest = clone(forest).fit(X[4:], Y[4:])  # one column for the last label
+    assert forest.predict_proba(X)[2].shape == (500, 1)
+    frozen = CalibratedModel(FrozenEstimator(forest)).fit(X, Y)
+    assert [part.shape for part in frozen.predict_proba(X_test)] == [(400, 2)] * 3
+
+
+def test_weights_are_repetition(data):
+    X, Y, X_test, _ = data
+    X, Y = X[:120], Y[:120]
+    weight = np.random.default_rng(0).integers(1, 3, len(X))
+    rows = np.repeat(np.arange(len(X)), weight)
+    test = np.arange(len(X)) < 60
+    halves = [(np.flatnonzero(~test), np.flatnonzero(test))]
+    repeated = [(np.flatnonzero(~test[rows]), np.flatnonzero(test[rows]))]
+    one = CalibratedModel(NB, cv=halves).fit(X, Y, sample_weight=weight)
+    two = CalibratedModel(NB, cv=repeated).fit(X[rows], Y[rows])
+    np.testing.assert_allclose(
+        table(one.predict_proba(X_test)), table(two.predict_proba(X_test)), atol=1e-8
+    )
+    with pytest.raises(ValueError, match="sample_weight >= 0"):
+        CalibratedModel(NB).fit(X, Y, sample_weight=-weight)
+
+
+def test_model_selection_of_scikit_learn(data):
+    X, Y, _, _ = data
+    for estimator in (NB, TABLES["ClassifierChain"]):
+        scores = cross_val_score(CalibratedModel(estimator, cv=2), X, Y, scoring="roc_auc", cv=2)
+        assert (scores > 0.6).all()
+    for estimator in (NB, OneVsRestClassifier(GaussianNB())):  # two labels are not two classes
+        model = clone(estimator).fit(X, Y[:, :2])
+        for average in ("macro", "micro"):
+            found = get_scorer("neg_brier_loss", multilabel=average)(model, X, Y[:, :2])
+            wanted = brier_loss(Y[:, :2], table(model.predict_proba(X)), multilabel=average)
+            assert found == pytest.approx(-wanted, abs=1e-14)
+    scorer = get_scorer("neg_log_loss", multilabel="macro")
+    search = GridSearchCV(CalibratedModel(NB, cv=2), {"ensemble": [True, False]}, scoring=scorer)
+    assert -1 < search.fit(X, Y).best_score_ < 0
+
+
+def test_tables_of_labels(data):
+    X, Y, X_test, _ = data
+    model = CalibratedModel(NB, cv=2)
+    wanted = table(clone(model).fit(X, Y).predict_proba(X_test))
+    for same in (sparse.csr_matrix(Y), Y.astype(bool), Y.tolist()):
+        found = table(clone(model).fit(X, same).predict_proba(X_test))
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_errors(data):
+    X, Y, _, _ = data
+    with pytest.raises(
+        ValueError, match=r"many labels per row.*got LogisticRegression, which says"
+    ):
+        CalibratedModel(LogisticRegression()).fit(X, Y)
+    with pytest.raises(ValueError, match=r"labels 0, 1 or NaN \(unknown\), got 2 in row"):
+        CalibratedModel(NB).fit(X, 2 * Y)
+    with pytest.raises(ValueError, match="folds for many labels, got cv='alo'"):
+        CalibratedModel(NB, cv="alo").fit(X, Y)
+    with pytest.raises(ValueError, match="expected one label per row"):
+        RefineThenCalibrateCV(LogisticRegression()).fit(X, Y)
+    with pytest.raises(ValueError, match="a fitted model in a FrozenEstimator"):
+        CalibratedModel(NB, cv="prefit").fit(X, Y)
+    frozen = FrozenEstimator(clone(NB).fit(X, Y))
+    with pytest.raises(ValueError, match="scores of 2 labels, got 3"):
+        CalibratedModel(frozen).fit(X, Y[:, :2])
+    with pytest.warns(CalibrationWarning, match="not fitted yet"):
+        CalibratedModel(clone(NB).fit(X, Y), cv=2).fit(X, Y)
+
+
+def test_a_failed_fit_leaves_nothing(data):
+    X, Y, _, _ = data
+    model = CalibratedModel(NB, cv=2).fit(X, Y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X[:9], Y)
+    assert not hasattr(model, "classes_") and not hasattr(model, "calibrated_pairs_")
+
+
+def test_checks_of_scikit_learn():
+    model = CalibratedModel(DecisionTreeClassifier(max_depth=3, random_state=0), cv=2)
+    ran = 0
+    for estimator, check in estimator_checks_generator(model):
+        if "multilabel" in repr(check) or "multioutput" in repr(check):
+            try:
+                check(estimator)
+                ran += 1
+            except SkipTest as skipped:
+                assert "decision_function" in str(skipped)
+    assert ran == 4
