@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _DRAWN_CELLS = 4096  # of a sample that is drawn from often
 _USUAL = ("identity", "temperature", "platt", "beta", "isotonic")
 _LOSSES = {"brier_loss": "brier", "log_loss": "log_loss"}  # measures that are totals
-_NOT_OF_BOUNDS = "multiclass", "debias", "cv", "label_smoothing"  # options that no bound takes
+# options that no bound takes
+_NOT_OF_BOUNDS = "multiclass", "debias", "cv", "label_smoothing", "estimator"
 
 
 class Answers:
@@ -119,7 +120,8 @@ class Answers:
 
     def _options(self, measure: Measure, options: dict[str, Any], where: str) -> dict[str, Any]:
         """The options of a measure as they are for cells; refused where single rows are needed."""
-        if options.get("debias") or options.get("estimator") == "unbiased":
+        single = options.get("estimator") in ("unbiased", "linear")
+        if options.get("debias") or single or options.get("multiclass") == "canonical":
             cure = "Measure the rows themselves, or without that option"
             refuse(where, "options that read weights of scores", "one that reads single rows", cure)
         if options.get("cv") is not None:
