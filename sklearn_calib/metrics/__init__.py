@@ -10,6 +10,7 @@ from typing import Any as _Any
 from .._renamed import renamed_names as _renamed_names
 from .._renamed import warn_renamed as _warn_renamed
 from ..exceptions import expectation as _expectation
+from ._bins import checked_bins as checked_bins
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
 from ._calibration_error import maximum_calibration_error as maximum_calibration_error
