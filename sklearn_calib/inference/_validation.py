@@ -113,8 +113,8 @@ def validation_summary(
       given; `confidence_interval` has one, by inversion.
     * Brier: with the p-value of `spiegelhalter_test`. Scaled Brier: 1 - Brier / (r (1 - r)), r the
       event rate. Log loss: as `log_loss`. AUC: ties count 1/2. R2: Nagelkerke's, of the
-      predictions as they are, so below 0 where the event rate alone does better; R's ``val.prob``
-      has that of the recalibrated predictions.
+      predictions as they are, so below 0 where the event rate alone does better, as in
+      ``rms::val.prob``; ``val.prob.ci.2`` has that of the recalibrated predictions.
 
     Measured coverage of the intervals: ``benchmarks/validation``. Cost: O(n) a Newton step, some
     hundred of them, and `n_resamples` draws and smooths of at most 4096 cells.

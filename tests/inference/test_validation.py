@@ -1,7 +1,11 @@
 """The validation table: golden values, intervals, what does not exist, how it looks."""
 
+import importlib
+import json
+import sys
 import warnings
 from dataclasses import FrozenInstanceError
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +20,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import calibration_test, cox_test, spiegelhalter_test
 from sklearn_calib.inference import validation_summary as validate
 
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "validation"
 FAST = {"n_resamples": 9}
 ROWS = ["O/E", "calibration in the large", "intercept", "slope", "Cox chi-square"]
 ROWS += ["ICI", "E50", "E90", "Emax"]
@@ -107,13 +112,37 @@ def test_values_if_calibrated_are_those_of_the_test():
 
 
 def test_pooled_draws():
-    """More rows than cells: the p-value ranks the statistic of the cells."""
+    """Rows of equal predictions are drawn by cells."""
     rng = np.random.default_rng(0)
-    p = rng.random(9000)
-    y = (rng.random(9000) < p**1.1).astype(int)
+    p = rng.integers(1, 200, 3000) / 200
+    y = (rng.random(3000) < p**1.1).astype(int)
     found = validate(y, p, n_resamples=19)["ICI"]
     test = calibration_test(y, p, statistic="integrated_calibration_index", n_resamples=19)
     assert found.estimate == pytest.approx(test.statistic) and found.pvalue == test.pvalue
+
+
+# -- R: benchmarks/validation/against_r.py wrote these numbers -------------------------------------
+
+KEPT = json.loads((Path(__file__).parents[1] / "data" / "validation_r.json").read_text())
+TOLERANCE = {"confint": 2e-5, "interpolate": 4e-3}  # splines of MASS; the k-d tree of loess
+
+
+@pytest.mark.parametrize("name", ["golden", "breast cancer"])
+def test_numbers_of_r(name, monkeypatch):
+    """rms, MASS, pROC, sandwich and loess, to 1e-7, but for their own approximations."""
+    if not BENCHMARK.exists():
+        pytest.skip("not a checkout")
+    monkeypatch.syspath_prepend(str(BENCHMARK))
+    ours = importlib.import_module("against_r").ours
+    for module in ("against_r", "runner"):
+        sys.modules.pop(module, None)
+    kept = KEPT[name]
+    y, p = (np.array(kept[c]) for c in "yp") if "y" in kept else golden_set()
+    found, theirs = ours(y, p), kept["R"]
+    assert found.keys() <= theirs.keys() and len(found) > 50
+    for quantity, value in found.items():
+        kind = next((kind for kind in TOLERANCE if kind in quantity), None)
+        assert value == pytest.approx(theirs[quantity], abs=TOLERANCE.get(kind, 1e-7)), quantity
 
 
 # -- intervals ------------------------------------------------------------------------------------
@@ -183,8 +212,8 @@ def simulated(n, draws, **options):
 @pytest.mark.parametrize("ci", ["profile", "wald"])
 def test_coverage(ci):
     """A small version of ``benchmarks/validation``, on both sides."""
-    for name, missed in simulated(150, 80, level=0.8, ci=ci).items():
-        assert (missed >= 1).all() and (missed <= 18).all(), (name, missed)  # 8 expected
+    for name, missed in simulated(150, 50, level=0.8, ci=ci).items():
+        assert 3 <= missed.sum() <= 19, (name, missed)  # 10 expected, sd 2.8
 
 
 @pytest.mark.slow
