@@ -211,22 +211,19 @@ class _Lines:
 
     def _found(self):
         """(estimate, interval, p-value) of each row."""
-        missing = _NAN, _NOTHING, _NAN
-        if self._all_equal(self.hit, "both outcomes", "intercepts, slope, AUC and R2"):
+        missing, got = (_NAN, _NOTHING, _NAN), f"the same in all rows ({self.title})"
+        if (self.hit == self.hit[0]).all():
+            cure = "There is no slope, AUC or R2: take rows of both"
+            caution(_WHERE, "both outcomes", got, cure, stacklevel=5)
             return [missing] * 4
         start = line.log_likelihood(self.z, self.hit, self.weight)
         large, top = line.climb(self.z, self.one, self.hit, self.weight)
         of_large = self._large(large, top, 2 * (top - start))
-        if self._all_equal(self.z, "at least two different predictions", "intercept and slope"):
+        if (self.z == self.z[0]).all():
+            cure = "There is no slope: check where the predictions come from"
+            caution(_WHERE, "at least two different predictions", got, cure, stacklevel=5)
             return [of_large, missing, missing, missing]
         return [of_large, *self._both(start, top)]
-
-    def _all_equal(self, values, rule, lost):
-        if (values != values[0]).any():
-            return False
-        got = f"one in all rows ({self.title})"
-        caution(_WHERE, rule, got, f"There is no {lost}: get other rows", stacklevel=6)
-        return True
 
     def _large(self, estimate, top, ratio):
         eta = self.z + estimate

@@ -231,7 +231,7 @@ def missing(found):
 
 
 def test_one_outcome():
-    with pytest.warns(CalibrationWarning, match=r"expected both outcomes, got one in all rows"):
+    with pytest.warns(CalibrationWarning, match=r"expected both outcomes, got the same in all rows"):
         found = validate([0] * 9, np.linspace(0.1, 0.5, 9), labels=[0, 1], **FAST)
     assert missing(found) == [*ROWS[1:5], "scaled Brier", "AUC", "Nagelkerke R2"]
     assert found["O/E"].estimate == found["O/E"].low == 0 < found["O/E"].high
