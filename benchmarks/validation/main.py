@@ -26,7 +26,7 @@ TESTED = {"normal": (1.5, 0.0), "narrow": (0.5, -1.0), "rare": (1.0, -3.0)}
 LINES = [
     ("lines", law, kind, n, 400 if n == 2000 else 1000)
     for law in LAWS
-    for kind in ("profile", "wald", "weights")
+    for kind in ("profile", "wald", "sandwich", "weights")
     for n in (100, 500, 2000)
 ]
 SIZES = [
@@ -77,7 +77,7 @@ def coverage(law, kind, n, draws):
         z, q = drawn(law, n, rng)
         w = weights(z, rng) if kind == "weights" else None
         y = (rng.random(n) < q).astype(int)
-        options = {"ci": "wald" if kind == "wald" else "profile", "sample_weight": w}
+        options = {"ci": "profile" if kind == "weights" else kind, "sample_weight": w}
         with warnings.catch_warnings():  # a draw without an event has no intercepts
             warnings.simplefilter("ignore", CalibrationWarning)
             found = validation_summary(

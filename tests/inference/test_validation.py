@@ -180,6 +180,10 @@ def test_sandwich():
     assert large.pvalue == pytest.approx(2 * stats.norm.sf(abs(large.estimate) / error))
     assert found["AUC"].estimate == pytest.approx(roc_auc_score(y, p, sample_weight=w))
     assert found["O/E"].estimate == pytest.approx(w @ y / (w @ p))
+    alone = validate(y, p, ci="sandwich", **FAST)
+    nearly = validate(y, p, sample_weight=np.r_[np.ones(199), 1 + 1e-9], **FAST)
+    assert alone["slope"].low == pytest.approx(nearly["slope"].low, abs=1e-6)
+    assert alone["slope"].pvalue == pytest.approx(nearly["slope"].pvalue, abs=1e-6)
 
 
 def test_equal_weights_are_none():
@@ -217,7 +221,7 @@ def test_coverage(ci):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ci", ["profile", "wald"])
+@pytest.mark.parametrize("ci", ["profile", "sandwich"])
 def test_coverage_two_sided(ci):
     for name, missed in simulated(300, 500, level=0.9, ci=ci).items():
         assert (missed >= 11).all() and (missed <= 42).all(), (name, missed)  # 25 expected, sd 4.9
@@ -231,7 +235,9 @@ def missing(found):
 
 
 def test_one_outcome():
-    with pytest.warns(CalibrationWarning, match=r"expected both outcomes, got the same in all rows"):
+    with pytest.warns(
+        CalibrationWarning, match=r"expected both outcomes, got the same in all rows"
+    ):
         found = validate([0] * 9, np.linspace(0.1, 0.5, 9), labels=[0, 1], **FAST)
     assert missing(found) == [*ROWS[1:5], "scaled Brier", "AUC", "Nagelkerke R2"]
     assert found["O/E"].estimate == found["O/E"].low == 0 < found["O/E"].high
@@ -290,7 +296,7 @@ def test_tiny(n):
     ("options", "message"),
     [
         ({"level": 95}, "a level between 0 and 1, got 95. Pass for instance 0.95"),
-        ({"ci": "bootstrap"}, "ci among profile, wald, got 'bootstrap'"),
+        ({"ci": "bootstrap"}, "ci among profile, wald, sandwich, got 'bootstrap'"),
         ({"n_resamples": 0}, "n_resamples of at least 1, got 0"),
         ({"smoother": "lowess"}, "a smoother among loess, cox, .*got 'lowess'"),
         ({"multiclass": "ovr"}, "multiclass among .*, got 'ovr'"),
