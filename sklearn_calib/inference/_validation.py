@@ -106,7 +106,8 @@ def validation_summary(
     * p-values by likelihood ratios: of calibration in the large against 0; of the slope against 1
       given the former; "Cox chi-square", of intercept and slope against 0 and 1, is the statistic
       of `cox_test` and has 2 degrees of freedom.
-    * With unequal weights `ci` is "sandwich" whatever is asked for; p-values are then Wald's.
+    * With unequal weights `ci` is "sandwich" whatever is asked for; p-values, and the chi-square
+      statistic, are then Wald's.
     * The interval of calibration in the large by "profile" or "wald" takes the slope for 1: it is
       a little too narrow where predictions are overconfident (holds the truth in 93 % of draws at
       a slope of 0.7). Take "sandwich" there.
@@ -271,6 +272,8 @@ class _Lines:
             stacklevel=7,
         )
         ends = _NOTHING
+        if self.ci == "sandwich":  # infinite errors
+            ratios = _NOTHING
         if self.ci == "profile":
             step = 1 / max(np.abs(self.z).max(), 1e-3)
             profile = self._profile(1, 0.0)
@@ -309,6 +312,15 @@ class _Lines:
 
 
 _CURVE = ("ICI", "E50", "E90", "Emax")
+_QUANTITIES = (*_CURVE, "Brier", "scaled Brier", "log loss", "AUC", "Nagelkerke R2")
+
+
+def _entropy(p):
+    return special.entr(p) + special.entr(1 - p)
+
+
+#: Exact expectations of a row for calibrated predictions.
+_EXPECTED = {"Brier": lambda p: p * (1 - p), "log loss": _entropy}
 
 
 def _overall(case, weight, smoother, draws):
@@ -344,14 +356,6 @@ def _overall(case, weight, smoother, draws):
     return rows
 
 
-#: Exact expectations of a row for calibrated predictions.
-_EXPECTED = {
-    "Brier": lambda p: p * (1 - p),
-    "log loss": lambda p: special.entr(p) + special.entr(1 - p),
-}
-_QUANTITIES = (*_CURVE, "Brier", "scaled Brier", "log loss", "AUC", "Nagelkerke R2")
-
-
 def _of_cells(case, smoother):
     """The `_QUANTITIES` of a two-class case; NaN where one outcome only leaves one undefined."""
     (problem,) = case.problems()
@@ -371,7 +375,3 @@ def _of_cells(case, smoother):
 
 def _information(p):
     return -np.log(np.maximum(p, np.finfo(np.float64).eps))
-
-
-def _entropy(p):
-    return special.entr(p) + special.entr(1 - p)
