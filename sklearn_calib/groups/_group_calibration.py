@@ -304,10 +304,8 @@ def _rows_of(event, names, found, level):
     weight, events, expected = event.moments[:3]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.array([events, fits[4], fits[5]]) / expected
-    slope, half = (
-        fits[6],
-        np.where(np.isfinite(fits[6]), fits[7], np.inf) * max(tilt, 1e-300),
-    )  # no 0 times infinity
+    slope, tilt = fits[6], max(tilt, 1e-300)  # 0 where all scores are equal, and no slope exists
+    half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
     middle = np.where(np.isfinite(slope), slope, 0.0)  # the whole line where there is no slope
     largest = np.sort(found.largest[0])
     above = n_resamples - np.searchsorted(largest, _guarded(found.sigma))
