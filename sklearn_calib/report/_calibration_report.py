@@ -7,6 +7,7 @@ from .._random import generator
 from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import refuse
+from ..groups import GroupCalibration, audit_case
 from ..summary import CalibrationSummary
 from ._columns import (
     case_of_rows,
@@ -27,6 +28,7 @@ from ._models import (
 )
 from ._report import CalibrationReport
 from ._table import report_measures, report_rows
+from ._verdict import SIGNIFICANCE
 
 
 def calibration_report(
@@ -42,6 +44,7 @@ def calibration_report(
     normalize: bool = False,
     check_columns: bool = True,
     advice: bool = False,
+    by: Any = None,
     measures: Iterable[str] | None = None,
     level: float = 0.9,
     n_resamples: int | Literal["auto"] = "auto",
@@ -76,6 +79,10 @@ def calibration_report(
         Refuse columns in an order that cannot be meant; see Raises.
     advice : bool, default=False
         Find out at once whether recalibration would help; see `CalibrationReport.advise`.
+    by : table, dict of columns or list of masks, default=None
+        Also audit groups of the rows, and what any two of them have in common: a table with one row
+        for each row of `y_true`, as `group_calibration` takes it with ``depth=2``. Not for
+        summaries.
     measures : list of str, default=None
         Names from `all_metrics`; by default the registered measures that are meant for reports.
     level : float in (0, 1), default=0.9
@@ -93,7 +100,8 @@ def calibration_report(
     Raises
     ------
     ValueError
-        Invalid scores, labels or weights (see `canonical_proba`), or an unknown measure. Columns
+        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure, or groups of
+        summaries or of other rows. Columns
         whose order cannot be meant: another order puts the largest probability on the true class
         far more often, and ranks the rows well where this one ranks them backwards.
 
@@ -138,8 +146,12 @@ def calibration_report(
     if not 0 < level < 1:
         refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
     given = sample_weight, labels, pos_label
+    groups: dict[str, GroupCalibration] = {}
     scikit: dict[str, float] = {}
     if y_proba is None:
+        if by is not None:
+            cure = "Pass y_proba, or summarise with by="
+            refuse(where, "labels and probabilities of each row, for by", "summaries", cure)
         models = models_of_summaries(y_true, name, any(x is not None for x in given), where)
         if check_columns:
             check_order_of_summaries(models, where)
@@ -155,6 +167,9 @@ def calibration_report(
             loss = loss_of_scikit_learn(case, named[key])
             scikit |= {} if loss is None else {key: loss}
         models = {key: Model(summarised(case), case) for key, case in cases.items()}
+        if by is not None:
+            options: Any = {"depth": 2, "level": 1 - SIGNIFICANCE}
+            groups = {n: audit_case(case, by, given[0], **options) for n, case in cases.items()}
         data = {"y": case.classes[case.codes], "weight": case.weight}
         data["proba"] = {key: case.proba for key, case in cases.items()}
     rng = generator(random_state)
@@ -172,6 +187,7 @@ def calibration_report(
         sklearn_log_loss=scikit,
         source=source,
         advice=dict.fromkeys(models),
+        groups=groups,
         _data=data,
         _models=models,
         _codes={
