@@ -7,7 +7,7 @@ from .._random import generator
 from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import refuse
-from ..groups import GroupCalibration, audit_case
+from ..groups import audit_case
 from ..summary import CalibrationSummary
 from ._columns import (
     case_of_rows,
@@ -146,12 +146,8 @@ def calibration_report(
     if not 0 < level < 1:
         refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
     given = sample_weight, labels, pos_label
-    groups: dict[str, GroupCalibration] = {}
     scikit: dict[str, float] = {}
     if y_proba is None:
-        if by is not None:
-            cure = "Pass y_proba, or summarise with by="
-            refuse(where, "labels and probabilities of each row, for by", "summaries", cure)
         models = models_of_summaries(y_true, name, any(x is not None for x in given), where)
         if check_columns:
             check_order_of_summaries(models, where)
@@ -167,11 +163,9 @@ def calibration_report(
             loss = loss_of_scikit_learn(case, named[key])
             scikit |= {} if loss is None else {key: loss}
         models = {key: Model(summarised(case), case) for key, case in cases.items()}
-        if by is not None:
-            options: Any = {"depth": 2, "level": 1 - SIGNIFICANCE}
-            groups = {n: audit_case(case, by, given[0], **options) for n, case in cases.items()}
         data = {"y": case.classes[case.codes], "weight": case.weight}
         data["proba"] = {key: case.proba for key, case in cases.items()}
+    groups = {} if by is None else _groups(models, by, sample_weight, where)
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
     n, classes = size_and_classes(next(iter(models.values())))
@@ -201,3 +195,13 @@ def calibration_report(
     if advice:
         report.advise()
     return report
+
+
+def _groups(models, by, sample_weight, where):
+    """The audit of the groups of each model; all have the same rows."""
+    cases = {name: model.case for name, model in models.items()}
+    if None in cases.values():
+        cure = "Pass y_proba, or summarise with by="
+        refuse(where, "labels and probabilities of each row, for by", "summaries", cure)
+    options = {"depth": 2, "level": 1 - SIGNIFICANCE}
+    return {name: audit_case(case, by, sample_weight, **options) for name, case in cases.items()}
