@@ -29,20 +29,30 @@ class Columns(NamedTuple):
     weight: FloatArray | None
     names: list[str]  # of the columns of probabilities
     left_out: str  # rows that were left out, in words
+    groups: Any  # pandas DataFrame of the columns of --by, or None
 
 
 def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
-    """The columns that the options name; raises UserError for missing values."""
+    """The columns that the options name; raises UserError for missing values.
+
+    Those of ``--by`` may have them.
+    """
     tables: list[Table] = []
     left_out: list[str] = []
+    groups: list[Any] = []
     names: list[str] = []
     for file in files:
         table = _read(file, options)
         names = names or split_names(options.prob, list(table.frame.columns))
+        by = table.frame[_by(options, list(table.frame.columns))]
+        table = table._replace(frame=table.frame[_needed(names, options)])
         if options.drop_missing:
+            whole = table.frame.notna().all(axis=1)
+            by = by[whole].reset_index(drop=True)
             table, found = without_missing(table)
             left_out += [found] if found else []
         tables.append(table)
+        groups.append(by)
     if not sum(len(table.frame) for table in tables):
         raise UserError("expected rows without missing values, got none. Check the files.")
     scores = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
@@ -50,15 +60,26 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     if options.weight is not None:
         weight = np.concatenate([number_column(table, options.weight) for table in tables])
     labels = joined([checked_labels(table, options.label) for table in tables])
-    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out))
+    by = joined(groups) if len(groups[0].columns) else None
+    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out), by)
+
+
+def _needed(columns, options):
+    names = [options.label, *columns]
+    return [*names, options.weight] if options.weight is not None else names
+
+
+def _by(options, present):
+    """The columns of ``--by``, which only `audit` has, each once."""
+    given = getattr(options, "by", None) or ()
+    return list(dict.fromkeys(split_names(given, present)))
 
 
 def _read(file, options):
     def pick(present):
         columns = split_names(options.prob, present)
         check_different(options.label, columns)
-        names = [options.label, *columns]
-        return [*names, options.weight] if options.weight is not None else names
+        return [*dict.fromkeys([*_needed(columns, options), *_by(options, present)])]
 
     return read_table(file, pick, **form_of(options))
 

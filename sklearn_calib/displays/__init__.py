@@ -4,6 +4,7 @@ from ._base import Display as Display
 from ._calibrating_function import CalibratingFunctionDisplay as CalibratingFunctionDisplay
 from ._cumulative import CumulativeDifferenceDisplay as CumulativeDifferenceDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
+from ._group_reliability import GroupReliabilityDisplay as GroupReliabilityDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._reliability import ReliabilityDisplay as ReliabilityDisplay
@@ -16,6 +17,7 @@ __all__ = [
     "CumulativeDifferenceDisplay",
     "DecompositionDisplay",
     "Display",
+    "GroupReliabilityDisplay",
     "HeatmapDisplay",
     "NullDistributionDisplay",
     "RefinementCurveDisplay",

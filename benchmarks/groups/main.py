@@ -1,0 +1,213 @@
+"""Does `group_calibration` reject calibrated predictions as often as it says, do intervals hold?"""
+
+import importlib.util
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit, logit
+
+from sklearn_calib.groups import group_calibration
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import runner
+
+HERE = Path(__file__).parent
+LEVELS = (0.01, 0.05, 0.1)
+RESAMPLES = 99
+VALUES = (2, 3, 4, 5, 6, 2)  # of the columns of groups, beside two columns of numbers
+NULLS = ("deciles", "continuous", "rare", "weighted", "confidence", "classwise")
+PARTS = 4  # of the sets, so that it resumes
+SETS = {"level": 1000, "coverage": 400, "mcgrad": 60}
+COVERED = (("calibrated", 2400), ("off", 2400), ("off", 600), ("rare and off", 2400))
+JOBS = [
+    *(("level", law, 1500, part) for law in NULLS for part in range(PARTS)),
+    *(("coverage", law, n, part) for law, n in COVERED for part in range(PARTS)),
+    *(("mcgrad", law, 2400, part) for law in NULLS[:3] for part in range(PARTS)),
+]
+
+
+def table_of(n, rng):
+    """Columns of groups: text with unequal shares, and numbers."""
+    columns = {
+        f"c{j}": np.array([f"v{v}" for v in range(k)])[rng.choice(k, n, p=rng.dirichlet([4] * k))]
+        for j, k in enumerate(VALUES)
+    }
+    return columns | {f"x{j}": rng.normal(size=n) for j in range(2)}
+
+
+def scores_of(law, n, rng):
+    """Probabilities of the event, or of three classes."""
+    if law in ("confidence", "classwise"):
+        return rng.dirichlet([1, 1, 1], n)
+    if "rare" in law:
+        return rng.beta(1.0, 30.0, n)
+    p = rng.beta(1.2, 1.6, n)
+    return np.clip(np.ceil(10 * p), 1, 10) / 10 - 0.05 if law == "deciles" else p
+
+
+def labels_of(p, rng):
+    if p.ndim == 1:
+        return (rng.random(len(p)) < p).astype(int)
+    return (rng.random(len(p))[:, None] > p.cumsum(axis=1)).sum(axis=1)
+
+
+def level_of(law, n, seed):
+    """(exact p-value, p-value of the largest as if it were alone, its sigma) where all is right."""
+    rng = np.random.default_rng(seed)
+    p, table = scores_of(law, n, rng), table_of(n, rng)
+    options = {"depth": 2, "n_resamples": RESAMPLES, "random_state": int(seed[-1])}
+    if law == "weighted":
+        options["sample_weight"] = rng.exponential(size=n) + 0.1
+    if law == "classwise":
+        options["multiclass"] = law
+    found = group_calibration(labels_of(p, rng), p, table, **options)
+    alone = min(row.p_value for row in found.rows)
+    return found.p_value, alone, found.sigma, len(found.rows)
+
+
+def truth_of(law, p, table):
+    """True probabilities: by group too high, too low or too certain, in a way of each column."""
+    if law == "calibrated":
+        return p
+    shift = 0.5 * (table["c1"] == "v0") - 0.4 * (table["c3"] == "v1")
+    slope = np.where(table["c2"] == "v2", 0.6, np.where(table["x0"] > 0.5, 1.3, 1.0))
+    middle = logit(0.03) if "rare" in law else 0.0
+    return expit(middle + slope * (logit(p) - middle) + shift)
+
+
+def right_values(q, z):
+    """What a group would show with infinitely many labels: shift and slope of the log-odds."""
+    shift = line = None
+    for columns in (np.ones((len(z), 1)), np.column_stack([np.ones_like(z), z])):
+        coef = np.zeros(columns.shape[1])
+        offset = z if columns.shape[1] == 1 else 0.0
+        if columns.shape[1] == 2:
+            coef[:] = shift, 1.0
+        for _ in range(12):
+            fitted = expit(columns @ coef + offset)
+            information = columns.T @ (columns * (fitted * (1 - fitted))[:, None])
+            coef = coef + np.linalg.solve(information, columns.T @ (q - fitted))
+        shift, line = (coef[0], line) if columns.shape[1] == 1 else (shift, coef)
+    return shift, line[1]
+
+
+def covered(law, n, seed):
+    """Whether the intervals of all groups hold at once: O/E, in the large (also as estimate +-)."""
+    rng = np.random.default_rng(seed)
+    p, table = scores_of(law, n, rng), table_of(n, rng)
+    truth = truth_of(law, p, table)
+    y = labels_of(truth, rng)
+    found = group_calibration(y, p, table, n_resamples=RESAMPLES, random_state=int(seed[-1]))
+    held = np.ones(4, dtype=bool)
+    z = logit(p)
+    whole = found.rows[0]  # so large that its interval is nearly estimate +- c standard errors
+    half = (whole.in_the_large_high - whole.in_the_large_low) / 2 / whole.in_the_large_error
+    for row, members in zip(found.rows, found.members, strict=True):
+        q = truth[members]
+        shift, slope = right_values(q, z[members])
+        ratio = q.sum() / p[members].sum()
+        held[0] &= row.ratio_low <= ratio <= row.ratio_high
+        held[1] &= row.in_the_large_low <= shift <= row.in_the_large_high
+        held[2] &= abs(row.in_the_large - shift) <= half * row.in_the_large_error
+        held[3] &= row.slope_low <= slope <= row.slope_high
+    return [bool(one) for one in held]
+
+
+def mcgrad_pvalue(law, n, seed):
+    """MCGrad's p-value of the same rows and columns, with its defaults."""
+    import pandas as pd
+    from mcgrad.metrics import MulticalibrationError
+
+    rng = np.random.default_rng(seed)
+    p, table = scores_of(law, n, rng), table_of(n, rng)
+    frame = pd.DataFrame(table | {"p": p, "y": labels_of(p, rng)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = MulticalibrationError(
+            frame,
+            "y",
+            "p",
+            categorical_segment_columns=[name for name in table if name[0] == "c"],
+            numerical_segment_columns=[name for name in table if name[0] == "x"],
+        )
+        return float(found.mce_pvalue), float(found.mce_sigma), int(found.total_number_segments)
+
+
+def work(kind, law, n, part):
+    """The sets of one part, as lists of numbers."""
+    of_one = {"level": level_of, "coverage": covered, "mcgrad": mcgrad_pvalue}[kind]
+    number = SETS[kind] // PARTS
+    key = NULLS.index(law) if law in NULLS else 10 + [name for name, _ in COVERED].index(law)
+    return [
+        list(of_one(law, n, [key, n, seed])) for seed in range(part * number, (part + 1) * number)
+    ]
+
+
+def shares(kind, law, n, found):
+    """Rows of the table."""
+    found = np.array(found, dtype=float)
+    row = {"what": "", "law": law, "n": n, "groups": "", "sets": len(found)}
+    if kind == "coverage":
+        names = ("O/E", "in the large", "in the large, estimate +- c se (not used)", "slope")
+        for name, held in zip(names, found.T, strict=True):
+            yield row | {"what": f"intervals of all groups hold: {name}"} | _share(held, 0.95)
+        return
+    row["groups"] = int(np.median(found[:, -1]))
+    if kind == "mcgrad":
+        said = {"mce_pvalue of MCGrad": found[:, 0]}
+    else:
+        said = {"group_calibration": found[:, 0], "smallest p of all groups": found[:, 1]}
+    for name, p in said.items():
+        for level in LEVELS:
+            what = f"rejects calibrated predictions at {level}: {name}"
+            yield row | {"what": what} | _share(p <= level + 1e-12, level)
+
+
+def _share(held, aim):
+    three = 3 * np.sqrt(aim * (1 - aim) / len(held))
+    return {"share": f"{np.mean(held):.3f}", "aim": aim, "three_sd": f"{three:.3f}"}
+
+
+def timed():
+    """Processor and wall time of 351 groups x 16,000 rows x 999 draws."""
+    rng = np.random.default_rng(0)
+    n, table = 16_000, {}
+    for j, k in enumerate((2, 5, 5, 3, 6, 3)):
+        table[f"c{j}"] = rng.choice(k, n, p=rng.dirichlet([20] * k))
+    table |= {f"x{j}": rng.normal(size=n) for j in range(2)}
+    p = rng.beta(1, 3, n)
+    y = labels_of(p, rng)
+    found = []
+    group_calibration(y, p, table, n_resamples=9)
+    for _ in range(5):
+        wall, spent = time.perf_counter(), time.process_time()
+        result = group_calibration(y, p, table, depth=2)
+        found.append((time.perf_counter() - wall, time.process_time() - spent))
+    wall, spent = np.median(found, axis=0)
+    row = {"law": "continuous", "n": n, "groups": len(result.rows), "sets": 5}
+    yield row | {"what": "seconds of the processor, 999 draws", "share": f"{spent:.2f}"}
+    yield row | {"what": "seconds, 999 draws", "share": f"{wall:.2f}"}
+
+
+def main():
+    jobs = JOBS
+    if importlib.util.find_spec("mcgrad") is None:
+        print("skipped mcgrad: not installed")
+        jobs = [job for job in JOBS if job[0] != "mcgrad"]
+    found = {}
+    for job in jobs:
+        sets = runner.rounds(HERE / "rounds.partial.jsonl", [job], work, processes=1)
+        found.setdefault(job[:3], []).extend(sets)
+    rows = [row for job, sets in found.items() for row in shares(*job, sets)]
+    rows += timed()
+    columns = ["what", "law", "n", "groups", "sets", "share", "aim", "three_sd"]
+    runner.write(HERE / "results.csv", rows, columns)
+    for row in rows:
+        print(row)
+
+
+if __name__ == "__main__":
+    main()

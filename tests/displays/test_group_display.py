@@ -1,0 +1,65 @@
+"""GroupReliabilityDisplay: which groups, in which order, and names of strangers."""
+
+import numpy as np
+import pytest
+
+from sklearn_calib.displays import GroupReliabilityDisplay
+from sklearn_calib.metrics import reliability_curve
+
+pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    p, site = rng.uniform(0.05, 0.95, 1200), rng.choice(["n_$x_1$", "south", "west"], 1200)
+    y = (rng.random(1200) < np.where(site == "south", p**2, p)).astype(int)
+    return y, p, {"a place whose name is long enough for two lines": site}
+
+
+def drawn(rows, **options):
+    import matplotlib.pyplot as plt
+
+    display = GroupReliabilityDisplay.from_predictions(*rows, n_resamples=49, **options)
+    plt.close(display.figure_)
+    return display
+
+
+def test_dots_are_sorted_and_wrong_groups_stand_out(rows):
+    display = drawn(rows, n_curves=0)
+    ((ratios, _),) = display.points()[0]
+    assert len(ratios) == 4
+    assert (np.diff(ratios) > 0).all()
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels[0].endswith("south")
+    assert any(r"n_\$x_1\$" in label for label in labels)
+    colours = display.ax_.collections[-1].get_facecolors()
+    assert (colours[0] != colours[-1]).any()
+
+
+def test_curves_are_those_of_the_rows_of_the_worst_group(rows):
+    y, p, table = rows
+    weight = np.arange(1200) % 4 / 2.0
+    display = drawn(rows, n_curves=1, n_dots=0, sample_weight=weight)
+    (site,) = table.values()
+    here = (site == "south") & (weight > 0)
+    (curve,) = reliability_curve(
+        y[here], p[here], sample_weight=weight[here], strategy="isotonic", n_resamples=0
+    )
+    (((x, observed),),) = display.points()
+    np.testing.assert_allclose(x, curve.predicted)
+    np.testing.assert_allclose(observed, curve.observed)
+
+
+def test_few_dots_and_classes(rows):
+    y, p, table = rows
+    display = drawn((y, np.column_stack([1 - p, p]), table), multiclass="classwise", n_dots=3)
+    assert len(display.axes_) == 5
+    assert len(display.points()[0][0][0]) == 3
+    assert "class 0" in display.axes_[1].get_title() + display.axes_[2].get_title()
+
+
+@pytest.mark.parametrize("wrong", [{"n_curves": 0, "n_dots": 0}, {"n_dots": -1}])
+def test_nothing_to_draw(rows, wrong):
+    with pytest.raises(ValueError, match="something to draw"):
+        drawn(rows, **wrong)
