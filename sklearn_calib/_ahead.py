@@ -23,7 +23,7 @@ def compile_kernels() -> None:
     """
     from .datasets import make_overconfident
     from .exceptions import CalibrationWarning
-    from .groups import group_calibration
+    from .groups import MulticalibratedScores, group_calibration
     from .metrics import all_metrics, calibration_witness, lp_calibration_test
     from .recalibrators import TemperatureScaling, VectorScaling, all_recalibrators
     from .summary import CalibrationSummary
@@ -47,5 +47,6 @@ def compile_kernels() -> None:
                 TemperatureScaling().fit(proba.astype(dtype), y)
         proba, y = make_overconfident(2, 300)
         group_calibration(y, proba, [proba[:, 1] > 0.5], n_resamples=9)
+        MulticalibratedScores(n_rounds=1).fit(proba, y, groups=proba[:, 1] > 0.5)
         summary = CalibrationSummary().update(y, proba[:, 1])
         (summary + summary).update(y, proba, sample_weight=proba[:, 0]).measure("brier_loss")

@@ -17,6 +17,7 @@ from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel, MulticalibratedScores
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer, scorer_names
 from sklearn_calib.recalibrators import (
@@ -267,6 +268,7 @@ def _run(check, estimator):
         CalibratedModel(LogisticRegression(), REPRESENTATIVE),
         AngularCalibratedClassifier(LogisticRegression()),
         CostSensitiveClassifier(LogisticRegression()),
+        MulticalibratedModel(LogisticRegression()),
         RefineThenCalibrateCV(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)),
     ]
 )
@@ -281,6 +283,8 @@ def test_scikit_learn_contract(estimator, check):
         CalibratedModel(LogisticRegression(), cv="alo"),
         CalibratedModel(LogisticRegression(), ensemble=False),
         CalibratedModel(LogisticRegression(), response_method="predict_proba"),
+        MulticalibratedModel(LogisticRegression(), 0, monotone=True),
+        MulticalibratedModel(LogisticRegression(), lambda X: np.asarray(X)[:, 0] > 0),
         CalibratedModel(
             LogisticRegression(), make_pipeline(TemperatureScaling(), HistogramBinning())
         ),
@@ -300,7 +304,9 @@ def test_scikit_learn_contract_of_the_others(model):
         _run(check, estimator)
 
 
-@pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
+@pytest.mark.parametrize(
+    "instance", [*DEFAULTS, GroupRecalibration(), MulticalibratedScores()], ids=repr
+)
 def test_scikit_learn_contract_of_the_classes_themselves(instance):
     """Those of scikit-learn's checks that do not fit on features, which are no probabilities."""
     checks = [

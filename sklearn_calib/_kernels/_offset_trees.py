@@ -6,8 +6,9 @@ rest of this package, and scikit-learn's histogram trees have no offset. Boostin
 beforehand, (y - p) / (p (1 - p)), is no substitute: it does not see that the offset saturates, and
 overshoots. What is needed here are a few small trees on columns of one byte.
 
-A tree is grown best leaf first. A split sends bins <= cut to the left. Nodes are numbered as they
-come up, the right child follows the left one, and a node without children has feature -1.
+A tree is grown best leaf first; it is one leaf where all rows have far to go. A split sends bins
+<= cut to the left. Nodes are numbered as they come up, the right child follows the left one, and a
+node without children has feature -1.
 
 With the step of one tree bounded by 1 and a learning rate r, the loss falls by at least
 r G^2 / (H + l2) (1 - e r / 2) in each leaf: no tree raises it for r <= 0.73.
@@ -161,7 +162,9 @@ def _boost(
             for i in (a, b):
                 _find(cells[i], total[i], bounds[i], rising, least, l2, best[i])
         if leaves == 1:
-            return t
+            v = _leaf_value(total[0, 0], total[0, 1], l2, bounds[0, 0], bounds[0, 1])
+            if not _objective(total[0, 0], total[0, 1], l2, v) > min_gain:
+                return t
         for i in range(leaves):
             v = _leaf_value(total[i, 0], total[i, 1], l2, bounds[i, 0], bounds[i, 1])
             value[t, node_of[i]] = rate * v
@@ -189,7 +192,7 @@ def boost(
 
     `codes` is (n, m) uint8, `least` the smallest weight of a leaf, `rising` the column along which
     the trees may not fall. Returns the trees (feature, cut, child, value), the offset with them
-    added, and the sum of the gains of each column. Growing ends early where no split gains.
+    added, and the sum of the gains of each column. Growing ends early where nothing gains.
     """
     n, m = codes.shape
     nodes, bins = 2 * max_leaves - 1, int(codes.max(initial=0)) + 1

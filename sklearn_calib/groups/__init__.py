@@ -2,6 +2,7 @@
 
 from ._group_calibration import audit_case as audit_case
 from ._group_calibration import group_calibration as group_calibration
+from ._group_recalibration import GroupRecalibration as GroupRecalibration
 from ._grouping import WHOLE as WHOLE
 from ._grouping import Grouping as Grouping
 from ._grouping import find_groups as find_groups
@@ -12,6 +13,7 @@ from ._result import GroupRow as GroupRow
 
 __all__ = [
     "GroupCalibration",
+    "GroupRecalibration",
     "GroupRow",
     "Grouping",
     "MulticalibratedModel",

@@ -1,5 +1,6 @@
 """Rounds of small trees on the log-odds: what multicalibration of two classes is made of."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ GAIN = 1e-6  # nats by which a round has to lower the loss of the folds
 class Settings(NamedTuple):
     """The numbers that trees and rounds need."""
 
-    n_trees: int
+    n_steps: int  # of a round
+    n_trees: int  # of a step
     learning_rate: float
     max_leaves: int
     least: float  # weight of a leaf
@@ -45,21 +47,37 @@ class Round(NamedTuple):
     """margin -> slope * (margin + trees) + intercept; `edges` are the bins of the margin."""
 
     edges: FloatArray
-    trees: tuple[Any, ...]
+    trees: list[Any]  # blocks of them, one for each step
     intercept: float
     slope: float
 
-    def apply(self, margin: FloatArray, codes: AnyArray) -> FloatArray:
-        """The next margin; writes the bins of this one into the last column of the codes."""
-        from .._kernels._offset_trees import add_trees
-
-        bins_of_values(margin, self.edges, codes[:, -1])
-        raised = add_trees(self.trees, codes, margin)
+    def line(self, raised: FloatArray) -> FloatArray:
+        """The margin behind the round, from that before it with the trees added."""
         return np.clip(self.slope * raised + self.intercept, -FARTHEST, FARTHEST)
 
 
+class _Track:
+    """Rows that follow a correction as it grows: their bins and their log-odds."""
+
+    def __init__(self, rows, coding):
+        self.rows, self.margin = rows, rows.margin
+        self.raised = rows.margin  # that before the round, and its trees
+        self.codes = np.zeros((len(rows.margin), len(rows.columns) + 1), np.uint8)
+        coding.codes(rows.columns, self.codes)
+
+    def begin(self, edges):
+        self.raised = self.margin
+        bins_of_values(self.margin, edges, self.codes[:, -1])
+
+    def follow(self, one, block):
+        from .._kernels._offset_trees import add_trees
+
+        self.raised = add_trees(block, self.codes, self.raised)
+        self.margin = one.line(self.raised)
+
+
 class Correction:
-    """A chain of rounds, fitted one after the other on the same rows."""
+    """Rounds that are fitted one after the other on the same rows, in steps of some trees each."""
 
     def __init__(self, rows: Rows, settings: Settings) -> None:
         residual = rows.weight * (rows.target - expit(rows.margin))
@@ -68,43 +86,46 @@ class Correction:
         self.rounds: list[Round] = []
         self.gains = np.zeros(len(rows.columns) + 1)
 
-    def blank(self, rows: Rows) -> AnyArray:
-        """The bins of the columns, and a place for those of the margin."""
-        codes = np.zeros((len(rows.margin), len(rows.columns) + 1), np.uint8)
-        self.coding.codes(rows.columns, codes)
-        return codes
-
-    def advance(self, rows: Rows, margin: FloatArray, codes: AnyArray) -> FloatArray:
-        """Fit one more round to the training rows; their margin after it."""
+    def grow(self, track: _Track, followers: Sequence[_Track] = ()) -> None:
+        """One more step on the training rows; other rows follow."""
         from .._kernels._offset_trees import boost
 
-        s = self.settings
-        edges = value_edges(margin, rows.weight, s.n_bins) if s.use_score else np.empty(0)
-        bins_of_values(margin, edges, codes[:, -1])
-        trees, raised, gains = boost(
-            codes,
+        s, rows = self.settings, track.rows
+        if not self.rounds or len(self.rounds[-1].trees) == s.n_steps:
+            edges = value_edges(track.margin, rows.weight, s.n_bins) if s.use_score else np.empty(0)
+            self.rounds.append(Round(edges, [], 0.0, 1.0))
+            for one in (track, *followers):
+                one.begin(edges)
+        block, track.raised, gains = boost(
+            track.codes,
             rows.target,
             rows.weight,
-            margin,
+            track.raised,
             n_trees=s.n_trees,
             learning_rate=s.learning_rate,
             max_leaves=s.max_leaves,
             least=s.least,
             l2=s.l2,
             min_gain=s.min_gain,
-            rising=codes.shape[1] - 1 if s.monotone else -1,
+            rising=track.codes.shape[1] - 1 if s.monotone else -1,
         )
         self.gains += gains
-        intercept, slope = _line(raised, rows, s)
-        self.rounds.append(Round(edges, trees, intercept, slope))
-        return np.clip(slope * raised + intercept, -FARTHEST, FARTHEST)
+        intercept, slope = _line(track.raised, rows, s)
+        last = self.rounds[-1]
+        last = Round(last.edges, [*last.trees, block], intercept, slope)
+        self.rounds[-1] = last
+        track.margin = last.line(track.raised)
+        for one in followers:
+            one.follow(last, block)
 
     def predict(self, rows: Rows) -> FloatArray:
         """The corrected log-odds of any rows."""
-        codes, margin = self.blank(rows), rows.margin
+        track = _Track(rows, self.coding)
         for one in self.rounds:
-            margin = one.apply(margin, codes)
-        return margin
+            track.begin(one.edges)
+            for block in one.trees:
+                track.follow(one, block)
+        return track.margin
 
 
 def _line(score, rows, settings):
@@ -135,18 +156,15 @@ class _Fold:
     """A correction in the making, and the rows that judge it."""
 
     def __init__(self, rows, train, test, settings):
-        self.rows, self.held = rows.take(train), rows.take(test)
-        self.correction = Correction(self.rows, settings)
-        self.codes = self.correction.blank(self.rows)
-        self.held_codes = self.correction.blank(self.held)
-        self.margin, self.held_margin = self.rows.margin, self.held.margin
+        self.correction = Correction(rows.take(train), settings)
+        self.train = _Track(rows.take(train), self.correction.coding)
+        self.held = _Track(rows.take(test), self.correction.coding)
 
-    def advance(self):
-        self.margin = self.correction.advance(self.rows, self.margin, self.codes)
-        self.held_margin = self.correction.rounds[-1].apply(self.held_margin, self.held_codes)
+    def grow(self):
+        self.correction.grow(self.train, [self.held])
 
     def loss(self):
-        return loss_sum(self.held_margin, self.held)
+        return loss_sum(self.held.margin, self.held.rows)
 
 
 def loss_sum(margin: FloatArray, rows: Rows) -> float:
@@ -155,32 +173,38 @@ def loss_sum(margin: FloatArray, rows: Rows) -> float:
 
 
 def cross_validated(
-    rows: Rows, folds: list[Any], settings: Settings, n_rounds: int, patience: int
+    rows: Rows,
+    before: FloatArray,
+    folds: list[Any],
+    settings: Settings,
+    n_rounds: int,
+    patience: int,
 ) -> tuple[int, FloatArray]:
-    """The number of rounds with the smallest loss of the rows left out, and the losses from 0 on.
+    """The number of steps with the smallest loss of the rows left out, and the losses from 0 on.
 
-    All folds advance together, until `patience` rounds in turn have not lowered the loss.
+    0 steps leave the log-odds `before`. All folds advance together, until the steps of `patience`
+    rounds have not lowered the loss.
     """
     if not folds:
-        return 0, np.array([loss_sum(rows.margin, rows) / rows.weight.sum()])
+        return 0, np.array([loss_sum(before, rows) / rows.weight.sum()])
     states = [_Fold(rows, train, test, settings) for train, test in folds]
-    mass = sum(state.held.weight.sum() for state in states)
-    losses, best = [sum(state.loss() for state in states) / mass], 0
-    for number in range(1, n_rounds + 1):
+    mass = sum(state.held.rows.weight.sum() for state in states)
+    losses, best = [sum(loss_sum(before[test], rows.take(test)) for _, test in folds) / mass], 0
+    for number in range(1, n_rounds * settings.n_steps + 1):
         for state in states:
-            state.advance()
+            state.grow()
         losses.append(sum(state.loss() for state in states) / mass)
         if losses[number] < losses[best] - GAIN:
             best = number
-        elif number - best >= patience:
+        elif number - best >= patience * settings.n_steps:
             break
     return best, np.array(losses)
 
 
-def fit_correction(rows: Rows, settings: Settings, n_rounds: int) -> Correction:
-    """A chain of so many rounds."""
+def fit_correction(rows: Rows, settings: Settings, n_steps: int) -> Correction:
+    """A correction of so many steps."""
     correction = Correction(rows, settings)
-    codes, margin = correction.blank(rows), rows.margin
-    for _ in range(n_rounds):
-        margin = correction.advance(rows, margin, codes)
+    track = _Track(rows, correction.coding)
+    for _ in range(n_steps):
+        correction.grow(track)
     return correction

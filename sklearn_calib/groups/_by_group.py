@@ -101,7 +101,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             return self
         caution(
             where,
-            "two classes",
+            "two classes for a correction by groups",
             f"{len(classes)}",
             "Each class is corrected against the rest and the rows are divided by their sums, "
             "which keeps the calibration of the groups only roughly; look at group_calibration "
@@ -110,6 +110,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self.one_vs_rest_ = []
         for number, pair in enumerate(each_against_rest(given.proba)):
             part = clone(self)
+            part.classes_, part.n_features_in_ = np.arange(2), 2
+            part.group_names_ = self.group_names_
             part._fit(given._replace(proba=pair, codes=(given.codes == number).astype(np.intp)))
             self.one_vs_rest_.append(part)
         return self
@@ -143,7 +145,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike, groups: object = None) -> AnyArray:
         """The class with the largest corrected probability; the first of equals."""
-        return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
+        proba = self.predict_proba(X, groups)
+        return self.classes_[proba.argmax(axis=1)]
 
     def _fit(self, given: Given) -> None:
         raise NotImplementedError

@@ -1,6 +1,5 @@
 """The columns of a table of groups: numbers or categories, read once and coded for trees."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from .._arrays import is_missing, read_array
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import refuse
+from ._grouping import named_columns
 
 _NUMBER = (Real, Decimal, np.bool_)
 SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
@@ -21,7 +21,7 @@ def table_columns(groups: object, n_rows: int, where: str) -> dict[Any, AnyArray
     """The columns of a table by their names, as plain arrays of `n_rows` entries.
 
     Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
-    or a list of boolean masks. Columns without a name are numbered.
+    or a list of boolean masks. Columns of an array are numbered.
     """
     found = _columns(groups, where)
     if not found:
@@ -42,27 +42,18 @@ def _columns(groups, where):
         got = "none" if groups is None else f"the text {quoted(groups)}"
         cure = "Pass groups=, a table of columns, or one column"
         refuse(where, "a table of groups", got, cure, error=TypeError)
-    if isinstance(groups, Mapping):
-        pairs = list(groups.items())
-    elif hasattr(groups, "iloc") and np.ndim(groups) == 2:
-        pairs = [(name, groups.iloc[:, j]) for j, name in enumerate(groups.columns)]
-    elif hasattr(groups, "column_names") and hasattr(groups, "column"):  # Arrow
-        pairs = [(name, groups.column(name)) for name in groups.column_names]
-    elif hasattr(groups, "get_columns"):  # polars
-        pairs = [(column.name, column) for column in groups.get_columns()]
-    elif isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups)):
-        pairs = list(enumerate(groups))
-    else:
-        table = read_array(groups, "groups", where)
-        if table.ndim not in (1, 2):
-            refuse(where, "a table of groups", f"shape {table.shape}", "Pass one row for each row")
-        table = table[:, None] if table.ndim == 1 else table
-        pairs = list(enumerate(table.T))
+    masks = isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
+    pairs = list(enumerate(groups) if masks else named_columns(_kept(groups), where))
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         refuse(where, "different names of columns", f"{quoted(twice)} twice", "Rename them")
     return {name: _plain(column, name, where) for name, column in pairs}
+
+
+def _kept(values):
+    """A list as an array of its own entries: numpy would make text of NaN beside text."""
+    return np.array(values, dtype=object) if isinstance(values, list | tuple) else values
 
 
 def _is_mask(value):
@@ -74,7 +65,7 @@ def _plain(column, name, where):
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
-    values = read_array(column, f"column {quoted(name)}", where)
+    values = read_array(_kept(column), f"column {quoted(name)}", where)
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
         values = np.where(missing, np.nan, values.astype(np.int64).astype(float))
@@ -91,6 +82,18 @@ def _plain(column, name, where):
     if numbers and not named and values.size:
         return np.array([np.nan if is_missing(v) else float(v) for v in values.ravel()])
     return values
+
+
+def picked(columns: dict[Any, AnyArray], names: list[Any], where: str) -> list[AnyArray]:
+    """The columns of a fit, in its order; an error where one is missing."""
+    if missing := [name for name in names if name not in columns]:
+        refuse(
+            where,
+            f"the columns {', '.join(map(quoted, names[:10]))} of groups, as at fit",
+            f"none named {quoted(missing[0])}",
+            "Pass the table with all columns of the fit",
+        )
+    return [columns[name] for name in names]
 
 
 def is_none(kind: type) -> bool:
@@ -115,32 +118,27 @@ class Vocabulary(NamedTuple):
 
     def read(self, columns: dict[Any, AnyArray], where: str) -> list[AnyArray]:
         """The same columns of other rows, float64 or places of categories; -1 is missing or new."""
-        if missing := [name for name in self.names if name not in columns]:
-            refuse(
-                where,
-                f"the columns {', '.join(map(quoted, self.names[:10]))} of groups, as at fit",
-                f"none named {quoted(missing[0])}",
-                "Pass the table with all columns of the fit",
-            )
+        triples = zip(picked(columns, self.names, where), self.names, self.categories, strict=True)
         return [
-            _numbers(columns[name], name, where) if known is None
-            else _places(columns[name], known, name, where)
-            for name, known in zip(self.names, self.categories, strict=True)
+            _numbers(column, name, where) if known is None
+            else _places(column, known, name, where)
+            for column, name, known in triples
         ]  # fmt: skip
 
 
 def _categories(column):
     different = dict.fromkeys(column.tolist())
-    return {v: i for i, v in enumerate(v for v in different if not _is_nothing(v))}
+    return {v: i for i, v in enumerate(v for v in different if not is_nothing(v))}
 
 
-def _is_nothing(value):
+def is_nothing(value: object) -> bool:
+    """Whether an entry of a column of objects is missing; an infinite number is not."""
     return is_missing(value) and value not in (np.inf, -np.inf)
 
 
 def _numbers(column, name, where):
     if column.dtype == object:
-        if texts := [v for v in dict.fromkeys(column.tolist()) if not _is_nothing(v)]:
+        if texts := [v for v in dict.fromkeys(column.tolist()) if not is_nothing(v)]:
             got = f"{texts[0]!r} in column {quoted(name)}"
             refuse(where, "numbers, as at fit", got, "Pass the column as it was at fit")
         return np.full(len(column), np.nan)

@@ -195,7 +195,7 @@ def _partitions(groups, n_samples, n_bins, take, where):
         for number, mask in enumerate(groups):
             yield _of_mask(mask, number, n_samples, take, where)
         return
-    for name, column in _columns(groups, where):
+    for name, column in named_columns(groups, where):
         values = read_array(column, "group values", where)
         if values.ndim != 1 or len(values) != n_samples:
             refuse(
@@ -228,7 +228,7 @@ def _of_mask(mask, number, n_samples, take, where):
     return _Partition(np.where(values[take], 0, -1), [name])
 
 
-def _columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
+def named_columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
     """(name, values) of each column of whatever table it is."""
     if isinstance(groups, dict):
         yield from groups.items()

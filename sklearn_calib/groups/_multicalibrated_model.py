@@ -58,7 +58,7 @@ class MulticalibratedModel(CalibratedClassifier):
     estimator_ : classifier
         The fitted classifier.
     correction_ : MulticalibratedScores
-    n_rounds_, cv_losses_, feature_gains_
+    n_rounds_, n_trees_, cv_losses_, feature_gains_
         Those of the correction; for more than two classes see ``correction_.one_vs_rest_``.
     calibrated_pairs_ : list of CalibratedPair
         One (estimator, correction, columns).
@@ -122,7 +122,7 @@ class MulticalibratedModel(CalibratedClassifier):
         groups: Any = "all",
         *,
         n_rounds: int = 20,
-        n_trees: int = 50,
+        n_trees: int = 100,
         learning_rate: float = 0.1,
         max_leaves: int = 5,
         min_samples_leaf: float | Literal["auto"] = "auto",
@@ -226,8 +226,13 @@ class MulticalibratedModel(CalibratedClassifier):
         return self.correction_.n_rounds_
 
     @property
+    def n_trees_(self) -> int:
+        """Trees that were chosen, of all rounds together."""
+        return self.correction_.n_trees_
+
+    @property
     def cv_losses_(self) -> FloatArray:
-        """Log loss of the rows left out after 0, 1, ... rounds."""
+        """Log loss in nats of the rows left out, before and after every 10 trees."""
         return self.correction_.cv_losses_
 
     @property

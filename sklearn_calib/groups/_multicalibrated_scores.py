@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._simplex import log_odds
+from .._simplex import learned_floor, log_odds, raised
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
 from ..recalibrators import folds_of
@@ -17,6 +17,7 @@ from ._by_group import ByGroup, Given
 from ._columns import MOST_BINS, Vocabulary
 
 MOST_COLUMNS = 1000
+STEP = 10  # trees, after which the folds are judged
 SCORE = "(score)"  # the name of the score among the features
 
 BOOSTER_CONSTRAINTS: dict[str, list[Any]] = {
@@ -47,14 +48,15 @@ class MulticalibratedScores(ByGroup):
     ----------
     n_rounds : int, default=20
         The largest number of rounds.
-    n_trees : int, default=50
-        Trees of one round.
+    n_trees : int, default=100
+        Trees of one round. The folds are judged after every 10 of them, and the last round may
+        be cut short.
     learning_rate : float, default=0.1
         Share of a tree's step that is taken, in (0, 1].
     max_leaves : int, default=5
         Leaves of a tree: 2 to 256.
     min_samples_leaf : float or "auto", default="auto"
-        The smallest weight of a leaf. "auto": a fiftieth of the rows, but 20 to 160.
+        The smallest weight of a leaf. "auto": a fiftieth of the rows, but 20 to 80.
     l2 : float, default=1.0
         Rows of residual 0 and full curvature, above 0, that draw each leaf to 0.
     min_gain : float, default=0.15
@@ -67,7 +69,7 @@ class MulticalibratedScores(ByGroup):
         Folds that choose the number of rounds. An int means shuffled stratified folds, fewer if a
         class has fewer rows. None means 5.
     patience : int, default=1
-        Rounds in turn that may pass without lowering the loss of the folds by 1e-6.
+        Rounds that may pass without lowering the loss of the folds by 1e-6.
     monotone : bool, default=False
         Rows that are alike in all columns keep the order of their probabilities.
     use_score : bool, default=True
@@ -77,15 +79,20 @@ class MulticalibratedScores(ByGroup):
     Attributes
     ----------
     n_rounds_ : int
-        Rounds that were chosen; 0 returns the probabilities as they are.
+        Rounds that were chosen, with the last one; 0 returns the probabilities as they are.
+    n_trees_ : int
+        Trees that were chosen, of all rounds together.
     cv_losses_ : ndarray of shape (n_tried + 1,)
-        Log loss in nats of the rows left out after 0, 1, ... rounds.
+        Log loss in nats of the rows left out after 0, 10, 20, ... trees (after each round of fewer
+        than 10); the first is that of the probabilities as they are.
     feature_gains_ : dict of str to float
         Sum of the gains of the splits of each column; "(score)" is the probability itself.
     group_names_ : list
         Names of the columns, or their numbers.
     one_vs_rest_ : list of MulticalibratedScores
         More than two classes only: one for each class, which then have the attributes above.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -125,11 +132,9 @@ class MulticalibratedScores(ByGroup):
 
     References
     ----------
-    Hebert-Johnson, Kim, Reingold, Rothblum (2018), "Multicalibration: calibration for the
-    (computationally-identifiable) masses"; Tax, Guy, et al. (2026), "MCGrad: multicalibration at
-    web scale", for boosting from the log-odds, the rescaling of each round and the choice of their
-    number; Globus-Harris, Harrison, Kearns, Roth, Sorrell (2023), "Multicalibration as boosting for
-    regression".
+    Hébert-Johnson, Kim, Reingold, Rothblum (2018), for the aim; Tax et al. (2026), "MCGrad", for
+    trees from the log-odds, the new scale of each round and the choice of their number;
+    Globus-Harris, Harrison, Kearns, Roth, Sorrell (2023), for boosting as the way to it.
 
     Examples
     --------
@@ -142,10 +147,12 @@ class MulticalibratedScores(ByGroup):
     >>> table = {"region": region}
     >>> fitted = MulticalibratedScores().fit(expit(score), y, groups=table)
     >>> fitted.predict_proba([0.5, 0.5], groups={"region": ["north", "south"]})[:, 1].round(2)
-    array([0.71, 0.24])
+    array([0.71, 0.25])
     """
 
     n_rounds_: int
+    n_trees_: int
+    floor_: float
     cv_losses_: FloatArray
     feature_gains_: dict[Any, float]
 
@@ -155,7 +162,7 @@ class MulticalibratedScores(ByGroup):
         self,
         *,
         n_rounds: int = 20,
-        n_trees: int = 50,
+        n_trees: int = 100,
         learning_rate: float = 0.1,
         max_leaves: int = 5,
         min_samples_leaf: float | Literal["auto"] = "auto",
@@ -183,17 +190,21 @@ class MulticalibratedScores(ByGroup):
     def _fit(self, given: Given) -> None:
         _check_number(given)
         self._vocabulary = Vocabulary.of(given.columns)
+        self.floor_ = learned_floor(given.proba)
         rows = Rows(
-            _margin(given.proba),
+            self._margin(given.proba),
             self._vocabulary.read(given.columns, given.where),
             given.codes.astype(float),
             given.weight,
         )
         settings = self._settings(given.weight.sum())
         folds = self._folds(given)
-        best, losses = cross_validated(rows, folds, settings, self.n_rounds, self.patience)
+        best, losses = cross_validated(
+            rows, _clipped(given.proba), folds, settings, self.n_rounds, self.patience
+        )
         self._correction = fit_correction(rows, settings, best)
-        self.n_rounds_, self.cv_losses_ = best, losses
+        self.n_rounds_, self.cv_losses_ = len(self._correction.rounds), losses
+        self.n_trees_ = best * settings.n_trees
         names = [*self._vocabulary.names, SCORE]
         self.feature_gains_ = dict(zip(names, self._correction.gains.tolist(), strict=True))
 
@@ -202,16 +213,20 @@ class MulticalibratedScores(ByGroup):
         if self.n_rounds_ == 0:
             return np.array(proba)
         nothing = np.empty(0)
-        margin = self._correction.predict(Rows(_margin(proba), columns_read, nothing, nothing))
+        margin = self._correction.predict(Rows(self._margin(proba), columns_read, nothing, nothing))
         return np.column_stack([expit(-margin), expit(margin)])
 
+    def _margin(self, proba):
+        return _clipped(raised(proba, self.floor_))
+
     def _settings(self, total):
-        least = self.min_samples_leaf
+        least, n_steps = self.min_samples_leaf, -(-self.n_trees // STEP)
         return Settings(
-            n_trees=self.n_trees,
+            n_steps=n_steps,
+            n_trees=min(STEP, self.n_trees),
             learning_rate=self.learning_rate,
             max_leaves=self.max_leaves,
-            least=max(20.0, min(160.0, total / 50)) if least == "auto" else float(least),
+            least=max(20.0, min(80.0, total / 50)) if least == "auto" else float(least),
             l2=self.l2,
             min_gain=self.min_gain,
             n_bins=self.n_bins,
@@ -249,7 +264,7 @@ def _kept(rows, place):
     return place[rows][place[rows] >= 0]
 
 
-def _margin(proba):
+def _clipped(proba):
     return np.clip(log_odds(proba), -FARTHEST, FARTHEST)
 
 

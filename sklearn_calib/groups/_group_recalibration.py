@@ -1,0 +1,221 @@
+"""GroupRecalibration: a line on the log-odds for each group, as a table that a person can read."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from .._kernels._shrunk_lines import shrunk_lines
+from .._simplex import learned_floor, log_odds, raised
+from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
+from ..exceptions import caution, refuse
+from ..recalibrators import PlattScaling, aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._booster import weighted_deviation
+from ._by_group import ByGroup, Given
+from ._columns import is_nothing, picked
+
+MANY_GROUPS = 1000
+
+
+class GroupRecalibration(ByGroup):
+    """One line on the log-odds for each of a few named groups, drawn towards that of all rows.
+
+    P = sigmoid(intercept + slope * z), with an intercept and a slope for each group: two numbers
+    that can be printed, explained and compared. A small group, or one of a single class, stays near
+    the line of all rows. `MulticalibratedScores` predicts better where groups are many or overlap.
+
+    Parameters
+    ----------
+    recalibrator : str or recalibrator, default="platt"
+        What is fitted to all rows together. For Platt scaling z are the log-odds of the
+        probabilities, and its line is what the groups' lines are drawn to. For any other method z
+        are the log-odds of what it returns, and the lines are drawn to intercept 0, slope 1.
+    strength : float, default=20.0
+        How strongly, in rows; above 0. At 0 each group would have its own logistic regression.
+
+    Attributes
+    ----------
+    groups_ : list of tuple
+        The groups: a value of each column, None where it is missing.
+    intercepts_, slopes_ : ndarray of shape (n_groups,)
+    pooled_ : recalibrator
+        Fitted to all rows.
+    floor_ : float
+        What smaller probabilities count as, learned at fit; see `Recalibrator`.
+    pooled_line_ : tuple of float
+        Intercept and slope that the groups are drawn to, and that rows of new groups get.
+    group_names_ : list
+        Names of the columns, or their numbers.
+    one_vs_rest_ : list of GroupRecalibration
+        More than two classes only: one for each class, which then have the attributes above.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+
+    Raises
+    ------
+    ValueError
+        What `canonical_proba` and `canonical_labels` refuse; fewer than two classes; a table with
+        another number of rows, or without a column of the fit.
+    TypeError
+        No table of groups; a `recalibrator` that is none.
+
+    Warns
+    -----
+    CalibrationWarning
+        More than 1000 groups, as those of a column of numbers; more than two classes; and what the
+        recalibrator warns of.
+
+    Notes
+    -----
+    Several columns make one group of each combination of their values. Group g minimises the log
+    loss of its rows plus strength / 2 ((a_g - a)^2 + (b_g - b)^2 s^2), where (a, b) is the line of
+    all rows and s the standard deviation of z. Newton's method for all groups at once, O(n) a step;
+    exact zeros count as
+    ``floor_``. Weights count rows.
+
+    References
+    ----------
+    Platt (1999), section 2, for the line; Gelman and Hill (2007), chapter 12, for estimates of
+    groups that are drawn to a common one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from sklearn_calib.groups import GroupRecalibration
+    >>> rng = np.random.default_rng(0)
+    >>> score, region = rng.normal(size=4000), rng.choice(["north", "south"], 4000)
+    >>> y = (rng.random(4000) < expit(score + np.where(region == "north", 1, -1))).astype(int)
+    >>> fitted = GroupRecalibration().fit(expit(score), y, groups=region)
+    >>> for group, a, b in zip(fitted.groups_, fitted.intercepts_, fitted.slopes_):
+    ...     print(group, round(a, 1), round(b, 1))
+    ('north',) 0.9 1.0
+    ('south',) -1.0 1.0
+    """
+
+    groups_: list[tuple[Any, ...]]
+    intercepts_: FloatArray
+    slopes_: FloatArray
+    pooled_: Any
+    floor_: float
+    pooled_line_: tuple[float, float]
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "recalibrator": "no_validation",
+        "strength": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(self, recalibrator: RecalibratorLike = "platt", *, strength: float = 20.0) -> None:
+        self.recalibrator = recalibrator
+        self.strength = strength
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame: one row for each group, and the line of all rows.
+
+        Returns
+        -------
+        frame : DataFrame
+            The columns of the groups, then rows (their weight), events (of the second class),
+            expected (sum of the probabilities before), intercept and slope. The last row is that
+            of all rows, and of rows of new groups.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        if len(self.classes_) > 2:
+            where = f"{type(self).__name__}.to_frame"
+            cure = "Call it on one_vs_rest_[c], one table for each class"
+            refuse(where, "two classes", f"{len(self.classes_)}", cure)
+        frame = pd.DataFrame(
+            [*self.groups_, ("all",) * len(self.group_names_)],
+            columns=[str(name) for name in self.group_names_],
+        )
+        sums = np.vstack([self._sums, self._sums.sum(axis=0)])
+        frame["rows"], frame["events"], frame["expected"] = sums.T
+        frame["intercept"] = [*self.intercepts_, self.pooled_line_[0]]
+        frame["slope"] = [*self.slopes_, self.pooled_line_[1]]
+        return frame
+
+    def _fit(self, given: Given) -> None:
+        self.pooled_ = fit_recalibrator(
+            resolve_recalibrator(self.recalibrator, given.where),
+            given.proba,
+            given.codes,
+            classes=np.arange(2),
+            sample_weight=given.weight,
+        )
+        line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
+        self.pooled_line_ = line
+        keys = _keys(list(given.columns.values()))
+        self.groups_ = sorted(set(keys), key=_order)
+        self._places = {key: place for place, key in enumerate(self.groups_)}
+        if len(self.groups_) > MANY_GROUPS:
+            caution(
+                given.where,
+                f"at most {MANY_GROUPS} groups, each of many rows",
+                f"{len(self.groups_)}",
+                "Their lines are nearly that of all rows. Cut columns of numbers into intervals, "
+                "or take MulticalibratedScores",
+                stacklevel=6,
+            )
+        base = self._base(given.proba)
+        self.floor_ = learned_floor(base)
+        z, group = self._score(base), self._group(keys)
+        target, number = given.codes.astype(float), len(self.groups_)
+        lines = shrunk_lines(
+            z, target, given.weight, group, number, line, self.strength,
+            weighted_deviation(z, given.weight),
+        )  # fmt: skip
+        self.intercepts_, self.slopes_ = lines[:, 0].copy(), lines[:, 1].copy()
+        parts = (np.ones(len(z)), target, np.asarray(given.proba)[:, 1])
+        self._sums = np.column_stack(
+            [np.bincount(group, given.weight * part, minlength=number) for part in parts]
+        )
+
+    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray], where: str) -> FloatArray:
+        group = self._group(_keys(picked(columns, self.group_names_, where)))
+        intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
+        slope = np.append(self.slopes_, self.pooled_line_[1])[group]
+        t = intercept + slope * self._score(self._base(proba))
+        return np.column_stack([expit(-t), expit(t)])
+
+    def _on_scores(self):
+        """Whether the pooled map is itself a line on the log-odds."""
+        return isinstance(self.pooled_, PlattScaling) and self.pooled_.scale == "logit"
+
+    def _base(self, proba):
+        """The probabilities that the lines start from."""
+        return proba if self._on_scores() else aligned_proba(self.pooled_, proba, np.arange(2))
+
+    def _score(self, base):
+        return log_odds(raised(base, self.floor_))
+
+    def _group(self, keys: list[tuple[Any, ...]]) -> IntArray:
+        """The place of each row's group; -1, all rows, for a new one."""
+        return np.fromiter((self._places.get(key, -1) for key in keys), np.intp, count=len(keys))
+
+
+def _keys(columns):
+    """The group of each row: a value of each column, whole numbers as such, None where missing."""
+    return list(zip(*map(_readable, columns), strict=True))
+
+
+def _readable(column):
+    if column.dtype == object:
+        return [None if is_nothing(value) else value for value in column.tolist()]
+    values = column.tolist()
+    return [
+        None if value != value else int(value) if value.is_integer() else value for value in values
+    ]
+
+
+def _order(key):
+    """Numbers first, then text and everything else, missing values last."""
+    numbers = [isinstance(value, Real) for value in key]
+    return [
+        (value is None, not number, value if number else str(value))
+        for value, number in zip(key, numbers, strict=True)
+    ]
