@@ -60,7 +60,7 @@ for ax, (name, p) in zip(axes, models.items(), strict=True):
 fig, ax = plt.subplots(figsize=(6, 2.2), layout="constrained")
 names = {"em": PriorShift("em"), "bbse soft": PriorShift("bbse")}
 names["bbse hard"] = PriorShift("bbse", confusion="hard")
-for row, (name, method) in enumerate(names.items()):
+for row, method in enumerate(names.values()):
     found = method.fit(proba, y).adapt(proba_new)
     low, high = found.prior_interval_[1]
     ax.plot([low, high], [row, row], color="C0")
