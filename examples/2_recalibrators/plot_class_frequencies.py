@@ -49,15 +49,12 @@ models = {"as calibrated before": proba_new, "moved": shift.predict_proba(proba_
 for name, p in models.items():
     print(f"log loss {log_loss(y_new, p):.3f} {name}")
 
-fig, axes = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
-for ax, (name, p) in zip(axes, models.items(), strict=True):
-    ReliabilityDisplay.from_predictions(y_new, p, ax=ax)
-    ax.set_title(name)
+ReliabilityDisplay.from_predictions(y_new, models, n_bins=6)
 
 # %%
 # What every method says, with 95 % intervals.
 
-fig, ax = plt.subplots(figsize=(6, 2.2), layout="constrained")
+fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 names = {"em": PriorShift("em"), "bbse soft": PriorShift("bbse")}
 names["bbse hard"] = PriorShift("bbse", confusion="hard")
 for row, method in enumerate(names.values()):
@@ -66,5 +63,5 @@ for row, method in enumerate(names.values()):
     ax.plot([low, high], [row, row], color="C0")
     ax.plot(found.prior_[1], row, "o", color="C0")
 ax.axvline(y_new.mean(), color="0.4", linestyle="--", label="true frequency")
-ax.set(yticks=range(3), yticklabels=names, xlabel="frequency of malignant", ylim=(-0.6, 2.6))
+ax.set(yticks=range(3), yticklabels=names, xlabel="frequency of malignant", ylim=(-0.6, 3.6))
 ax.legend(loc="upper right")
