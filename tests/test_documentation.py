@@ -23,6 +23,7 @@ from sklearn_calib import (
     monitoring,
     recalibrators,
     report,
+    shift,
     staging,
     summary,
     testing,
@@ -45,6 +46,7 @@ MODULES = (
     monitoring,
     recalibrators,
     report,
+    shift,
     staging,
     summary,
     testing,
@@ -85,6 +87,7 @@ def test_registered_things_are_documented_in_full(thing):
     [
         "README.md",
         "doc/user_guide/calibrating_a_model.rst",
+        "doc/user_guide/class_frequencies_change.rst",
         "doc/user_guide/export.rst",
         "doc/user_guide/large_data_logits.inc",
         "doc/user_guide/measures.rst",

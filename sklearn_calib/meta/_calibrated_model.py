@@ -104,6 +104,16 @@ class CalibratedModel(CalibratedClassifier):
     all 1 in the training rows of a fold is not calibrated on its test rows. NaN in `y` is an
     unknown label, which most classifiers refuse, and a FrozenEstimator never sees.
 
+    **Class weights and resampling.** ``class_weight="balanced"``, ``scale_pos_weight``, SMOTE and
+    undersampling train the classifier on other class frequencies than those of the rows. If the
+    calibration rows have the true ones, as the folds have where the weights, or the sampler in a
+    pipeline, are the classifier's own, the recalibrator learns them: "default", and any other that
+    can move a base rate, needs nothing more. Where all rows that are left were resampled, the
+    frequencies are given: ``PriorShift.from_class_weight("balanced", y)``, with ``{0: 1, 1: w}``
+    for ``scale_pos_weight=w`` and ``{0: beta, 1: 1}`` where a share beta of class 0 was kept; or
+    ``PriorShift(prior)`` as the last recalibrator, for the frequencies of wherever the model is
+    used.
+
     No training data are kept. Cost: the fits of the folds, and one more without `ensemble`.
 
     Progress is reported through scikit-learn's callbacks (version 1.9 on):
