@@ -23,6 +23,7 @@ def area(mass, errors, counts):
     Rows of equal confidence come in random order, and the mean over orders is taken. With `counts`
     the mass is a number of rows and the mean is over 1, 2, ... rows; else it is an integral.
     """
+    mass, errors = mass[mass > 0], errors[mass > 0]
     before = np.cumsum(mass) - mass
     wrong = np.cumsum(errors) - errors
     rate = errors / mass

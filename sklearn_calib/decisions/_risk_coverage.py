@@ -153,7 +153,6 @@ def risk_coverage_curve(
     tail = (1 + level) / 2
     counts = _are_counts(case.weight)
     ideal = np.array([mass.sum() - wrong[-1], wrong[-1]])
-    kept = ideal > 0
     return RiskCoverageCurve(
         threshold=threshold,
         coverage=reached / reached[-1],
@@ -162,7 +161,7 @@ def risk_coverage_curve(
         high=upper_bound(risk * rows, rows, tail),
         level=level,
         area=area(mass, errors, counts),
-        perfect_area=area(ideal[kept], (ideal * [0, 1])[kept], counts),
+        perfect_area=area(ideal, ideal * [0, 1], counts),
     )
 
 

@@ -38,7 +38,7 @@ def test_auc_over_all_pairs():
 @pytest.mark.parametrize("threshold", [None, 0.3])
 def test_realised_values(threshold):
     found = expected_metrics(P, threshold=threshold, costs=COSTS, y_true=Y).realised
-    predicted = P >= (threshold or 0.5)
+    predicted = (threshold or 0.5) <= P
     expected = {
         "accuracy": accuracy_score(Y, predicted),
         "precision": precision_score(Y, predicted),
