@@ -29,6 +29,7 @@ class Columns(NamedTuple):
     weight: FloatArray | None
     names: list[str]  # of the columns of probabilities
     left_out: str  # rows that were left out, in words
+    time: Any = None  # ndarray, or None
 
 
 def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
@@ -49,8 +50,11 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     weight = None
     if options.weight is not None:
         weight = np.concatenate([number_column(table, options.weight) for table in tables])
+    when = None
+    if (name := getattr(options, "time", None)) is not None:
+        when = joined([times(table, name) for table in tables]).to_numpy()
     labels = joined([checked_labels(table, options.label) for table in tables])
-    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out))
+    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out), when)
 
 
 def _read(file, options):
@@ -58,7 +62,8 @@ def _read(file, options):
         columns = split_names(options.prob, present)
         check_different(options.label, columns)
         names = [options.label, *columns]
-        return [*names, options.weight] if options.weight is not None else names
+        more = [options.weight, getattr(options, "time", None)]
+        return [*names, *(name for name in more if name is not None)]
 
     return read_table(file, pick, **form_of(options))
 
@@ -80,6 +85,19 @@ def probability(table: Table, name: str, options: "argparse.Namespace") -> Float
     texts = table.frame[name]
     signed = texts.dtype.kind == "O" and any("%" in str(text) for text in texts[:1])
     return numbers / 100 if options.percent and not signed else numbers
+
+
+def times(table: Table, name: str) -> Any:
+    """A column of times without holes."""
+    column = table.frame[name]
+    holes = np.flatnonzero(column.isna().to_numpy())
+    if len(holes):
+        places = rows_in_words([table.row(place) for place in holes])
+        raise UserError(
+            f"expected a time in every row, got none in {places} of column {quoted(name)} of "
+            f"{plain(table.file)}. Fill them, or leave out such rows."
+        )
+    return column
 
 
 def checked_labels(table: Table, name: str) -> Any:

@@ -5,6 +5,7 @@ from ._calibrating_function import CalibratingFunctionDisplay as CalibratingFunc
 from ._cumulative import CumulativeDifferenceDisplay as CumulativeDifferenceDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
+from ._monitor import MonitorDisplay as MonitorDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._reliability import ReliabilityDisplay as ReliabilityDisplay
 from ._stack import StackDisplay as StackDisplay
@@ -17,6 +18,7 @@ __all__ = [
     "DecompositionDisplay",
     "Display",
     "HeatmapDisplay",
+    "MonitorDisplay",
     "NullDistributionDisplay",
     "RefinementCurveDisplay",
     "ReliabilityDisplay",
