@@ -72,9 +72,7 @@ def test_options_of_the_monitor(days, capsys):
     assert run("good.csv", *COLUMNS, "--state", "s", "--run-length", "1e6") == 0
     assert run("good.csv", *COLUMNS, "--state", "s", "--run-length", "1e6") == 0
     assert run("good.csv", *COLUMNS, "--state", "s", "--run-length", "1e7") == 2
-    assert (
-        "expected the run length 1000000.0 of the monitor" in capsys.readouterr().err
-    )
+    assert "expected the run length 1000000.0 of the monitor" in capsys.readouterr().err
     assert run("good.csv", *COLUMNS, "--state", "s", "--alarm", "test") == 2
 
 
