@@ -148,16 +148,17 @@ def stream(good, bad, change, rng):
 
 def detector_path(y, p):
     """The detector's statistic after each row, never set back."""
-    from sklearn_calib._kernels._logistic_grid import COARSE, detect, log_ratios
+    from sklearn_calib._kernels._logistic_grid import COARSE, log_ratios
 
     gain, _ = log_ratios(np.log(np.column_stack([1 - p, p])), y == 1, COARSE)
-    state, none, place = np.zeros((1, 1, len(COARSE.slope))), np.zeros(1, bool), np.zeros(1, int)
-    path = np.empty(len(y))
+    factor, prior = np.exp(gain), np.exp(COARSE.log_prior)
+    state, path = np.zeros(len(prior)), np.empty(len(y))
     for row in range(len(y)):
-        given = gain[row : row + 1, None], none, place, COARSE, np.inf
-        path[row] = detect(state, *given)[1]
-        if path[row] > 1e100:
-            path[row:] = path[row]
+        state += 1.0
+        state *= factor[row]
+        path[row] = total = prior @ state
+        if total > 1e6:  # above all thresholds
+            path[row:] = total
             break
     return np.arange(1, len(y) + 1), path
 
