@@ -30,6 +30,7 @@ class Columns(NamedTuple):
     names: list[str]  # of the columns of probabilities
     left_out: str  # rows that were left out, in words
     groups: Any  # pandas DataFrame of the columns of --by, or None
+    time: Any  # ndarray, or None
 
 
 def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
@@ -59,14 +60,18 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     weight = None
     if options.weight is not None:
         weight = np.concatenate([number_column(table, options.weight) for table in tables])
+    when = None
+    if (name := getattr(options, "time", None)) is not None:
+        when = joined([times(table, name) for table in tables]).to_numpy()
     labels = joined([checked_labels(table, options.label) for table in tables])
     by = joined(groups) if len(groups[0].columns) else None
-    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out), by)
+    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out), by, when)
 
 
 def _needed(columns, options):
-    names = [options.label, *columns]
-    return [*names, options.weight] if options.weight is not None else names
+    """All columns but those of ``--by``; only `monitor` has ``--time``."""
+    more = [options.weight, getattr(options, "time", None)]
+    return [options.label, *columns, *(name for name in more if name is not None)]
 
 
 def _by(options, present):
@@ -101,6 +106,19 @@ def probability(table: Table, name: str, options: "argparse.Namespace") -> Float
     texts = table.frame[name]
     signed = texts.dtype.kind == "O" and any("%" in str(text) for text in texts[:1])
     return numbers / 100 if options.percent and not signed else numbers
+
+
+def times(table: Table, name: str) -> Any:
+    """A column of times without holes."""
+    column = table.frame[name]
+    holes = np.flatnonzero(column.isna().to_numpy())
+    if len(holes):
+        places = rows_in_words([table.row(place) for place in holes])
+        raise UserError(
+            f"expected a time in every row, got none in {places} of column {quoted(name)} of "
+            f"{plain(table.file)}. Fill them, or leave out such rows."
+        )
+    return column
 
 
 def checked_labels(table: Table, name: str) -> Any:

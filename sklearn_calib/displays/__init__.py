@@ -7,6 +7,7 @@ from ._decision_curve import DecisionCurveDisplay as DecisionCurveDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._group_reliability import GroupReliabilityDisplay as GroupReliabilityDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
+from ._monitor import MonitorDisplay as MonitorDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._regret import RegretDisplay as RegretDisplay
 from ._reliability import ReliabilityDisplay as ReliabilityDisplay
@@ -23,6 +24,7 @@ __all__ = [
     "Display",
     "GroupReliabilityDisplay",
     "HeatmapDisplay",
+    "MonitorDisplay",
     "NullDistributionDisplay",
     "RefinementCurveDisplay",
     "RegretDisplay",
