@@ -41,6 +41,7 @@ from ._names import suggestion as suggestion
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest
+from ._ordinal import OrdinalCalibration as OrdinalCalibration
 from ._platt import PlattScaling as PlattScaling
 from ._quadratic import QuadraticScaling as QuadraticScaling
 from ._restricted_polynomial import (
