@@ -39,6 +39,7 @@ from ._proper import brier_loss as brier_loss
 from ._proper import brier_of_rows as brier_of_rows
 from ._proper import log_loss as log_loss
 from ._proper import log_loss_of_rows as log_loss_of_rows
+from ._ranked import ranked_probability_score as ranked_probability_score
 from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
 from ._reliability import curve_of as curve_of
