@@ -23,7 +23,7 @@ from ._brought import fresh
 from ._leave_one_out import linear_leave_one_out
 from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
 from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
-from ._scores import RESPONSE_METHODS
+from ._scores import RESPONSE_METHODS, aligned_scores
 
 
 def _every_recalibrator_learns_online(self):
