@@ -31,9 +31,11 @@ LEVELS = (0.01, 0.05, 0.1)
 LAWS = ("30 %", "1 %", "ties", "4 classes")
 OFF = ("slope 0.75", "wave", "4 classes, slope 0.75", "4 classes, rotated")
 _FAST = [test for test in TESTS if test != "ICI, cox"]
-JOBS = [(test, law, 200, 400 if test in _FAST else 100) for law in LAWS for test in TESTS]
-JOBS += [(test, law, 1000, 100) for law in LAWS for test in _FAST]
-JOBS += [(test, law, 300, 100) for law in OFF for test in _FAST]
+_MAIN = ("ICI, loess", "ECCE", "ECE, sweep", "SKCE")
+JOBS = [(test, law, 200, 400) for law in LAWS for test in _FAST]
+JOBS += [("ICI, cox", "30 %", 200, 100)]
+JOBS += [(test, law, 1000, 100) for law in ("30 %", "4 classes") for test in _MAIN]
+JOBS += [(test, law, 300, 100) for law in OFF for test in _MAIN]
 
 
 def draw(law, n, rng):
