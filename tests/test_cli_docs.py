@@ -49,6 +49,7 @@ def files(tmp_path, monkeypatch):
     rows = pd.DataFrame({"customer": np.arange(120), "p": p.round(6)})
     rows["outcome"] = np.where(rng.random(120) < p, "yes", "no")
     rows["segment"] = rng.choice(["a", "b"], 120)
+    rows["sex"], rows["age"] = np.where(np.arange(120) % 2, "f", "m"), np.arange(120) % 60
     rows.assign(z=z, w=1).to_csv("cal.csv", index=False)
     more = rows.assign(score=score.round(6), p_old=p, p_new=score)
     rows["day"] = np.repeat(np.arange("2026-03-01", "2026-03-05", dtype="datetime64[D]"), 30)

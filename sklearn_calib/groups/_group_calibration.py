@@ -105,9 +105,10 @@ def group_calibration(
 
     References
     ----------
-    Westfall & Young (1993), "Resampling-based multiple testing", section 2.3; Arrieta-Ibarra,
+    Westfall, Young (1993), "Resampling-based multiple testing", section 2.3; Arrieta-Ibarra,
     Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for probabilistic predictions",
-    for the statistic; Tax et al. (2026), "MCGrad", for its largest over groups.
+    for the statistic; Guy et al. (2025), "Measuring multi-calibration", for its largest over
+    groups.
 
     Examples
     --------
