@@ -262,7 +262,9 @@ def test_labels_and_scores_of_any_kind(case):
 def test_several_classes_one_against_the_rest():
     proba, y = make_overconfident(3, 1200)
     table = {"half": np.arange(1200) % 2}
-    with pytest.warns(CalibrationWarning, match="expected two classes for a correction by groups, got 3"):
+    with pytest.warns(
+        CalibrationWarning, match="expected two classes for a correction by groups, got 3"
+    ):
         model = MulticalibratedScores(**QUICK).fit(proba, y, groups=table)
     after = model.predict_proba(proba, groups=table)
     assert after.shape == (1200, 3) and np.abs(after.sum(axis=1) - 1).max() < 1e-12
