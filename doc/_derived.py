@@ -24,6 +24,7 @@ TITLES = {
     "inference": "Tests and intervals",
     "groups": "Groups of rows",
     "monitoring": "Monitoring in production",
+    "shift": "When the world shifts",
     "decomposition": "Decomposition and refinement",
     "decisions": "Decisions",
     "staging": "Learners seen stage by stage",

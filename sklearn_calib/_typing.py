@@ -39,6 +39,7 @@ Loss: TypeAlias = Literal["log", "brier"]
 Multiclass: TypeAlias = Literal["auto", "confidence", "top_label", "classwise"]
 Strategy: TypeAlias = Literal["quantile", "uniform"]
 CurveStrategy: TypeAlias = Literal["quantile", "uniform", "isotonic", "polynomial"]
+NumberOfBins: TypeAlias = int | Literal["cube_root", "sweep"]
 Link: TypeAlias = Literal["logit", "probit", "clipped_relu"] | Callable[[Any], Any]
 #: One axes of Matplotlib, or one per panel.
 AxesLike: TypeAlias = Axes | Sequence[Axes] | AnyArray
@@ -63,6 +64,7 @@ __all__ = [
     "Link",
     "Loss",
     "Multiclass",
+    "NumberOfBins",
     "Progress",
     "RandomStateLike",
     "RecalibratorLike",

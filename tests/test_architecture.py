@@ -27,7 +27,7 @@ FLOORS = (
     ("inference",),
     ("theory", "summary"),
     ("meta",),
-    ("groups", "decisions", "monitoring"),
+    ("groups", "shift", "decisions", "monitoring"),
     ("displays", "testing", "export"),
     ("report", "_ahead"),
     ("_cli",),

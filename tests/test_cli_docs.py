@@ -49,9 +49,11 @@ def files(tmp_path, monkeypatch):
     rows = pd.DataFrame({"customer": np.arange(120), "p": p.round(6)})
     rows["outcome"] = np.where(rng.random(120) < p, "yes", "no")
     rows["segment"] = rng.choice(["a", "b"], 120)
+    rows["sex"], rows["age"] = np.where(np.arange(120) % 2, "f", "m"), np.arange(120) % 60
     rows.assign(z=z, w=1).to_csv("cal.csv", index=False)
     more = rows.assign(score=score.round(6), p_old=p, p_new=score)
-    for name in ("predictions", "old"):
+    rows["day"] = np.repeat(np.arange("2026-03-01", "2026-03-05", dtype="datetime64[D]"), 30)
+    for name in ("predictions", "old", "today"):
         rows.to_csv(f"{name}.csv", index=False)
     for name in ("new", "both"):
         more.to_csv(f"{name}.csv", index=False)
@@ -81,7 +83,7 @@ def test_commands_on_the_page_run(files, capsys, monkeypatch):
             monkeypatch.setattr("sys.stdin", io.TextIOWrapper(data))
         quick = ["--resamples", "20"] if words[0] == "compare" else ["--resamples", "2"]
         quick += ["--no-advice", "--no-page"] if words[0] == "audit" else []
-        quick = [] if words[0] in ("apply", "export") else quick
+        quick = [] if words[0] in ("apply", "export", "monitor") else quick
         if words[0] == "fit":  # what the stack does is tested elsewhere
             quick = ["--force"] + ["--recalibrator", "platt"] * ("--recalibrator" not in words)
         codes[line] = main([*words, *quick])

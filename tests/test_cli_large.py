@@ -101,7 +101,8 @@ def test_groups(frame, capsys):
             assert float(mean) == pytest.approx(rows["p"].mean(), abs=6e-5)
             assert float(loss) == pytest.approx(log_loss(rows["label"], rows["p"]), abs=6e-5)
         assert "400 rows, 2 classes" in out
-    assert run("t.csv", *AS_USUAL, "--by", "shop", "--positive", "no", "--any-order") == 0
+    two = ["day=0/a.parquet", "day=1/a.parquet"]
+    assert run(*two, *AS_USUAL, "--by", "shop", "--positive", "no", "--any-order") == 0
     assert "rate of no" in capsys.readouterr().out
 
 
@@ -157,7 +158,10 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
             ["day=*/*.parquet", *AS_USUAL, "--by", "town"],
             "expected a column 'town' in day=0/a.parquet",
         ),
-        (["t.csv", *AS_USUAL, "--by", "shop", "--tolerance", "0.1"], "got --tolerance. Leave one"),
+        (
+            ["t.csv", *AS_USUAL, "--save", "s.parquet", "--tolerance", "0.1"],
+            "got --tolerance. Leave one",
+        ),
         (["t.csv", "-", *AS_USUAL], "expected the standard input alone"),
         (["-", *AS_USUAL, "--save", "new.parquet"], "got the standard input. Leave one"),
         (["absent*", *AS_USUAL], "expected files of that name, got none for 'absent*'"),

@@ -95,7 +95,7 @@ def test_a_gate_on_summaries_of_many_files(frame, capsys):
         ("log_loss = 1", "expected --fail-if"),
         ("", "expected --fail-if"),
         ("log_los > 1", "got 'log_los'. Do you mean log_loss?"),
-        ("ece > 0.1", "expected in --fail-if one of accuracy, brier_loss, "),
+        ("ece > 0.1", "expected in --fail-if one of accuracy, area_under_risk_coverage, "),
         ("log_loss.width > 1", "expected log_loss.value or log_loss.low or log_loss.high"),
         ("accuracy.low < 0.9", "expected accuracy.value in --fail-if"),
         ("log_loss > 0,6", "expected a number at the end of --fail-if, got 'log_loss > 0,6'"),
@@ -350,6 +350,7 @@ def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         assert "examples:\n  sklearn-calib " in capsys.readouterr().out
+    frame = frame.assign(sex=["f", "m"] * (len(frame) // 2), age=np.arange(len(frame)) % 60)
     frame.rename(columns={"label": "outcome"}).to_csv("predictions.csv", index=False)
     text = (tmp_path / "predictions.csv").read_text()
     (tmp_path / "new.csv").write_text(text)

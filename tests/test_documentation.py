@@ -23,6 +23,7 @@ from sklearn_calib import (
     monitoring,
     recalibrators,
     report,
+    shift,
     staging,
     summary,
     testing,
@@ -45,6 +46,7 @@ MODULES = (
     monitoring,
     recalibrators,
     report,
+    shift,
     staging,
     summary,
     testing,
@@ -85,9 +87,11 @@ def test_registered_things_are_documented_in_full(thing):
     [
         "README.md",
         "doc/user_guide/calibrating_a_model.rst",
+        "doc/user_guide/class_frequencies_change.rst",
         "doc/user_guide/export.rst",
         "doc/user_guide/large_data_logits.inc",
         "doc/user_guide/measures.rst",
+        "doc/user_guide/production.rst",
     ],
 )
 def test_code_in_the_texts_runs(path, monkeypatch):

@@ -16,14 +16,14 @@ import runner
 
 HERE = Path(__file__).parent
 LEVELS = (0.01, 0.05, 0.1)
-RESAMPLES = 199
+RESAMPLES = 99
 VALUES = (2, 3, 4, 5, 6, 2)  # of the columns of groups, beside two columns of numbers
 NULLS = ("deciles", "continuous", "rare", "weighted", "confidence", "classwise")
 PARTS = 4  # of the sets, so that it resumes
-SETS = {"level": 1000, "coverage": 600, "mcgrad": 100}
+SETS = {"level": 1000, "coverage": 400, "mcgrad": 60}
 COVERED = (("calibrated", 2400), ("off", 2400), ("off", 600), ("rare and off", 2400))
 JOBS = [
-    *(("level", law, 2400, part) for law in NULLS for part in range(PARTS)),
+    *(("level", law, 1500, part) for law in NULLS for part in range(PARTS)),
     *(("coverage", law, n, part) for law, n in COVERED for part in range(PARTS)),
     *(("mcgrad", law, 2400, part) for law in NULLS[:3] for part in range(PARTS)),
 ]
@@ -86,7 +86,7 @@ def right_values(q, z):
         offset = z if columns.shape[1] == 1 else 0.0
         if columns.shape[1] == 2:
             coef[:] = shift, 1.0
-        for _ in range(30):
+        for _ in range(12):
             fitted = expit(columns @ coef + offset)
             information = columns.T @ (columns * (fitted * (1 - fitted))[:, None])
             coef = coef + np.linalg.solve(information, columns.T @ (q - fitted))

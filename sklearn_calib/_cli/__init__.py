@@ -10,7 +10,7 @@ from .._show import plain
 from .._tables import UserError
 from .._version import __version__
 from ..exceptions import CalibrationWarning
-from . import _apply, _audit, _compare, _compile, _demo, _export, _fit
+from . import _apply, _audit, _compare, _compile, _demo, _export, _fit, _monitor
 from ._options import Parser, examples
 from ._printing import check_writable, forget_stdout, note
 from ._wording import for_the_command
@@ -20,7 +20,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code.
 
     0: done. 1: a defect of this program. 2: what the user can mend, in one sentence on the standard
-    error. 3: a condition of ``--fail-if`` holds, or ``fit`` gains nothing. 130: interrupted.
+    error. 3: a condition of ``--fail-if`` holds, ``fit`` gains nothing, or ``monitor`` raises
+    an alarm. 130: interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is no error
@@ -92,11 +93,12 @@ def parser() -> Parser:
             "sklearn-calib fit cal.csv --label outcome --prob p --out map.json",
             "sklearn-calib apply map.json new.csv --prob p --out calibrated.csv",
             "sklearn-calib export map.json --to sql --dialect postgres",
+            "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
         )
         + "\n\nCOMMAND --help has the options and examples of a command.",
     )
     whole.add_argument("--version", action="version", version=__version__)
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
-    for command in (_demo, _audit, _compare, _fit, _apply, _export, _compile):
+    for command in (_demo, _audit, _compare, _fit, _apply, _export, _monitor, _compile):
         command.add_to(commands)
     return whole

@@ -24,6 +24,7 @@ EXAMPLES = (
     "sklearn-calib audit digits.parquet --label digit --prob p0,p1,p2 --name forest",
     "sklearn-calib audit 'day=*/*.parquet' --label outcome --prob p --save june.parquet",
     "sklearn-calib audit june.parquet --out june.html",
+    "sklearn-calib audit predictions.csv --label outcome --prob p --by sex,age",
     'sklearn-calib audit new.csv --label outcome --prob p --fail-if "log_loss > 0.6"',
     "sklearn-calib audit - --label outcome --prob p --json report.json < predictions.csv",
 )
@@ -50,8 +51,10 @@ def add_to(commands: Any) -> None:
         "--by",
         action="append",
         metavar="COLUMN[,COLUMN...]",
-        help="also one line for each value of a column, or each combination of several; names of "
-        "folders such as day=2026-01-31 are columns too (two classes)",
+        help="also audit the groups of rows that a column makes, and those of any two columns: one "
+        "exact p-value for all together. Of several files and of tables above 8 MB one line for "
+        "each value of a column, or each combination of several; names of folders such as "
+        "day=2026-01-31 are columns too (two classes)",
     )
     add_reading(parser, mends=True)
     _add_work(parser.add_argument_group("work"))
@@ -154,6 +157,7 @@ def _audit_rows(files, options, conditions):
                 sample_weight=rows.weight,
                 labels=rows.classes,
                 pos_label=rows.positive,
+                by=rows.groups,
                 name=plain(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,

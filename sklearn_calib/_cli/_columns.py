@@ -29,36 +29,62 @@ class Columns(NamedTuple):
     weight: FloatArray | None
     names: list[str]  # of the columns of probabilities
     left_out: str  # rows that were left out, in words
+    groups: Any  # pandas DataFrame of the columns of --by, or None
+    time: Any  # ndarray, or None
 
 
 def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
-    """The columns that the options name; raises UserError for missing values."""
+    """The columns that the options name; raises UserError for missing values.
+
+    Those of ``--by`` may have them.
+    """
     tables: list[Table] = []
     left_out: list[str] = []
+    groups: list[Any] = []
     names: list[str] = []
     for file in files:
         table = _read(file, options)
         names = names or split_names(options.prob, list(table.frame.columns))
+        by = table.frame[_by(options, list(table.frame.columns))]
+        table = table._replace(frame=table.frame[_needed(names, options)])
         if options.drop_missing:
+            whole = table.frame.notna().all(axis=1)
+            by = by[whole].reset_index(drop=True)
             table, found = without_missing(table)
             left_out += [found] if found else []
         tables.append(table)
+        groups.append(by)
     if not sum(len(table.frame) for table in tables):
         raise UserError("expected rows without missing values, got none. Check the files.")
     scores = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
     weight = None
     if options.weight is not None:
         weight = np.concatenate([number_column(table, options.weight) for table in tables])
+    when = None
+    if (name := getattr(options, "time", None)) is not None:
+        when = joined([times(table, name) for table in tables]).to_numpy()
     labels = joined([checked_labels(table, options.label) for table in tables])
-    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out))
+    by = joined(groups) if len(groups[0].columns) else None
+    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out), by, when)
+
+
+def _needed(columns, options):
+    """All columns but those of ``--by``; only `monitor` has ``--time``."""
+    more = [options.weight, getattr(options, "time", None)]
+    return [options.label, *columns, *(name for name in more if name is not None)]
+
+
+def _by(options, present):
+    """The columns of ``--by``, which only `audit` has, each once."""
+    given = getattr(options, "by", None) or ()
+    return list(dict.fromkeys(split_names(given, present)))
 
 
 def _read(file, options):
     def pick(present):
         columns = split_names(options.prob, present)
         check_different(options.label, columns)
-        names = [options.label, *columns]
-        return [*names, options.weight] if options.weight is not None else names
+        return [*dict.fromkeys([*_needed(columns, options), *_by(options, present)])]
 
     return read_table(file, pick, **form_of(options))
 
@@ -80,6 +106,19 @@ def probability(table: Table, name: str, options: "argparse.Namespace") -> Float
     texts = table.frame[name]
     signed = texts.dtype.kind == "O" and any("%" in str(text) for text in texts[:1])
     return numbers / 100 if options.percent and not signed else numbers
+
+
+def times(table: Table, name: str) -> Any:
+    """A column of times without holes."""
+    column = table.frame[name]
+    holes = np.flatnonzero(column.isna().to_numpy())
+    if len(holes):
+        places = rows_in_words([table.row(place) for place in holes])
+        raise UserError(
+            f"expected a time in every row, got none in {places} of column {quoted(name)} of "
+            f"{plain(table.file)}. Fill them, or leave out such rows."
+        )
+    return column
 
 
 def checked_labels(table: Table, name: str) -> Any:

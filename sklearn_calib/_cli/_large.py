@@ -26,7 +26,7 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
     """Whether to summarise; if not, the rows are read at once.
 
     So are rows of more than two classes, rounded rows (``--tolerance``, ``--normalize``),
-    percentages and the standard input.
+    percentages and the standard input. Groups (``--by``) do not change it.
     """
     _is_saved.cache_clear()  # a file may have been written since
     saved = [file for file in files if _is_saved(file)]
@@ -36,7 +36,7 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
             f"expected --label and --prob, the columns of {plain(tables[0])}, got none of one of "
             "them. Name both."
         )
-    wanted = saved or options.by or options.save or options.dask
+    wanted = saved or options.save or options.dask
     reason = None
     if files == ["-"]:
         reason = "the standard input"
@@ -47,7 +47,7 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
     if reason is not None and wanted:
         raise UserError(
             f"expected two classes in files without --tolerance, --normalize and --percent, for "
-            f"summaries, --by, --save and --dask, got {reason}. Leave one of them out."
+            f"summaries, --save and --dask, got {reason}. Leave one of them out."
         )
     size = sum(os.path.getsize(file) for file in tables if reason is None)
     return bool(wanted) or (reason is None and (len(tables) > 1 or size > _AT_ONCE))

@@ -17,8 +17,10 @@ from .._typing import AnyArray, FloatArray
 if TYPE_CHECKING:
     import argparse
 
+    from ..groups import GroupCalibration
     from ..report import CalibrationReport
 
+_GROUPS = 10  # in a table
 EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
 
 
@@ -87,14 +89,22 @@ def progress(task: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def print_table(
-    screen: Screen, title: str, header: Sequence[str], lines: Iterable[Sequence[str]]
+    screen: Screen,
+    title: str,
+    header: Sequence[str],
+    lines: Iterable[Sequence[str]],
+    *,
+    long_names: bool = False,
 ) -> None:
+    """Print a table; with `long_names` the first column may take several lines."""
     from rich.table import Table
 
     screen.print(f"\n{title}")
     table = Table()
     for number, name in enumerate(header):
-        table.add_column(name, justify="left" if number == 0 else "right", no_wrap=True)
+        names = number == 0
+        whole = not (names and long_names)
+        table.add_column(name, justify="left" if names else "right", no_wrap=whole)
     for line in lines:
         table.add_row(*line)
     screen.print(table)
@@ -145,9 +155,25 @@ def print_report(screen: Screen, report: "CalibrationReport") -> None:
             if r.model == name
         ]
         print_table(screen, plain(name), header, lines)
+        if name in report.groups:
+            print_groups(screen, report.groups[name])
     screen.print()
     for line in report.decomposition_lines():
         screen.print(line, highlight=False)
+
+
+def print_groups(screen: Screen, found: "GroupCalibration") -> None:
+    """The worst groups, without the columns for which a screen has no room."""
+    shown = found.worst(_GROUPS)
+    columns = (0, 1, 2, 5, 6)
+    header, *lines = (
+        [cells[number] for number in columns]
+        for cells in (found.header(), *map(found.cells, shown))
+    )
+    screen.print(f"\ngroups: {found.summary}", highlight=False)
+    more = len(found.rows) - len(shown)
+    rest = f"the {len(shown)} furthest off" if more else "the furthest off first"
+    print_table(screen, rest, header, lines, long_names=True)
 
 
 def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -> None:

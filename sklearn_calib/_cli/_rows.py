@@ -25,6 +25,7 @@ class Rows(NamedTuple):
     classes: AnyArray
     positive: Any  # a label, or None
     names: list[str]  # of the columns of scores
+    groups: Any = None  # pandas DataFrame of the columns of --by, or None
 
 
 def called(files: Sequence[str]) -> str:
@@ -56,7 +57,7 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> Rows:
             scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error
-    return Rows(labels, scores, columns.weight, classes, positive, names)
+    return Rows(labels, scores, columns.weight, classes, positive, names, columns.groups)
 
 
 def _check_order(labels, scores, classes, n_columns, options):

@@ -18,7 +18,7 @@ def for_the_command(message: str) -> str:
     """An error of the library with its cure as an option of the command."""
     message = re.sub(
         r"\b(summarize|find_classes|audit|compare|calibration_report|paired_difference|fit|apply|"
-        r"get_recalibrator|to_dict|to_sql|to_code|to_onnx): "
+        r"get_recalibrator|to_dict|to_sql|to_code|to_onnx|monitor|CalibrationMonitor(?:\.\w+)?): "
         r"(?=\S*expected|.*: expected)",
         "",
         message,

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.special import gammaln
 
+MOST_SWEPT = 1000  # bins: labels in the order of the scores never stop the sweep
+
 
 def distinct(scores):
     """Sorted distinct scores and, for every row, the position of its score among them."""
@@ -42,6 +44,41 @@ def bin_of_rows(scores, weight, n_bins, strategy):
     values, row_value = distinct(scores)
     mass = np.bincount(row_value, weights=weight)
     return bin_of_distinct(values, mass, n_bins, strategy)[row_value]
+
+
+def cube_root_bins(n_rows):
+    """The cube root of the number of rows, rounded up."""
+    return max(int(np.ceil(np.cbrt(n_rows) - 1e-9)), 1)
+
+
+def swept_bins(values, mass, hits, strategy):
+    """Bins of sorted distinct values: the most before the frequencies of the bins first decrease.
+
+    Roelofs et al. (2022), algorithm 1, at most `MOST_SWEPT`. "quantile": a value belongs where its
+    first row does, as their program cuts, but ties stay together. Ties and gaps leave bins empty:
+    these are not numbered, and a number of bins that fills no more of them than the one before is
+    passed over.
+    """
+    cumulated = np.append(0.0, np.cumsum(mass))
+    events = np.append(0.0, np.cumsum(hits))
+    last = len(values)
+    best = ends = np.array([0, last])
+    for n_bins in range(2, MOST_SWEPT + 1):
+        if len(ends) > last:
+            break
+        if strategy == "uniform":
+            starts = np.searchsorted(values, np.arange(1, n_bins) / n_bins, side="right")
+        else:
+            place = cumulated[:-1] * n_bins / cumulated[-1] + 1e-9
+            starts = np.searchsorted(place, np.arange(1, n_bins))
+        filled, ends = len(ends), np.unique(np.concatenate([[0], starts, [last]]))
+        if len(ends) == filled:
+            continue
+        frequency = np.diff(events[ends]) / np.diff(cumulated[ends])
+        if (np.diff(frequency) < -1e-9).any():  # less is rounding
+            break
+        best = ends
+    return np.repeat(np.arange(len(best) - 1), np.diff(best))
 
 
 def rows_for_bins(total, n_values):

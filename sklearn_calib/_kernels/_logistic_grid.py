@@ -4,7 +4,7 @@ Evidence against calibration, the detection of a change, and online recalibratio
 products of the same numbers: how likely each pair of the grid makes each label.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
@@ -133,34 +133,49 @@ def detect(
 # -- online recalibration -------------------------------------------------------------------------
 
 
-def pair_proba(z: FloatArray, grid: Grid) -> FloatArray:
-    """P(event) of each pair for log-odds within 30 of 0, shape (n, n_pairs)."""
-    return expit(z[:, None] * grid.slope + grid.shift)
+def pair_proba(towards: Any, z: FloatArray, grid: Grid) -> FloatArray:
+    """P(event), or where `towards` is -1 P(no event), by each pair; shape (n, n_pairs).
+
+    The log-odds `z`, of shape (n,), are within 30 of 0, so that none is 0.
+    """
+    slope, shift = np.multiply(towards, z), np.multiply(towards, 1.0)
+    return expit(np.multiply.outer(slope, grid.slope) + np.multiply.outer(shift, grid.shift))
 
 
 def fixed_share(
-    weights: FloatArray, likelihood: FloatArray, prior: FloatArray, share: float
+    log_weight: FloatArray,
+    likelihood: FloatArray,
+    power: FloatArray | None,
+    grid: Grid,
+    share: float,
 ) -> FloatArray:
     """Weights of the pairs after some rows: Bayes' rule, then a share goes back to the prior.
 
     Parameters
     ----------
-    weights : ndarray of shape (n_pairs,)
-        Before the first row, sum 1.
+    log_weight : ndarray of shape (n_pairs,)
+        Logarithms before the first row, of weights with sum 1.
     likelihood : ndarray of shape (n, n_pairs), > 0
-        Of the label of each row; raised to the power of its weight.
-    prior : ndarray of shape (n_pairs,)
-        Sum 1.
+        Of the label of each row, not below 1e-100.
+    power : ndarray of shape (n,), or None
+        To which the likelihoods of each row are raised.
+    grid : Grid
     share : float from 0 to 1
 
     Returns
     -------
-    weights : ndarray of shape (n_pairs,)
-        With them the row behind the last is predicted.
+    log_weight : ndarray of shape (n_pairs,)
+        With these weights the row behind the last is predicted.
     """
-    weights, back = weights.copy(), share * prior
+    if power is not None or share == 0:
+        log = np.log(likelihood) * (1.0 if power is None else power[:, None])
+        if share == 0:
+            log_weight = log_weight + log.sum(axis=0)
+            return log_weight - log_mixture(log_weight - grid.log_prior, grid)
+        likelihood = np.exp(log - log.max(axis=1, keepdims=True))
+    weight, back = np.exp(log_weight), share * np.exp(grid.log_prior)
     for row in likelihood:
-        weights *= row
-        weights *= (1.0 - share) / weights.sum()
-        weights += back
-    return weights
+        weight *= row
+        weight *= (1.0 - share) / weight.sum()
+        weight += back
+    return np.log(weight)

@@ -188,9 +188,10 @@ def integrated_calibration_index(
     -----
     "loess" takes the floor(0.75 n) rows nearest to a score, weighs them by
     (1 - (distance / farthest distance)^3)^3, fits a parabola by least squares and clips its value
-    at the score to [0, 1]. R by default does that at a few vertices of a k-d tree and
-    interpolates, which differs by some 1e-3; ``surface = "direct"`` agrees. Where one score holds
-    more than 75 % of the rows, the window reaches to the next score.
+    at the score to [0, 1]. That is R with ``surface = "direct"``. By default R does it at a few
+    vertices of a k-d tree and interpolates, which moved the curve by up to .007 and the ICI by
+    5e-4 in two examples of 151 and 200 rows. Where one score holds more than 75 % of the rows, the
+    window reaches to the next score.
 
     More than 512 distinct scores are fitted at 512 of them, with linear interpolation between, and
     more than 4096 are pooled to as many cells before. That changes the ICI by less than 1e-5 and

@@ -3,11 +3,15 @@
 from ._base import Display as Display
 from ._calibrating_function import CalibratingFunctionDisplay as CalibratingFunctionDisplay
 from ._cumulative import CumulativeDifferenceDisplay as CumulativeDifferenceDisplay
+from ._decision_curve import DecisionCurveDisplay as DecisionCurveDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._group_reliability import GroupReliabilityDisplay as GroupReliabilityDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
+from ._monitor import MonitorDisplay as MonitorDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
+from ._regret import RegretDisplay as RegretDisplay
 from ._reliability import ReliabilityDisplay as ReliabilityDisplay
+from ._risk_coverage import RiskCoverageDisplay as RiskCoverageDisplay
 from ._stack import StackDisplay as StackDisplay
 from ._witness import NullDistributionDisplay as NullDistributionDisplay
 from ._witness import WitnessDisplay as WitnessDisplay
@@ -15,13 +19,17 @@ from ._witness import WitnessDisplay as WitnessDisplay
 __all__ = [
     "CalibratingFunctionDisplay",
     "CumulativeDifferenceDisplay",
+    "DecisionCurveDisplay",
     "DecompositionDisplay",
     "Display",
     "GroupReliabilityDisplay",
     "HeatmapDisplay",
+    "MonitorDisplay",
     "NullDistributionDisplay",
     "RefinementCurveDisplay",
+    "RegretDisplay",
     "ReliabilityDisplay",
+    "RiskCoverageDisplay",
     "StackDisplay",
     "WitnessDisplay",
 ]

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import in_picture
-from .._typing import ArrayLike, AxesLike, Estimator, FloatArray, RecalibratorLike, Self
+from .._typing import (
+    ArrayLike,
+    AxesLike,
+    Estimator,
+    FloatArray,
+    NumberOfBins,
+    RecalibratorLike,
+    Self,
+)
 from ..canonical import canonical_labels
 from ..exceptions import refuse
 from ..metrics import reliability_curve
@@ -117,7 +125,7 @@ class CalibratingFunctionDisplay(Display):
         axes: AxesLike | None = None,
         truth: Callable[[FloatArray], ArrayLike] | None = None,
         n_points: int = 1001,
-        n_bins: int = 15,
+        n_bins: NumberOfBins = 15,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Draw the maps of fitted recalibrators of two classes.
@@ -134,8 +142,8 @@ class CalibratingFunctionDisplay(Display):
             The true probability of a score, where it is known.
         n_points : int, default=1001
             Scores between 0 and 1 at which the maps are drawn.
-        n_bins : int, default=15
-            Dots at most.
+        n_bins : int, "cube_root" or "sweep", default=15
+            Dots at most; as in `reliability_curve`.
         sample_weight : array-like of shape (n_samples,), default=None
             Of the dots' rows.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
+from .._simplex import SMALLEST_PROBABILITY
 from .._typing import IntArray
 from ..canonical import LARGEST_LOGIT, SLACK
 from ._document import MapDocument
@@ -32,6 +33,7 @@ from ._node import Node
 from ._nodes import (
     Cells,
     Chain,
+    CumulativeAffine,
     Identity,
     Mixture,
     OneVsOne,
@@ -183,6 +185,23 @@ def _softmax_affine(node: SoftmaxAffine, rows):
     else:
         moved = [float(c) * x for c, x in zip(np.broadcast_to(node.coef, k), u, strict=True)]
     return Rows(softmax([m + float(b) for m, b in zip(moved, shift, strict=True)]))
+
+
+@_node.register
+def _cumulative_affine(node: CumulativeAffine, rows):
+    if rows.log is None:
+        lifted = [larger(p, SMALLEST_PROBABILITY) for p in rows.p]
+        below, above = (accumulated(lambda a, b: a + b, part) for part in (lifted, lifted[::-1]))
+        below, above = ([log(one) for one in part[:-1]] for part in (below, above))
+    else:
+        below, above = (accumulated(log_sum, part)[:-1] for part in (rows.log, rows.log[::-1]))
+    pairs = zip(above[::-1], below, node.shifts.tolist(), strict=True)
+    eta = [float(node.slope) * (up - down) + shift for up, down, shift in pairs]
+    higher = [sigmoid(one) for one in eta]
+    inner = [larger(a - b, 0.0) for a, b in itertools.pairwise(higher)]
+    table = [sigmoid(-eta[0]), *inner, higher[-1]]
+    whole = total(table)
+    return Rows([one / whole for one in table])
 
 
 @_node.register

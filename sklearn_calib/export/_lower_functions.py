@@ -25,7 +25,7 @@ from ._functions import (
     score_of,
 )
 from ._node import Node
-from ._nodes import Chain, Identity, Mixture, Raised, SoftmaxAffine, Uniform
+from ._nodes import Chain, CumulativeAffine, Identity, Mixture, Raised, SoftmaxAffine, Uniform
 from ._program import (
     SMALLEST_DIVISOR,
     Expr,
@@ -254,7 +254,7 @@ def _cubic(node: PiecewiseCubic, place, at, width, outside):
 
 def never_falls(node: Node) -> bool:
     """Whether P_1 of a node for two classes cannot fall where p_1 grows, by its form."""
-    if isinstance(node, Identity | Uniform | Raised):
+    if isinstance(node, Identity | Uniform | Raised | CumulativeAffine):
         return True
     if isinstance(node, Mixture | Chain):
         return all(map(never_falls, node.parts))

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import softmax
 
 from .._kernels._coupling import couple_pairs
+from .._kernels._ordinal import probabilities, thresholds
 from .._simplex import each_against_rest, log_proba, one_against_one, raised, top_against_rest
 from .._typing import FloatArray, IntArray
 from ._fields import Flag, Number, Numbers, Parts, entry, wrong
@@ -94,6 +95,27 @@ class SoftmaxAffine(Node):
             u = np.maximum(u, self.least)
         moved = u @ self.coef.T if self.coef.ndim == 2 else u * self.coef
         return softmax(moved + self.intercept, axis=1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CumulativeAffine(Node):
+    """For ordered classes: "above class c" gets the log-odds slope z_c + shifts_c, c = 0 .. k - 2.
+
+    z_c is the logarithm of the sum of exp(l) over the classes above c, less that over the others.
+    """
+
+    slope: float = entry(Number("Factor of the log-odds.", 0.0))
+    shifts: FloatArray = entry(
+        Numbers("One for each class but the last, none above the one before.")
+    )
+
+    def check(self, k: int, at: str) -> None:
+        check_length(self.shifts, k - 1, f"{at}.shifts")
+        if (np.diff(self.shifts) > 0).any():
+            wrong(f"{at}.shifts", "numbers that do not rise", "others")
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        return probabilities(thresholds(log_proba(rows)), self.slope, self.shifts)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

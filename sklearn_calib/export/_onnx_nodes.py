@@ -15,6 +15,7 @@ from ._node import Node
 from ._nodes import (
     Cells,
     Chain,
+    CumulativeAffine,
     Identity,
     Mixture,
     OneVsOne,
@@ -106,6 +107,21 @@ def _(node: SoftmaxAffine, rows):
         u = u.at_least(node.least)
     moved = u @ node.coef.T if node.coef.ndim == 2 else u * node.coef
     return Rows((moved + node.intercept).softmax(), rows.k)
+
+
+@written.register
+def _(node: CumulativeAffine, rows):
+    k = rows.k
+    below, above = (
+        side_by_side(*(rows.log.columns(which).reduced("LogSumExp") for which in sums))
+        for sums in zip(*((np.arange(c), np.arange(c, k)) for c in range(1, k)), strict=True)
+    )
+    eta = (above - below) * float(node.slope) + node.shifts
+    higher = sigmoid(eta)
+    lower = sigmoid(-eta.column(0))
+    inner = [(higher.column(c) - higher.column(c + 1)).at_least(0.0) for c in range(k - 2)]
+    table = side_by_side(lower, *inner, higher.column(k - 2))
+    return Rows(table / table.sum(), k)
 
 
 @written.register

@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 
 from .._kernels._log_odds import gap
+from .._simplex import SMALLEST_PROBABILITY, two_classes_of_margin
 from ..exceptions import refuse
 from ._document import check_scores, document_of
 from ._exported import ExportedMap
-from ._nodes import Node, PiecewiseLinear, Steps
+from ._nodes import Mixture, Node, PiecewiseLinear, SoftmaxAffine, Steps
+from ._tabulate import table_of
 
 _LARGEST_TOLERANCE = 0.1
 _FIRST_BLOCK = 64
+_LONG = 16  # parts of a mixture
 _STEEPEST_SIGMOID = 0.25
 _SMALLEST_WIDTH = 1e-290
 
@@ -32,7 +35,8 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     -------
     simplified : ExportedMap
         The same map with smaller tables; ``document["largest_error"]["simplify"]`` is the
-        tolerance, added to that of earlier calls. Cubic curves and cells stay as they are.
+        tolerance, added to that of earlier calls. Cubic curves and cells stay as they are; mixtures
+        of more than 16 logistic maps, as `OnlineCalibration` has, become tables.
 
     Raises
     ------
@@ -63,7 +67,7 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
         rule = f"a tolerance above 0, up to {_LARGEST_TOLERANCE:g}"
         refuse("simplify", rule, repr(tolerance), "Take 1e-4")
     document = document_of(source)
-    root = _simplified(document.root, float(tolerance))
+    root = _simplified(document.root, float(tolerance), len(document.classes))
     before = document.largest_error.get("simplify", 0.0)
     errors = document.largest_error | {"simplify": before + float(tolerance)}
     found = replace(document, root=root, largest_error=errors)
@@ -71,15 +75,42 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     return ExportedMap(replace(found, check=(scores, found.rows(scores))).to_dict())._ready()
 
 
-def _simplified(node: Node, tolerance: float) -> Node:
+def _simplified(node: Node, tolerance: float, k: int) -> Node:
     if isinstance(node, Steps):
         return _fewer_steps(node, tolerance)
     if isinstance(node, PiecewiseLinear):
         return _fewer_knots(node, tolerance)
+    if isinstance(node, Mixture) and k == 2 and _is_long(node):
+        return _fewer_knots(_tabulated(node, tolerance / 2), tolerance / 2)
     if node.children():
-        parts = (part and _simplified(part, tolerance) for part in node.parts)  # type: ignore[attr-defined]
+        k = 2 if node.splits else k
+        parts = (part and _simplified(part, tolerance, k) for part in node.parts)  # type: ignore[attr-defined]
         return replace(node, parts=tuple(parts))  # type: ignore[call-arg]
     return node
+
+
+def _is_long(node):
+    """Whether it mixes so many maps of the log-odds that a table of them is smaller."""
+    return len(node.parts) > _LONG and all(isinstance(part, SoftmaxAffine) for part in node.parts)
+
+
+def _tabulated(node, tolerance):
+    def function(z):
+        with np.errstate(divide="ignore"):
+            log = np.log(np.maximum(node(two_classes_of_margin(z)), SMALLEST_PROBABILITY))
+        return log[:, 1] - log[:, 0]
+
+    ends = [-part.least for part in node.parts if part.least is not None]
+    curve = {
+        "input": "logit",
+        "name": "a mixture",
+        "function": function,
+        "points": np.unique([sign * end for sign in (-1, 1) for end in ends]),
+        "piece": lambda z: np.zeros(len(z)),
+    }
+    table = table_of(curve, tolerance, "simplify")
+    del table["node"], table["ties"]
+    return PiecewiseLinear(**table)
 
 
 def _fewer_steps(node, tolerance):

@@ -49,7 +49,7 @@ def tabulated(tree: Any, bound: float | None, where: str) -> tuple[Any, float]:
     neighbours among numbers of 36 bits.
     """
     if tree["node"] == "curve":
-        return _table(tree, _checked(bound, tree["name"], where), where), float(bound or 0)
+        return table_of(tree, _checked(bound, tree["name"], where), where), float(bound or 0)
     if "parts" not in tree:
         return tree, 0.0
     done = [
@@ -72,7 +72,8 @@ def _checked(bound, name, where):
     return bound
 
 
-def _table(curve, bound, where):
+def table_of(curve: Any, bound: float, where: str) -> Any:
+    """The table of one curve, a dict with "function", "points", "piece", "input" and "name"."""
     value, piece = curve["function"], curve["piece"]
     farthest = max(_FARTHEST, _FARTHEST * float(np.abs(curve["points"]).max(initial=0.0)))
     end = np.arcsinh(farthest / _FINEST)

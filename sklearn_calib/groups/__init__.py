@@ -1,7 +1,9 @@
 """Groups of rows: whether the probabilities are right in each of them, and how to correct them."""
 
+from ._group_calibration import audit_case as audit_case
 from ._group_calibration import group_calibration as group_calibration
 from ._group_recalibration import GroupRecalibration as GroupRecalibration
+from ._grouping import WHOLE as WHOLE
 from ._grouping import Grouping as Grouping
 from ._grouping import find_groups as find_groups
 from ._multicalibrated_model import MulticalibratedModel as MulticalibratedModel

@@ -105,9 +105,10 @@ def group_calibration(
 
     References
     ----------
-    Westfall & Young (1993), "Resampling-based multiple testing", section 2.3; Arrieta-Ibarra,
+    Westfall, Young (1993), "Resampling-based multiple testing", section 2.3; Arrieta-Ibarra,
     Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for probabilistic predictions",
-    for the statistic; Tax et al. (2026), "MCGrad", for its largest over groups.
+    for the statistic; Guy et al. (2025), "Measuring multi-calibration", for its largest over
+    groups.
 
     Examples
     --------
@@ -121,13 +122,53 @@ def group_calibration(
     [('site = south', 0.001), ('all rows', 0.001)]
     """
     where = "group_calibration"
-    _check_arguments(level, n_resamples, multiclass, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    kept = None
+    return audit_case(
+        case,
+        groups,
+        sample_weight,
+        depth=depth,
+        n_bins=n_bins,
+        min_rows=min_rows,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        multiclass=multiclass,
+    )
+
+
+def audit_case(
+    case: Case,
+    groups: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    depth: int = 1,
+    n_bins: int = 3,
+    min_rows: int = 50,
+    level: float = 0.95,
+    n_resamples: int = 999,
+    random_state: RandomStateLike = 0,
+    multiclass: str = "auto",
+) -> GroupCalibration:
+    """`group_calibration` of validated predictions.
+
+    Parameters
+    ----------
+    case : Case
+    groups : table, dict of columns, or list of masks
+        One row for each that was given, also where the weight is 0.
+    sample_weight : array-like, default=None
+        The weights as they were given.
+    depth, n_bins, min_rows, level, n_resamples, random_state, multiclass
+        As in `group_calibration`.
+    """
+    where = case.where
+    _check_arguments(level, n_resamples, multiclass, where)
+    kept, n_given = None, len(case.codes)
     if sample_weight is not None:
-        kept = np.flatnonzero(canonical_weight(sample_weight, len(np.asarray(y_true))))
-    n_given = len(case.codes) if kept is None else len(np.asarray(y_true))
-    options = {"depth": depth, "n_bins": n_bins, "min_rows": min_rows}
+        n_given = len(np.asarray(sample_weight))
+        kept = np.flatnonzero(canonical_weight(sample_weight, n_given))
+    options: Any = {"depth": depth, "n_bins": n_bins, "min_rows": min_rows}
     grouping = find_groups(groups, n_given, kept=kept, where=where, **options)
     events = _events_of(case, multiclass, grouping.rows)
     draws = _draw(events, n_resamples, random_state)

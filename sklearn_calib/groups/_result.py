@@ -174,7 +174,7 @@ class GroupCalibration:
 
     @property
     def summary(self) -> str:
-        """The result in two sentences."""
+        """The result in three sentences."""
         tested = f"{len(self.rows)} group{'s' * (len(self.rows) != 1)}"
         left = f"; {self.n_left_out} with fewer than {self.min_rows} rows left out"
         wrong = len(self.rejected)
@@ -187,7 +187,8 @@ class GroupCalibration:
             said = f"{wrong} group{'s are' if wrong > 1 else ' is'} miscalibrated"
         return (
             f"{text} {said} at {self.alpha:.3g}, where the largest of all exceeds "
-            f"{self.critical_sigma:.2f} sigma by chance."
+            f"{self.critical_sigma:.2f} sigma by chance. Intervals hold for all at once "
+            f"({self.level:.0%})."
         )
 
     def __str__(self) -> str:
@@ -209,8 +210,7 @@ class GroupCalibration:
 
     def header(self) -> tuple[str, ...]:
         """The heads of the columns of `cells`."""
-        name, rows, *measured, sigma, p = _HEADER
-        return name, rows, *(f"{one} ({self.level:.0%} intervals)" for one in measured), sigma, p
+        return _HEADER
 
     def cells(self, row: GroupRow) -> tuple[str, ...]:
         """A row as texts: group, rows, O/E, in the large, slope, sigma, adjusted p."""

@@ -127,13 +127,15 @@ def polynomial_test(
     law, by quadrature. Where all predictions are equal only b_0 is free: one degree of freedom.
 
     `cox_test` stops at m = 1 and is the same there; this test also finds curves, such as
-    predictions that are right on average and at neither end. The law is that of many rows: in
-    simulations of calibrated predictions it rejects at the 5 % level in 5 to 6 % of the samples
-    of 300 rows (``benchmarks/validation``). Cost: O(n) a Newton step.
+    predictions that are right on average and at neither end. The law is that of many events: at
+    the 5 % level calibrated predictions are rejected in 4 to 6 % of samples of 100 to 2000 rows,
+    but on the rows of the fit with 7 events only in 10 % (``benchmarks/validation``). Cost: O(n) a
+    Newton step.
 
     The belt is b'z +- c se with c^2 the quantile of the law above, so it holds for all z together
     and agrees with the test. The published belt takes the likelihood region in place of the
-    ellipsoid, which is the same for many rows. That of R's givitiR, ``givitiCalibrationBelt``.
+    ellipsoid, which is the same for many rows. The diagonal of calibrated predictions leaves the
+    95 % belt in 2 to 5 % of samples.
 
     References
     ----------

@@ -154,10 +154,9 @@ class ValidationSummary:
                 + "</tr>"
                 for name, *rest in map(_cells, table.rows)
             )
-            caption = f"<caption {_LEFT}>{in_page(_title(table), None)}</caption>"
-            parts.append(
-                f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            )
+            caption = f"<caption {_TITLE}>{in_page(_title(table), None)}</caption>"
+            frame = f"{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+            parts.append(f"<table style='border-collapse: collapse'>{frame}</table>")
         return f"<div>{''.join(parts)}<p><small>{in_page(self._note(), None)}</small></p></div>"
 
     def _head(self):
@@ -171,8 +170,10 @@ class ValidationSummary:
         )
 
 
-_LEFT = 'style="text-align: left"'
-_RIGHT = 'style="text-align: right"'
+_CELL = "padding: .15em .7em; white-space: nowrap; text-align:"
+_LEFT = f'style="{_CELL} left; font-weight: normal"'
+_TITLE = 'style="padding: .3em .7em; text-align: left; font-weight: bold; color: inherit"'
+_RIGHT = f'style="{_CELL} right"'
 
 
 def _title(table):

@@ -1,5 +1,6 @@
 """CalibratedModel: a classifier and the recalibrator of its scores, as one classifier."""
 
+import copy
 from numbers import Integral
 from typing import Any, Literal
 
@@ -8,19 +9,26 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._label_tables import is_label_table
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, RecalibratorLike, Self
+from ..canonical import canonical_labels
 from ..exceptions import refuse
 from ._arguments import says_what_to_write
 from ._brought import fresh
 from ._leave_one_out import linear_leave_one_out
 from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
 from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
-from ._scores import RESPONSE_METHODS
+from ._scores import RESPONSE_METHODS, aligned_scores
+
+
+def _every_recalibrator_learns_online(self):
+    pairs = getattr(self, "calibrated_pairs_", ())
+    return bool(pairs) and all(hasattr(pair.recalibrator, "partial_fit") for pair in pairs)
 
 
 class CalibratedModel(CalibratedClassifier):
@@ -103,6 +111,16 @@ class CalibratedModel(CalibratedClassifier):
     one for each label by itself. An int `cv` means folds of shuffled rows; a label that is all 0 or
     all 1 in the training rows of a fold is not calibrated on its test rows. NaN in `y` is an
     unknown label, which most classifiers refuse, and a FrozenEstimator never sees.
+
+    **Class weights and resampling.** ``class_weight="balanced"``, ``scale_pos_weight``, SMOTE and
+    undersampling train the classifier on other class frequencies than those of the rows. If the
+    calibration rows have the true ones, as the folds have where the weights, or the sampler in a
+    pipeline, are the classifier's own, the recalibrator learns them: "default", and any other that
+    can move a base rate, needs nothing more. Where all rows that are left were resampled, the
+    frequencies are given: ``PriorShift.from_class_weight("balanced", y)``, with ``{0: 1, 1: w}``
+    for ``scale_pos_weight=w`` and ``{0: beta, 1: 1}`` where a share beta of class 0 was kept; or
+    ``PriorShift(prior)`` as the last recalibrator, for the frequencies of wherever the model is
+    used.
 
     No training data are kept. Cost: the fits of the folds, and one more without `ensemble`.
 
@@ -234,6 +252,46 @@ class CalibratedModel(CalibratedClassifier):
         if isinstance(self.classes_, list):
             return labels_predicted(labels_proba(self, X))
         return super().predict(X)
+
+    @available_if(_every_recalibrator_learns_online)
+    def partial_fit_recalibrator(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Let the recalibrators learn from rows whose labels have come; the classifiers stay.
+
+        For a model in production, fitted with a recalibrator that has ``partial_fit``, such as
+        ``"online"``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+            New rows, in the order in which their labels came.
+        y : array-like of shape (n_samples,)
+            Labels among ``classes_``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            As the recalibrator's ``partial_fit``; the model is then as it was.
+        """
+        where = f"{type(self).__name__}.partial_fit_recalibrator"
+        _, codes = canonical_labels(y, classes=self.classes_, _where=where)
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        learned = []
+        for estimator, recalibrator, columns in self.calibrated_pairs_:
+            scores = aligned_scores(
+                estimator, columns, len(self.classes_), X, self.response_method, where
+            )
+            part = copy.deepcopy(recalibrator).partial_fit(scores, self.classes_[codes], **given)
+            learned.append(CalibratedPair(estimator, part, columns))
+        self.calibrated_pairs_ = learned
+        return self
 
     @property
     def recalibrator_(self) -> Any:

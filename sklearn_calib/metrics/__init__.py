@@ -10,6 +10,7 @@ from typing import Any as _Any
 from .._renamed import renamed_names as _renamed_names
 from .._renamed import warn_renamed as _warn_renamed
 from ..exceptions import expectation as _expectation
+from ._bins import checked_bins as checked_bins
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
 from ._calibration_error import maximum_calibration_error as maximum_calibration_error
@@ -38,6 +39,7 @@ from ._proper import brier_loss as brier_loss
 from ._proper import brier_of_rows as brier_of_rows
 from ._proper import log_loss as log_loss
 from ._proper import log_loss_of_rows as log_loss_of_rows
+from ._ranked import ranked_probability_score as ranked_probability_score
 from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
 from ._reliability import curve_of as curve_of

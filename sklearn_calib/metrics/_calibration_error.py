@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from .._kernels._binning import bin_of_distinct, bin_sums
-from .._typing import Multiclass, Strategy
+from .._kernels._binning import bin_of_distinct, bin_sums, swept_bins
+from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import refuse
+from ._bins import checked_bins
 from ._case import BINARY
 from ._measure import metric
 
@@ -28,7 +29,7 @@ def calibration_error(
     *,
     norm: Literal["l1", "l2", "max"] = "l1",
     strategy: Strategy = "quantile",
-    n_bins: int = 15,
+    n_bins: NumberOfBins = 15,
     multiclass: Multiclass = "auto",
     debias: bool = False,
     bin_weight: Literal["mass", "equal"] = "mass",
@@ -42,8 +43,10 @@ def calibration_error(
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass or of equal width. Equal scores share a bin; [0, 1] is covered and the
         bins are closed on the right; empty bins weigh nothing.
-    n_bins : int or "cube_root", default=15
-        "cube_root": the cube root of the number of rows, rounded down.
+    n_bins : int, "cube_root" or "sweep", default=15
+        "cube_root": the cube root of the number of rows, rounded up, as in scikit-learn. "sweep":
+        of 1, 2, 3, ... bins the most before the frequencies of the bins first decrease, at most
+        1000; ties fill no more bins then, and such numbers are passed over.
     debias : bool, default=False
         Subtract the part that chance alone contributes: exactly for "l2", in the normal
         approximation for "l1". A debiased square below 0 counts as 0; bins of one row count 0.
@@ -67,6 +70,8 @@ def calibration_error(
     Naeini, Cooper, Hauskrecht (2015), "Obtaining well calibrated probabilities using Bayesian
     binning". Kumar, Liang, Ma (2019), "Verified uncertainty calibration", definition 2.2 and
     section 5 (debiasing). Gupta, Ramdas (2022) for top-label. Wang, Li, Dang (2019), eq. 70.
+    Roelofs, Cain, Shlens, Mozer (2022), "Mitigating bias in calibration error estimation",
+    algorithm 1 (sweep).
 
     Examples
     --------
@@ -84,7 +89,7 @@ def binned_error(
     case: "Case",
     norm: Literal["l1", "l2", "max"],
     strategy: Strategy,
-    n_bins: int,
+    n_bins: NumberOfBins,
     multiclass: Multiclass,
     debias: bool = False,
     bin_weight: Literal["mass", "equal"] = "mass",
@@ -108,7 +113,7 @@ def binned_error(
 
 
 def _check(case, norm, strategy, n_bins, debias, bin_weight):
-    """Check the options; the number of bins."""
+    """Check the options; the number of bins, or "sweep"."""
     where = case.where
     for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
         if value not in _OPTIONS[name]:
@@ -116,27 +121,27 @@ def _check(case, norm, strategy, n_bins, debias, bin_weight):
             refuse(where, known, repr(value), "Check the spelling")
     if debias and norm == "max":
         refuse(where, "debias with norm 'l1' or 'l2'", "'max'", "Set debias=False")
-    if n_bins == "cube_root":
-        return int(np.cbrt(len(case.codes)) + 1e-9)
-    if isinstance(n_bins, bool | str) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        rule = "n_bins >= 1, or 'cube_root'"
-        refuse(where, rule, repr(n_bins), "Pass a whole number")
-    return int(n_bins)
+    return checked_bins(where, n_bins, case)
 
 
 def _bin_gaps(problem, n_bins, strategy, debias):
     """Mean residual, the variance of that mean (NaN for one row) and mass of the non-empty bins."""
-    if strategy == "uniform":
+    bins = None
+    if strategy == "uniform" and n_bins != "sweep":
         mass, total = _uniform_sums(problem, n_bins)
     else:
         cells = problem.cells
-        bins = bin_of_distinct(cells.score, cells.mass, n_bins, strategy)
+        if n_bins == "sweep":
+            bins = swept_bins(*cells, strategy)
+            n_bins = bins[-1] + 1
+        else:
+            bins = bin_of_distinct(cells.score, cells.mass, n_bins, strategy)
         mass, total = bin_sums(bins, n_bins, cells.mass, cells.hits - cells.mass * cells.score)
     filled = mass > 0
     gap = np.divide(total, mass, out=np.zeros(n_bins), where=filled)
     variance = None
     if debias:
-        if strategy == "uniform":
+        if bins is None:
             rows = bin_of_distinct(problem.score, None, n_bins, strategy)
         else:
             rows = bins[problem.cell_of_row]
@@ -184,7 +189,7 @@ def expected_calibration_error(
     case: "Case",
     *,
     strategy: Strategy = "quantile",
-    n_bins: int = 15,
+    n_bins: NumberOfBins = 15,
     multiclass: Multiclass = "auto",
     debias: bool = False,
     bin_weight: Literal["mass", "equal"] = "mass",
@@ -196,8 +201,8 @@ def expected_calibration_error(
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass or of equal width. Equal scores share a bin; [0, 1] is covered and the
         bins are closed on the right; empty bins weigh nothing.
-    n_bins : int or "cube_root", default=15
-        "cube_root": the cube root of the number of rows, rounded down.
+    n_bins : int, "cube_root" or "sweep", default=15
+        As in `calibration_error`.
     debias : bool, default=False
         Subtract the part that chance alone contributes, in the normal approximation.
     bin_weight : {"mass", "equal"}, default="mass"
@@ -228,7 +233,7 @@ def maximum_calibration_error(
     case: "Case",
     *,
     strategy: Strategy = "quantile",
-    n_bins: int = 15,
+    n_bins: NumberOfBins = 15,
     multiclass: Multiclass = "auto",
 ) -> float:
     """The largest gap between prediction and frequency: `calibration_error` with "max".

@@ -92,6 +92,7 @@ class Measure:
         spec: MetricSpec,
         validate: Callable[..., FloatArray] | None = None,
         moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+        canonical: Callable[..., float] | None = None,
     ) -> None:
         first, *own = signature(function).parameters.values()
         if first.name not in ("case", "problem"):
@@ -106,6 +107,7 @@ class Measure:
         self.is_of_problem = first.name == "problem"
         self._validate = validate
         self._moved = dict(moved)
+        self._canonical = canonical
         if self.is_of_problem:
             own.append(Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto"))
         self.option_names = tuple(p.name for p in own)
@@ -120,7 +122,7 @@ class Measure:
             return_annotation=float,
         )
         described = [name for name in self.option_names if name in _SHARED] + shared
-        self.__doc__ = _documented(function, described)
+        self.__doc__ = _documented(function, described, canonical is not None)
 
     def __call__(
         self,
@@ -173,7 +175,10 @@ class Measure:
         self.check_options(options)
         if not self.is_of_problem:
             return float(self._function(case, **options))
-        problems = case.problems(options.pop("multiclass", "auto"))
+        multiclass = options.pop("multiclass", "auto")
+        if self._canonical is not None and multiclass == "canonical":
+            return float(self._canonical(case, **options))
+        problems = case.problems(multiclass)
         return float(sum(p.share * self.of_problem(p, **options) for p in problems))
 
     def of_problem(self, problem: "BinaryProblem", **options: Any) -> float:
@@ -218,6 +223,7 @@ def metric(
     cells: bool = False,
     validate: Callable[..., FloatArray] | None = None,
     moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+    canonical: Callable[..., float] | None = None,
 ) -> Callable[[Callable[..., float]], Measure]:
     """Make a `Measure` of a function of a `Case`, or of one `BinaryProblem`.
 
@@ -246,6 +252,9 @@ def metric(
         What checks the scores; see `canonical_case`.
     moved : dict, default=()
         Options that are functions of their own now: name to function.
+    canonical : callable, default=None
+        For a measure of a ``problem`` that knows ``multiclass="canonical"`` as well, which is about
+        whole vectors of probabilities: a function of a `Case` with the same options.
 
     Returns
     -------
@@ -277,7 +286,7 @@ def metric(
             in_report,
             cells,
         )
-        return Measure(function, spec, validate, moved)
+        return Measure(function, spec, validate, moved, canonical)
 
     return decorate
 
@@ -308,11 +317,15 @@ _RAISES = """ValueError, TypeError
     An unknown option, or invalid scores, labels or weights; see `canonical_proba`."""
 
 
-def _documented(function, shared):
+def _documented(function, shared, canonical):
     """The function's docstring, completed by what measures share."""
+    known = dict(_SHARED)
+    if canonical:
+        text = known["multiclass"].replace('"classwise"}', '"classwise", "canonical"}')
+        known["multiclass"] = f'{text} "canonical":\n    the whole vector of probabilities.'
     text = cleandoc(function.__doc__ or "")
     before = [_SHARED[name] for name in ("y_true", "y_proba")]
-    after = [_SHARED[name] for name in shared]
+    after = [known[name] for name in shared]
     own = _section(text, "Parameters")
     lines = "\n".join([*before, *([own] if own else []), *after])
     text = _with_section(text, "Parameters", lines, "Returns|Raises|Notes|References|Examples")

@@ -7,12 +7,20 @@ import numpy as np
 from scipy.stats import beta as beta_distribution
 from sklearn.isotonic import isotonic_regression
 
-from .._kernels._binning import bin_of_rows, bin_sums, distinct
+from .._kernels._binning import bin_of_rows, bin_sums, distinct, swept_bins
 from .._kernels._log_odds import of_probability
 from .._kernels._polynomial_test import fit_polynomial
 from .._random import generator, multiplicities
-from .._typing import ArrayLike, CurveStrategy, FloatArray, Multiclass, RandomStateLike
+from .._typing import (
+    ArrayLike,
+    CurveStrategy,
+    FloatArray,
+    Multiclass,
+    NumberOfBins,
+    RandomStateLike,
+)
 from ..exceptions import refuse
+from ._bins import checked_bins
 from ._case import canonical_case
 from ._label_cases import label_cases
 
@@ -65,7 +73,7 @@ def reliability_curve(
     y_proba: ArrayLike,
     *,
     strategy: CurveStrategy = "quantile",
-    n_bins: int = 15,
+    n_bins: NumberOfBins = 15,
     multiclass: Multiclass = "auto",
     level: float = 0.9,
     n_resamples: int = 200,
@@ -87,8 +95,9 @@ def reliability_curve(
         Bins of equal mass, of equal width, or no bins: the isotonic fit (CORP), which needs no
         choice of bins and is monotone, or a polynomial in the log-odds with the calibration belt
         of GiViTI, as in `sklearn_calib.inference.polynomial_test` for held-out rows.
-    n_bins : int, default=15
-        For the two kinds of bins.
+    n_bins : int, "cube_root" or "sweep", default=15
+        For the two kinds of bins; as in `calibration_error`. "sweep" chooses them by the labels;
+        the bands take them as given.
     multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
         As in `calibration_error`.
     level : float in (0, 1), default=0.9
@@ -136,15 +145,16 @@ def reliability_curve(
     rng = generator(random_state)
     if multilabel is None:
         case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-        problems = case.problems(multiclass)
+        problems = [(problem, case) for problem in case.problems(multiclass)]
     else:
         cases = label_cases(
             where, y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels
         )
-        problems = [replace(case.problems()[0], title=title) for title, case in cases]
+        problems = [(replace(case.problems()[0], title=title), case) for title, case in cases]
+    given = level, n_resamples, rng, where
     return [
-        curve_of(_Rows(problem), strategy, n_bins, level, n_resamples, rng, where)
-        for problem in problems
+        curve_of(_Rows(problem), strategy, checked_bins(where, n_bins, case), *given)
+        for problem, case in problems
     ]
 
 
@@ -190,7 +200,7 @@ class _Rows:
 def curve_of(
     rows: CurveRows,
     strategy: CurveStrategy,
-    n_bins: int,
+    n_bins: NumberOfBins,
     level: float,
     n_resamples: int,
     rng: np.random.Generator,
@@ -217,7 +227,12 @@ def curve_of(
         predicted, observed, mass, confidence = _belt(rows, level)
         consistency = ()
     else:
-        row_bin = bin_of_rows(score, weight, n_bins, strategy)
+        n_bins = checked_bins(where, n_bins)
+        if n_bins == "sweep":
+            row_bin = _swept(rows, strategy)
+            n_bins = row_bin.max() + 1
+        else:
+            row_bin = bin_of_rows(score, weight, n_bins, strategy)
         mass, mean, total, squares = bin_sums(
             row_bin, n_bins, weight, weight * score, hits, rows.squares
         )
@@ -260,6 +275,12 @@ def _belt(rows, level):
     z = of_probability(points, 1 - points)
     mass = np.bincount(nearest, rows.weight, len(points))
     return points, fit.curve(z), mass, fit.belt(z, level)
+
+
+def _swept(rows, strategy):
+    values, row_value = distinct(rows.score)
+    sums = bin_sums(row_value, len(values), rows.weight, rows.hits)
+    return swept_bins(values, *sums, strategy)[row_value]
 
 
 def _pav(total, mass):

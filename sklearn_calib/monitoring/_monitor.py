@@ -189,6 +189,7 @@ class CalibrationMonitor(Findings, Storable):
         *,
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
+        only_later: bool = False,
     ) -> Self:
         """Add rows whose labels have come: a batch, or a single row.
 
@@ -203,6 +204,9 @@ class CalibrationMonitor(Findings, Storable):
         time : array-like of shape (n_samples,), or one for all rows, default=None
             Numbers, dates, or text in ISO form: the rows of a batch are put in this order, and none
             may come before the last row of an earlier batch. Times with a zone are kept in UTC.
+        only_later : bool, default=False
+            Refuse also rows of the same time as the last row of an earlier batch, so that no batch
+            can be given twice.
 
         Returns
         -------
@@ -227,7 +231,7 @@ class CalibrationMonitor(Findings, Storable):
             multiclass=self.multiclass,
             where=where,
         )
-        check_time_goes_on(self._last, rows, where)
+        check_time_goes_on(self._last, rows, where, strict=only_later)
         if self.classes_ is None:
             self.classes_ = classes
             self._open()

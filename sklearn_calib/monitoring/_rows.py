@@ -153,18 +153,19 @@ def shown_time(moment: Any) -> float | str:
     return text
 
 
-def check_time_goes_on(last: Any, rows: Rows, where: str) -> None:
-    """Refuse rows that come before the last one, and times of another kind."""
+def check_time_goes_on(last: Any, rows: Rows, where: str, *, strict: bool) -> None:
+    """Refuse rows before the last one (`strict`: or with it), and times of another kind."""
     if rows.time is None or last is None:
         return
     dates = isinstance(last, np.datetime64)
     if dates != (rows.time.dtype.kind == "M"):
         kinds = ("dates", "numbers") if dates else ("numbers", "dates")
         refuse(where, f"{kinds[0]} as times, as before", kinds[1], "Convert them")
-    if rows.time[0] < last:
+    if rows.time[0] < last or (strict and rows.time[0] == last):
+        rule = f"rows after {shown_time(last)}" if strict else f"rows from {shown_time(last)} on"
         refuse(
             where,
-            f"rows from {shown_time(last)} on, the time of the last row",
+            f"{rule}, the time of the last row",
             f"one of {shown_time(rows.time[0])}",
             "Time runs backwards: leave out rows that were given before; where labels come late, "
             "take the time at which the label came",

@@ -42,6 +42,8 @@ from ._names import suggestion as suggestion
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_one import OneVsOne as OneVsOne
 from ._one_vs_rest import OneVsRest as OneVsRest
+from ._online import OnlineCalibration as OnlineCalibration
+from ._ordinal import OrdinalCalibration as OrdinalCalibration
 from ._platt import PlattScaling as PlattScaling
 from ._prior_shift import PriorShift as PriorShift
 from ._quadratic import QuadraticScaling as QuadraticScaling

@@ -45,6 +45,9 @@ class Capabilities:
         grows.
     takes_logarithm : bool
         Works on log-probabilities, so probabilities are raised to ``floor_``, learned at fit.
+    ordered : bool
+        The order of the rows matters: they are taken as they came in time, and a row of weight 2
+        is not the same as two rows.
     nonparametric : bool
         The fitted state grows with the calibration set.
     sample_weight : bool
@@ -68,6 +71,7 @@ class Capabilities:
     continuous: bool = False
     flexible: bool = False
     takes_logarithm: bool = False
+    ordered: bool = False
     nonparametric: bool = False
     sample_weight: bool = True
     weights: str = "ratios"
@@ -162,21 +166,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         where = f"{type(self).__name__}.fit"
         self._forget()
         self._validate_params()
-        proba = canonical_proba(X, _where=where)
-        classes, codes = canonical_labels(y, classes=classes, _where=where)
-        check_same_length(codes, proba, where)
-        self._check_fit_shapes(proba, classes, where)
-        weight = canonical_weight(sample_weight, len(codes), _where=where)
-        if not self.capabilities.sample_weight and not (weight == weight[0]).all():
-            refuse(
-                where,
-                "no sample_weight, which this method cannot use",
-                "weights that differ",
-                "Leave sample_weight out, or choose a method that declares it",
-            )
-        kept = weight > 0
-        if not kept.all():
-            proba, codes, weight = proba[kept], codes[kept], weight[kept]
+        proba, codes, weight, known = self._checked(X, y, sample_weight, classes, where)
         first = np.asarray(proba)[0]
         if len(proba) > 1 and not (proba[-1] != first).any() and not (proba != first).any():
             warnings.warn(
@@ -191,7 +181,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 stacklevel=2,
             )
         with self._unfitted_on_failure():
-            self.classes_ = classes
+            self.classes_ = known
             self._remember_input(X, proba, reset=True)
             if self.capabilities.takes_logarithm:
                 self.floor_ = learned_floor(proba)
@@ -260,6 +250,25 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         for name in [*vars(self)]:
             if name.endswith("_") and not name.startswith("_") and name not in parameters:
                 delattr(self, name)
+
+    def _checked(self, X, y, sample_weight, classes, where):
+        """Rows of positive weight as (proba, codes, weight), and the classes."""
+        proba = canonical_proba(X, _where=where)
+        classes, codes = canonical_labels(y, classes=classes, _where=where)
+        check_same_length(codes, proba, where)
+        self._check_fit_shapes(proba, classes, where)
+        weight = canonical_weight(sample_weight, len(codes), _where=where)
+        if not self.capabilities.sample_weight and not (weight == weight[0]).all():
+            refuse(
+                where,
+                "no sample_weight, which this method cannot use",
+                "weights that differ",
+                "Leave sample_weight out, or choose a method that declares it",
+            )
+        kept = weight > 0
+        if not kept.all():
+            proba, codes, weight = proba[kept], codes[kept], weight[kept]
+        return proba, codes, weight, classes
 
     def _check_fit_shapes(self, proba, classes, where):
         n_classes, columns = len(classes), proba.shape[1]

@@ -100,14 +100,14 @@ class PriorShift(Recalibrator):
     References
     ----------
     Saerens, Latinne, Decaestecker (2002), "Adjusting the outputs of a classifier to new a priori
-    probabilities", eq. 4 (Bayes) and 7 (EM). Elkan (2001), "The foundations of cost-sensitive
-    learning", theorem 2. Dal Pozzolo, Caelen, Johnson, Bontempi (2015), "Calibrating probability
-    with undersampling for unbalanced classification", eq. 4. Lipton, Wang, Smola (2018), "Detecting
-    and correcting for label shift with black box predictors". Azizzadenesheli, Liu, Yang,
-    Anandkumar (2019), "Regularized learning for domain adaptation under label shifts", eq. 4. Menon
-    et al. (2021), "Long-tail learning via logit adjustment", eq. 9. Kim, Carbonetto, Stephens,
-    Anitescu (2020), "A fast algorithm for maximum likelihood estimation of mixture proportions
-    using sequential quadratic programming".
+    probabilities", eq. 2.4 for given frequencies, section 2.2 for EM. Elkan (2001), "The
+    foundations of cost-sensitive learning", theorem 2, for two classes. Pozzolo, Caelen, Johnson,
+    Bontempi (2015), "Calibrating probability with undersampling for unbalanced classification".
+    Lipton, Wang, Smola (2018), "Detecting and correcting for label shift with black box
+    predictors". Azizzadenesheli, Liu, Yang, Anandkumar (2019), "Regularized learning for domain
+    adaptation under label shifts", for the penalty. Menon et al. (2021), "Long-tail learning via
+    logit adjustment". Kim, Carbonetto, Stephens, Anitescu (2020), "A fast algorithm for maximum
+    likelihood estimation of mixture proportions using sequential quadratic programming".
 
     Examples
     --------

@@ -7,6 +7,7 @@ from .._random import generator
 from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import refuse
+from ..groups import audit_case
 from ..summary import CalibrationSummary
 from ._columns import (
     case_of_rows,
@@ -27,6 +28,7 @@ from ._models import (
 )
 from ._report import CalibrationReport
 from ._table import report_measures, report_rows
+from ._verdict import SIGNIFICANCE
 
 
 def calibration_report(
@@ -42,6 +44,7 @@ def calibration_report(
     normalize: bool = False,
     check_columns: bool = True,
     advice: bool = False,
+    by: Any = None,
     measures: Iterable[str] | None = None,
     level: float = 0.9,
     n_resamples: int | Literal["auto"] = "auto",
@@ -76,6 +79,10 @@ def calibration_report(
         Refuse columns in an order that cannot be meant; see Raises.
     advice : bool, default=False
         Find out at once whether recalibration would help; see `CalibrationReport.advise`.
+    by : table, dict of columns or list of masks, default=None
+        Also audit groups of the rows, and what any two of them have in common: a table with one row
+        for each row of `y_true`, as `group_calibration` takes it with ``depth=2``. Not for
+        summaries.
     measures : list of str, default=None
         Names from `all_metrics`; by default the registered measures that are meant for reports.
     level : float in (0, 1), default=0.9
@@ -93,7 +100,8 @@ def calibration_report(
     Raises
     ------
     ValueError
-        Invalid scores, labels or weights (see `canonical_proba`), or an unknown measure. Columns
+        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure, or groups of
+        summaries or of other rows. Columns
         whose order cannot be meant: another order puts the largest probability on the true class
         far more often, and ranks the rows well where this one ranks them backwards.
 
@@ -157,6 +165,7 @@ def calibration_report(
         models = {key: Model(summarised(case), case) for key, case in cases.items()}
         data = {"y": case.classes[case.codes], "weight": case.weight}
         data["proba"] = {key: case.proba for key, case in cases.items()}
+    groups = {} if by is None else _groups(models, by, sample_weight, where)
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
     n, classes = size_and_classes(next(iter(models.values())))
@@ -172,6 +181,7 @@ def calibration_report(
         sklearn_log_loss=scikit,
         source=source,
         advice=dict.fromkeys(models),
+        groups=groups,
         _data=data,
         _models=models,
         _codes={
@@ -185,3 +195,13 @@ def calibration_report(
     if advice:
         report.advise()
     return report
+
+
+def _groups(models, by, sample_weight, where):
+    """The audit of the groups of each model; all have the same rows."""
+    cases = {name: model.case for name, model in models.items()}
+    if None in cases.values():
+        cure = "Pass y_proba, or summarise with by="
+        refuse(where, "labels and probabilities of each row, for by", "summaries", cure)
+    options = {"depth": 2, "level": 1 - SIGNIFICANCE}
+    return {name: audit_case(case, by, sample_weight, **options) for name, case in cases.items()}

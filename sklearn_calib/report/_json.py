@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FORMAT, SCHEMA = "sklearn-calib-report", 1
 _FULL = 3  # models whose rows are shown one below the other; more become one row each
 _WIDTH = 100
+SHOWN_GROUPS = 20  # of each model, the worst
 _YES = {True: "yes", False: "no", None: "too few rows"}
 
 
@@ -59,6 +60,7 @@ def _model(report, name):
         "line": None if line is None else line._asdict(),
         "bins": [one._asdict() for one in report.bins(name)],
         "advice": None if advice is None else advice.to_dict(),
+        "groups": report.groups[name].to_dict() if name in report.groups else None,
     }
 
 
@@ -94,6 +96,9 @@ def as_text(report: "CalibrationReport") -> str:
         lines += ["", fill(said, _WIDTH)]
     table = _aligned(_header(report), [cells(row) for row in report.rows])
     lines += ["", *table, *report.decomposition_lines()]
+    for name, found in report.groups.items():
+        lines += ["", fill(f"groups of {plain(name)}: {found.summary}", _WIDTH), ""]
+        lines += _aligned(found.header(), [found.cells(row) for row in found.worst(SHOWN_GROUPS)])
     for name, advice in report.advice.items():
         if advice is not None:
             lines += ["", _question(name, advice), *_aligned(*advised(advice))]
@@ -120,12 +125,17 @@ def as_markdown(report: "CalibrationReport") -> str:
 
 
 def _sections_of_model(report, name):
-    """Bins and advice."""
+    """Bins, groups and advice."""
     lines, advice = [], report.advice[name]
     if len(report.accuracy) <= _FULL:
         header = ("score", "rows", "predicted", "observed", f"{report.level:.0%} interval", "ratio")
         table = [bin_cells(one) for one in report.bins(name)]
         lines += [f"## Bins of {_escaped(plain(name))}", "", *_piped(header, table), ""]
+    if name in report.groups:
+        found = report.groups[name]
+        table = [found.cells(row) for row in found.worst(SHOWN_GROUPS)]
+        lines += [f"## Groups of {_escaped(plain(name))}", "", _escaped(found.summary), ""]
+        lines += [*_piped(found.header(), table), ""]
     if advice is not None:
         lines += [f"## {_escaped(_question(name, advice))}", "", *_piped(*advised(advice)), ""]
         lines += ["```python", advice.code.rstrip(), "```", ""]

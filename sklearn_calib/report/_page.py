@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from .._show import in_page
 from ..metrics import all_metrics
+from ._json import SHOWN_GROUPS, bin_cells, overview
 from ._json import advised as advised_rows
-from ._json import bin_cells, overview
 from ._pictures import (
     FEW_MODELS,
     SHOWN_CLASSES,
@@ -36,6 +36,7 @@ def page(report: "CalibrationReport", title: str) -> str:
         _measures(report),
         _recalibration(report),
         _bins(report),
+        _groups(report),
         _classes(report),
         _descriptions({row.measure for row in report.rows}),
     ]
@@ -202,6 +203,18 @@ def _bins(report):
     return f"<h2>Bins of equal mass</h2>\n{text}{_BINS_NOTE}"
 
 
+def _groups(report):
+    """The worst groups of each model."""
+    text = ""
+    for name, found in report.groups.items():
+        shown = found.worst(SHOWN_GROUPS)
+        rest = len(found.rows) - len(shown)
+        more = f'<p class="note">... and {rest} more, less far off.</p>\n' if rest else ""
+        table = _table_of(found.header(), map(found.cells, shown), kind="names unbroken")
+        text += _of_model(report, name, f"<p>{in_page(found.summary, None)}</p>\n{table}{more}")
+    return f"<section>\n<h2>Groups</h2>\n{text}{_GROUPS_NOTE}</section>" if text else ""
+
+
 def _of_model(report, name, content):
     """A part of a section under the name of its model; closed where there are many."""
     if len(report.accuracy) == 1:
@@ -256,6 +269,12 @@ standard error. &ldquo;Identity&rdquo; leaves the probabilities as they are.</p>
 
 _BINS_NOTE = """<p class="note">Score: smallest and largest of the bin; ratio: observed over
 predicted. The interval is for the true frequency, for each bin by itself.</p>"""
+
+_GROUPS_NOTE = """<p class="note">The groups furthest off. O/E: observed over expected events, 1 is
+right; in the large: how far the log-odds of the group are off, 0 is right; slope of the log-odds, 1
+is right. Intervals hold for all groups at once. Sigma: the range of the cumulative differences in
+standard deviations. The adjusted p-value allows for the largest of all groups being looked at; it
+is exact where all are calibrated.</p>"""
 
 _SOME_CLASSES = """of {count} classes the six with the largest expected calibration error, then the
 six most frequent of the others"""

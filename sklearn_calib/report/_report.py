@@ -16,6 +16,7 @@ from .._typing import Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition
 from ..exceptions import refuse
+from ..groups import GroupCalibration
 from ..metrics import all_metrics
 from ._advice import Advice, advise
 from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
@@ -68,6 +69,8 @@ class CalibrationReport:
     advice : dict of str to Advice or None
         "Would recalibration help?", for each model; None before `advise` has been called, and
         where some class has fewer than five rows.
+    groups : dict of str to GroupCalibration
+        The audit of the groups of each model at level 0.95, where ``by=`` was given; else empty.
     """
 
     rows: list[ReportRow]
@@ -82,6 +85,7 @@ class CalibrationReport:
     created: str = field(default_factory=lambda: date.today().isoformat())
     version: str = __version__
     advice: dict[str, Advice | None] = field(default_factory=dict)
+    groups: dict[str, GroupCalibration] = field(repr=False, default_factory=dict)
     _data: dict[str, Any] = field(repr=False, default_factory=dict)
     _models: dict[str, Model] = field(repr=False, default_factory=dict)
     _codes: dict[str, str] = field(repr=False, default_factory=dict)
@@ -105,7 +109,9 @@ class CalibrationReport:
         if row is None or np.isnan(row.high):
             given = {name: model}, [all_metrics()[_ERROR]], self.level, "auto", self._seed
             (row,) = report_rows(*given)
-        return verdict_of(model, row, self.level, self._seed, self.advice.get(name))
+        return verdict_of(
+            model, row, self.level, self._seed, self.advice.get(name), self.groups.get(name)
+        )
 
     def _name(self, name, where):
         """The model that is meant; None is the only one."""

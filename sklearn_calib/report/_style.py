@@ -61,6 +61,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: right;
   vertical-align: top; overflow-wrap: normal; }
 .names th[scope=row], th[scope=rowgroup] { overflow-wrap: anywhere; min-width: 6rem; }
+.unbroken td, .unbroken thead th { white-space: nowrap; }
 tbody th { font-weight: 600; }
 th:first-child, td:first-child { text-align: left; }
 thead th { color: var(--muted); font-weight: 600; vertical-align: bottom; }

@@ -7,15 +7,17 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._show import plain
+from ..groups import WHOLE
 from ..inference import MonteCarloResult
 from ._evidence import Evidence, evidence_of
 
 if TYPE_CHECKING:
+    from ..groups import GroupCalibration
     from ..summary import CellSample
     from ._advice import Advice
     from ._table import Model, ReportRow
 
-TOPICS = ("calibrated", "size", "direction", "where", "power", "gain", "map")
+TOPICS = ("calibrated", "size", "direction", "where", "groups", "power", "gain", "map")
 SIGNIFICANCE = 0.05  # of the one test that decides
 BANDWIDTH = 0.2  # of its statistic, the kernel calibration error
 _DRAWS = 999
@@ -31,7 +33,7 @@ class Sentence(NamedTuple):
     Parameters
     ----------
     topic : str
-        "calibrated", "size", "direction", "where", "power", "gain" or "map".
+        "calibrated", "size", "direction", "where", "groups", "power", "gain" or "map".
     text : str
         Plain English.
     numbers : dict
@@ -58,8 +60,10 @@ class Verdict:
         Of the one test that decides: the kernel calibration error with bandwidth 0.2, against 999
         draws of labels from the predictions. Exact.
     sentences : list of Sentence
-        In the order "calibrated", "size", "direction", "where", "power", "gain", "map". Those about
-        which the rows say nothing are left out; "gain" and "map" need `CalibrationReport.advise`.
+        In the order "calibrated", "size", "direction", "where", "groups", "power", "gain", "map".
+        Those about which the rows say nothing are left out; "gain" and "map" need
+        `CalibrationReport.advise`. "groups" is there where the rows as a whole pass and a group of
+        ``calibration_report(by=...)`` does not; `calibrated` and `p_value` are of the whole.
     evidence : Evidence
         The numbers, whether or not a sentence came of them.
 
@@ -106,6 +110,7 @@ class _Findings(NamedTuple):
     error: "ReportRow"
     evidence: Evidence
     advice: "Advice | None"
+    groups: "GroupCalibration | None"
 
     @property
     def rejected(self) -> bool:
@@ -138,6 +143,7 @@ def verdict_of(
     level: float,
     seed: int,
     advice: "Advice | None" = None,
+    groups: "GroupCalibration | None" = None,
 ) -> Verdict:
     """The verdict on one model.
 
@@ -151,6 +157,7 @@ def verdict_of(
     seed : int
         Of the draws.
     advice : Advice, default=None
+    groups : GroupCalibration, default=None
     """
     summary = model.summary
     ((whole,), (tested,), (coarse,)) = (
@@ -169,8 +176,9 @@ def verdict_of(
         error,
         evidence_of(whole, coarse, level, BANDWIDTH, critical),
         advice,
+        groups,
     )
-    parts = (_calibrated, _size, _direction, _where, _power, _gain, _map)
+    parts = (_calibrated, _size, _direction, _where, _groups, _power, _gain, _map)
     sentences = [part(found) for part in parts]
     said = [sentence for sentence in sentences if sentence is not None]
     return Verdict(found.calibrated, test.pvalue, said, found.evidence)
@@ -319,6 +327,28 @@ def _where(found):
         parts.append(f"{' to '.join(ends)} ({'too high' if run.too_high else 'too low'})")
     numbers = {"intervals": [run._asdict() for run in found.evidence.runs], "level": found.level}
     return Sentence("where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers)
+
+
+def _groups(found):
+    """That the whole passes and a group does not."""
+    if found.rejected or found.groups is None:
+        return None
+    wrong = [row for row in found.groups.rejected if row.group != WHOLE]
+    if not wrong:
+        return None
+    worst, level = wrong[0], found.groups.level
+    number = "one group is" if len(wrong) == 1 else f"{len(wrong)} groups are"
+    text = f"But {number} not calibrated; the worst is {plain(worst.group, 100)}"
+    if np.isfinite(worst.observed_over_expected):
+        text += (
+            f", {worst.n_rows} rows: {worst.observed_over_expected:.2f} times as many events as "
+            f"predicted ({level:.0%} interval {worst.ratio_low:.2f} to {worst.ratio_high:.2f}, for "
+            "all groups at once"
+        )
+        text += f"; adjusted p = {worst.adjusted_p_value:.3f})."
+    else:
+        text += f" (adjusted p = {worst.adjusted_p_value:.3f})."
+    return Sentence("groups", text, {"rejected": len(wrong), "worst": worst._asdict()})
 
 
 def _power(found):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from sklearn.utils import Bunch
 
+from .._kernels._binning import cube_root_bins
 from .._random import generator, spawned
 from .._typing import (
     AnyArray,
@@ -14,6 +15,7 @@ from .._typing import (
     Estimator,
     FloatArray,
     Multiclass,
+    NumberOfBins,
     RandomStateLike,
     RecalibratorLike,
 )
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 _DRAWN_CELLS = 4096  # of a sample that is drawn from often
 _USUAL = ("identity", "temperature", "platt", "beta", "isotonic")
 _LOSSES = {"brier_loss": "brier", "log_loss": "log_loss"}  # measures that are totals
-_NOT_OF_BOUNDS = "multiclass", "debias", "cv", "label_smoothing"  # options that no bound takes
+# options that no bound takes
+_NOT_OF_BOUNDS = "multiclass", "debias", "cv", "label_smoothing", "estimator"
 
 
 class Answers:
@@ -119,7 +122,8 @@ class Answers:
 
     def _options(self, measure: Measure, options: dict[str, Any], where: str) -> dict[str, Any]:
         """The options of a measure as they are for cells; refused where single rows are needed."""
-        if options.get("debias") or options.get("estimator") == "unbiased":
+        single = options.get("estimator") in ("unbiased", "linear")
+        if options.get("debias") or single or options.get("multiclass") == "canonical":
             cure = "Measure the rows themselves, or without that option"
             refuse(where, "options that read weights of scores", "one that reads single rows", cure)
         if options.get("cv") is not None:
@@ -130,7 +134,7 @@ class Answers:
             return options
         options = {"multiclass": self.multiclass, **options}
         if options.get("n_bins") == "cube_root":
-            options["n_bins"] = int(np.cbrt(self.n_samples) + 1e-9)
+            options["n_bins"] = cube_root_bins(self.n_samples)
         return options
 
     def _bound(self, measure: Measure, options: dict[str, Any], value: float, where: str) -> float:
@@ -142,6 +146,8 @@ class Answers:
         if name not in BOUNDS or options.pop("label_smoothing", False):
             rule = f"a measure with a known bound, among {', '.join(BOUNDS)}"
             refuse(where, rule, name, "Leave return_bound out")
+        if options.get("n_bins") == "sweep":
+            refuse(where, "a number of bins for a bound", "'sweep'", "Leave return_bound out")
         if self._joint is None and multiclass != "auto":
             rule, cure = "multiclass='auto' for a bound", "Leave return_bound out"
             refuse(where, rule, repr(multiclass), cure)
@@ -374,7 +380,7 @@ class Answers:
         self,
         *,
         strategy: CurveStrategy = "quantile",
-        n_bins: int = 15,
+        n_bins: NumberOfBins = 15,
         level: float = 0.9,
         n_resamples: int = 200,
         random_state: RandomStateLike = 0,
@@ -412,6 +418,7 @@ class Answers:
         where = "CalibrationSummary.reliability_curve"
         self._check_filled(where)
         rng = generator(random_state)
+        n_bins = cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
         filled = [state for state in self._states if len(state.table)]
         titles = [problem.title for problem in self._case(where).problems()]
         return [

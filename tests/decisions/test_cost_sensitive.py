@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -43,6 +43,7 @@ def test_the_cheapest_action():
     assert plain.score(X, NAMES) == pytest.approx(MODEL.score(X, NAMES) - 1)
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     arrays(float, 12, elements=st.sampled_from([0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0])),
     arrays(float, 4, elements=st.sampled_from([0.0, 1, 2, 3, 4, 9])),

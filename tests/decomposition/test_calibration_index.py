@@ -72,6 +72,19 @@ def test_golden_indices(smoother, expected):
     assert values == pytest.approx(expected, abs=1e-8)
 
 
+def test_the_curve_of_r():
+    """R 4.2: predict(loess(y ~ p, control = loess.control(surface = "direct")))."""
+    i = np.arange(151)
+    p = (i * 0.6180339887498949 % 1).round(2)
+    y = (i * 0.7548776662466927 % 1 < p**1.3).astype(int)
+    problem = canonical_case("test", y, p).problems()[0]
+    curve = smoothed_frequencies(problem)[problem.cell_of_row]
+    expected = [0.0990715134015674, 0.2553436934943207, 0.0820313420332473, 0.6789960411329119]
+    assert curve[[10, 75, 120, 150]] == pytest.approx(expected, abs=1e-13)
+    assert curve[0] == 0  # -0.0433561590480379 there
+    assert integrated_calibration_index(y, p) == pytest.approx(0.0609934267773761, abs=1e-13)
+
+
 @pytest.mark.parametrize("digits", [1, 2, 9])
 def test_loess_is_the_fit_of_the_repeated_rows(digits):
     rng = np.random.default_rng(digits)

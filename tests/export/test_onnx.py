@@ -76,7 +76,9 @@ def worst(name, k, n=300, opset=17, bound=1e-3):
     return max(found)
 
 
-@pytest.mark.parametrize("name", DEFAULTS)
+@pytest.mark.parametrize(  # 325 parts take their time
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "online" else n for n in DEFAULTS]
+)
 def test_two_classes(name):
     assert worst(name, 2) <= EXACT
 

@@ -62,7 +62,7 @@ def test_curved_golden_set():
 @pytest.mark.parametrize(("freedom", "raised"), [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)])
 def test_law_is_that_of_truncated_sums(freedom, raised):
     rng = np.random.default_rng([freedom, raised])
-    n = 100_000
+    n = 40_000
     steps = stats.chi2.isf(0.05 * rng.random((raised, n)), 1)
     draws = rng.chisquare(freedom, n) + steps.sum(axis=0)
     for level in (0.1, 0.5, 0.95):
@@ -76,13 +76,13 @@ def test_law_is_that_of_truncated_sums(freedom, raised):
 def test_level_of_the_test():
     """A small version of ``benchmarks/validation``, on both sides."""
     rejected, degrees = 0, []
-    for seed in range(150):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         p = expit(1.5 * rng.normal(size=200))
         found = polynomial_test((rng.random(200) < p).astype(int), p)
         rejected += found.pvalue <= 0.2
         degrees.append(found.degree)
-    assert 15 <= rejected <= 48  # 30 expected, sd 4.9
+    assert 8 <= rejected <= 33  # 20 expected, sd 4
     assert set(degrees) > {1}  # the truncated law was used
 
 

@@ -1,7 +1,11 @@
 """The validation table: golden values, intervals, what does not exist, how it looks."""
 
+import importlib
+import json
+import sys
 import warnings
 from dataclasses import FrozenInstanceError
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +20,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import calibration_test, cox_test, spiegelhalter_test
 from sklearn_calib.inference import validation_summary as validate
 
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "validation"
 FAST = {"n_resamples": 9}
 ROWS = ["O/E", "calibration in the large", "intercept", "slope", "Cox chi-square"]
 ROWS += ["ICI", "E50", "E90", "Emax"]
@@ -107,13 +112,37 @@ def test_values_if_calibrated_are_those_of_the_test():
 
 
 def test_pooled_draws():
-    """More rows than cells: the p-value ranks the statistic of the cells."""
+    """Rows of equal predictions are drawn by cells."""
     rng = np.random.default_rng(0)
-    p = rng.random(9000)
-    y = (rng.random(9000) < p**1.1).astype(int)
+    p = rng.integers(1, 200, 3000) / 200
+    y = (rng.random(3000) < p**1.1).astype(int)
     found = validate(y, p, n_resamples=19)["ICI"]
     test = calibration_test(y, p, statistic="integrated_calibration_index", n_resamples=19)
     assert found.estimate == pytest.approx(test.statistic) and found.pvalue == test.pvalue
+
+
+# -- R: benchmarks/validation/against_r.py wrote these numbers -------------------------------------
+
+KEPT = json.loads((Path(__file__).parents[1] / "data" / "validation_r.json").read_text())
+TOLERANCE = {"confint": 2e-5, "interpolate": 4e-3}  # splines of MASS; the k-d tree of loess
+
+
+@pytest.mark.parametrize("name", ["golden", "breast cancer"])
+def test_numbers_of_r(name, monkeypatch):
+    """rms, MASS, pROC, sandwich and loess, to 1e-7, but for their own approximations."""
+    if not BENCHMARK.exists():
+        pytest.skip("not a checkout")
+    monkeypatch.syspath_prepend(str(BENCHMARK))
+    ours = importlib.import_module("against_r").ours
+    for module in ("against_r", "runner"):
+        sys.modules.pop(module, None)
+    kept = KEPT[name]
+    y, p = (np.array(kept[c]) for c in "yp") if "y" in kept else golden_set()
+    found, theirs = ours(y, p), kept["R"]
+    assert found.keys() <= theirs.keys() and len(found) > 50
+    for quantity, value in found.items():
+        kind = next((kind for kind in TOLERANCE if kind in quantity), None)
+        assert value == pytest.approx(theirs[quantity], abs=TOLERANCE.get(kind, 1e-7)), quantity
 
 
 # -- intervals ------------------------------------------------------------------------------------
@@ -151,6 +180,10 @@ def test_sandwich():
     assert large.pvalue == pytest.approx(2 * stats.norm.sf(abs(large.estimate) / error))
     assert found["AUC"].estimate == pytest.approx(roc_auc_score(y, p, sample_weight=w))
     assert found["O/E"].estimate == pytest.approx(w @ y / (w @ p))
+    alone = validate(y, p, ci="sandwich", **FAST)
+    nearly = validate(y, p, sample_weight=np.r_[np.ones(199), 1 + 1e-9], **FAST)
+    assert alone["slope"].low == pytest.approx(nearly["slope"].low, abs=1e-6)
+    assert alone["slope"].pvalue == pytest.approx(nearly["slope"].pvalue, abs=1e-6)
 
 
 def test_equal_weights_are_none():
@@ -183,12 +216,12 @@ def simulated(n, draws, **options):
 @pytest.mark.parametrize("ci", ["profile", "wald"])
 def test_coverage(ci):
     """A small version of ``benchmarks/validation``, on both sides."""
-    for name, missed in simulated(150, 80, level=0.8, ci=ci).items():
-        assert (missed >= 1).all() and (missed <= 18).all(), (name, missed)  # 8 expected
+    for name, missed in simulated(150, 50, level=0.8, ci=ci).items():
+        assert 3 <= missed.sum() <= 19, (name, missed)  # 10 expected, sd 2.8
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ci", ["profile", "wald"])
+@pytest.mark.parametrize("ci", ["profile", "sandwich"])
 def test_coverage_two_sided(ci):
     for name, missed in simulated(300, 500, level=0.9, ci=ci).items():
         assert (missed >= 11).all() and (missed <= 42).all(), (name, missed)  # 25 expected, sd 4.9
@@ -202,7 +235,9 @@ def missing(found):
 
 
 def test_one_outcome():
-    with pytest.warns(CalibrationWarning, match=r"expected both outcomes, got one in all rows"):
+    with pytest.warns(
+        CalibrationWarning, match=r"expected both outcomes, got the same in all rows"
+    ):
         found = validate([0] * 9, np.linspace(0.1, 0.5, 9), labels=[0, 1], **FAST)
     assert missing(found) == [*ROWS[1:5], "scaled Brier", "AUC", "Nagelkerke R2"]
     assert found["O/E"].estimate == found["O/E"].low == 0 < found["O/E"].high
@@ -218,17 +253,18 @@ def test_equal_predictions():
 
 
 @pytest.mark.parametrize("rising", [True, False])
-@pytest.mark.parametrize("ci", ["profile", "wald"])
+@pytest.mark.parametrize("ci", ["profile", "wald", "sandwich"])
 def test_separated_outcomes(rising, ci):
     p = np.linspace(0.05, 0.95, 20)
     y = (p > 0.4) == rising
     with pytest.warns(CalibrationWarning, match=r"a threshold that separates them \(class 1\)"):
         found = validate(y.astype(int), p, ci=ci, **FAST)
-    assert missing(found) == ["intercept"]
+    assert missing(found) == ["intercept", "Cox chi-square"][: 1 + (ci == "sandwich")]
     slope = found["slope"]
     assert slope.estimate == (np.inf if rising else -np.inf)
-    assert slope.pvalue < 0.05 and np.isfinite(found["calibration in the large"].high)
-    if ci == "wald":
+    assert np.isfinite(found["calibration in the large"].high)
+    assert np.isnan(slope.pvalue) if ci == "sandwich" else slope.pvalue < 0.05
+    if ci != "profile":
         assert np.isnan([slope.low, slope.high]).all()
         return
     end, other = (slope.low, slope.high) if rising else (slope.high, slope.low)
@@ -261,7 +297,7 @@ def test_tiny(n):
     ("options", "message"),
     [
         ({"level": 95}, "a level between 0 and 1, got 95. Pass for instance 0.95"),
-        ({"ci": "bootstrap"}, "ci among profile, wald, got 'bootstrap'"),
+        ({"ci": "bootstrap"}, "ci among profile, wald, sandwich, got 'bootstrap'"),
         ({"n_resamples": 0}, "n_resamples of at least 1, got 0"),
         ({"smoother": "lowess"}, "a smoother among loess, cox, .*got 'lowess'"),
         ({"multiclass": "ovr"}, "multiclass among .*, got 'ovr'"),

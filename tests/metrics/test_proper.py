@@ -33,6 +33,7 @@ def test_what_they_declare():
     assert {loss.spec.name: loss.spec.range for loss in PROPER} == {
         "log_loss": (0.0, np.inf),
         "brier_loss": (0.0, 2.0),
+        "ranked_probability_score": (0.0, 1.0),
     }
     wrong = np.tile([0.0, 0.0, 1.0], (4, 1))
     assert brier_loss([0, 1, 0, 1], wrong, labels=[0, 1, 2]) == 2.0

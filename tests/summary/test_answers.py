@@ -178,6 +178,17 @@ def test_reliability_curves_of_the_rows_while_exact(law, strategy):
         assert apart.mean() < 0.5 * width + 1e-3
 
 
+def test_the_belt_of_the_rows():
+    p, y = sample("uniform", 3000)
+    p = kept_bits(p)
+    options = {"strategy": "polynomial"}
+    (found,) = CalibrationSummary().update(y, p).reliability_curve(**options)
+    (expected,) = metrics.reliability_curve(y, p, **options)
+    for name in ("predicted", "observed", "weight", "confidence_low", "confidence_high"):
+        assert np.allclose(getattr(found, name), getattr(expected, name), atol=1e-9)
+    assert found.consistency_low is expected.consistency_low is None
+
+
 def test_bins_of_equal_width_of_coarse_cells():
     p, y = sample("uniform", 100_000)
     summary = CalibrationSummary(4096).update(y, p)

@@ -56,6 +56,7 @@ from sklearn_calib.inference import (
     polynomial_test,
     spiegelhalter_test,
     tester_sample_size,
+    validation_summary,
 )
 from sklearn_calib.linear import approximate_leave_one_out, estimate_angle, logistic_intervals
 from sklearn_calib.meta import AngularCalibratedClassifier
@@ -260,6 +261,7 @@ def tests(y: Integers, p: Floats) -> list[float]:
         result.pvalue,
         cox_test(y, p).pvalue,
         polynomial_test(y, p, held_out=True).pvalue,
+        validation_summary(y, p, ci="wald", smoother="cox")["slope"].low,
         spiegelhalter_test(y, p).statistic,
         hosmer_lemeshow_test(y, p, n_bins=10, held_out=False).pvalue,
         cumulative_test(y, p, statistic="kolmogorov_smirnov").pvalue,

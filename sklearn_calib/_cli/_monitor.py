@@ -1,0 +1,235 @@
+"""The command ``monitor``: watch the calibration of a model, a table of new rows at a time."""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._show import plain, quoted
+from .._tables import UserError
+from ..canonical import canonical_labels, canonical_proba
+from ._classes import check_two_classes, named_classes
+from ._columns import read_columns
+from ._options import (
+    add_logits,
+    add_reading,
+    add_scores,
+    check_of_logits,
+    examples,
+    kind_of,
+    share,
+    tolerance_of,
+)
+from ._printing import check_writable, note, write_text
+from ._remote import local_files
+from ._rows import called
+from ._wording import for_the_command
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..monitoring import CalibrationMonitor
+    from ._columns import Columns
+
+EXAMPLES = (
+    "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
+    "sklearn-calib monitor today.csv --label outcome --prob p --time day --state state.json "
+    "--quiet",
+    "sklearn-calib monitor year.csv --label outcome --prob p --time day --alarm test",
+)
+ALARM = 3  # the exit code
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "monitor",
+        help="watch the calibration of a model, a table of new rows at a time",
+        description="Add the rows of a table, whose labels have come, to what was seen before, and "
+        "print one line: whether the probabilities are still calibrated. Ends with exit code 3 "
+        "after an alarm: made for cron. It may run as often as you like; while the probabilities "
+        "are calibrated, the mean number of rows to a false alarm is at least --run-length.",
+        epilog=examples(*EXAMPLES),
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="csv (also compressed) or parquet, a folder or a pattern of these; - is the standard "
+        "input",
+    )
+    columns = parser.add_argument_group("columns")
+    columns.add_argument(
+        "--label", metavar="COLUMN", help="the true labels: numbers, text or booleans"
+    )
+    add_scores(columns)
+    add_logits(columns)
+    columns.add_argument(
+        "--time",
+        metavar="COLUMN",
+        help="numbers, dates, or text such as 2026-03-01T12:00: the rows are put in this order, "
+        "and rows that are not later than those of the state are refused (default: the rows are "
+        "in order and new); where labels come late, the time at which the label came",
+    )
+    add_reading(parser)
+    work = parser.add_argument_group("work")
+    work.add_argument(
+        "--alarm",
+        choices=("detector", "test"),
+        help='"detector" finds changes, and starts anew after an alarm; "test" asks whether the '
+        "probabilities were calibrated all along (default: detector)",
+    )
+    work.add_argument(
+        "--run-length",
+        type=_rows,
+        metavar="N",
+        help="of the detector: the mean number of rows to a false alarm is at least N (default: "
+        "10000)",
+    )
+    work.add_argument(
+        "--alpha",
+        type=share,
+        metavar="A",
+        help="of the test: the probability that calibrated probabilities ever raise an alarm is "
+        "at most A (default: 0.05)",
+    )
+    work.add_argument(
+        "--classwise",
+        action="store_true",
+        default=None,
+        help="of more than two classes, watch each one against the others (default: the largest "
+        "probability)",
+    )
+    results = parser.add_argument_group("results")
+    results.add_argument(
+        "--state",
+        metavar="FILE",
+        help="where the monitor goes on from, and what it writes back; a new file begins anew "
+        "(default: only the rows of this call)",
+    )
+    results.add_argument("--quiet", action="store_true", help="print nothing without an alarm")
+    parser.set_defaults(run=monitor, modules=("pandas",), weight=None)
+
+
+def monitor(options: "argparse.Namespace") -> int:
+    """Add rows to a monitor, print its line and write its state; returns the exit code."""
+    if options.label is None or options.prob is None:
+        raise UserError(
+            "expected --label and --prob, the columns of the labels and of the probabilities, got "
+            "none of one of them. Name both."
+        )
+    check_of_logits(options)
+    try:
+        with local_files(options.files, options.allow_remote) as files:
+            if options.state is not None:
+                check_writable(options.state, files, "--state")
+            known = _read_state(options)
+            columns = read_columns(files, options)
+            if columns.left_out:
+                note(f"left out, with missing values: {columns.left_out}")
+            found = _updated(known, columns, files, options)
+    except (ValueError, TypeError, UserError) as error:
+        raise UserError(_worded(error)) from error
+    if options.state is not None:
+        text = json.dumps(found.state_dict(), allow_nan=False)
+        write_text(f"{text}\n", options.state, "--state")
+    if found.alarm_ or not options.quiet:
+        print(plain(f"{called(options.files)}: {found}", None))
+    return ALARM if found.alarm_ else 0
+
+
+def _rows(text: str) -> float:
+    """A type of argparse."""
+    import argparse
+
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 1 < number <= 1e12:
+        raise argparse.ArgumentTypeError(f"expected a number above 1, got {text!r}")
+    return number
+
+
+def _worded(error):
+    said = for_the_command(str(error))
+    return said.replace(
+        "Fill them, or leave out such rows",
+        "Give such rows when their labels come, or leave them out with --drop-missing",
+    )
+
+
+def _settings(options):
+    """What was said of the monitor; the rest is by default."""
+    given = {
+        "alarm": options.alarm,
+        "average_run_length": options.run_length,
+        "alpha": options.alpha,
+        "multiclass": None if options.classwise is None else "classwise",
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _read_state(options: "argparse.Namespace") -> "CalibrationMonitor | None":
+    """The monitor of the state; None where a new one begins."""
+    from ..monitoring import CalibrationMonitor
+
+    if options.state is None or not os.path.exists(options.state):
+        return None
+    name = quoted(options.state, 200)
+    try:
+        with open(options.state, encoding="utf-8") as file:
+            content = json.load(file)
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"expected the state of a monitor in {name}, got a file that cannot be read "
+            f"({plain(error, 100)}). Take another file, or remove it to begin anew."
+        ) from error
+    try:
+        found = CalibrationMonitor.from_state_dict(content)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error} The file is as it was.") from error
+    for setting, value in _settings(options).items():
+        if (own := getattr(found, setting)) != value:
+            said = setting.replace("average_run_length", "run length")
+            raise UserError(
+                f"expected the {said} {own} of the monitor in {name}, got {value}. Leave the "
+                "option out, or take another --state."
+            )
+    return found
+
+
+def _updated(
+    known: "CalibrationMonitor | None",
+    columns: "Columns",
+    files: Sequence[str],
+    options: "argparse.Namespace",
+) -> "CalibrationMonitor":
+    from ..monitoring import CalibrationMonitor
+
+    classes = _classes(columns, options, known)
+    kind, tolerance = kind_of(options), tolerance_of(options)
+    try:
+        proba = canonical_proba(columns.scores, kind=kind, tolerance=tolerance, _where="monitor")
+        found = known or CalibrationMonitor(classes=classes, **_settings(options))
+        return found.update(columns.labels, proba, time=columns.time, only_later=True)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{called(files)}: {error}") from error
+
+
+def _classes(columns, options, known):
+    """The classes in the order of the columns: a single one has the probability of the second."""
+    if known is not None and options.classes is None and options.positive is None:
+        return known.classes_
+    given, positive = named_classes(options, columns.labels, len(columns.names))
+    classes = canonical_labels(columns.labels, classes=given, _where="monitor")[0]
+    check_two_classes(classes, options)
+    if positive is not None and len(columns.names) == 1 and classes[0] == positive:
+        classes = classes[::-1]
+    if known is not None and classes.tolist() != known.classes_.tolist():
+        own = ", ".join(map(str, known.classes_.tolist()))
+        raise UserError(
+            f"expected the classes {plain(own)} of the state, in this order, got "
+            f"{plain(', '.join(map(str, classes.tolist())))}. Leave --classes and --positive out."
+        )
+    return classes

@@ -1,0 +1,168 @@
+"""Net benefit at many thresholds, as the mean of one number per row and threshold."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import FloatArray
+
+_ENTRIES = 2**21  # of the table of cells and thresholds that is held at a time
+
+
+class NetBenefit:
+    """Rows pooled into cells of equal decisions at all thresholds and equal label.
+
+    A row of score p is acted on at the thresholds t <= p. Acting on a row with the event gains 1,
+    on one without it -t / (1 - t); with a prevalence of the population, both are multiplied by how
+    much more often the class is in the population than among the rows.
+
+    Parameters
+    ----------
+    scores : list of ndarray of shape (n,)
+        Of each model, the probability of the event.
+    hit, weight : ndarray of shape (n,)
+    thresholds : ndarray of shape (n_thresholds,)
+        Increasing, in (0, 1).
+    prevalence : float or None
+        Of the population, where the rows of each class were sampled by themselves.
+    """
+
+    def __init__(self, scores, hit, weight, thresholds, prevalence=None):
+        count = len(thresholds)
+        key = (hit > 0).astype(np.intp)
+        for score in scores:
+            key = key * (count + 1) + np.searchsorted(thresholds, score, side="right")
+        cell, place = np.unique(key, return_inverse=True)
+        share = weight / weight.sum()
+        self.mass = np.bincount(place, share)
+        self.squares = np.bincount(place, share**2)
+        self._reach = []  # of each model: at how many thresholds a cell is acted on
+        for _ in scores:
+            cell, reach = np.divmod(cell, count + 1)
+            self._reach.insert(0, reach)
+        self.hit = cell > 0
+        self.by_class = prevalence is not None
+        rate = self.mass @ self.hit
+        self.prevalence = rate if prevalence is None else prevalence
+        self.factors = (1.0, 1.0)
+        if prevalence is not None:
+            self.factors = (1 - prevalence) / (1 - rate), prevalence / rate
+        self.odds = thresholds / (1 - thresholds)
+
+    def acted(self, model):
+        """The share of the population that is acted on at each threshold."""
+        factor = self.mass * np.take(self.factors, self.hit.astype(int))
+        reached = np.bincount(self._reach[model], factor, minlength=len(self.odds) + 1)
+        return np.cumsum(reached[::-1])[::-1][1:]
+
+    def treat_all(self):
+        """The net benefit of acting on every row."""
+        return self.prevalence - (1 - self.prevalence) * self.odds
+
+    def compare(self, first, second=None):
+        """The net benefit of a model, or how far it is above another one, as a `Comparison`.
+
+        Models are positions in `scores`; "all" acts on every row.
+        """
+        size = max(1, _ENTRIES // len(self.odds))
+        blocks = [slice(start, start + size) for start in range(0, len(self.mass), size)]
+        sums = np.zeros((2, 2, 2, len(self.odds)))  # mass or squares, sign of change, class
+        for block in blocks:
+            change = self._change(first, second, block)
+            for values, found in zip((self.mass, self.squares), sums, strict=True):
+                by_class = _by_class(values[block], self.hit[block])
+                found += by_class @ (change > 0), by_class @ (change < 0)
+        of_class = _by_class(self.mass, self.hit).sum(axis=1)[:, None]
+        unit = np.stack([-self.odds * self.factors[0], np.full_like(self.odds, self.factors[1])])
+        means = unit * (sums[0, 0] - sums[0, 1])
+        mean = means.sum(axis=0)
+        centre = means / of_class if self.by_class else np.stack([mean, mean])
+        covariance = np.zeros((len(mean), len(mean)))
+        for block in blocks:
+            own = self.hit[block].astype(int)
+            rows = self._change(first, second, block) * unit[own] - centre[own]
+            covariance += (rows * self.squares[block, None]).T @ rows
+        return Comparison(mean, covariance, *self._shares(sums, unit, of_class), self.by_class)
+
+    def _change(self, first, second, block):
+        """1 where the first acts and the second does not, -1 the other way round, else 0."""
+        acts = self._acts(first, block).astype(float)
+        return acts if second is None else acts - self._acts(second, block)
+
+    def _acts(self, model, block):
+        if isinstance(model, str):
+            return np.ones((len(self.mass[block]), len(self.odds)), dtype=bool)
+        return self._reach[model][block, None] > np.arange(len(self.odds))
+
+    def _shares(self, sums, unit, of_class):
+        """Values, shares and effective numbers of rows of the kinds of change."""
+        whole, squares = 1.0, self.squares.sum()
+        if self.by_class:
+            whole, squares = of_class, _by_class(self.squares, self.hit).sum(axis=1)[:, None]
+        share, squared = np.minimum(sums[0] / whole, 1.0), sums[1] / whole**2
+        squares = squares / whole**2
+        variance = squared * (1 - share) ** 2 + (squares - squared) * share**2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rows = share * (1 - share) / variance
+        rows = np.where((share > 0) & (share < 1), rows, 1 / squares)
+        return np.stack([unit, -unit]) * whole, share, rows
+
+
+class Comparison(NamedTuple):
+    """A net benefit, or a difference of two, at each threshold.
+
+    It is the sum of a value times a share over four kinds of rows: acted on by the first alone or
+    by the second alone (axis 0), without or with the event (axis 1).
+    """
+
+    mean: FloatArray  # (n_thresholds,)
+    covariance: FloatArray  # (n_thresholds, n_thresholds), of a mean of independent rows
+    value: FloatArray  # (2, 2, n_thresholds)
+    share: FloatArray  # of all rows, or of those of the class
+    rows: FloatArray  # how many rows the share is of
+    by_class: bool
+
+    def interval(self, z):
+        """Lower and upper ends at `z` standard errors.
+
+        Each share has Wilson's interval, and their distances are put together as their standard
+        errors would be: also right where a share of a few rows is multiplied by a large value.
+        """
+        s, n = self.share, self.rows
+        middle = (s + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z / (1 + z**2 / n) * np.sqrt(s * (1 - s) / n + z**2 / (4 * n**2))
+        below, above = s - (middle - half), middle + half - s
+        return (
+            self.mean - self._together(np.where(self.value > 0, below, above)),
+            self.mean + self._together(np.where(self.value > 0, above, below)),
+        )
+
+    def _together(self, distance):
+        """The root of sum_kl e_k e_l rho_kl for e = value * distance; shares exclude each other."""
+        e, s = self.value * distance, self.share
+        ratio = np.sqrt(np.divide(s, 1 - s, out=np.zeros_like(s), where=s < 1))
+        axis = 0 if self.by_class else (0, 1)
+        square = (e**2 * (1 + ratio**2)).sum(axis=axis) - (e * ratio).sum(axis=axis) ** 2
+        return np.sqrt(np.maximum(square.sum(axis=0) if self.by_class else square, 0))
+
+
+def _by_class(values, hit):
+    """Values in the row of the cell's class, shape (2, n_cells)."""
+    return np.stack([values * ~hit, values * hit])
+
+
+def critical_value(covariance, level, n_draws, rng):
+    """The `level` quantile of the largest |z| over all thresholds, by Gaussian multipliers.
+
+    Given the rows, the multiplied sums are normal with the covariance of the rows, so they are
+    drawn from it directly. Thresholds without variance count as one more that is independent.
+    """
+    deviation = np.sqrt(np.diag(covariance))
+    known = deviation > 1e-9 * deviation.max(initial=0.0)
+    scaled = covariance[np.ix_(known, known)] / np.outer(deviation[known], deviation[known])
+    values, vectors = np.linalg.eigh(scaled)
+    factor = vectors * np.sqrt(np.maximum(values, 0))
+    largest = np.abs(rng.normal(size=(n_draws, len(values))) @ factor.T).max(axis=1, initial=0.0)
+    if not known.all():
+        largest = np.maximum(largest, np.abs(rng.normal(size=n_draws)))
+    return float(np.quantile(largest, level))

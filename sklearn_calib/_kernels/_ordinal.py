@@ -1,0 +1,157 @@
+"""Cumulative log-odds of ordered classes, rescaled by one slope and shifted.
+
+With z_k the log-odds of "above class k", k = 0 .. K-2, the new ones are s z_k + a_k, where s >= 0
+and a falls: a_k = a_0 - d_1 - .. - d_k, d >= 0. A class c in the middle then has the probability
+expit(u) - expit(v) = expit(u) expit(-v) (1 - exp(-w)), where u = s z_{c-1} + a_{c-1},
+v = s z_c + a_c, and w = u - v = s (z_{c-1} - z_c) + d_c is never negative. Its logarithm is concave
+in (s, a_0, d), so the likelihood has one maximum.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import lsq_linear
+from scipy.special import expit, log_expit
+
+_STEPS = 300  # ten are many
+_SMALLEST = 1e-100  # of w: a class of probability 0 costs 230 nats
+_MODERATE = 3.0  # size of the first log-odds: far from 0 Newton steps overshoot
+_START = 0.01  # d away from its bound, where the curvature may be huge
+
+
+class Thresholds(NamedTuple):
+    """Log-odds of "above class k", and how much they fall from k - 1 to k, without cancellation."""
+
+    z: np.ndarray  # shape (n_samples, K - 1)
+    gap: np.ndarray  # shape (n_samples, K - 2)
+
+
+class OrdinalFit(NamedTuple):
+    slope: float
+    shifts: np.ndarray  # a, shape (K - 1,), not increasing
+    loss: float
+    gap: float  # half the last Newton decrement
+
+
+def thresholds(log):
+    """Of rows of log-probabilities, all finite."""
+    below = np.logaddexp.accumulate(log, axis=1)[:, :-1]
+    above = np.logaddexp.accumulate(log[:, ::-1], axis=1)[:, -2::-1]
+    middle = log[:, 1:-1]
+    # G_{c-1} / G_c and F_c / F_{c-1}, each 1 + p_c / the smaller sum
+    gap = np.logaddexp(0, middle - above[:, 1:]) + np.logaddexp(0, middle - below[:, :-1])
+    return Thresholds(above - below, np.maximum(gap, _SMALLEST))
+
+
+def probabilities(places, slope, shifts):
+    """Rows on the simplex."""
+    eta = slope * places.z + shifts
+    low, high = expit(-eta), expit(eta)
+    width = slope * places.gap - np.diff(shifts)
+    middle = high[:, :-1] * low[:, 1:] * -np.expm1(-width)
+    table = np.column_stack([low[:, 0], middle, high[:, -1]])
+    return table / table.sum(axis=1, keepdims=True)
+
+
+def fit_ordinal(places, target):
+    """Minimise -sum target log p by Newton steps within the constraints.
+
+    Parameters
+    ----------
+    places : Thresholds
+    target : ndarray of shape (n_samples, K)
+        Weights of the classes in each row; the sum of all is about 1.
+    """
+    count = places.z.shape[1]
+    spread = np.sqrt(target.sum(axis=1) @ (places.z**2).mean(axis=1))
+    theta = np.concatenate([[_MODERATE / max(spread, _MODERATE), 0.0], np.full(count - 1, _START)])
+    lowest = np.where(np.arange(len(theta)) == 1, -np.inf, 0.0)
+    sums = _cumulated(count)
+    value, gap = _value(places, target, theta, sums), np.inf
+    for _ in range(_STEPS):
+        gradient, hessian = _derivatives(places, target, theta, sums)
+        step = _newton_step(hessian, gradient, lowest - theta)
+        slope = gradient @ step
+        gap = -slope / 2
+        if gap <= 1e-13 * (1 + value) and _trusted(places, target, theta, step):
+            return _fitted(theta, sums, value, gap)
+        length = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))  # at slope 0 widths may be 0
+        while True:  # the step ends inside the constraints, so does each part of it
+            moved = np.maximum(theta + length * step, lowest)
+            reached = _value(places, target, moved, sums)
+            if reached <= value + 1e-4 * length * slope:
+                break
+            length /= 2
+            if length < 1e-12:
+                return _fitted(theta, sums, value, gap)  # floating point allows no progress
+        theta, value = moved, reached
+    return _fitted(theta, sums, value, np.inf)
+
+
+def _trusted(places, target, theta, step):
+    """Whether the model of second order holds: it does not where a width, whose logarithm is in the
+    loss, changes by much. Its weight may be tiny, and the decrement tinier.
+    """
+    change = np.abs(step[0] * places.gap + step[2:]) / _widths(places, theta)
+    return bool((change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14)
+
+
+def _fitted(theta, sums, value, gap):
+    return OrdinalFit(float(theta[0]), sums @ theta[1:], float(value), float(gap))
+
+
+def _cumulated(count):
+    """The matrix that takes (a_0, d) to a."""
+    sums = -np.tri(count)
+    sums[:, 0] = 1.0
+    return sums
+
+
+def _widths(places, theta):
+    return np.maximum(theta[0] * places.gap + theta[2:], _SMALLEST)
+
+
+def _value(places, target, theta, sums):
+    eta = theta[0] * places.z + sums @ theta[1:]
+    inner = (target[:, 1:] * log_expit(eta)).sum() + (target[:, :-1] * log_expit(-eta)).sum()
+    return -inner - (target[:, 1:-1] * np.log(-np.expm1(-_widths(places, theta)))).sum()
+
+
+def _derivatives(places, target, theta, sums):
+    """Gradient and Hessian in (s, a_0, d)."""
+    z, gap = places
+    eta = theta[0] * z + sums @ theta[1:]
+    high, low = expit(eta), expit(-eta)
+    pull = target[:, :-1] * high - target[:, 1:] * low
+    curved = (target[:, :-1] + target[:, 1:]) * high * low
+    width = _widths(places, theta)
+    odds = np.exp(-width) / -np.expm1(-width)
+    push = target[:, 1:-1] * odds
+    bend = push * (1 + odds)
+    gradient = np.concatenate([[(pull * z).sum()], sums.T @ pull.sum(axis=0)])
+    gradient[0] -= (push * gap).sum()
+    gradient[2:] -= push.sum(axis=0)
+    hessian = np.empty((len(theta), len(theta)))
+    hessian[1:, 1:] = (sums.T * curved.sum(axis=0)) @ sums
+    hessian[0, 0] = (curved * z * z).sum() + (bend * gap * gap).sum()
+    mixed = sums.T @ (curved * z).sum(axis=0)
+    mixed[1:] += (bend * gap).sum(axis=0)
+    hessian[0, 1:] = hessian[1:, 0] = mixed
+    inner = np.arange(2, len(theta))
+    hessian[inner, inner] += bend.sum(axis=0)
+    return gradient, hessian
+
+
+def _newton_step(hessian, gradient, lowest):
+    """The minimiser of the second-order model among the steps that are at least `lowest`."""
+    scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-200))
+    scaled = hessian / scale / scale[:, None]
+    scaled.flat[:: len(scale) + 1] += 1e-13  # equal scores leave a direction open
+    root = cholesky(scaled, check_finite=False)
+    pull = solve_triangular(root, -gradient / scale, trans="T", check_finite=False)
+    step = solve_triangular(root, pull, check_finite=False)
+    if (step < lowest * scale).any():
+        bounds = lowest * scale, np.inf
+        step = lsq_linear(root, pull, bounds, method="bvls", tol=1e-14).x
+    return step / scale

@@ -1,0 +1,67 @@
+"""Errors among the most confident rows, and the largest share of rows that can be answered."""
+
+import numpy as np
+from scipy.special import betaincinv, digamma
+
+ROUNDING = 12  # digits: rows of probability p and 1 - p are equally confident
+
+
+def risk_by_coverage(confidence, error, weight):
+    """(confidence, mass, errors) of each distinct confidence, the largest first.
+
+    Confidences are compared at 12 digits; each is the smallest of those that are equal.
+    """
+    level, place = np.unique(-np.round(confidence, ROUNDING), return_inverse=True)
+    least = np.full(len(level), np.inf)
+    np.minimum.at(least, place, confidence)
+    return least, np.bincount(place, weight), np.bincount(place, weight * error)
+
+
+def area(mass, errors, counts):
+    """The mean over coverages of the error rate among the most confident rows.
+
+    Rows of equal confidence come in random order, and the mean over orders is taken. With `counts`
+    the mass is a number of rows and the mean is over 1, 2, ... rows; else it is an integral.
+    """
+    mass, errors = mass[mass > 0], errors[mass > 0]
+    before = np.cumsum(mass) - mass
+    wrong = np.cumsum(errors) - errors
+    rate = errors / mass
+    excess = wrong - rate * before  # the rate inside is that of the block plus excess / rows
+    if counts:
+        steps = digamma(before + mass + 1) - digamma(before + 1)
+    else:
+        steps = np.log1p(np.divide(mass, before, out=np.zeros_like(mass), where=before > 0))
+    return float((errors + excess * steps).sum() / mass.sum())
+
+
+def upper_bound(errors, n, level):
+    """Clopper and Pearson's upper bound of a rate after `errors` of `n`."""
+    errors, n = np.asarray(errors, dtype=float), np.asarray(n, dtype=float)
+    inside = errors < n
+    return np.where(inside, betaincinv(errors + 1, np.where(inside, n - errors, 1), level), 1.0)
+
+
+def lower_bound(errors, n, level):
+    """The same below."""
+    return 1 - upper_bound(np.asarray(n) - errors, n, level)
+
+
+def largest_coverage(mass, errors, max_risk, delta):
+    """(number of levels answered, upper bound of the error rate); 0 levels where none passes.
+
+    Bisection on the number of rows answered, each step at level delta / steps.
+    """
+    reached, wrong = np.cumsum(mass), np.cumsum(errors)
+    n = int(reached[-1])
+    steps = int(np.ceil(np.log2(n + 1)))
+    low, high, found = 0, n, (0, 1.0)
+    for _ in range(steps):
+        middle = -(-(low + high) // 2)
+        level = int(np.searchsorted(reached, middle))
+        bound = float(upper_bound(wrong[level], reached[level], 1 - delta / steps))
+        if bound <= max_risk:
+            low, found = middle, (level + 1, bound)
+        else:
+            high = middle
+    return found

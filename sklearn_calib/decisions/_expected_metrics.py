@@ -1,0 +1,246 @@
+"""Performance without labels: what calibrated probabilities expect of themselves."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from .._extras import require
+from .._kernels import _expected_metrics as kernels
+from .._kernels._actions import best_actions
+from .._typing import ArrayLike, FloatArray
+from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
+from ..exceptions import refuse
+from ._costs import canonical_costs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LEAST = float(np.finfo(np.float64).eps)  # of a probability, as in log_loss
+
+
+@dataclass(frozen=True)
+class ExpectedMetrics:
+    """The metrics that calibrated predictions have on average, and how far they vary.
+
+    Attributes
+    ----------
+    accuracy : float
+    brier_loss : float
+        As `brier_loss` counts it.
+    log_loss : float
+        In nats.
+    cost : float
+        Mean cost of the cheapest actions; without `costs`, the error rate of the largest
+        probability.
+    precision, recall, auc : float or None
+        Of the second class; None for more than two classes. NaN where they have no value: nothing
+        predicted positive, or no event possible.
+    confusion : ndarray of shape (n_classes, n_classes)
+        Expected weight of the rows of each true class (rows) and predicted class (columns).
+    standard_deviations : dict of str to float
+        Of each metric, over labels drawn from the probabilities.
+    realised : dict of str to float
+        The metrics of the labels, where they were given.
+    """
+
+    accuracy: float
+    brier_loss: float
+    log_loss: float
+    cost: float
+    precision: float | None
+    recall: float | None
+    auc: float | None
+    confusion: FloatArray
+    standard_deviations: dict[str, float]
+    realised: dict[str, float] = field(default_factory=dict)
+
+    def z(self, name: str) -> float:
+        """Realised less expected value of a metric, in standard deviations.
+
+        Parameters
+        ----------
+        name : str
+            A key of `standard_deviations`.
+
+        Returns
+        -------
+        z : float
+            About normal where the probabilities are calibrated and the rows many; infinite where
+            a metric differs that could not.
+        """
+        if name not in self.realised:
+            refuse(
+                "ExpectedMetrics.z",
+                f"one of {', '.join(self.realised) or 'no metric, since there were no labels'}",
+                repr(name),
+                "Pass y_true= to expected_metrics" if not self.realised else "Check the spelling",
+            )
+        gap = self.realised[name] - getattr(self, name)
+        deviation = self.standard_deviations[name]
+        if deviation > 0 or np.isnan(gap):
+            return float(gap / deviation)
+        return 0.0 if abs(gap) < 1e-12 else float(np.copysign(np.inf, gap))
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A pandas DataFrame, one row per metric.
+
+        Columns metric, expected, standard_deviation; with labels realised, z and pvalue, two-sided.
+        """
+        pd = require("pandas", "cli", "ExpectedMetrics.to_frame")
+        rows: list[dict[str, Any]] = []
+        for name, deviation in self.standard_deviations.items():
+            row = {"metric": name, "expected": getattr(self, name)}
+            row["standard_deviation"] = deviation
+            if self.realised:
+                z = self.z(name)
+                row |= {"realised": self.realised[name], "z": z, "pvalue": 2 * ndtr(-abs(z))}
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+
+def expected_metrics(
+    y_proba: ArrayLike,
+    *,
+    threshold: float | None = None,
+    costs: ArrayLike | None = None,
+    y_true: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> ExpectedMetrics:
+    """Accuracy, precision, AUC and more of unlabelled rows, if the probabilities are calibrated.
+
+    Parameters
+    ----------
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities.
+    threshold : float in (0, 1), default=None
+        Of two classes: the second is predicted from this probability on. By default the class with
+        the largest probability is predicted.
+    costs : array-like of shape (n_classes, n_actions), default=None
+        As in `CostSensitiveClassifier`, for ``cost``.
+    y_true : array-like of shape (n_samples,), default=None
+        Labels, where they have come in: the realised metrics stand beside the expected ones, which
+        is a check of calibration in the metrics themselves.
+    sample_weight : array-like of shape (n_samples,), default=None
+    labels : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns, where `y_true` misses one.
+
+    Returns
+    -------
+    metrics : ExpectedMetrics
+
+    Raises
+    ------
+    ValueError
+        A threshold outside (0, 1) or with more than two classes, invalid costs (see
+        `CostSensitiveClassifier`), or invalid scores, labels or weights; see `canonical_proba`.
+
+    Notes
+    -----
+    Labels are taken as drawn from the probabilities, independently. Then the expectations of the
+    means of rows (accuracy, losses, cost) and of the precision are exact, and so are their standard
+    deviations; for the accuracy it is sqrt(sum m (1 - m)) / n with m the probability of the
+    predicted class. Recall and AUC are ratios of expectations, whose standard deviations come from
+    the derivatives with respect to the labels; they differ from the expected ratio by O(1 / n). The
+    AUC is sum_{i != j} p_i (1 - p_j) (1{p_i > p_j} + 1/2 1{=}) / sum_{i != j} p_i (1 - p_j).
+    Measured: ``benchmarks/decisions``. Where the probabilities are not calibrated, all of this is
+    wrong: overconfident ones promise too much. Cost: O(n k + n log n).
+
+    References
+    ----------
+    Guillory et al. (2021), "Predicting with confidence on unseen distributions", for the mean
+    confidence as an estimate of accuracy.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.decisions import expected_metrics
+    >>> proba, y = make_overconfident(2, 2000)
+    >>> found = expected_metrics(proba, y_true=y)
+    >>> found.accuracy > found.realised["accuracy"]  # it promises too much
+    True
+    >>> bool(found.z("accuracy") < -5), found.to_frame().shape
+    (True, (7, 6))
+    """
+    where = "expected_metrics"
+    proba = np.asarray(canonical_proba(y_proba, _where=where))
+    codes = _codes(proba, y_true, labels, where)
+    weight = canonical_weight(sample_weight, len(proba), _where=where)
+    share = weight / weight.sum()
+    predicted = _predicted(proba, threshold, where)
+    values = _values(proba, predicted, costs, where)
+    found = {name: kernels.mean_of_rows(proba, rows, share) for name, rows in values.items()}
+    realised = {}
+    if codes is not None:
+        own = np.arange(len(codes)), codes
+        realised = {name: float(share @ rows[own]) for name, rows in values.items()}
+    if proba.shape[1] == 2:
+        score = proba[:, 1]
+        found |= _of_events(score, score, predicted, share)
+        if codes is not None:
+            events = _of_events(score, codes.astype(float), predicted, share)
+            realised |= {name: value for name, (value, _) in events.items()}
+    confusion = np.zeros((proba.shape[1],) * 2)
+    np.add.at(confusion.T, predicted, proba * weight[:, None])
+    means = {name: value for name, (value, _) in found.items()}
+    return ExpectedMetrics(
+        **{"precision": None, "recall": None, "auc": None, **means},
+        confusion=confusion,
+        standard_deviations={name: deviation for name, (_, deviation) in found.items()},
+        realised=realised,
+    )
+
+
+def _codes(proba, y_true, labels, where):
+    if y_true is None:
+        return None
+    classes, codes = canonical_labels(y_true, classes=labels, _where=where)
+    check_same_length(codes, proba, where)
+    if len(classes) != proba.shape[1]:
+        refuse(
+            where,
+            f"one class for each of the {proba.shape[1]} columns of y_proba",
+            f"{len(classes)} classes, {classes[:10].tolist()}",
+            "If y_true misses a class, pass labels= with all classes in the order of the columns",
+        )
+    return codes
+
+
+def _predicted(proba, threshold, where):
+    """Position of the predicted class of each row."""
+    if threshold is None:
+        return proba.argmax(axis=1)
+    if isinstance(threshold, bool) or not 0 < threshold < 1:
+        cure = "Leave it out to predict the class with the largest probability"
+        refuse(where, "a threshold strictly between 0 and 1", repr(threshold), cure)
+    if proba.shape[1] != 2:
+        cure = "Leave threshold out, or pass one class against the others"
+        refuse(where, "two classes with threshold=", f"{proba.shape[1]}", cure)
+    return (proba[:, 1] >= threshold).astype(np.intp)
+
+
+def _values(proba, predicted, costs, where):
+    """Of each metric that is a mean of rows, the value of each row for each possible label."""
+    k = proba.shape[1]
+    table = canonical_costs(costs, k, where)
+    brier = (1 - proba) ** 2
+    if k > 2:
+        brier = (proba**2).sum(axis=1, keepdims=True) - 2 * proba + 1
+    return {
+        "accuracy": (predicted[:, None] == np.arange(k)).astype(float),
+        "brier_loss": brier,
+        "log_loss": -np.log(np.maximum(proba, _LEAST)),
+        "cost": table[:, best_actions(proba, table)].T,
+    }
+
+
+def _of_events(score, p, predicted, share):
+    """The metrics of the second of two classes, whose probabilities are p."""
+    acts = predicted == 1
+    return {
+        "precision": kernels.precision(p, acts, share),
+        "recall": kernels.recall(p, acts, share),
+        "auc": kernels.auc(score, p, share),
+    }

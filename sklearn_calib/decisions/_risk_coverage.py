@@ -1,0 +1,175 @@
+"""Risk and coverage: the error rate among the most confident rows."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._extras import require
+from .._kernels._risk_coverage import area, lower_bound, risk_by_coverage, upper_bound
+from .._typing import ArrayLike, FloatArray
+from ..metrics import canonical_case, metric
+from ._two_classes import check_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..metrics import Case
+
+
+@metric(range=(0.0, 1.0), in_report=False, cells=True)
+def area_under_risk_coverage(case: "Case") -> float:
+    """The error rate among the k most confident rows, averaged over k: AURC.
+
+    Returns
+    -------
+    area : float
+        In [0, 1]; the error rate itself where confidence says nothing, less where errors are less
+        confident. Rows of equal confidence (at 12 digits) come in random order, and the mean over
+        orders is taken. Weights that are whole numbers count rows; of others the ratios matter, and
+        the error rate is averaged over all coverages between 0 and 1, the limit of many rows.
+        It depends on the order of the confidences alone, and not on calibration, for two classes.
+        Cost: O(n log n).
+
+    References
+    ----------
+    Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural
+    classifiers", section 3.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decisions import area_under_risk_coverage
+    >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
+    0.1111
+    """
+    _, mass, errors = _levels(case)
+    return area(mass, errors, _are_counts(case.weight))
+
+
+@dataclass(frozen=True)
+class RiskCoverageCurve:
+    """The error rate among the rows of at least some confidence, for each confidence.
+
+    Attributes
+    ----------
+    threshold : ndarray of shape (n_levels,)
+        Decreasing; a row is answered if its largest probability is at least that.
+    coverage : ndarray of shape (n_levels,)
+        The share of rows that are answered, up to 1.
+    risk : ndarray of shape (n_levels,)
+        The error rate among them.
+    low, high : ndarray of shape (n_levels,)
+        Clopper and Pearson's interval of the risk at each threshold by itself.
+    level : float
+    area : float
+        `area_under_risk_coverage`.
+    perfect_area : float
+        Of the same predictions, were all errors less confident than all other rows.
+    """
+
+    threshold: FloatArray
+    coverage: FloatArray
+    risk: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    area: float
+    perfect_area: float
+
+    @property
+    def excess(self) -> float:
+        """How far the area is above that of the perfect order."""
+        return self.area - self.perfect_area
+
+    @property
+    def perfect_risk(self) -> FloatArray:
+        """The risk at each coverage, were all errors less confident than all other rows."""
+        return np.maximum(0.0, 1 - (1 - self.risk[-1]) / self.coverage)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The curve as a pandas DataFrame, one row per threshold."""
+        pd = require("pandas", "cli", "RiskCoverageCurve.to_frame")
+        names = ("threshold", "coverage", "risk", "low", "high", "perfect_risk")
+        return pd.DataFrame({name: getattr(self, name) for name in names})
+
+
+def risk_coverage_curve(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> RiskCoverageCurve:
+    """What a classifier errs in if it answers only where it is confident.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities; the largest of a row is its confidence.
+    level : float in (0, 1), default=0.95
+        Of the intervals.
+    sample_weight : array-like of shape (n_samples,), default=None
+    labels : array-like of shape (n_classes,), default=None
+        All classes in the order of the columns, where `y_true` misses one.
+
+    Returns
+    -------
+    curve : RiskCoverageCurve
+
+    Raises
+    ------
+    ValueError
+        A level outside (0, 1), or invalid scores, labels or weights; see `canonical_proba`.
+
+    Notes
+    -----
+    The intervals are for thresholds that were chosen beforehand; `SelectiveClassifier` chooses one
+    with a guarantee. With weights the number of rows is (sum w)^2 / sum w^2, and the intervals are
+    no longer exact. Cost: O(n log n).
+
+    References
+    ----------
+    Geifman, El-Yaniv (2017), "Selective classification for deep neural networks", section 2.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.decisions import risk_coverage_curve
+    >>> proba, y = make_overconfident(3, 1000)
+    >>> curve = risk_coverage_curve(y, proba)
+    >>> bool(curve.risk[500] < curve.risk[-1])  # the more confident half
+    True
+    """
+    where = "risk_coverage_curve"
+    check_level(level, where)
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
+    threshold, mass, errors = _levels(case)
+    reached, wrong = np.cumsum(mass), np.cumsum(errors)
+    _, squares, _ = _levels(case, case.weight**2)
+    rows = reached**2 / np.cumsum(squares)
+    risk = np.minimum(wrong / reached, 1.0)
+    tail = (1 + level) / 2
+    counts = _are_counts(case.weight)
+    ideal = np.array([mass.sum() - wrong[-1], wrong[-1]])
+    return RiskCoverageCurve(
+        threshold=threshold,
+        coverage=reached / reached[-1],
+        risk=risk,
+        low=lower_bound(risk * rows, rows, tail),
+        high=upper_bound(risk * rows, rows, tail),
+        level=level,
+        area=area(mass, errors, counts),
+        perfect_area=area(ideal, ideal * [0, 1], counts),
+    )
+
+
+def _levels(case, weight=None):
+    plain = np.asarray(case.proba)
+    error = (plain.argmax(axis=1) != case.codes).astype(float)
+    return risk_by_coverage(plain.max(axis=1), error, case.weight if weight is None else weight)
+
+
+def _are_counts(weight):
+    return bool((weight == np.floor(weight)).all())

@@ -1,0 +1,153 @@
+"""DecisionCurveDisplay: net benefit at every threshold, or how far one is above another."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._show import in_legend
+from .._typing import ArrayLike, AxesLike, Self
+from ..decisions import DecisionCurve, decision_curve
+from ._base import Display
+from ._regret import draw_regret
+
+if TYPE_CHECKING:
+    from ..decisions import NetBenefitDifference
+
+
+class DecisionCurveDisplay(Display):
+    """Net benefit against the threshold of action, beside acting on all rows and on none.
+
+    With one curve there are its intervals at each threshold and, lighter, the band for all
+    thresholds. Where a curve has a regret, a second panel shows what recalibration is worth.
+
+    Make one with `from_predictions`; draw it again with `plot`.
+
+    Parameters
+    ----------
+    curves : dict of str to DecisionCurve or NetBenefitDifference
+        Names and results of `decision_curve` or of `decision_difference`.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.displays import DecisionCurveDisplay
+    >>> proba, y = make_overconfident(2, 1000)
+    >>> display = DecisionCurveDisplay.from_predictions(y, proba, recalibrated="platt")
+    >>> [ax.get_ylabel() for ax in display.axes_]
+    ['net benefit', 'regret']
+    """
+
+    def __init__(self, curves: "Mapping[str, DecisionCurve | NetBenefitDifference]") -> None:
+        self.curves = curves
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        name: str = "model",
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw predictions of two classes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, 2) or (n_samples,), or dict
+            Probabilities, or several models' as a dict of name to probabilities.
+        name : str, default="model"
+            Where there is one model.
+        ax : matplotlib Axes or sequence of Axes, default=None
+            One per panel; a new figure by default.
+        **options
+            Passed to `decision_curve`: thresholds, level, harms, prevalence, recalibrated, and so
+            on.
+
+        Returns
+        -------
+        display : DecisionCurveDisplay
+        """
+        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
+        curves = {key: decision_curve(y_true, p, **options) for key, p in models.items()}
+        return cls(curves).plot(ax=ax)
+
+    def points(self) -> list[list[tuple[Any, ...]]]:
+        """The curves.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            Net benefits, or differences, against the thresholds; and in a second panel the
+            regrets, where there are any.
+        """
+        panels = [[(curve.threshold, _value(curve)) for curve in self.curves.values()]]
+        regrets = self._regrets().values()
+        return [*panels, *([[(r.threshold, r.regret) for r in regrets]] if regrets else [])]
+
+    def _regrets(self):
+        found = {name: getattr(curve, "regret", None) for name, curve in self.curves.items()}
+        return {name: regret for name, regret in found.items() if regret is not None}
+
+    def _new_axes(self, plt):
+        panels = len(self.points())
+        return plt.subplots(
+            panels,
+            1,
+            figsize=(7, 4.2 if panels == 1 else 6.4),
+            height_ratios=[2, 1][:panels],
+            sharex=True,
+            layout="constrained",
+        )[1]
+
+    def _draw(self, ax, *below):
+        for number, (name, curve) in enumerate(self.curves.items()):
+            label = in_legend(name)
+            ax.plot(curve.threshold, _value(curve), color=f"C{number}", label=label, zorder=3)
+        first = next(iter(self.curves.values()))
+        ax.set(xlim=(0, 1), ylim=self._limits(), ylabel="difference of net benefit")
+        if isinstance(first, DecisionCurve):
+            ax.plot(first.threshold, first.treat_all, color="0.5", lw=1.2, label="act on all")
+            ax.set(ylabel="net benefit")
+        none = "act on none" if isinstance(first, DecisionCurve) else None
+        ax.axhline(0, color="0.2", lw=1.2, ls="--", label=none)
+        if len(self.curves) == 1:
+            for low, high, alpha, label in (
+                (first.low, first.high, 0.25, "interval at each threshold"),
+                (first.band_low, first.band_high, 0.12, "band for all thresholds"),
+            ):
+                label = f"{first.level:.0%} {label}"
+                ax.fill_between(
+                    first.threshold, low, high, color="C0", alpha=alpha, lw=0, label=label
+                )
+        where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+        ax.legend(frameon=False, ncols=2, fontsize="small", **where)
+        if below:
+            draw_regret(below[0], self._regrets(), list(self.curves))
+            below[0].set(xlim=(0, 1))
+        (below[0] if below else ax).set_xlabel("threshold of action")
+
+    def _limits(self):
+        """Where the curves are: not where acting on all rows goes, or a few rows at the ends."""
+        curves = self.curves.values()
+        inner = [_value(c)[(c.threshold >= 0.05) & (c.threshold <= 0.95)] for c in curves]
+        values = np.concatenate([*inner, [0.0]])
+        top = max([values.max(), *(getattr(curve, "prevalence", 0.0) for curve in curves)])
+        bottom = values.min()
+        if any(isinstance(curve, DecisionCurve) for curve in curves):
+            bottom = max(bottom, -0.5 * top)
+        room = 0.15 * (top - bottom) or 0.01
+        return bottom - room, top + room
+
+
+def _value(curve):
+    return curve.net_benefit if isinstance(curve, DecisionCurve) else curve.difference

@@ -1,0 +1,153 @@
+"""MonitorDisplay: the course of a monitor."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import AxesLike, Self
+from ..monitoring import Alarm, CalibrationMonitor, MonitorHistory
+from ._base import Display
+
+
+class MonitorDisplay(Display):
+    """The evidence and the detector of a `CalibrationMonitor` over its rows, and what they say.
+
+    Above, the logarithms of the e-value and of the detector's statistic, with the two lines at
+    which they would raise an alarm; alarms are vertical lines. Below, the means of slope and shift
+    over the posterior: 1 and 0 (dashed) where the probabilities are calibrated.
+
+    Make one with `from_monitor`; draw it again with `plot`.
+
+    Parameters
+    ----------
+    history : MonitorHistory
+        ``history_`` of a monitor that has seen rows.
+    alpha : float
+        The e-value 1/alpha is enough.
+    average_run_length : float
+        The detector's statistic that is enough.
+    alarms : list of Alarm, default=()
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of matplotlib Axes
+        Of the evidence, and of slope and shift.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.displays import MonitorDisplay
+    >>> from sklearn_calib.monitoring import CalibrationMonitor
+    >>> monitor, (proba, y) = CalibrationMonitor(), make_overconfident(2, 1000)
+    >>> for rows in range(0, 1000, 50):
+    ...     monitor = monitor.update(y[rows : rows + 50], proba[rows : rows + 50])
+    >>> display = MonitorDisplay.from_monitor(monitor)
+    >>> len(display.axes_)
+    2
+    """
+
+    def __init__(
+        self,
+        history: MonitorHistory,
+        alpha: float,
+        average_run_length: float,
+        alarms: Sequence[Alarm] = (),
+    ) -> None:
+        self.history = history
+        self.alpha = alpha
+        self.average_run_length = average_run_length
+        self.alarms = alarms
+
+    @classmethod
+    def from_monitor(cls, monitor: CalibrationMonitor, *, ax: AxesLike | None = None) -> Self:
+        """Draw the course of a monitor.
+
+        Parameters
+        ----------
+        monitor : CalibrationMonitor
+            After at least one `update`.
+        ax : sequence of two matplotlib Axes, default=None
+            A new figure by default.
+
+        Returns
+        -------
+        display : MonitorDisplay
+        """
+        limits = monitor.alpha, monitor.average_run_length
+        return cls(monitor.history_, *limits, [*monitor.alarms_]).plot(ax=ax)
+
+    def points(self) -> list[list[tuple[Any, ...]]]:
+        """The two courses of each panel.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            The logarithms of e-value and detector, and slope and shift; against the rows, or the
+            times where the monitor knows them.
+        """
+        x, history = self._x(), self.history
+        return [
+            [(x, self._shown(history.log_e_value)), (x, self._shown(history.log_detector))],
+            [(x, history.slope), (x, history.shift)],
+        ]
+
+    def _x(self):
+        return self.history.n_samples if self.history.time is None else self.history.time
+
+    @staticmethod
+    def _shown(log):
+        """Common logarithms; nothing where the detector begins."""
+        return np.where(np.isfinite(log), log, np.nan) / np.log(10)
+
+    def _size(self):
+        return 9, 5.5
+
+    def _new_axes(self, plt):
+        return plt.subplots(
+            2,
+            1,
+            figsize=self._size(),
+            sharex=True,
+            layout="constrained",
+            gridspec_kw={"height_ratios": [3, 2]},
+        )[1]
+
+    def _draw(self, upper, lower):
+        (evidence, detector), (slope, shift) = self.points()
+        drawn = (
+            ("e-value", "C0", 1 / self.alpha, evidence),
+            ("detector", "C1", self.average_run_length, detector),
+        )
+        for label, color, limit, (x, y) in drawn:
+            upper.plot(x, y, color=color, label=label)
+            upper.axhline(
+                np.log10(limit), color=color, lw=1, ls=":", label=f"{label}: enough at {limit:,g}"
+            )
+        upper.set_ylabel("logarithm (base 10)")
+        lower.plot(*slope, color="C2", label="slope")
+        lower.plot(*shift, color="C3", label="shift")
+        for level in (0, 1):
+            lower.axhline(level, color="0.6", lw=0.8, ls="--", zorder=0.5)
+        lower.set_ylabel("posterior mean")
+        by_time = self.history.time is not None
+        lower.set_xlabel("time" if by_time else "rows")
+        for number, alarm in enumerate(self.alarms):
+            at = self._place(alarm)
+            upper.axvline(at, color="0.3", lw=1, label=None if number else "alarm")
+            lower.axvline(at, color="0.3", lw=1)
+        for ax in (upper, lower):
+            ax.margins(x=0.01)
+            ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        if by_time and self.history.time.dtype.kind == "M":
+            for label in lower.get_xticklabels():
+                label.set(rotation=30, ha="right")
+
+    def _place(self, alarm):
+        time = self.history.time
+        if time is None:
+            return alarm.n_samples
+        return np.datetime64(alarm.time) if time.dtype.kind == "M" else alarm.time

@@ -1,0 +1,112 @@
+"""RegretDisplay: what miscalibration costs at every threshold of action."""
+
+from typing import TYPE_CHECKING, Any
+
+from .._show import in_legend
+from .._typing import ArrayLike, Axes, AxesLike, Self
+from ..decisions import regret_curve
+from ._base import Display
+
+if TYPE_CHECKING:
+    from ..decisions import RegretCurve
+
+
+class RegretDisplay(Display):
+    """The regret of acting on predictions that are not recalibrated, against the threshold.
+
+    The area below a curve is half of what recalibration takes off the Brier loss; the dot is the
+    threshold that loses most.
+
+    Make one with `from_predictions`; draw it again with `plot`.
+
+    Parameters
+    ----------
+    curves : dict of str to RegretCurve
+        Names and results of `regret_curve`.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.displays import RegretDisplay
+    >>> proba, y = make_overconfident(2, 1000)
+    >>> display = RegretDisplay.from_predictions(y, proba)
+    >>> display.ax_.get_ylabel()
+    'regret'
+    """
+
+    def __init__(self, curves: "dict[str, RegretCurve]") -> None:
+        self.curves = curves
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        name: str = "model",
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw predictions of two classes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, 2) or (n_samples,), or dict
+            Probabilities, or several models' as a dict of name to probabilities.
+        name : str, default="model"
+            Where there is one model.
+        ax : matplotlib Axes, default=None
+            A new figure by default.
+        **options
+            Passed to `regret_curve`: recalibrated, cv, sample_weight, labels, pos_label.
+
+        Returns
+        -------
+        display : RegretDisplay
+        """
+        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
+        curves = {key: regret_curve(y_true, p, **options) for key, p in models.items()}
+        return cls(curves).plot(ax=ax)
+
+    def points(self) -> list[list[tuple[Any, ...]]]:
+        """The curves.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            One panel: the regrets against the thresholds.
+        """
+        return [[(curve.threshold, curve.regret) for curve in self.curves.values()]]
+
+    def _size(self):
+        return 7, 3.6
+
+    def _draw(self, ax):
+        draw_regret(ax, self.curves)
+        ax.set(xlim=(0, 1), xlabel="threshold of action")
+
+
+def draw_regret(
+    ax: Axes, curves: "dict[str, RegretCurve]", colors: list[str] | None = None
+) -> None:
+    """Draw regrets; `colors` are the names that the colours are counted from."""
+    names = list(curves) if colors is None else colors
+    for name, curve in curves.items():
+        color = f"C{names.index(name)}"
+        text = f"{in_legend(name)}: at most {curve.maximum:.2g}, at {curve.worst_threshold:.2f}"
+        ax.plot(curve.threshold, curve.regret, color=color, lw=1.2, label=text)
+        if len(curves) == 1:
+            ax.fill_between(curve.threshold, 0, curve.regret, color=color, alpha=0.2, lw=0)
+        ax.plot(curve.worst_threshold, curve.maximum, "o", color=color, ms=4)
+    ax.axhline(0, color="0.2", lw=0.8)
+    low, high = ax.get_ylim()
+    ax.set(ylabel="regret", ylim=(low, high + 0.25 * (high - low)))
+    ax.legend(frameon=False, fontsize="small", loc="upper right")

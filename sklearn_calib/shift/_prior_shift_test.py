@@ -1,0 +1,150 @@
+"""Are the target's scores a mixture of those of the source's classes?"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._kernels._score_mixture import SortedScores
+from .._random import generator
+from .._typing import ArrayLike, FloatArray, RandomStateLike
+from ..canonical import canonical_labels, canonical_proba, check_same_length
+from ..exceptions import refuse
+from ..inference import MonteCarloResult
+
+
+@dataclass(frozen=True)
+class PriorShiftResult:
+    """What `prior_shift_test` found.
+
+    Attributes
+    ----------
+    statistic : float
+        In [0, 1]: the largest difference of two distribution functions, of the target's scores and
+        of the source's, weighted to the target's class frequencies.
+    pvalue : float
+        (1 + the number of replicates at least as large) / (1 + n_resamples).
+    prior : ndarray of shape (n_classes,)
+        The class frequencies for which the mean scores agree best.
+    label : object
+        The class whose score differs most; of two classes, the second.
+    null_distribution : ndarray of shape (n_resamples,)
+    """
+
+    statistic: float
+    pvalue: float
+    prior: FloatArray
+    label: Any
+    null_distribution: FloatArray
+
+
+def prior_shift_test(
+    proba_source: ArrayLike,
+    y: ArrayLike,
+    proba_target: ArrayLike,
+    *,
+    n_resamples: int = 999,
+    random_state: RandomStateLike = 0,
+) -> PriorShiftResult:
+    """Test whether target rows differ from labelled ones by their class frequencies alone.
+
+    That is what `PriorShift` assumes (label shift). A small p-value says that something else has
+    changed too: rows of a class look different, and moved probabilities would be wrong.
+
+    Parameters
+    ----------
+    proba_source : array-like of shape (n_source, n_classes) or (n_source,)
+        Probabilities of labelled rows that the model was not trained on. They need not be
+        calibrated.
+    y : array-like of shape (n_source,)
+        Their labels. Every class needs a row.
+    proba_target : array-like of shape (n_target, n_classes) or (n_target,)
+        Probabilities of target rows, by the same model.
+    n_resamples : int, default=999
+        The smallest possible p-value is 1 / (1 + n_resamples).
+    random_state : int, Generator, RandomState or None, default=0
+
+    Returns
+    -------
+    result : PriorShiftResult
+
+    Raises
+    ------
+    ValueError
+        Invalid scores or labels (see `canonical_proba`), columns that do not match the labels or
+        the other sample, fewer than one resample.
+
+    Notes
+    -----
+    The statistic is Kolmogorov and Smirnov's distance between the scores of the target and those of
+    the source with class weights b_k / a_k; with several classes, the largest over the classes'
+    scores. The weights make the mean scores agree (the soft confusion matrix of Lipton et al.), so
+    only the shapes can differ.
+
+    Since b is estimated from the same target rows, exchanging rows of both samples would not give
+    the law of the statistic. Instead both samples are drawn again from the estimated law, source
+    rows within each class and target rows from the mixture of the source's classes with the
+    frequencies b, and b is estimated again from each draw: a bootstrap under the null hypothesis,
+    which is exact in large samples. Simulated with 50 to 500 rows (``benchmarks/prior_shift``), it
+    rejects a true null hypothesis at level .05 in .04 to .07 of the sets.
+
+    The test sees scores only. A shift that leaves the scores' distribution a mixture of the
+    classes' is not seen, nor is one too small for the number of rows.
+
+    Cost: O(R (n_source + n_target) k) for R resamples, 0.3 s for 1000 rows of two classes.
+
+    References
+    ----------
+    Lipton, Wang, Smola (2018), "Detecting and correcting for label shift with black box
+    predictors", section 4, for the weights. Efron, Tibshirani (1993), "An introduction to the
+    bootstrap", section 16.2, for draws from the law under the null hypothesis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.shift import prior_shift_test
+    >>> proba, y = make_overconfident(2, 1000)
+    >>> p, source = proba[:, 1], np.arange(1000) % 2 == 0
+    >>> rarer = ~source & ((y == 0) | (np.arange(1000) % 5 == 0))
+    >>> prior_shift_test(p[source], y[source], p[rarer]).pvalue > 0.05
+    True
+    >>> prior_shift_test(p[source], y[source], p[~source] ** 2).pvalue < 0.05  # other scores
+    True
+    """
+    where = "prior_shift_test"
+    if isinstance(n_resamples, bool) or not n_resamples >= 1:
+        refuse(where, "n_resamples >= 1", repr(n_resamples), "Pass 999 for p-values down to 0.001")
+    classes, codes = canonical_labels(y, _where=where)
+    source = canonical_proba(proba_source, _where=f"{where}, proba_source")
+    check_same_length(codes, source, where)
+    k = source.shape[1]
+    if len(classes) != k:
+        refuse(
+            where,
+            f"labels of {k} classes, one for each column",
+            f"{len(classes)} classes, {classes[:10].tolist()}",
+            "Every class needs a labelled row",
+        )
+    target = canonical_proba(proba_target, n_classes=k, _where=f"{where}, proba_target")
+    n, m = len(source), len(target)
+    both = SortedScores(np.vstack([source, target]), np.r_[codes, np.zeros(m, dtype=np.intp)])
+    found = both.distance(np.repeat([1.0, 0.0], [n, m]), np.repeat([0.0, 1.0], [n, m]))
+    rng, own = generator(random_state), SortedScores(source, codes)
+    members = [np.flatnonzero(codes == c) for c in range(k)]
+    null = np.empty(n_resamples)
+    for number in range(n_resamples):
+        labelled = _drawn(members, [len(rows) for rows in members], n, rng)
+        unlabelled = _drawn(members, rng.multinomial(m, found.prior), n, rng)
+        null[number] = own.distance(labelled, unlabelled).distance
+    pvalue = MonteCarloResult.of_draws(found.distance, null, where).pvalue
+    label = classes[found.column : found.column + 1].tolist()[0]
+    return PriorShiftResult(found.distance, pvalue, found.prior, label, null)
+
+
+def _drawn(members, sizes, n, rng):
+    """How often each row is drawn, with so many draws from each class."""
+    drawn = [
+        rows[rng.integers(0, len(rows), size)] for rows, size in zip(members, sizes, strict=True)
+    ]
+    return np.bincount(np.concatenate(drawn), minlength=n).astype(np.float64)

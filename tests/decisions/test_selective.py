@@ -1,0 +1,230 @@
+"""Abstention: golden values of the search and of the area, and the guarantee."""
+
+import numpy as np
+import pytest
+import sklearn
+from golden_sets import golden_set
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import beta
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from sklearn_calib import CalibratedModel
+from sklearn_calib.decisions import (
+    SelectiveClassifier,
+    area_under_risk_coverage,
+    risk_coverage_curve,
+)
+from sklearn_calib.exceptions import CalibrationWarning
+
+Y, P = golden_set()
+
+
+class Given(ClassifierMixin, BaseEstimator):
+    """Predicts the probabilities that stand in its only feature."""
+
+    def __init__(self, classes=(0, 1)):
+        self.classes = classes
+
+    @property
+    def classes_(self):
+        return np.asarray(self.classes)
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        p = np.asarray(X)[:, 0]
+        return np.column_stack([1 - p, p])
+
+
+def selective(p, y, **options):
+    return SelectiveClassifier(FrozenEstimator(Given()), **options).fit(p[:, None], y)
+
+
+def test_golden_search():
+    model = selective(P, Y, max_risk=0.3, delta=0.1)
+    assert model.coverage_ == 148 / 200 and model.risk_ == pytest.approx(31 / 148)
+    assert model.risk_bound_ == pytest.approx(0.2947292212, abs=1e-10)
+    assert model.threshold_ == pytest.approx(0.688903918, abs=1e-9)
+    answers = model.predict(P[:, None])
+    answered = np.array([answer is not None for answer in answers])
+    assert answered.sum() == 148 and (answers[answered] != Y[answered]).sum() == 31
+    assert selective(P, Y, max_risk=0.25).coverage_ == 80 / 200
+    with pytest.warns(CalibrationWarning, match=r"no bound of at most max_risk=0.2 on 200 rows"):
+        none = selective(P, Y, max_risk=0.2)
+    assert (none.threshold_, none.coverage_, none.risk_bound_) == (np.inf, 0.0, 1.0)
+    assert np.isnan(none.risk_) and set(none.predict(P[:, None])) == {None}
+    assert none.score(P[:, None], Y) == 0
+
+
+def test_everything_is_answered():
+    model = selective(P, Y, max_risk=0.5)
+    assert (model.threshold_, model.coverage_) == (0.0, 1.0)
+    wrong = ((P >= 0.5) != Y).sum()
+    assert model.risk_bound_ == pytest.approx(
+        beta.ppf(1 - 0.1 / 8, wrong + 1, 200 - wrong), abs=1e-12
+    )
+    assert model.predict([[0.5]]).tolist() == [0] and model.predict([[0.5]]).dtype.kind == "i"
+    one = selective(np.array([0.9]), [1], max_risk=0.95)  # one row: 1 - delta ** 1 is the bound
+    assert one.risk_bound_ == pytest.approx(0.9)
+
+
+def test_words():
+    words = np.array(["no", "yes"])[Y]
+    frozen = FrozenEstimator(Given(("no", "yes")))
+    model = SelectiveClassifier(frozen, 0.3, abstain_label="ask a person").fit(P[:, None], words)
+    found = model.predict(P[:, None])
+    assert set(found) == {"no", "yes", "ask a person"} and found.dtype.kind == "U"
+    assert set(SelectiveClassifier(frozen, 0.3).fit(P[:, None], words).predict(P[:, None])) == {
+        "no", "yes", None,
+    }  # fmt: skip
+    right = (found == words).mean()
+    assert model.score(P[:, None], words) == pytest.approx(right)
+
+
+def test_unfitted_estimators_see_other_rows():
+    X, y = make_classification(3000, flip_y=0.02, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    model = SelectiveClassifier(CalibratedModel(pipeline, cv=3), 0.1, calibration_size=0.3)
+    found = model.fit(X, y)
+    assert found.coverage_ * 900 == pytest.approx(round(found.coverage_ * 900))
+    assert found.n_features_in_ == 20 and found.risk_ < found.risk_bound_ <= 0.1
+    one, other = (SelectiveClassifier(pipeline, 0.1, random_state=s).fit(X, y) for s in (0, 1))
+    assert one.threshold_ != other.threshold_
+    search = GridSearchCV(SelectiveClassifier(pipeline), {"max_risk": [0.1, 0.2]}, cv=3)
+    assert search.fit(X, y).best_params_ == {"max_risk": 0.2}  # which answers more
+    weight = np.where(y == 1, 50.0, 1.0)
+    heavy = SelectiveClassifier(LogisticRegression(), 0.2).fit(X, y, sample_weight=weight)
+    light = SelectiveClassifier(LogisticRegression(), 0.2).fit(X, y)
+    assert heavy.predict_proba(X)[:, 1].mean() > light.predict_proba(X)[:, 1].mean() + 0.02
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = LogisticRegression().set_fit_request(sample_weight=True)
+        routed = SelectiveClassifier(inner, 0.2).fit(X, y, sample_weight=weight)
+    assert np.array_equal(routed.predict_proba(X), heavy.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_risk": 0}, "max_risk strictly between 0 and 1, got 0"),
+        ({"max_risk": 5}, "max_risk strictly between 0 and 1, got 5"),
+        ({"delta": 1.0}, "delta strictly between 0 and 1, got 1.0"),
+        ({"calibration_size": np.nan}, "calibration_size strictly between 0 and 1, got nan"),
+        ({"method": "conformal"}, "method 'sgr', got 'conformal'"),
+        ({"abstain_label": 1}, "an abstain_label that is no class, got 1"),
+    ],
+)
+def test_bad_input(options, said):
+    with pytest.raises(ValueError, match=f"^SelectiveClassifier.fit: expected {said}"):
+        selective(P, Y, **options)
+
+
+def test_other_bad_input():
+    with pytest.raises(TypeError, match=r"got LinearSVC. Write CalibratedModel\(LinearSVC"):
+        SelectiveClassifier(LinearSVC()).fit(P[:, None], Y)
+    with pytest.raises(ValueError, match=r"got one class"):
+        SelectiveClassifier(LogisticRegression()).fit(P[:, None], np.zeros(200))
+    with pytest.raises(ValueError, match=r"expected labels among \[0, 1\]"):
+        selective(P, Y + 1)
+
+
+@pytest.mark.slow
+def test_scikit_learn_contract():
+    """With so large a risk every row is answered, and it is a classifier like others."""
+    for estimator, check in estimator_checks_generator(
+        SelectiveClassifier(LogisticRegression(), 0.99, 0.9)
+    ):
+        check(estimator)
+
+
+def broken_guarantees(draws, delta, n=300, max_risk=0.2):
+    """How often the true error rate among the answers is above the guaranteed one."""
+    rng = np.random.default_rng(2)
+    broken = []
+    grid = np.linspace(0.5, 1, 20_001)
+    for _ in range(draws):
+        p = rng.uniform(0.5, 1, n)
+        model = selective(p, (rng.random(n) < p).astype(int), max_risk=max_risk, delta=delta)
+        answered = grid[grid >= model.threshold_]
+        broken.append(len(answered) > 0 and np.mean(1 - answered) > max_risk)
+    return np.mean(broken)
+
+
+@pytest.mark.slow
+def test_guarantee():
+    """It fails at most as often as allowed, and more often where more is allowed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sklearn_calib.decisions._selective.caution", lambda *args: None)
+        rare, often = (broken_guarantees(500, delta) for delta in (0.05, 0.9))
+    assert rare <= 0.05 and rare < often <= 0.9
+
+
+# -- risk and coverage ------------------------------------------------------------------------
+
+
+def test_golden_area():
+    assert area_under_risk_coverage(Y, P) == pytest.approx(0.1716592383, abs=1e-10)
+
+
+def by_definition(confidence, error):
+    """The mean over k of the expected error rate of the k first rows, ties in random order."""
+    n, total = len(error), 0.0
+    for k in range(1, n + 1):
+        last = np.sort(confidence)[::-1][k - 1]
+        before, tied = confidence > last, confidence == last
+        total += (error[before].sum() + (k - before.sum()) * error[tied].mean()) / k
+    return total / n
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    arrays(float, 12, elements=st.sampled_from([0.1, 0.3, 0.5, 0.6, 0.7, 0.9])),
+    arrays(int, 12, elements=st.integers(0, 1)),
+    arrays(int, 12, elements=st.integers(1, 3)),
+)
+def test_area_by_definition(p, y, weight):
+    confidence, error = np.maximum(p, 1 - p).round(12), (p > 0.5) != y
+    found = area_under_risk_coverage(y, p, labels=[0, 1])
+    assert found == pytest.approx(by_definition(confidence, error), abs=1e-12)
+    repeated = by_definition(np.repeat(confidence, weight), np.repeat(error, weight))
+    weighted = area_under_risk_coverage(y, p, labels=[0, 1], sample_weight=weight)
+    assert weighted == pytest.approx(repeated, abs=1e-12)
+    many = area_under_risk_coverage(y, p, labels=[0, 1], sample_weight=weight * 100_000)
+    limit = area_under_risk_coverage(y, p, labels=[0, 1], sample_weight=weight / 7)
+    assert limit == pytest.approx(many, abs=1e-4)
+
+
+def test_curve():
+    curve = risk_coverage_curve(Y, P)
+    assert curve.area == area_under_risk_coverage(Y, P)
+    error = (P >= 0.5) != Y
+    ideal = by_definition(-error.astype(float), error)
+    assert curve.perfect_area == pytest.approx(ideal, abs=1e-12)
+    assert curve.excess == pytest.approx(curve.area - ideal, abs=1e-12)
+    assert len(curve.risk) == 100 and curve.coverage[-1] == 1 and curve.risk[-1] == error.mean()
+    for place in (0, 40, 99):
+        answered = np.maximum(P, 1 - P) >= curve.threshold[place]
+        k, wrong = answered.sum(), error[answered].sum()
+        assert curve.coverage[place] == pytest.approx(k / 200)
+        assert curve.risk[place] == pytest.approx(wrong / k)
+        low = beta.ppf(0.025, wrong, k - wrong + 1) if wrong else 0
+        assert curve.low[place] == pytest.approx(low, abs=1e-12)
+        assert curve.high[place] == pytest.approx(beta.ppf(0.975, wrong + 1, k - wrong))
+    assert (curve.perfect_risk <= curve.risk + 1e-15).all() and len(curve.to_frame()) == 100
+    scaled = risk_coverage_curve(Y, P, sample_weight=np.full(200, 0.3))
+    assert scaled.high == pytest.approx(curve.high) and scaled.risk == pytest.approx(curve.risk)
+    for y in (Y, 1 - Y):
+        certain = risk_coverage_curve(y, Y.astype(float), labels=[0, 1])
+        assert certain.area == certain.perfect_area == (1.0 if y is not Y else 0.0)
+    with pytest.raises(ValueError, match=r"^risk_coverage_curve: expected a level"):
+        risk_coverage_curve(Y, P, level=0)

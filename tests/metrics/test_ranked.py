@@ -1,0 +1,49 @@
+"""The ranked probability score against values by hand and its relations to the Brier loss."""
+
+import numpy as np
+import pytest
+
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.metrics import brier_loss, get_scorer, ranked_probability_score
+
+
+@pytest.mark.parametrize(
+    ("y", "row", "score"),
+    [
+        (0, [0.5, 0.3, 0.2], (0.5**2 + 0.2**2) / 2),
+        (1, [0.5, 0.3, 0.2], (0.5**2 + 0.2**2) / 2),
+        (2, [0.5, 0.3, 0.2], (0.5**2 + 0.8**2) / 2),
+        (2, [1, 0, 0], 1.0),
+        (1, [1, 0, 0], 0.5),
+        (3, [0.25] * 4, (1 + 4 + 9) / 16 / 3),
+    ],
+)
+def test_values_by_hand(y, row, score):
+    k = len(row)
+    assert ranked_probability_score([y], [row], labels=range(k)) == pytest.approx(score, abs=1e-15)
+
+
+def test_of_two_classes_it_is_the_brier_loss():
+    p, y = make_overconfident(2, 300)
+    w = np.random.default_rng(0).random(300)
+    for weight in (None, w):
+        found = ranked_probability_score(y, p, sample_weight=weight)
+        assert found == pytest.approx(brier_loss(y, p, sample_weight=weight), abs=1e-15)
+
+
+def test_it_is_the_mean_brier_loss_of_the_thresholds():
+    p, y = make_overconfident(5, 300)
+    parts = [brier_loss((y > k).astype(int), p[:, k + 1 :].sum(axis=1)) for k in range(4)]
+    assert ranked_probability_score(y, p) == pytest.approx(np.mean(parts), abs=1e-14)
+
+
+def test_the_order_of_the_classes_matters_and_labels_name_it():
+    p, y = make_overconfident(3, 300)
+    names = np.array(["poor", "fair", "good"])
+    found = ranked_probability_score(names[y], p, labels=names)
+    assert found == pytest.approx(ranked_probability_score(y, p), abs=1e-15)
+    other = ranked_probability_score(names[y], p[:, [1, 2, 0]])  # fair, good, poor
+    assert abs(other - found) > 0.01
+    reverse = ranked_probability_score(names[y], p[:, ::-1], labels=names[::-1])
+    assert reverse == pytest.approx(found, abs=1e-14)  # nothing is lost upside down
+    assert get_scorer("neg_ranked_probability_score", labels=names)._kwargs["labels"] is names

@@ -1,0 +1,98 @@
+"""The test of label shift: its statistic, its level on both sides, its power, what it refuses."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import ks_2samp
+
+from sklearn_calib.shift import prior_shift_test
+
+
+def scores(n, rate, rng, distance=2.0, shift=0.0):
+    """Labels, and probabilities that are true for equal frequencies where `shift` is 0."""
+    y = (rng.random(n) < rate).astype(int)
+    return expit(distance * (distance * (y - 0.5) + shift + rng.normal(size=n))), y
+
+
+def test_statistic_by_its_definition():
+    rng = np.random.default_rng(0)
+    (p, y), (target, _) = scores(150, 0.5, rng), scores(90, 0.2, rng)
+    found = prior_shift_test(p, y, target, n_resamples=1)
+    means = [p[y == c].mean() for c in (0, 1)]
+    b = (target.mean() - means[0]) / (means[1] - means[0])
+    assert found.prior == pytest.approx([1 - b, b])
+    grid = np.r_[p, target]
+    mixture = sum(
+        w * (p[y == c] <= grid[:, None]).mean(axis=1)
+        for w, c in zip((1 - b, b), (0, 1), strict=True)
+    )
+    largest = np.abs(mixture - (target <= grid[:, None]).mean(axis=1)).max()
+    assert found.statistic == pytest.approx(largest, abs=1e-12) and found.label == 1
+
+
+def test_ties_are_one_step():
+    y = np.r_[np.zeros(40, int), np.ones(40, int)]
+    p = np.where(np.arange(80) % 4 == 0, 0.2, 0.8) * (y * 0.5 + 0.5)
+    found = prior_shift_test(p, y, p, n_resamples=50)
+    assert found.statistic < 1e-12 and found.pvalue == 1
+
+
+def test_classes_and_their_names():
+    rng = np.random.default_rng(1)
+    y = np.array(["a", "b", "c"])[np.arange(300) % 3]
+    p = rng.dirichlet([1, 1, 1], 300) + 2 * (y[:, None] == np.array(["a", "b", "c"]))
+    p /= p.sum(axis=1, keepdims=True)
+    target = p[(y != "a") | (np.arange(300) % 2 == 0)]
+    same = prior_shift_test(p, y, target, n_resamples=99)
+    assert same.pvalue > 0.1 and same.prior == pytest.approx([0.2, 0.4, 0.4], abs=0.02)
+    bent = target.copy()
+    bent[:, 2] = bent[:, 2] ** 3
+    bent /= bent.sum(axis=1, keepdims=True)
+    other = prior_shift_test(p, y, bent, n_resamples=99)
+    assert other.pvalue == 0.01 and other.label in ("a", "b", "c")
+
+
+def test_sees_what_a_shift_of_frequencies_cannot_explain():
+    rng = np.random.default_rng(2)
+    (p, y), (target, _) = scores(500, 0.5, rng), scores(500, 0.2, rng, shift=0.7)
+    assert prior_shift_test(p, y, target, n_resamples=199).pvalue == 0.005
+    assert ks_2samp(p, scores(500, 0.2, rng)[0]).pvalue < 1e-6  # which a shift alone would be
+    assert prior_shift_test(p, y, scores(500, 0.2, rng)[0], n_resamples=199).pvalue > 0.05
+
+
+def test_repeats_itself():
+    rng = np.random.default_rng(3)
+    (p, y), (target, _) = scores(60, 0.5, rng), scores(50, 0.3, rng)
+    first, second, third = (
+        prior_shift_test(p, y, target, n_resamples=50, random_state=s).null_distribution
+        for s in (0, 0, 1)
+    )
+    assert np.array_equal(first, second) and not np.array_equal(first, third)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "m", "rate"), [(60, 60, 0.5), (300, 200, 0.05)])
+def test_level(n, m, rate):
+    """A sample of benchmarks/prior_shift: true null hypotheses are rejected as often as said."""
+    values = []
+    for seed in range(200):
+        rng = np.random.default_rng([seed, n])
+        (p, y), (target, _) = scores(n, 0.5, rng), scores(m, rate, rng)
+        values.append(prior_shift_test(p, y, target, n_resamples=59).pvalue)
+    for level in (0.05, 0.1, 0.5):
+        spread = np.sqrt(level * (1 - level) / 200)
+        assert abs(np.mean(np.array(values) <= level) - level) < 3 * spread + 0.01
+
+
+def test_refused():
+    p, y = [0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="n_resamples >= 1"):
+        prior_shift_test(p, y, p, n_resamples=0)
+    with pytest.raises(ValueError, match=r"labels of 2 classes.*got 1 classes"):
+        prior_shift_test(p, [1, 1, 1, 1], p)
+    with pytest.raises(ValueError, match=r"proba_target: expected 2 columns"):
+        prior_shift_test(p, y, np.full((3, 3), 1 / 3))
+    with pytest.raises(ValueError, match=r"proba_source: expected finite"):
+        prior_shift_test([np.nan, *p[1:]], y, p)
+    with pytest.raises(ValueError, match="as many labels"):
+        prior_shift_test(p, y[:3], p)

@@ -1,0 +1,172 @@
+"""Groups in a report and on the command line: the same audit, everywhere that a report is shown."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_calib._cli import main
+from sklearn_calib.groups import group_calibration
+from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary
+
+HOSTILE = "<b>$x_1$|west"
+
+
+def rows(n=3000, shift=0.09):
+    """Right on the whole, too low in the north and too high in the south."""
+    rng = np.random.default_rng(2)
+    p, site = rng.uniform(0.1, 0.9, n), rng.choice(["north", "south", HOSTILE], n)
+    chance = p + shift * (site == "north") - shift * (site == "south")
+    table = pd.DataFrame({"site": site, "age": rng.integers(18, 90, n)})
+    return (rng.random(n) < chance).astype(int), p, table
+
+
+@pytest.fixture(scope="module")
+def report():
+    y, p, table = rows()
+    return calibration_report(y, p, by=table, n_resamples=4)
+
+
+def test_the_audit_is_that_of_group_calibration(report):
+    y, p, table = rows()
+    found = report.groups["model"]
+    assert found.rows == group_calibration(y, p, table, depth=2).rows
+    assert len(found.rows) == 1 + 3 + 3 + 9
+
+
+def test_one_sentence_where_the_whole_is_right_and_a_group_is_not(report):
+    verdict = report.verdict
+    assert verdict.calibrated is not False
+    (said,) = [one for one in verdict.sentences if one.topic == "groups"]
+    wrong = [row for row in report.groups["model"].rejected if row.group != "all rows"]
+    assert said.text.startswith(f"But {len(wrong)} groups are not calibrated; the worst is site = ")
+    assert said.numbers["rejected"] == len(wrong) > 1
+    assert said.numbers["worst"]["group"] == wrong[0].group
+    assert f"{wrong[0].observed_over_expected:.2f} times as many events" in said.text
+
+
+@pytest.mark.parametrize("shift", [0.0, "whole"])
+def test_no_sentence_where_groups_are_right_or_the_whole_is_wrong(shift):
+    y, p, table = rows(shift=0.0)
+    y = y if shift == 0 else np.where(p > 0.3, 1, y)
+    report = calibration_report(y, p, by=table[["site"]], n_resamples=2)
+    assert "groups" not in [one.topic for one in report.verdict.sentences]
+    assert (len(report.groups["model"].rejected) > 0) == (shift == "whole")
+
+
+def test_shown_everywhere_and_names_are_safe(report, tmp_path):
+    text, markdown = str(report), report.to_markdown()
+    report.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    found = report.groups["model"]
+    for shown in (text, markdown, page):
+        assert "adjusted p" in shown
+        assert f"p = {found.p_value:.3g} for all together" in shown.replace("\n", " ")
+    assert "<h2>Groups</h2>" in page
+    assert "&lt;b&gt;$x_1$|west" in page
+    assert "<b>$x" not in page
+    assert r"\<b\>$x\_1$\|west" in markdown
+    (model,) = json.loads(report.to_json())["models"]
+    assert list(model["groups"]) == [
+        "p_value", "sigma", "critical_sigma", "level", "n_rows", "n_left_out", "min_rows",
+        "n_resamples", "groups",
+    ]  # fmt: skip
+    assert [one["group"] for one in model["groups"]["groups"]] == [r.group for r in found.rows]
+
+
+def test_rows_without_weight_and_several_models_and_classes():
+    y, p, table = rows(600)
+    weight = np.where(np.arange(600) % 3, 2.0, 0.0)
+    models = {"a": p, "b": 1 - p}
+    report = calibration_report(
+        y, models, by=table, sample_weight=weight, n_resamples=0, check_columns=False
+    )
+    alone = group_calibration(y, p, table, depth=2, sample_weight=weight)
+    assert report.groups["a"].rows == alone.rows
+    assert report.groups["b"].sigma > alone.sigma
+    proba = np.column_stack([p / 2, p / 2, 1 - p])
+    three = calibration_report(
+        np.arange(600) % 3, proba, by={"site": table["site"]}, n_resamples=0, check_columns=False
+    )
+    assert three.groups["model"].rows[1].event == "confidence"
+    assert calibration_report(y, p, n_resamples=0).to_dict()["models"][0]["groups"] is None
+
+
+def test_summaries_have_no_rows_to_group():
+    y, p, table = rows(100)
+    with pytest.raises(ValueError, match="labels and probabilities of each row, for by, got summ"):
+        calibration_report(CalibrationSummary().update(y, p), by=table)
+    with pytest.raises(ValueError, match="one value for each of the 100 rows"):
+        calibration_report(y, p, by=table[:50])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    y, p, table = rows()
+    table["age"] = table["age"].where(table["age"] > 25)  # empty cells
+    table.assign(p=p, y=y).to_csv("t.csv", index=False)
+    return tmp_path
+
+
+def audit(*arguments):
+    common = ("--label", "y", "--prob", "p", "--resamples", "2", "--no-advice")
+    return main(["audit", *arguments, *common])
+
+
+def test_audit_by_columns(folder, capsys):
+    assert audit("t.csv", "--by", "site,age", "--json", "r.json", "--markdown", "r.md") == 0
+    out = capsys.readouterr().out
+    assert "for all together" in out.replace("\n", " ")
+    assert "site = north" in out
+    assert "adjusted p" in out
+    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    names = {one["group"]: one["n_rows"] for one in model["groups"]["groups"]}
+    frame = pd.read_csv("t.csv")
+    assert names["age missing"] == frame["age"].isna().sum() > 50
+    assert names["site = north"] == (frame["site"] == "north").sum()
+    assert "<h2>Groups</h2>" in (folder / "report.html").read_text()
+    assert "Groups of p" in (folder / "r.md").read_text()
+
+
+def test_missing_groups_are_rows_all_the_same(folder, capsys):
+    """--drop-missing is for the columns that are measured."""
+    frame = pd.read_csv("t.csv")
+    frame.loc[:9, "p"] = np.nan
+    frame.to_csv("t.csv", index=False)
+    assert audit("t.csv", "--by", "age", "--drop-missing", "--no-page", "--json", "r.json") == 0
+    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    sizes = {one["group"]: one["n_rows"] for one in model["groups"]["groups"]}
+    assert sizes["all rows"] == 2990
+    assert sizes["age missing"] == frame["age"][10:].isna().sum()
+
+
+def test_conditions_are_about_all_rows(folder, capsys):
+    """Wrong groups change no exit code, as in the audit of large files."""
+    assert audit("t.csv", "--by", "site", "--no-page", "--fail-if", "log_loss > 0.9") == 0
+    assert "not calibrated; the worst is" in capsys.readouterr().out.replace("\n", " ")
+    assert audit("t.csv", "--by", "site", "--no-page", "--fail-if", "log_loss > 0.1") == 3
+
+
+def test_rounded_rows_and_several_classes_have_groups_too(folder, capsys):
+    frame = pd.read_csv("t.csv")
+    frame = frame.assign(q=1 - frame["p"]).round(2)
+    frame.to_csv("t.csv", index=False)
+    given = ("--label", "y", "--prob", "q,p", "--resamples", "2", "--no-advice", "--no-page")
+    assert main(["audit", "t.csv", *given, "--tolerance", "0.02", "--by", "site,site"]) == 0
+    assert "in 4 groups" in capsys.readouterr().out
+
+
+def test_a_column_that_is_not_there(folder, capsys):
+    assert audit("t.csv", "--by", "town") == 2
+    assert "expected a column 'town' in t.csv" in capsys.readouterr().err
+
+
+def test_large_tables_keep_their_lines(folder, capsys, monkeypatch):
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    assert audit("t.csv", "--by", "site", "--no-page") == 0
+    out = capsys.readouterr().out
+    assert "rate of 1" in out
+    assert "adjusted p" not in out
