@@ -250,10 +250,11 @@ def test_bad_input(change, message):
 
 def test_all_groups_too_small():
     y, p, _ = weighted_set()
-    with pytest.warns(CalibrationWarning, match="Only all rows together are reported"):
+    with pytest.warns(CalibrationWarning, match="Only all rows together are reported") as given:
         found = group_calibration(y, p, {"a": np.arange(240) // 3 % 40}, n_resamples=9, n_bins=80)
     assert [row.group for row in found.rows] == ["all rows"]
     assert found.n_left_out > 1
+    assert given[0].filename == __file__
 
 
 def test_result_shows_names_of_strangers_safely():
