@@ -108,7 +108,8 @@ def group_calibration(
     Westfall, Young (1993), "Resampling-based multiple testing", section 2.3; Arrieta-Ibarra,
     Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for probabilistic predictions",
     for the statistic; Guy et al. (2025), "Measuring multi-calibration", for its largest over
-    groups.
+    groups. Kleinberg, Mullainathan, Raghavan (2017), "Inherent trade-offs in the fair determination
+    of risk scores", for what calibration in every group excludes.
 
     Examples
     --------
