@@ -107,6 +107,18 @@ def test_p_values_are_the_ranks_of_the_draws():
     assert found.critical_sigma == np.sort(found.null_distribution)[94]
 
 
+def test_too_few_draws_for_an_interval_say_so():
+    y, p, _ = weighted_set()
+    few, enough = (group_calibration(y, p, masks_of(p), n_resamples=r) for r in (18.0, 19))
+    assert few.critical_sigma == np.inf > enough.critical_sigma
+    for row in few.rows:
+        assert (row.in_the_large_low, row.in_the_large_high) == (-np.inf, np.inf)
+        assert (row.slope_low, row.slope_high) == (-np.inf, np.inf)
+        assert row.ratio_low == 0
+    assert np.isfinite([row.slope_high for row in enough.rows]).all()
+    assert "(0.00 to " in str(few)
+
+
 def test_doubled_groups_change_nothing():
     """The largest of the same statistics twice is the largest of them."""
     y, p, _ = weighted_set()
