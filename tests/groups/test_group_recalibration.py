@@ -163,5 +163,8 @@ def test_mistakes(case):
         model.predict_proba(p)
     with pytest.raises(ValueError, match="strength"):
         GroupRecalibration(strength=0).fit(p, y, groups=site)
-    with pytest.warns(CalibrationWarning, match="at most 1000 groups.*got 3000.*into intervals"):
+    with pytest.warns(
+        CalibrationWarning, match="at most 1000 groups.*got 3000.*into intervals"
+    ) as said:
         GroupRecalibration().fit(p, y, groups=np.arange(3000))
+    assert said[0].filename == __file__

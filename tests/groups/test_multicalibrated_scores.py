@@ -269,8 +269,10 @@ def test_labels_and_scores_of_any_kind(case):
 def test_several_classes_one_against_the_rest():
     proba, y = make_overconfident(3, 1200)
     table = {"half": np.arange(1200) % 2}
-    with pytest.warns(CalibrationWarning, match="two classes for a correction by groups, got 3"):
+    expected = "two classes for a correction by groups, got 3"
+    with pytest.warns(CalibrationWarning, match=expected) as said:
         model = MulticalibratedScores(**QUICK).fit(proba, y, groups=table)
+    assert said[0].filename == __file__
     after = model.predict_proba(proba, groups=table)
     assert after.shape == (1200, 3) and np.abs(after.sum(axis=1) - 1).max() < 1e-12
     assert log_loss(y, after) < log_loss(y, proba)
@@ -390,8 +392,9 @@ def test_a_class_of_one_row():
     p, y, table, _ = draw(50)
     y[:] = 0
     y[3] = 1
-    with pytest.warns(CalibrationWarning, match="at least two rows of each class, got 1"):
+    with pytest.warns(CalibrationWarning, match="at least two rows of each class, got 1") as said:
         model = MulticalibratedScores().fit(p, y, groups=table)
+    assert said[0].filename == __file__
     assert model.n_rounds_ == 0 and np.array_equal(second(model, p, table), p)
     with pytest.warns(CalibrationWarning, match="at least two rows of each class, got 0"):
         MulticalibratedScores().fit(p, 0 * y, groups=table, classes=[0, 1])
