@@ -54,9 +54,7 @@ lines.to_frame().round(2)
 # Smokers above 60 are a group that nobody has named. Trees find it in the columns of the table.
 
 trees = MulticalibratedScores().fit(p_fit, y_fit, groups=table_fit)
-print(
-    trees.n_rounds_, "rounds;", {name: round(gain) for name, gain in trees.feature_gains_.items()}
-)
+print({name: round(gain) for name, gain in trees.feature_gains_.items()})
 corrected = {
     "the model": p_new,
     "Platt, all rows": PlattScaling().fit(p_fit, y_fit).predict_proba(p_new)[:, 1],
