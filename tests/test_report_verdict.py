@@ -561,7 +561,7 @@ def test_level_of_the_verdict_small():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [200, 5000])
+@pytest.mark.parametrize("n", [200, 1000])
 @pytest.mark.parametrize("law", ["30 %", "1 %", "4 classes"])
 def test_level_of_the_verdict(law, n):
     """P(not calibrated | calibrated) is 0.05."""
