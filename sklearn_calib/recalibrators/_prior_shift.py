@@ -298,6 +298,7 @@ class PriorShift(Recalibrator):
         if not 0 < level < 1:
             refuse(where, "a level in (0, 1)", repr(level), "Pass for instance 0.95")
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        self._remember_input(X, proba, reset=False)  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba), _where=where)
         proba, weight = proba[weight > 0], weight[weight > 0]
         self._check_present(self.training_prior_, where)
