@@ -150,6 +150,7 @@ def test_conditions_are_about_all_rows(folder, capsys):
     assert audit("t.csv", "--by", "site", "--no-page", "--fail-if", "log_loss > 0.1") == 3
 
 
+@pytest.mark.slow
 def test_rounded_rows_and_several_classes_have_groups_too(folder, capsys):
     frame = pd.read_csv("t.csv")
     frame = frame.assign(q=1 - frame["p"]).round(2)
@@ -164,6 +165,7 @@ def test_a_column_that_is_not_there(folder, capsys):
     assert "expected a column 'town' in t.csv" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_large_tables_keep_their_lines(folder, capsys, monkeypatch):
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
     assert audit("t.csv", "--by", "site", "--no-page") == 0

@@ -220,7 +220,7 @@ class GroupReliabilityDisplay(Display):
         ax.step(curve.predicted, curve.observed, where="mid", color=color, lw=1.6)
         name = _name(self.found, row)
         ax.set_title(_in_lines(name, _LINE, 3), fontsize=8.5)
-        told = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\np = {row.adjusted_p_value:.2g}"
+        told = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"
         ax.text(0.04, 0.96, told, transform=ax.transAxes, va="top", fontsize=8, color="0.25")
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         ax.set_xlabel("predicted", fontsize=9)

@@ -173,10 +173,11 @@ class _Joined(Sequence):
 
 
 def _advise(names, small, min_rows, depth, where):
+    level = 4 if where == "find_groups" else 6  # the line of the caller of a public function
     if len(names) == 1 and small:
         got = f"{small} groups, all of them smaller"
         cure = "Only all rows together are reported; lower min_rows, or pass coarser groups"
-        caution(where, f"a group of at least {min_rows} rows", got, cure, stacklevel=5)
+        caution(where, f"a group of at least {min_rows} rows", got, cure, stacklevel=level)
     if len(names) > _MANY:
         less = "depth=1, " if depth == 2 else ""
         caution(
@@ -185,7 +186,7 @@ def _advise(names, small, min_rows, depth, where):
             f"{len(names)}",
             "All are tested, but the largest of so many is large by chance, so only large errors "
             f"show; use {less}a larger min_rows or fewer columns",
-            stacklevel=5,
+            stacklevel=level,
         )
 
 

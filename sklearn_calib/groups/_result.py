@@ -73,7 +73,7 @@ class GroupRow(NamedTuple):
     adjusted_p_value: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupCalibration:
     """The result of `group_calibration`.
 

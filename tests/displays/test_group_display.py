@@ -51,6 +51,7 @@ def test_curves_are_those_of_the_rows_of_the_worst_group(rows):
     np.testing.assert_allclose(observed, curve.observed)
 
 
+@pytest.mark.slow
 def test_few_dots_and_classes(rows):
     y, p, table = rows
     display = drawn((y, np.column_stack([1 - p, p]), table), multiclass="classwise", n_dots=3)

@@ -107,6 +107,18 @@ def test_p_values_are_the_ranks_of_the_draws():
     assert found.critical_sigma == np.sort(found.null_distribution)[94]
 
 
+def test_too_few_draws_for_an_interval_say_so():
+    y, p, _ = weighted_set()
+    few, enough = (group_calibration(y, p, masks_of(p), n_resamples=r) for r in (18.0, 19))
+    assert few.critical_sigma == np.inf > enough.critical_sigma
+    for row in few.rows:
+        assert (row.in_the_large_low, row.in_the_large_high) == (-np.inf, np.inf)
+        assert (row.slope_low, row.slope_high) == (-np.inf, np.inf)
+        assert row.ratio_low == 0
+    assert np.isfinite([row.slope_high for row in enough.rows]).all()
+    assert "(0.00 to " in str(few)
+
+
 def test_doubled_groups_change_nothing():
     """The largest of the same statistics twice is the largest of them."""
     y, p, _ = weighted_set()
@@ -250,10 +262,11 @@ def test_bad_input(change, message):
 
 def test_all_groups_too_small():
     y, p, _ = weighted_set()
-    with pytest.warns(CalibrationWarning, match="Only all rows together are reported"):
+    with pytest.warns(CalibrationWarning, match="Only all rows together are reported") as given:
         found = group_calibration(y, p, {"a": np.arange(240) // 3 % 40}, n_resamples=9, n_bins=80)
     assert [row.group for row in found.rows] == ["all rows"]
     assert found.n_left_out > 1
+    assert given[0].filename == __file__
 
 
 def test_result_shows_names_of_strangers_safely():
