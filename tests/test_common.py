@@ -269,7 +269,7 @@ def _run(check, estimator):
         CalibratedModel(LogisticRegression(), REPRESENTATIVE),
         AngularCalibratedClassifier(LogisticRegression()),
         CostSensitiveClassifier(LogisticRegression()),
-        MulticalibratedModel(LogisticRegression()),
+        MulticalibratedModel(LogisticRegression(), n_rounds=1, n_trees=10),
         RefineThenCalibrateCV(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)),
     ]
 )

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._kernels._shrunk_lines import shrunk_lines
-from .._typing import AnyArray, FloatArray, IntArray
+from .._typing import AnyArray, FloatArray, IntArray, Self
 from ._columns import Coding, bins_of_values, value_edges
 
 FARTHEST = 36.0  # log-odds beyond which float64 probabilities do not tell more
@@ -44,16 +44,19 @@ class Rows(NamedTuple):
 
 
 class Round(NamedTuple):
-    """margin -> slope * (margin + trees) + intercept; `edges` are the bins of the margin."""
+    """margin -> slope * (margin + trees) + intercept; `edges` are the bins of the margin.
+
+    `trees` has one block of them, and `lines` one (intercept, slope), for each step.
+    """
 
     edges: FloatArray
-    trees: list[Any]  # blocks of them, one for each step
-    intercept: float
-    slope: float
+    trees: list[Any]
+    lines: list[tuple[float, float]]
 
     def line(self, raised: FloatArray) -> FloatArray:
-        """The margin behind the round, from that before it with the trees added."""
-        return np.clip(self.slope * raised + self.intercept, -FARTHEST, FARTHEST)
+        """The margin behind the last step, from that before the round with the trees added."""
+        intercept, slope = self.lines[-1]
+        return np.clip(slope * raised + intercept, -FARTHEST, FARTHEST)
 
 
 class _Track:
@@ -84,7 +87,7 @@ class Correction:
         self.settings = settings
         self.coding = Coding(rows.columns, residual, rows.weight, settings.n_bins)
         self.rounds: list[Round] = []
-        self.gains = np.zeros(len(rows.columns) + 1)
+        self.gains: list[FloatArray] = []  # of each column, one array for each step
 
     def grow(self, track: _Track, followers: Sequence[_Track] = ()) -> None:
         """One more step on the training rows; other rows follow."""
@@ -93,7 +96,7 @@ class Correction:
         s, rows = self.settings, track.rows
         if not self.rounds or len(self.rounds[-1].trees) == s.n_steps:
             edges = value_edges(track.margin, rows.weight, s.n_bins) if s.use_score else np.empty(0)
-            self.rounds.append(Round(edges, [], 0.0, 1.0))
+            self.rounds.append(Round(edges, [], []))
             for one in (track, *followers):
                 one.begin(edges)
         block, track.raised, gains = boost(
@@ -109,14 +112,23 @@ class Correction:
             min_gain=s.min_gain,
             rising=track.codes.shape[1] - 1 if s.monotone else -1,
         )
-        self.gains += gains
-        intercept, slope = _line(track.raised, rows, s)
         last = self.rounds[-1]
-        last = Round(last.edges, [*last.trees, block], intercept, slope)
-        self.rounds[-1] = last
+        last.trees.append(block)
+        last.lines.append(_line(track.raised, rows, s))
+        self.gains.append(gains)
         track.margin = last.line(track.raised)
         for one in followers:
             one.follow(last, block)
+
+    def first(self, n_steps: int) -> Self:
+        """The same with its first steps only."""
+        self.gains, kept = self.gains[:n_steps], []
+        while n_steps > 0:
+            one = self.rounds[len(kept)]
+            kept.append(Round(one.edges, one.trees[:n_steps], one.lines[:n_steps]))
+            n_steps -= len(one.trees)
+        self.rounds = kept
+        return self
 
     def predict(self, rows: Rows) -> FloatArray:
         """The corrected log-odds of any rows."""
@@ -179,14 +191,14 @@ def cross_validated(
     settings: Settings,
     n_rounds: int,
     patience: int,
-) -> tuple[int, FloatArray]:
+) -> tuple[int, FloatArray, list[Correction]]:
     """The number of steps with the smallest loss of the rows left out, and the losses from 0 on.
 
-    0 steps leave the log-odds `before`. All folds advance together, until the steps of `patience`
-    rounds have not lowered the loss.
+    Also the folds' corrections, of so many steps. 0 steps leave the log-odds `before`. All folds
+    advance together, until the steps of `patience` rounds have not lowered the loss.
     """
     if not folds:
-        return 0, np.array([loss_sum(before, rows) / rows.weight.sum()])
+        return 0, np.array([loss_sum(before, rows) / rows.weight.sum()]), []
     states = [_Fold(rows, train, test, settings) for train, test in folds]
     mass = sum(state.held.rows.weight.sum() for state in states)
     losses, best = [sum(loss_sum(before[test], rows.take(test)) for _, test in folds) / mass], 0
@@ -198,13 +210,4 @@ def cross_validated(
             best = number
         elif number - best >= patience * settings.n_steps:
             break
-    return best, np.array(losses)
-
-
-def fit_correction(rows: Rows, settings: Settings, n_steps: int) -> Correction:
-    """A correction of so many steps."""
-    correction = Correction(rows, settings)
-    track = _Track(rows, correction.coding)
-    for _ in range(n_steps):
-        correction.grow(track)
-    return correction
+    return best, np.array(losses), [state.correction.first(best) for state in states]

@@ -1,6 +1,7 @@
 """MulticalibratedScores: the probabilities of a black box, calibrated in many groups at once."""
 
 from collections.abc import Iterable
+from itertools import zip_longest
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from .._simplex import learned_floor, log_odds, raised
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
 from ..recalibrators import folds_of
-from ._booster import FARTHEST, Rows, Settings, cross_validated, fit_correction
+from ._booster import FARTHEST, Rows, Settings, cross_validated
 from ._by_group import ByGroup, Given
 from ._columns import MOST_BINS, Vocabulary
 
@@ -66,7 +67,8 @@ class MulticalibratedScores(ByGroup):
         Bins of a column of numbers and of the score, 2 to 255. Each category has its own, up to 255
         of them.
     cv : int, cross-validation generator or iterable, default=5
-        Folds that choose the number of rounds. An int means shuffled stratified folds, fewer if a
+        Folds. Each has a correction of its own, which is judged on the rows left out; the mean of
+        their log-odds is what is predicted. An int means shuffled stratified folds, fewer if a
         class has fewer rows. None means 5.
     patience : int, default=1
         Rounds that may pass without lowering the loss of the folds by 1e-6.
@@ -86,7 +88,8 @@ class MulticalibratedScores(ByGroup):
         Log loss in nats of the rows left out after 0, 10, 20, ... trees (after each round of fewer
         than 10); the first is that of the probabilities as they are.
     feature_gains_ : dict of str to float
-        Sum of the gains of the splits of each column; "(score)" is the probability itself.
+        Sum of the gains of the splits of each column, over all folds; "(score)" is the probability
+        itself.
     group_names_ : list
         Names of the columns, or their numbers.
     one_vs_rest_ : list of MulticalibratedScores
@@ -119,7 +122,8 @@ class MulticalibratedScores(ByGroup):
     is drawn to 0. The training loss never rises from round to round (a learning rate up to 0.73;
     `monotone` aside). Columns are cut into bins once a fit, the score once a round; categories are
     ordered by their mean residual, shrunk by 20 rows, inside each fold as well. Missing is a bin of
-    its own, a category that the fit has not seen counts as missing.
+    its own, a category that the fit has not seen counts as missing. All folds advance together
+    until the loss of the rows left out rises, and go back to where it was smallest.
 
     Multicalibration of several classes has no accepted method. Here each class is corrected against
     the rest, and the rows are divided by their sums.
@@ -127,8 +131,7 @@ class MulticalibratedScores(ByGroup):
     The result is no function of the probability alone, so it cannot be exported as one; it is
     pickled like any estimator and holds no rows of the data.
 
-    Cost: O((folds + 1) rounds trees n columns) additions; 16,000 rows of 8 columns and 3 rounds
-    take half a second.
+    Cost: O(folds rounds trees n columns) additions; 16,000 rows of 8 columns take about a second.
 
     References
     ----------
@@ -146,8 +149,9 @@ class MulticalibratedScores(ByGroup):
     >>> y = (rng.random(4000) < expit(score + np.where(region == "north", 1, -1))).astype(int)
     >>> table = {"region": region}
     >>> fitted = MulticalibratedScores().fit(expit(score), y, groups=table)
-    >>> fitted.predict_proba([0.5, 0.5], groups={"region": ["north", "south"]})[:, 1].round(2)
-    array([0.71, 0.25])
+    >>> after = fitted.predict_proba([0.5, 0.5], groups={"region": ["north", "south"]})[:, 1]
+    >>> bool(after[0] > 0.65), bool(after[1] < 0.35)
+    (True, True)
     """
 
     n_rounds_: int
@@ -199,21 +203,21 @@ class MulticalibratedScores(ByGroup):
         )
         settings = self._settings(given.weight.sum())
         folds = self._folds(given)
-        best, losses = cross_validated(
+        best, self.cv_losses_, self._corrections = cross_validated(
             rows, _clipped(given.proba), folds, settings, self.n_rounds, self.patience
         )
-        self._correction = fit_correction(rows, settings, best)
-        self.n_rounds_, self.cv_losses_ = len(self._correction.rounds), losses
-        self.n_trees_ = best * settings.n_trees
+        self.n_rounds_, self.n_trees_ = -(-best // settings.n_steps), best * settings.n_trees
+        gains = np.sum([one.gains for one in self._corrections], axis=(0, 1)) if best else []
         names = [*self._vocabulary.names, SCORE]
-        self.feature_gains_ = dict(zip(names, self._correction.gains.tolist(), strict=True))
+        self.feature_gains_ = dict(zip_longest(names, np.ravel(gains).tolist(), fillvalue=0.0))
 
     def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray], where: str) -> FloatArray:
         columns_read = self._vocabulary.read(columns, where)
         if self.n_rounds_ == 0:
             return np.array(proba)
         nothing = np.empty(0)
-        margin = self._correction.predict(Rows(self._margin(proba), columns_read, nothing, nothing))
+        rows = Rows(self._margin(proba), columns_read, nothing, nothing)
+        margin = np.mean([one.predict(rows) for one in self._corrections], axis=0)
         return np.column_stack([expit(-margin), expit(margin)])
 
     def _margin(self, proba):
