@@ -67,6 +67,17 @@ def test_golden_search():
     assert none.score(P[:, None], Y) == 0
 
 
+def test_a_model_of_another_library():
+    class Plain:
+        classes_, fitted_ = np.arange(2), True
+        fit, predict_proba = None, Given().predict_proba
+
+    model = SelectiveClassifier(FrozenEstimator(Plain()), 0.3).fit(P[:, None], Y)
+    assert model.coverage_ == 148 / 200
+    with pytest.raises(ValueError, match=r"^SelectiveClassifier.fit: expected as many labels as"):
+        model.fit(P[:99, None], Y)
+
+
 def test_everything_is_answered():
     model = selective(P, Y, max_risk=0.5)
     assert (model.threshold_, model.coverage_) == (0.0, 1.0)
