@@ -255,11 +255,28 @@ def measured(question, law, n, draws):
     return QUESTIONS.get(question, of_curves)(question, law, n, draws)
 
 
+def summary(rows):
+    """The smallest and the largest share of each question over the laws and what was varied."""
+    groups = {}
+    for found in rows:
+        what = found["what"].partition(" at ")[0].partition(", ")[0].partition(" above")[0]
+        groups.setdefault((found["question"], what, found["aim"], found["n"]), []).append(found)
+    for (question, what, aim, n), members in groups.items():
+        held = [float(member["held"]) for member in members]
+        row = {"question": question, "what": what, "n": n, "aim": aim}
+        row |= {"least held": f"{min(held):.3f}", "most held": f"{max(held):.3f}"}
+        for side in ("truth_below", "truth_above"):
+            row[f"most {side}"] = f"{max(float(member[side]) for member in members):.3f}"
+        yield row
+
+
 def main():
     rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, measured)
     runner.write(HERE / "results.csv", rows, list(rows[0]))
-    for found in rows:
-        print(found)
+    found = list(summary(rows))
+    runner.write(HERE / "summary.csv", found, list(found[0]))
+    for row in found:
+        print(row)
 
 
 if __name__ == "__main__":
