@@ -33,10 +33,10 @@ JOBS = [
     *(("less acting on all", law, n, 500) for law in LAWS for n in (500, 5000)),
     *(("difference of two", law, n, 500) for law in LAWS for n in (500, 5000)),
     *(("case-control", law, n, 500) for law in LAWS for n in (500, 5000)),
-    *(("expected cost", law, n, 4000) for law in LAWS for n in (100, 500, 5000)),
-    *(("expected metrics", law, n, 2000) for law in LAWS for n in (200, 2000)),
-    *(("selective", law, n, 2000) for law in ("flat", "low") for n in (200, 2000)),
-    *(("risk at a coverage", law, n, 2000) for law in ("flat", "low") for n in (200, 2000)),
+    *(("expected cost", law, n, 2000) for law in LAWS for n in (100, 500, 5000)),
+    *(("expected metrics", law, n, 1000) for law in LAWS for n in (200, 2000)),
+    *(("selective", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
+    *(("risk at a coverage", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
 ]
 
 
