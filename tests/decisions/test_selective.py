@@ -231,6 +231,8 @@ def test_curve():
         low = beta.ppf(0.025, wrong, k - wrong + 1) if wrong else 0
         assert curve.low[place] == pytest.approx(low, abs=1e-12)
         assert curve.high[place] == pytest.approx(beta.ppf(0.975, wrong + 1, k - wrong))
+    best = curve.perfect_risk_at([0.1, 1 - error.mean(), 0.95, 1])
+    assert best == pytest.approx([0, 0, 1 - (1 - error.mean()) / 0.95, error.mean()], abs=1e-15)
     assert (curve.perfect_risk <= curve.risk + 1e-15).all() and len(curve.to_frame()) == 100
     scaled = risk_coverage_curve(Y, P, sample_weight=np.full(200, 0.3))
     assert scaled.high == pytest.approx(curve.high) and scaled.risk == pytest.approx(curve.risk)
