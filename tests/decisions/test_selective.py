@@ -1,5 +1,8 @@
 """Abstention: golden values of the search and of the area, and the guarantee."""
 
+import contextlib
+from unittest import SkipTest
+
 import numpy as np
 import pytest
 import sklearn
@@ -155,7 +158,8 @@ def test_scikit_learn_contract():
     for estimator, check in estimator_checks_generator(
         SelectiveClassifier(LogisticRegression(), 0.99, 0.9)
     ):
-        check(estimator)
+        with contextlib.suppress(SkipTest):  # of one check
+            check(estimator)
 
 
 def broken_guarantees(draws, delta, n=300, max_risk=0.2):
