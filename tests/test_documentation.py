@@ -88,6 +88,7 @@ def test_registered_things_are_documented_in_full(thing):
         "README.md",
         "doc/user_guide/calibrating_a_model.rst",
         "doc/user_guide/class_frequencies_change.rst",
+        pytest.param("doc/user_guide/decisions.rst", marks=pytest.mark.slow),
         "doc/user_guide/export.rst",
         "doc/user_guide/large_data_logits.inc",
         "doc/user_guide/measures.rst",
