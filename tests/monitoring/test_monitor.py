@@ -207,13 +207,13 @@ def test_classwise():
 def test_groups():
     rng, names = np.random.default_rng(5), ["north", "south", "east"]
     monitor = CalibrationMonitor("test", groups=names)
-    y, p = drawn(900, rng)
-    group = np.array(names)[rng.integers(0, 3, 900)]
+    y, p = drawn(600, rng)
+    group = np.array(names)[rng.integers(0, 3, 600)]
     south = group == "south"
     y[south] = rng.random(south.sum()) < expit(0.2 * np.log(p[south] / (1 - p[south])))
     parts = {name: CalibrationMonitor("test") for name in names}
     path = []
-    for row in range(900):
+    for row in range(600):
         parts[group[row]].update(y[row], p[row])
         path.append(np.mean([part.e_value_ for part in parts.values()]))
     monitor.update(y, p, groups=group)
