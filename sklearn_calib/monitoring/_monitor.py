@@ -86,8 +86,8 @@ class CalibrationMonitor(Findings, Storable):
     e_values_ : dict of str or label to float
         The evidence of each group; without groups and with "classwise", of each class.
     flagged_ : list
-        The groups or classes that e_values_ show to be miscalibrated: of those that are named, the
-        expected share of wrong ones is at most `alpha` (e-BH), under any dependence.
+        The groups or classes that ``e_values_`` show to be miscalibrated: of those that are named
+        the expected share of wrong ones is at most `alpha` (e-BH), under any dependence.
     impossible_ : int
         How many events happened whose probability was 0.
     history_ : MonitorHistory
