@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -16,6 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 
+from sklearn_calib import canonical_proba
+from sklearn_calib._simplex import log_odds
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import MultilabelCalibration
 
@@ -23,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
 
 HERE = Path(__file__).parent
-DRAWS = 12
+DRAWS = 10
 TRAIN, TEST, SIZES = 800, 4000, (100, 300, 1000)
 RARE = 0.05
 # shares of the 14 labels of yeast, a table of 2417 genes with 103 features
@@ -74,13 +77,37 @@ def table(proba):
     return np.column_stack([pair[:, 1] for pair in proba])
 
 
-def of_scikit_learn(method, model, X, Y, X_test, before):
+class GivenProba(ClassifierMixin, BaseEstimator):
+    """A fitted classifier of one label, whose features are what it would predict."""
+
+    classes_ = np.array([0, 1])
+
+    def fit(self, X, y):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def predict_proba(self, X):
+        return X
+
+    def predict(self, X):
+        return X.argmax(axis=1)
+
+
+class GivenLogits(GivenProba):
+    def decision_function(self, X):
+        return log_odds(canonical_proba(X))
+
+
+def of_scikit_learn(method, learner, scores, Y, pairs):
     """One CalibratedClassifierCV for each label that it can be fitted to."""
-    after = before.copy()
-    for label, estimator in enumerate(model.estimators_):
+    given = FrozenEstimator(GivenLogits() if learner == "logistic regression" else GivenProba())
+    after = table(pairs)
+    for label, (pair, new) in enumerate(zip(scores, pairs, strict=True)):
         if 0 < Y[:, label].sum() < len(Y):
-            one = CalibratedClassifierCV(FrozenEstimator(estimator), method=method)
-            after[:, label] = one.fit(X, Y[:, label]).predict_proba(X_test)[:, 1]
+            one = CalibratedClassifierCV(given, method=method).fit(pair, Y[:, label])
+            after[:, label] = one.predict_proba(new)[:, 1]
     return after
 
 
@@ -108,7 +135,7 @@ def one_round(data, learner, draw):
                     after = before
                 elif name in METHODS[3:]:
                     kind = "isotonic" if name.endswith("iso") else "sigmoid"
-                    after = of_scikit_learn(kind, model, X[part], Y[part], X_test, before)
+                    after = of_scikit_learn(kind, learner, scores, Y[part], pairs)
                 else:
                     fit = MultilabelCalibration(pooling=name).fit(scores, Y[part])
                     after, chosen = table(fit.predict_proba(pairs)), getattr(fit, "shrinkage_", "")
