@@ -118,7 +118,7 @@ def test_curves(data):
 class Listed:
     """A fitted forest, as far as a display sees it."""
 
-    classes_ = [np.arange(2)] * 2  # noqa: RUF012
+    classes_ = [np.arange(2)] * 2
 
     def predict_proba(self, X):
         return pairs(X)
