@@ -95,7 +95,8 @@ class CalibratedModel(CalibratedClassifier):
         rows, the log loss of the rows of each half, recalibrated by a fit on the other half, is
         above the uncalibrated one by more than 3 standard errors and 5 %. Of an ensemble, the
         first member is judged; maps of many labels are not. Or a fitted estimator without a
-        FrozenEstimator, which is fitted again. UserWarning: sample weights that the estimator cannot use.
+        FrozenEstimator, which is fitted again. UserWarning: sample weights that the estimator
+        cannot use.
 
     Notes
     -----

@@ -139,6 +139,43 @@ def test_the_shrinkage_is_the_best_of_the_leave_one_out_losses():
     assert MultilabelCalibration().fit(p, Y).shrinkage_ >= 10
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("spread", "n", "best", "least", "most"),
+    [
+        (0.0, 200, "all", 0.001, 0.006),
+        (0.25, 200, "shrink", 0.0005, 0.003),
+        (0.5, 200, "none", -0.001, 0.001),
+        (0.25, 3000, "none", -0.0002, 0.0002),
+    ],
+)
+def test_shrinking_is_near_the_best_pooling_whatever_the_labels(spread, n, best, least, most):
+    """Lines that are equal or differ, few rows or many: the sample of benchmarks/multilabel."""
+    rates = 0.4 / np.arange(1, 17, 2)
+    excess, over_none = [], []
+    for draw in range(15):
+        rng = np.random.default_rng([draw, n])
+        slopes = 2 * np.exp(spread * rng.normal(size=8))
+        shifts = spread * rng.normal(size=8)
+
+        def labelled(n, rng=rng, slopes=slopes, shifts=shifts):
+            eta = rng.normal(size=(n, 8)) + logit(rates)
+            return expit(slopes * (eta - shifts)), rng.random((n, 8)) < expit(eta), expit(eta)
+
+        p, Y, _ = labelled(n)
+        Y[0], Y[1] = True, False  # each label has both kinds of rows
+        new, _, truth = labelled(3000)
+        loss = {}
+        for pooling in ("none", "all", "shrink"):
+            q = MultilabelCalibration(pooling=pooling).fit(p, Y.astype(int)).predict_proba(new)
+            q = np.clip(q, 1e-12, 1 - 1e-12)
+            loss[pooling] = -np.mean(truth * np.log(q) + (1 - truth) * np.log1p(-q))
+        excess.append(loss["shrink"] - loss[best])
+        over_none.append(loss["none"] - loss["shrink"])
+    assert abs(np.mean(excess)) < 0.001  # on the side of the best
+    assert least < np.mean(over_none) < most
+
+
 # -- weights and missing labels -----------------------------------------------------------------
 
 
