@@ -91,6 +91,7 @@ def test_registered_things_are_documented_in_full(thing):
         pytest.param("doc/user_guide/decisions.rst", marks=pytest.mark.slow),
         "doc/user_guide/export.rst",
         "doc/user_guide/large_data_logits.inc",
+        "doc/user_guide/many_labels.rst",
         "doc/user_guide/measures.rst",
         "doc/user_guide/production.rst",
     ],
