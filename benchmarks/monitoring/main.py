@@ -183,7 +183,7 @@ PATHS = {
     "Hosmer-Lemeshow, each week of 200 rows": weekly_path,
     "ECE of the last 1000 rows, each week": rolling_path,
 }
-DELTAS = tuple(float(f"{delta:.2g}") for delta in np.geomspace(1e-5, 0.5, 15))
+DELTAS = tuple(float(f"{delta:.2g}") for delta in np.geomspace(0.1, 0.6, 9))
 
 
 def first_of_path(path, y, p, thresholds):

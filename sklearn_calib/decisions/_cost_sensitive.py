@@ -214,10 +214,10 @@ default=None
     def threshold_(self) -> float:
         """The probability of the second class from which on the second action is taken."""
         table = getattr(self, "costs_", None)
-        if table is None or table.shape != (2, 2):
+        if table is None or table.shape != (2, 2) or table[0, 1] < table[0, 0]:
             raise AttributeError(
                 f"{type(self).__name__}.threshold_ exists after a fit with one table of costs, of "
-                "two classes and two actions; see expected_cost."
+                "two classes and two actions, the second for the second class; see expected_cost."
             )
         against = table[0, 1] - table[0, 0]
         return float(against / (against + table[1, 0] - table[1, 1]))

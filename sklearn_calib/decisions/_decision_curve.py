@@ -202,11 +202,11 @@ def decision_curve(
     the standard error is the standard deviation over sqrt(n) (weights: sqrt(sum w^2 (g - mean)^2) /
     sum w; with `prevalence` within each class). At a threshold that few rows reach, one false alarm
     more or less moves the curve far, and the estimate plus or minus 1.96 standard errors misses
-    the truth (at one that 4 of 500 rows reach, in one draw out of eight). So the intervals are
+    the truth (at one that 4 of 500 rows reach, in one draw out of nine). So the intervals are
     those of the shares of events and of false alarms (Wilson's), put together as their standard
     errors would be; with many rows acted on they are the normal ones. The band takes the quantile
-    of the largest |error / standard error| over all thresholds, by a multiplier bootstrap, in place
-    of 1.96. Measured coverage: ``benchmarks/decisions``.
+    of the largest ``abs(error) / standard error`` over all thresholds, by a multiplier bootstrap,
+    in place of 1.96. Measured coverage: ``benchmarks/decisions``.
 
     `interventions_avoided` and `net_benefit_untreated` are the difference to acting on all in other
     units. Cost: O(n log n) for the sort, then O(n_thresholds^3 + n_resamples n_thresholds^2).

@@ -84,7 +84,21 @@ class RiskCoverageCurve:
     @property
     def perfect_risk(self) -> FloatArray:
         """The risk at each coverage, were all errors less confident than all other rows."""
-        return np.maximum(0.0, 1 - (1 - self.risk[-1]) / self.coverage)
+        return self.perfect_risk_at(self.coverage)
+
+    def perfect_risk_at(self, coverage: ArrayLike) -> FloatArray:
+        """`perfect_risk` at other coverages.
+
+        Parameters
+        ----------
+        coverage : array-like of shape (n_points,)
+            In (0, 1].
+
+        Returns
+        -------
+        risk : ndarray of shape (n_points,)
+        """
+        return np.maximum(0.0, 1 - (1 - self.risk[-1]) / np.asarray(coverage, dtype=np.float64))
 
     def to_frame(self) -> "pd.DataFrame":
         """The curve as a pandas DataFrame, one row per threshold."""

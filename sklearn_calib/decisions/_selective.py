@@ -11,7 +11,7 @@ from .._kernels._risk_coverage import ROUNDING, largest_coverage, risk_by_covera
 from .._random import legacy_generator
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
-from ..canonical import canonical_labels, canonical_proba
+from ..canonical import canonical_labels, canonical_proba, check_same_length
 from ..exceptions import caution, refuse
 from ._costs import array_of_names
 from ._deciding import DecidingClassifier
@@ -147,17 +147,20 @@ class SelectiveClassifier(DecidingClassifier):
         if self.abstain_label is not None and self.abstain_label in classes.tolist():
             cure = "Leave it out, or choose another word"
             refuse(where, "an abstain_label that is no class", repr(self.abstain_label), cure)
-        X, codes = indexable(X, codes)
-        estimator, rows = self.estimator, np.arange(len(codes))
+        estimator, rows, held_out = self.estimator, slice(None), X
         if not self._is_frozen:
+            X, codes = indexable(X, codes)
             rng = legacy_generator(self.random_state)
             division = StratifiedShuffleSplit(1, test_size=self.calibration_size, random_state=rng)
             ((train, rows),) = division.split(codes, codes)
             params = check_method_params(X, params=self._route(**fit_params), indices=train)
             part, _ = safe_split(estimator, X, codes, train)
+            held_out, _ = safe_split(estimator, X, codes, rows, train)
             estimator = self._fitted_estimator(part, classes[codes[train]], params)
-        part, _ = safe_split(estimator, X, codes, rows)
-        proba = canonical_proba(estimator.predict_proba(part), n_classes=len(classes), _where=where)
+        proba = canonical_proba(
+            estimator.predict_proba(held_out), n_classes=len(classes), _where=where
+        )
+        check_same_length(codes[rows], proba, where)
         self._choose(np.asarray(proba), codes[rows], where)
         self._remember(estimator)
         return self

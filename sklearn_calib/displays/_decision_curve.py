@@ -139,8 +139,12 @@ class DecisionCurveDisplay(Display):
     def _limits(self):
         """Where the curves are: not where acting on all rows goes, or a few rows at the ends."""
         curves = self.curves.values()
-        inner = [_value(c)[(c.threshold >= 0.05) & (c.threshold <= 0.95)] for c in curves]
-        values = np.concatenate([*inner, [0.0]])
+        lines = []
+        for curve in curves:
+            inner = (curve.threshold >= 0.05) & (curve.threshold <= 0.95)
+            ends = (curve.low, curve.high) if len(curves) == 1 else ()
+            lines += [line[inner] for line in (_value(curve), *ends)]
+        values = np.concatenate([*lines, [0.0]])
         top = max([values.max(), *(getattr(curve, "prevalence", 0.0) for curve in curves)])
         bottom = values.min()
         if any(isinstance(curve, DecisionCurve) for curve in curves):

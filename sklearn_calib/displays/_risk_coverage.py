@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._show import in_legend
 from .._typing import ArrayLike, AxesLike, Self
 from ..decisions import risk_coverage_curve
@@ -99,7 +101,9 @@ class RiskCoverageDisplay(Display):
                 label = f"{curve.level:.0%} interval, each threshold"
                 ax.fill_between(curve.coverage, *ends, color=color, alpha=0.2, lw=0, label=label)
                 label = f"errors last: area {curve.perfect_area:.3f}"
-                ax.plot(curve.coverage, curve.perfect_risk, color="0.4", lw=1, ls="--", label=label)
+                share = np.linspace(0.001, 1, 1000)
+                line = {"color": "0.4", "lw": 1, "ls": "--", "label": label}
+                ax.plot(share, curve.perfect_risk_at(share), **line)
         # the intervals of the first few rows reach up to 1
         top = max(curve.risk[curve.coverage >= 0.05].max() for curve in self.curves.values())
         ax.set(xlim=(0, 1.01), ylim=(-0.02 * top, max(1.6 * top, 0.01)))

@@ -10,6 +10,8 @@ from .._typing import AnyArray, FloatArray
 from ._course import Course
 from ._result import Alarm, MonitorHistory, e_benjamini_hochberg, meaning
 
+MOST_NEW = 50  # alarms of one update that are kept
+
 
 class Findings:
     """The answers of a `CalibrationMonitor`, which documents them."""
@@ -42,7 +44,7 @@ class Findings:
 
     @property
     def new_alarms_(self) -> list[Alarm]:
-        new = min(self.n_alarms_ - self._n_before, len(self.alarms_))
+        new = min(self.n_alarms_ - self._n_before, MOST_NEW)
         return self.alarms_[len(self.alarms_) - new :]
 
     @property
@@ -116,15 +118,17 @@ class Findings:
 
     def __str__(self) -> str:
         """One line, as for a mail."""
+        rows = f"{self.n_samples_} row{'s' * (self.n_samples_ != 1)}"
         evidence = f"evidence e = {self.e_value_:.3g} (p = {self.p_value_:.2g})"
         detector = f"detector {_exp(self.log_detector_):.3g} of {self.average_run_length:g}"
         said = "no alarm" if not self.alarms_ else f"last alarm at {self.alarms_[-1]}"
         if self.alarm_:
-            first, *more = self.new_alarms_ or self.alarms_[-1:]
-            said = f"ALARM at {first}" + (f", and {len(more)} more" if more else "")
+            more = self.n_alarms_ - self._n_before - 1
+            said = f"ALARM at {(self.new_alarms_ or self.alarms_)[0]}"
+            said += f", and {more} more" if more > 0 else ""
         if flagged := self.flagged_:
             said += f"; flagged: {', '.join(map(str, flagged))}"
-        return f"{said}; {self.n_samples_} rows, {detector}, {evidence}"
+        return f"{said}; {rows}, {detector}, {evidence}"
 
     def _log_e_values(self):
         """Of each group and each problem."""

@@ -10,7 +10,7 @@ from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
 from ..exceptions import refuse
 from ._course import Course
-from ._findings import Findings
+from ._findings import MOST_NEW, Findings
 from ._result import Alarm
 from ._rows import check_time_goes_on, read_rows, shown_time
 from ._state import Storable
@@ -73,7 +73,8 @@ class CalibrationMonitor(Findings, Storable):
     alarm_ : bool
         Whether the last update raised an alarm; with ``alarm="test"``, whether any has.
     alarms_, new_alarms_ : list of Alarm
-        The last 100, and those of them that the last update raised; ``n_alarms_`` counts all.
+        The last 100, and those of them that the last update raised, of which the first 50 are
+        kept; ``n_alarms_`` counts all.
     posterior_ : ndarray of shape (6, 9)
         How probable each pair of a slope and a shift is, among those that are not calibrated: since
         the change that the detector sees, or over all rows with ``alarm="test"``.
@@ -86,8 +87,8 @@ class CalibrationMonitor(Findings, Storable):
     e_values_ : dict of str or label to float
         The evidence of each group; without groups and with "classwise", of each class.
     flagged_ : list
-        The groups or classes that e_values_ show to be miscalibrated: of those that are named, the
-        expected share of wrong ones is at most `alpha` (e-BH), under any dependence.
+        The groups or classes that ``e_values_`` show to be miscalibrated: of those that are named
+        the expected share of wrong ones is at most `alpha` (e-BH), under any dependence.
     impossible_ : int
         How many events happened whose probability was 0.
     history_ : MonitorHistory
@@ -377,7 +378,8 @@ class CalibrationMonitor(Findings, Storable):
             self._stream(parts),
             self.meaning_,
         )
-        self.alarms_ = [*self.alarms_, alarm][-_MOST_ALARMS:]
+        if self.n_alarms_ - self._n_before < MOST_NEW:
+            self.alarms_ = [*self.alarms_, alarm][-_MOST_ALARMS:]
         self.n_alarms_ += 1
 
     def _stream(self, parts):
@@ -398,10 +400,9 @@ def _check_number(value, above, below, rule, where):
 
 
 def _names(values, what, least, where):
+    if np.ndim(values) == 1 and len(values) < least:
+        refuse(where, f"at least {least} of the {what}", f"{len(values)}", "Name all of them")
     try:
-        names = canonical_labels(values, classes=values, _where=where)[0]
+        return canonical_labels(values, classes=values, _where=where)[0]
     except ValueError as error:
         raise ValueError(str(error).replace("labels", what).replace("label", what)) from error
-    if len(names) < least:
-        refuse(where, f"at least {least} {what}", f"{len(names)}", "Name all of them")
-    return names

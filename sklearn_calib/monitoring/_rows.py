@@ -85,8 +85,7 @@ def _group_codes(groups, known, n, where):
         return np.zeros(n, dtype=np.intp)
     if groups is None:
         refuse(where, "groups=, the group of each row", "None", "Pass one of them for each row")
-    given = read_array(groups, "groups", where)
-    given = np.atleast_1d(given)
+    given = read_array([groups] if np.ndim(groups) == 0 else groups, "groups", where)
     if given.shape != (n,):
         refuse(where, f"one group per row, {n}", f"shape {given.shape}", "Check the rows")
     try:

@@ -272,7 +272,7 @@ class PriorShift(Recalibrator):
         both are those of one class against the others in fixed proportions, and a is taken as
         known. For "bbse" standard errors are those of the delta method, from the labelled and the
         target rows, and intervals are of Wilson's kind. "rlls" has a bias of unknown size by its
-        penalty, so nothing is stated.
+        penalty, so nothing is stated. Coverage is measured in ``benchmarks/prior_shift``.
 
         Cost: O(n k) per EM step, O(n k^2 + k^3) per Newton step, and some 16 passes of O(n k) per
         class for the intervals.
@@ -298,6 +298,7 @@ class PriorShift(Recalibrator):
         if not 0 < level < 1:
             refuse(where, "a level in (0, 1)", repr(level), "Pass for instance 0.95")
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        self._remember_input(X, proba, reset=False)  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba), _where=where)
         proba, weight = proba[weight > 0], weight[weight > 0]
         self._check_present(self.training_prior_, where)

@@ -185,7 +185,8 @@ class Answers:
         Raises
         ------
         ValueError
-            An unknown name, no rows, one class only, or more than two classes.
+            An unknown name, no rows, one class only, more than two classes, or a method that learns
+            from the order of the rows, which a summary does not keep.
         TypeError
             No recalibrator.
 
@@ -209,6 +210,9 @@ class Answers:
         model = resolve_recalibrator(recalibrator, where)
         self._check_filled(where)
         self._check_two_classes(where, "a recalibrator of several classes")
+        if getattr(getattr(model, "capabilities", None), "ordered", False):
+            cure = "Fit it to the rows themselves, in the order of time"
+            refuse(where, "a method that needs no order of the rows", type(model).__name__, cure)
         rows = self.rows()
         weight = rows.sample_weight
         return fit_recalibrator(

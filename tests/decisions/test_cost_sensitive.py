@@ -69,6 +69,11 @@ def test_threshold():
         LogisticRegression(), threshold=1 / 6, response_method="predict_proba"
     )
     assert np.array_equal(clf.predict(X[:, :1]), fixed.fit(X[:, :1], TWO).predict(X[:, :1]))
+    turned = CostSensitiveClassifier(
+        LogisticRegression(), [[1, 0], [0, 5]], actions=["stop", "pass"]
+    ).fit(X[:, :1], TWO)
+    assert np.array_equal(turned.predict(X[:, :1]) == "stop", clf.predict(X[:, :1]))
+    assert not hasattr(turned, "threshold_")
     with pytest.raises(AttributeError, match=r"threshold_ exists after a fit with one table"):
         _ = CostSensitiveClassifier(MODEL, COSTS).fit(X, NAMES).threshold_
 

@@ -55,8 +55,14 @@ def loss(Y, proba):
     return np.mean([log_loss(Y[:, c], P[:, c], labels=[0, 1]) for c in range(P.shape[1])])
 
 
-@pytest.mark.parametrize("ensemble", [True, False])
-@pytest.mark.parametrize("name", [*LISTED, *TABLES])
+@pytest.mark.parametrize(
+    ("name", "ensemble"),
+    [
+        pytest.param(name, ensemble, marks=pytest.mark.slow if ensemble != (i % 2 == 0) else ())
+        for i, name in enumerate([*LISTED, *TABLES])
+        for ensemble in (True, False)
+    ],
+)
 def test_every_kind_of_classifier(data, name, ensemble):
     X, Y, X_test, Y_test = data
     estimator = (LISTED | TABLES)[name]
@@ -189,7 +195,7 @@ def test_weights_are_repetition(data):
 
 def test_model_selection_of_scikit_learn(data):
     X, Y, _, _ = data
-    for estimator in (NB, TABLES["ClassifierChain"]):
+    for estimator in (NB, OneVsRestClassifier(GaussianNB())):
         scores = cross_val_score(CalibratedModel(estimator, cv=2), X, Y, scoring="roc_auc", cv=2)
         assert (scores > 0.6).all()
     for estimator in (NB, OneVsRestClassifier(GaussianNB())):  # two labels are not two classes
@@ -199,7 +205,8 @@ def test_model_selection_of_scikit_learn(data):
             wanted = brier_loss(Y[:, :2], table(model.predict_proba(X)), multilabel=average)
             assert found == pytest.approx(-wanted, abs=1e-14)
     scorer = get_scorer("neg_log_loss", multilabel="macro")
-    search = GridSearchCV(CalibratedModel(NB, cv=2), {"ensemble": [True, False]}, scoring=scorer)
+    grid = {"ensemble": [True, False]}
+    search = GridSearchCV(CalibratedModel(NB, cv=2), grid, scoring=scorer, cv=2)
     assert -1 < search.fit(X, Y).best_score_ < 0
 
 

@@ -207,13 +207,13 @@ def test_classwise():
 def test_groups():
     rng, names = np.random.default_rng(5), ["north", "south", "east"]
     monitor = CalibrationMonitor("test", groups=names)
-    y, p = drawn(900, rng)
-    group = np.array(names)[rng.integers(0, 3, 900)]
+    y, p = drawn(600, rng)
+    group = np.array(names)[rng.integers(0, 3, 600)]
     south = group == "south"
     y[south] = rng.random(south.sum()) < expit(0.2 * np.log(p[south] / (1 - p[south])))
     parts = {name: CalibrationMonitor("test") for name in names}
     path = []
-    for row in range(900):
+    for row in range(600):
         parts[group[row]].update(y[row], p[row])
         path.append(np.mean([part.e_value_ for part in parts.values()]))
     monitor.update(y, p, groups=group)
@@ -322,8 +322,9 @@ def test_rows_of_a_batch_are_put_in_the_order_of_their_times():
         ({"average_run_length": 1}, "above 1"),
         ({"alpha": 1.0}, "alpha between 0 and 1"),
         ({"multiclass": "top"}, "multiclass among"),
-        ({"classes": [1]}, "at least 2 classes"),
+        ({"classes": [1]}, "at least 2 of the classes, got 1"),
         ({"groups": ["a", "a"]}, "different"),
+        ({"groups": []}, "at least 1 of the groups, got 0"),
     ],
 )
 def test_arguments(options, said):
@@ -369,6 +370,18 @@ def test_merging_can_raise_an_alarm():
     merged = parts[0].merge(parts[1])
     assert merged.alarm_ and merged.log_detector_ == -np.inf
     assert_allclose(merged.alarms_[0].log_statistic, np.log(2 * bound))
+
+
+def test_of_many_alarms_the_first_are_kept():
+    monitor = CalibrationMonitor(groups=["a"], average_run_length=100).update(0, 0.1, groups="a")
+    monitor.update([1] * 300, [1e-9] * 300, groups=["a"] * 300)
+    assert monitor.n_alarms_ == 300
+    assert [alarm.n_samples for alarm in monitor.new_alarms_] == [*range(2, 52)]
+    assert "ALARM at row 2: " in str(monitor) and ", and 299 more; " in str(monitor)
+    for row in range(70):
+        monitor.update(1, 1e-9, groups="a")
+        assert [alarm.n_samples for alarm in monitor.new_alarms_] == [302 + row]
+    assert len(monitor.alarms_) == 100 and monitor.n_alarms_ == 370
 
 
 def test_the_history_is_short():

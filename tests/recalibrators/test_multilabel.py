@@ -112,15 +112,18 @@ def exact_leave_one_out(p, Y, tau):
     return np.mean(losses)
 
 
-@pytest.mark.parametrize("tau", [np.inf, 10.0, 1.0])
+@pytest.mark.parametrize("tau", [np.inf, 5.0])
 def test_leave_one_out_is_that_of_refits(tau):
     p, Y = make_labels(40, (0.5, 0.3), seed=3)
-    model = MultilabelCalibration().fit(p, Y)
     exact = exact_leave_one_out(p, Y, tau)
+    weight = np.ones_like(Y)
+    pooled = MultilabelCalibration(shrinkage=np.inf).fit(p, Y).pooled_
+    line = pooled.intercept_, pooled.slope_
+    found = fit_shrunken(Labels(logit(p), Y, weight, weight), line, [tau]).loo[tau]
     in_sample = MultilabelCalibration(shrinkage=tau).fit(p, Y).predict_proba(p)
     fitted = -np.mean(np.log(np.where(Y == 1, in_sample, 1 - in_sample)))
     assert exact - fitted > 0.01  # leaving out matters on 40 rows
-    assert model.leave_one_out_[tau] == pytest.approx(exact, abs=0.05 * (exact - fitted))
+    assert found == pytest.approx(exact, abs=0.05 * (exact - fitted))
 
 
 def test_the_shrinkage_is_the_best_of_the_leave_one_out_losses():
@@ -134,6 +137,43 @@ def test_the_shrinkage_is_the_best_of_the_leave_one_out_losses():
         assert model.shrinkage_ < 100 < np.inf
     p, Y = make_labels(300, (0.5, 0.5, 0.5, 0.05))  # one map for all
     assert MultilabelCalibration().fit(p, Y).shrinkage_ >= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("spread", "n", "best", "least", "most"),
+    [
+        (0.0, 200, "all", 0.001, 0.006),
+        (0.25, 200, "shrink", 0.0005, 0.003),
+        (0.5, 200, "none", -0.001, 0.001),
+        (0.25, 3000, "none", -0.0002, 0.0002),
+    ],
+)
+def test_shrinking_is_near_the_best_pooling_whatever_the_labels(spread, n, best, least, most):
+    """Lines that are equal or differ, few rows or many: the sample of benchmarks/multilabel."""
+    rates = 0.4 / np.arange(1, 17, 2)
+    excess, over_none = [], []
+    for draw in range(15):
+        rng = np.random.default_rng([draw, n])
+        slopes = 2 * np.exp(spread * rng.normal(size=8))
+        shifts = spread * rng.normal(size=8)
+
+        def labelled(n, rng=rng, slopes=slopes, shifts=shifts):
+            eta = rng.normal(size=(n, 8)) + logit(rates)
+            return expit(slopes * (eta - shifts)), rng.random((n, 8)) < expit(eta), expit(eta)
+
+        p, Y, _ = labelled(n)
+        Y[0], Y[1] = True, False  # each label has both kinds of rows
+        new, _, truth = labelled(3000)
+        loss = {}
+        for pooling in ("none", "all", "shrink"):
+            q = MultilabelCalibration(pooling=pooling).fit(p, Y.astype(int)).predict_proba(new)
+            q = np.clip(q, 1e-12, 1 - 1e-12)
+            loss[pooling] = -np.mean(truth * np.log(q) + (1 - truth) * np.log1p(-q))
+        excess.append(loss["shrink"] - loss[best])
+        over_none.append(loss["none"] - loss["shrink"])
+    assert abs(np.mean(excess)) < 0.001  # on the side of the best
+    assert least < np.mean(over_none) < most
 
 
 # -- weights and missing labels -----------------------------------------------------------------

@@ -16,6 +16,7 @@ from sklearn_calib._kernels._logistic_grid import COARSE, FINE, fixed_share, pai
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_json, simplify, to_dict, to_json
 from sklearn_calib.recalibrators import OnlineCalibration
+from sklearn_calib.summary import CalibrationSummary
 
 
 def prequential(online, p, y):
@@ -170,6 +171,12 @@ def test_export_by_a_small_table():
     assert len(to_json(small)) < 0.05 * len(to_json(online))
     rows = np.r_[0.0, expit(np.linspace(-40, 40, 4001)), 1.0]
     assert np.abs(small.predict_proba(rows) - online.predict_proba(rows)).max() <= 1e-3
+
+
+def test_a_summary_has_no_order():
+    proba, y = make_overconfident(2, 100)
+    with pytest.raises(ValueError, match="needs no order of the rows, got OnlineCalibration"):
+        CalibrationSummary().update(y, proba).fit("online")
 
 
 # -- in a calibrated model ------------------------------------------------------------------------

@@ -66,11 +66,11 @@ def test_two_classes_are_platt_scaling():
 
 @pytest.mark.parametrize("k", [3, 6])
 def test_it_finds_the_distortion(k):
-    P, y = make_grades(k, 20_000)
+    P, y = make_grades(k, 6000)
     model = OrdinalCalibration().fit(P, y)
-    assert model.slope_ == pytest.approx(0.5, abs=0.02)
-    np.testing.assert_allclose(model.shifts_, -0.25, atol=0.12)
-    new, labels = make_grades(k, 5000, seed=1)
+    assert model.slope_ == pytest.approx(0.5, abs=0.03)
+    np.testing.assert_allclose(model.shifts_, -0.25, atol=0.2)
+    new, labels = make_grades(k, 3000, seed=1)
     after = model.predict_proba(new)
     for loss in (log_loss, ranked_probability_score):
         assert loss(labels, after) < 0.97 * loss(labels, new)
@@ -144,7 +144,7 @@ def test_scores_of_any_size(scale):
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for seed in range(15):
+        for seed in range(5):
             k, n = rng.integers(2, 8), rng.integers(5, 150)
             z = scale * rng.normal(size=(n, k))
             y = np.clip(z.argmax(axis=1) + rng.integers(-1, 2, n) * (seed % 3 > 0), 0, k - 1)

@@ -331,6 +331,9 @@ def test_refused_later():
         fitted.adapt(P3)
     with pytest.raises(ValueError, match="finite"):
         fitted.adapt([0.2, np.nan])
+    frame = pd.DataFrame({"a": 1 - p, "b": p})
+    with pytest.raises(ValueError, match="feature names"):
+        PriorShift("em").fit(frame, y).adapt(frame[["b", "a"]])
     with pytest.raises(ValueError, match=r"level in \(0, 1\)"):
         fitted.adapt(target, level=95)
     with pytest.raises(ValueError, match="sample_weight"):

@@ -129,9 +129,9 @@ def test_the_law_of_the_p_values(statistic, small_cells):
 @pytest.mark.parametrize("max_cells", [100, 2000])
 def test_the_level_of_the_tests(statistic, max_cells, small_cells):
     """Two-sided: neither too many nor too few rejections of calibrated rows."""
-    found = np.array([*pvalues(statistic, 5000, max_cells, 1000, n_resamples=99)])
+    found = np.array([*pvalues(statistic, 5000, max_cells, 400, n_resamples=99)])
     for level in (0.05, 0.1, 0.5):
-        expected = 1000 * level
+        expected = 400 * level
         assert abs((found <= level).sum() - expected) < 4 * np.sqrt(expected * (1 - level))
 
 

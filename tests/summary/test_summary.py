@@ -456,4 +456,4 @@ def test_partitions(small_cells):
 
 @pytest.mark.slow
 def test_many_partitions(small_cells):
-    try_partitions(10_000, 1)
+    try_partitions(2000, 1)

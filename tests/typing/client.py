@@ -21,6 +21,18 @@ from sklearn_calib.datasets import (
     make_two_gaussians,
     make_uniform_shift,
 )
+from sklearn_calib.decisions import (
+    CostSensitiveClassifier,
+    DecisionCurve,
+    SelectiveClassifier,
+    decision_curve,
+    decision_difference,
+    expected_cost_score,
+    expected_cost_test,
+    expected_metrics,
+    regret_curve,
+    risk_coverage_curve,
+)
 from sklearn_calib.decomposition import (
     LossDecomposition,
     as_lightgbm_metric,
@@ -34,11 +46,14 @@ from sklearn_calib.decomposition import (
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
     CumulativeDifferenceDisplay,
+    DecisionCurveDisplay,
     DecompositionDisplay,
     HeatmapDisplay,
     NullDistributionDisplay,
     RefinementCurveDisplay,
+    RegretDisplay,
     ReliabilityDisplay,
+    RiskCoverageDisplay,
     WitnessDisplay,
 )
 from sklearn_calib.exceptions import CalibrationWarning
@@ -280,6 +295,30 @@ def decomposed(y: Integers, p: Floats) -> LossDecomposition:
     stopping: Callable[..., float] = as_xgboost_metric(label_smoothing=True)
     print(stopping(y, p), as_lightgbm_metric()(y, p)[0], temperature_refinement_log_loss(y, p))
     return parts
+
+
+# -- decisions ----------------------------------------------------------------------------
+
+
+def decided(learner: object, X: Floats, y: Integers, p: Floats) -> DecisionCurve:
+    costs = [[0, 1], [5, 0]]
+    acting = CostSensitiveClassifier(CalibratedModel(learner), costs, actions=["pass", "stop"])
+    print(
+        acting.fit(X, y).predict(X, costs=costs), acting.expected_cost(X).mean(), acting.threshold_
+    )
+    careful = SelectiveClassifier(learner, max_risk=0.1, abstain_label="ask").fit(X, y)
+    print(careful.predict(X), careful.coverage_, careful.risk_bound_, careful.score(X, y))
+    curve = decision_curve(y, p, thresholds=[0.1, 0.2], prevalence=0.1, recalibrated="platt")
+    print(curve.interventions_avoided, curve.over_all.low, curve.to_frame())
+    print(decision_difference(y, p, p**2).band_low, risk_coverage_curve(y, p).excess)
+    print(regret_curve(y, p, p**2).at([0.3]), regret_curve(y, p, cv=None).worst_threshold)
+    found = expected_metrics(p, threshold=0.2, costs=costs, y_true=y)
+    print(found.auc, found.z("auc"), found.realised["auc"])
+    print(expected_cost_score(y, p, costs=costs), expected_cost_test(y, p, costs).pvalue)
+    DecisionCurveDisplay({"model": curve}).plot()
+    RegretDisplay.from_predictions(y, p)
+    RiskCoverageDisplay.from_predictions(y, {"model": p})
+    return curve
 
 
 # -- pictures and reports -----------------------------------------------------------------
