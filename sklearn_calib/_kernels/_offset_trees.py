@@ -6,9 +6,13 @@ rest of this package, and scikit-learn's histogram trees have no offset. Boostin
 beforehand, (y - p) / (p (1 - p)), is no substitute: it does not see that the offset saturates, and
 overshoots. What is needed here are a few small trees on columns of one byte.
 
-A tree is grown best leaf first; it is one leaf where all rows have far to go. A split sends bins
-<= cut to the left. Nodes are numbered as they come up, the right child follows the left one, and a
-node without children has feature -1.
+A tree is grown best leaf first; it is one leaf where all rows have far to go. Nodes are numbered as
+they come up, the right child follows the left one, and a node without children has feature -1.
+
+A split sends the first bins of a column to the left. The bins of categories are put in order anew
+in each leaf, by the step that each of them would take there. An order that was chosen on the same
+rows gains by chance, the more the more categories there are, so the step and the gain of such a
+split are drawn to 0 more strongly for each category beyond two.
 
 With the step of one tree bounded by 1 and a learning rate r, the loss falls by at least
 r G^2 / (H + l2) (1 - e r / 2) in each leaf: no tree raises it for r <= 0.73.
@@ -20,6 +24,7 @@ import numpy as np
 
 from ._compile import kernel, part
 
+CATEGORY_L2 = 3.0  # added to l2 for each category beyond two in a leaf
 LONGEST_STEP = 1.0  # of one tree in log-odds: the curvature changes by a factor e at most
 
 
@@ -52,17 +57,46 @@ def _fill(codes, rows, begin, end, g, h, weight, cells):
 
 
 @part
-def _find(cells, total, bounds, rising, least, l2, best):
-    """The best split of a leaf: best = (gain, feature, cut, G, H, weight of the left child)."""
+def _sort(cells, unordered, l2, order):
+    """The bins of a column in which a leaf has rows, in the order of the cuts.
+
+    How many they are, and the l2 of their splits.
+    """
+    known = 0
+    for b in range(cells.shape[0]):
+        if cells[b, 2] != 0.0:
+            order[known] = b
+            known += 1
+    if unordered:
+        l2 += CATEGORY_L2 * max(known - 2, 0)
+        for k in range(1, known):
+            b, at = order[k], k
+            step = cells[b, 0] / (cells[b, 1] + l2)
+            while at > 0:
+                before = order[at - 1]
+                if cells[before, 0] / (cells[before, 1] + l2) <= step:
+                    break
+                order[at] = before
+                at -= 1
+            order[at] = b
+    return known, l2
+
+
+@part
+def _find(cells, total, bounds, unordered, order, rising, least, l2, best):
+    """The best split of a leaf: best = (gain, feature, cut, G, H, weight of the left child).
+
+    The first cut + 1 bins in order go to the left.
+    """
     g, h, w = total[0], total[1], total[2]
     low, high = bounds[0], bounds[1]
     whole = _objective(g, h, l2, _leaf_value(g, h, l2, low, high))
     best[0], best[1] = 0.0, -1.0
     for f in range(cells.shape[0]):
         gl, hl, wl = 0.0, 0.0, 0.0
-        for b in range(cells.shape[1] - 1):
-            if cells[f, b, 2] == 0.0:
-                continue
+        known, more = _sort(cells[f], unordered[f], l2, order)
+        for k in range(known - 1):
+            b = order[k]
             gl += cells[f, b, 0]
             hl += cells[f, b, 1]
             wl += cells[f, b, 2]
@@ -70,23 +104,34 @@ def _find(cells, total, bounds, rising, least, l2, best):
                 continue
             if w - wl < least:
                 break
-            left = _leaf_value(gl, hl, l2, low, high)
-            right = _leaf_value(g - gl, h - hl, l2, low, high)
+            left = _leaf_value(gl, hl, more, low, high)
+            right = _leaf_value(g - gl, h - hl, more, low, high)
             if f == rising and left > right:
                 continue
-            gain = _objective(gl, hl, l2, left) + _objective(g - gl, h - hl, l2, right) - whole
+            gain = _objective(gl, hl, more, left) + _objective(g - gl, h - hl, more, right) - whole
             if gain > best[0]:
-                best[0], best[1], best[2] = gain, f, b
+                best[0], best[1], best[2] = gain, f, k
                 best[3], best[4], best[5] = gl, hl, wl
 
 
 @part
-def _divide(codes, rows, spare, begin, end, f, cut):
+def _mark(cells, unordered, order, l2, cut, heavier, left):
+    """Which bins go to the left child; categories without rows go to the heavier one."""
+    known, _ = _sort(cells, unordered, l2, order)
+    last = order[cut]
+    for b in range(left.shape[0]):
+        left[b] = heavier if unordered else b <= last
+    for k in range(known):
+        left[order[k]] = k <= cut
+
+
+@part
+def _divide(codes, rows, spare, begin, end, f, left):
     """Rows of the left child first, the order kept; where the right child begins."""
     middle, others = begin, 0
     for i in range(begin, end):
         r = rows[i]
-        if codes[r, f] <= cut:
+        if left[codes[r, f]]:
             rows[middle] = r
             middle += 1
         else:
@@ -99,9 +144,9 @@ def _divide(codes, rows, spare, begin, end, f, cut):
 
 @kernel
 def _boost(
-    codes, target, weight, offset, rate, l2, least, min_gain, rising,
-    g, h, rows, spare, cells, total, bounds, best, span, node_of,
-    feature, cut, child, value, gains,
+    codes, target, weight, offset, unordered, rate, l2, least, min_gain, rising,
+    order, g, h, rows, spare, cells, total, bounds, best, span, node_of,
+    feature, left, child, value, gains,
 ):  # fmt: skip
     """Grow all trees and add them to `offset`; how many of them there are."""
     n, most = len(target), cells.shape[0]
@@ -119,7 +164,7 @@ def _boost(
         bounds[0, 0], bounds[0, 1] = -LONGEST_STEP / rate, LONGEST_STEP / rate
         span[0, 0], span[0, 1], node_of[0] = 0, n, 0
         _fill(codes, rows, 0, n, g, h, weight, cells[0])
-        _find(cells[0], total[0], bounds[0], rising, least, l2, best[0])
+        _find(cells[0], total[0], bounds[0], unordered, order, rising, least, l2, best[0])
         leaves, nodes = 1, 1
         feature[t, 0] = -1
         while leaves < most:
@@ -131,10 +176,12 @@ def _boost(
                 break
             f, c, b, node = int(best[a, 1]), int(best[a, 2]), leaves, node_of[a]
             gains[f] += best[a, 0]
-            feature[t, node], cut[t, node], child[t, node] = f, c, nodes
+            feature[t, node], child[t, node] = f, nodes
+            heavier = 2.0 * best[a, 5] >= total[a, 2]
+            _mark(cells[a, f], unordered[f], order, l2, c, heavier, left[t, node])
             feature[t, nodes], feature[t, nodes + 1] = -1, -1
             node_of[a], node_of[b] = nodes, nodes + 1
-            middle = _divide(codes, rows, spare, span[a, 0], span[a, 1], f, c)
+            middle = _divide(codes, rows, spare, span[a, 0], span[a, 1], f, left[t, node])
             span[b, 0], span[b, 1], span[a, 1] = middle, span[a, 1], middle
             for j in range(3):
                 total[b, j] = total[a, j] - best[a, 3 + j]
@@ -142,25 +189,20 @@ def _boost(
             bounds[b, 0], bounds[b, 1] = bounds[a, 0], bounds[a, 1]
             if f == rising:
                 low, high = bounds[a, 0], bounds[a, 1]
-                left = _leaf_value(total[a, 0], total[a, 1], l2, low, high)
-                right = _leaf_value(total[b, 0], total[b, 1], l2, low, high)
-                bounds[a, 1] = bounds[b, 0] = 0.5 * (left + right)
+                bounds[a, 1] = bounds[b, 0] = 0.5 * (
+                    _leaf_value(total[a, 0], total[a, 1], l2, low, high)
+                    + _leaf_value(total[b, 0], total[b, 1], l2, low, high)
+                )
             leaves, nodes = leaves + 1, nodes + 2
             if leaves == most:
                 break
             small, large = (a, b) if middle - span[a, 0] < span[b, 1] - middle else (b, a)
             if large == b:  # the parent's sums stand in the place of child a
-                for k in range(cells.shape[1]):
-                    for m in range(cells.shape[2]):
-                        for j in range(3):
-                            cells[b, k, m, j] = cells[a, k, m, j]
+                cells[b] = cells[a]
             _fill(codes, rows, span[small, 0], span[small, 1], g, h, weight, cells[small])
-            for k in range(cells.shape[1]):
-                for m in range(cells.shape[2]):
-                    for j in range(3):
-                        cells[large, k, m, j] -= cells[small, k, m, j]
+            cells[large] -= cells[small]
             for i in (a, b):
-                _find(cells[i], total[i], bounds[i], rising, least, l2, best[i])
+                _find(cells[i], total[i], bounds[i], unordered, order, rising, least, l2, best[i])
         if leaves == 1:
             v = _leaf_value(total[0, 0], total[0, 1], l2, bounds[0, 0], bounds[0, 1])
             if not _objective(total[0, 0], total[0, 1], l2, v) > min_gain:
@@ -174,45 +216,51 @@ def _boost(
 
 
 @kernel
-def _add(codes, feature, cut, child, value, out):
+def _add(codes, feature, left, child, value, out):
     for t in range(len(feature)):
         for i in range(len(codes)):
             node = 0
             while feature[t, node] >= 0:
-                right = codes[i, feature[t, node]] > cut[t, node]
-                node = child[t, node] + right
+                goes_left = left[t, node, codes[i, feature[t, node]]]
+                node = child[t, node] + (0 if goes_left else 1)
             out[i] += value[t, node]
 
 
 def boost(
     codes, target, weight, offset, *,
-    n_trees, learning_rate, max_leaves, least, l2, min_gain, rising=-1,
+    unordered, n_trees, learning_rate, max_leaves, least, l2, min_gain, rising=-1,
 ):  # fmt: skip
     """Grow trees for targets in [0, 1] from an offset, the log-odds of each row.
 
     `codes` is (n, m) uint8, `least` the smallest weight of a leaf, `rising` the column along which
-    the trees may not fall. Returns the trees (feature, cut, child, value), the offset with them
-    added, and the sum of the gains of each column. Growing ends early where nothing gains.
+    the trees may not fall; `unordered` tells for each column whether its bins are categories.
+    Returns the trees (feature, bins that go left as packed bits, child, value), the offset with
+    them added, and the sum of the gains of each column. Growing ends early where nothing gains.
     """
     n, m = codes.shape
     nodes, bins = 2 * max_leaves - 1, int(codes.max(initial=0)) + 1
     feature = np.full((n_trees, nodes), -1, np.int32)
-    cut, child = np.zeros((n_trees, nodes), np.uint8), np.zeros((n_trees, nodes), np.int32)
+    left = np.zeros((n_trees, nodes, 256), np.bool_)
+    child = np.zeros((n_trees, nodes), np.int32)
     value, gains = np.zeros((n_trees, nodes)), np.zeros(m)
     out = np.array(offset, dtype=np.float64)
     grown = _boost(
         np.ascontiguousarray(codes), np.asarray(target, float), np.asarray(weight, float), out,
-        float(learning_rate), float(l2), float(least), float(min_gain), int(rising),
+        np.asarray(unordered, np.bool_), float(learning_rate), float(l2), float(least),
+        float(min_gain), int(rising), np.empty(256, np.int64),
         np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64),
         np.empty((max_leaves, m, bins, 3)), np.empty((max_leaves, 3)), np.empty((max_leaves, 2)),
         np.empty((max_leaves, 6)), np.empty((max_leaves, 2), np.int64),
-        np.empty(max_leaves, np.int64), feature, cut, child, value, gains,
+        np.empty(max_leaves, np.int64), feature, left, child, value, gains,
     )  # fmt: skip
-    return (feature[:grown], cut[:grown], child[:grown], value[:grown]), out, gains
+    left = np.packbits(left[:grown], axis=2)
+    return (feature[:grown], left, child[:grown], value[:grown]), out, gains
 
 
 def add_trees(trees, codes, offset):
     """The offset of each row plus what the trees add."""
+    feature, left, child, value = trees
     out = np.array(offset, dtype=np.float64)
-    _add(np.ascontiguousarray(codes), *trees, out)
+    left = np.unpackbits(left, axis=2).view(np.bool_)
+    _add(np.ascontiguousarray(codes), feature, left, child, value, out)
     return out

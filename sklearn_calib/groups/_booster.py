@@ -104,6 +104,7 @@ class Correction:
             rows.target,
             rows.weight,
             track.raised,
+            unordered=[*self.coding.unordered, False],  # the last one is the score
             n_trees=s.n_trees,
             learning_rate=s.learning_rate,
             max_leaves=s.max_leaves,

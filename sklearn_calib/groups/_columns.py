@@ -159,8 +159,8 @@ class Coding:
     """Bins of one byte for columns, learned on the training rows of one fit.
 
     Numbers: at most `n_bins` bins of equal weight, one for each value where these are few.
-    Categories: by their mean residual, shrunk to 0, so that a cut divides those whose outcomes are
-    above the prediction from the others. Bin 0: missing, or a category that the rows did not have.
+    Categories: one each; too many share bins with those of like mean residual, shrunk to 0.
+    Bin 0: missing, or a category that the rows did not have. `unordered`: which have categories.
     """
 
     def __init__(
@@ -171,6 +171,7 @@ class Coding:
             else _bins_of_categories(c, residual, weight)
             for c in columns
         ]  # fmt: skip
+        self.unordered = [c.dtype.kind != "f" for c in columns]
 
     def codes(self, columns: list[AnyArray], out: AnyArray) -> None:
         """Write the bins of the rows into the first columns of a uint8 array."""

@@ -120,10 +120,12 @@ class MulticalibratedScores(ByGroup):
     w p (1 - p), best leaf first, at most one unit of log-odds a tree. Then
     F_{t+1} = a (F_t + trees) + b with (a, b) from a logistic regression, drawn to (1, 0) as a leaf
     is drawn to 0. The training loss never rises from round to round (a learning rate up to 0.73;
-    `monotone` aside). Columns are cut into bins once a fit, the score once a round; categories are
-    ordered by their mean residual, shrunk by 20 rows, inside each fold as well. Missing is a bin of
-    its own, a category that the fit has not seen counts as missing. All folds advance together
-    until the loss of the rows left out rises, and go back to where it was smallest.
+    `monotone` aside). Columns are cut into bins once a fit, the score once a round. A split of a
+    column of k categories sends those with the smallest G / (H + l2 + 3 (k - 2)) in the leaf to one
+    side, and that l2 counts in its gain as well: an order found on the same rows gains by chance.
+    Missing is a bin of its own, a category that the fit has not seen counts as missing; a category
+    that a leaf has not seen goes to its larger side. All folds advance together until the loss of
+    the rows left out rises, and go back to where it was smallest.
 
     Multicalibration of several classes has no accepted method. Here each class is corrected against
     the rest, and the rows are divided by their sums.

@@ -59,7 +59,7 @@ def test_it_learns_the_groups(case):
     _, _, _, _, model = case
     p, _, table, true = draw(4000, seed=1)
     after = second(model, p, table)
-    assert np.abs(after - true).mean() < 0.6 * np.abs(p - true).mean()
+    assert np.abs(after - true).mean() < 0.7 * np.abs(p - true).mean()
     east = (table["region"] == "east") & table["smokes"]
     assert abs((true - after)[east].mean()) < 0.1 < 0.2 < (true - p)[east].mean()
     assert model.n_rounds_ >= 1 and model.n_trees_ == 10 * np.argmin(model.cv_losses_)

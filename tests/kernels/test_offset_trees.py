@@ -5,10 +5,11 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from sklearn_calib._kernels._offset_trees import LONGEST_STEP, add_trees, boost
+from sklearn_calib._kernels._offset_trees import CATEGORY_L2, LONGEST_STEP, add_trees, boost
 from sklearn_calib._kernels._shrunk_lines import shrunk_lines
 
 OPTIONS = {"n_trees": 1, "learning_rate": 0.1, "max_leaves": 5, "least": 5.0, "l2": 1.0}
+OPTIONS["unordered"] = [False, False, False]
 
 
 def draw(n=300, seed=0, offset=1.5):
@@ -24,21 +25,31 @@ def draw(n=300, seed=0, offset=1.5):
     )
 
 
-def plain_tree(codes, y, w, margin, *, learning_rate, max_leaves, least, l2, min_gain):
+def plain_tree(codes, y, w, margin, *, unordered, learning_rate, max_leaves, least, l2, min_gain):
     """What one tree adds to each row: every split of every leaf is tried, the best one taken."""
     p = expit(margin)
     g, h = w * (y - p), w * p * (1 - p)
 
-    def score(rows):
+    def score(rows, l2=l2):
         return g[rows].sum() ** 2 / (h[rows].sum() + l2)
+
+    def cuts(rows, f):
+        """The sets of bins that may go to the left, and the l2 of such a split."""
+        bins, more = np.unique(codes[rows, f]), l2
+        if unordered[f]:
+            more += CATEGORY_L2 * (len(bins) - 2)
+            of = [rows[codes[rows, f] == b] for b in bins]
+            bins = bins[np.argsort([g[part].sum() / (h[part].sum() + more) for part in of])]
+        return [(bins[:k], more) for k in range(1, len(bins))]
 
     def best_split(rows):
         found = (min_gain, None)
         for f in range(codes.shape[1]):
-            for cut in range(codes[:, f].max()):
-                left, right = rows[codes[rows, f] <= cut], rows[codes[rows, f] > cut]
+            for first, more in cuts(rows, f):
+                goes = np.isin(codes[rows, f], first)
+                left, right = rows[goes], rows[~goes]
                 if min(w[left].sum(), w[right].sum()) >= least:
-                    gain = score(left) + score(right) - score(rows)
+                    gain = score(left, more) + score(right, more) - score(rows)
                     found = max(found, (gain, (left, right)), key=lambda pair: pair[0])
         return found
 
@@ -56,10 +67,17 @@ def plain_tree(codes, y, w, margin, *, learning_rate, max_leaves, least, l2, min
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("min_gain", [0.15, 8.0])
-def test_a_tree_is_the_best_of_all(seed, min_gain):
-    codes, y, w, margin = draw(seed=seed)
-    options = {**OPTIONS, "min_gain": min_gain}
+@pytest.mark.parametrize(
+    ("unordered", "min_gain", "n"),
+    [
+        ([False, False, False], 0.15, 300),
+        ([False, False, False], 8.0, 300),
+        ([False, True, True], 0.15, 3000),
+    ],
+)
+def test_a_tree_is_the_best_of_all(seed, unordered, min_gain, n):
+    codes, y, w, margin = draw(n, seed)
+    options = {**OPTIONS, "min_gain": min_gain, "unordered": unordered}
     trees, raised, gains = boost(codes, y, w, margin, **options)
     del options["n_trees"]
     np.testing.assert_allclose(
@@ -69,12 +87,39 @@ def test_a_tree_is_the_best_of_all(seed, min_gain):
     assert (trees[0] >= 0).sum() == len(set((raised - margin).round(9))) - 1  # splits, leaves
 
 
-def test_trees_add_what_they_added_in_training():
+@pytest.mark.parametrize("category", [False, True])
+def test_trees_add_what_they_added_in_training(category):
     codes, y, w, margin = draw(2000)
-    trees, raised, _ = boost(codes, y, w, margin, **{**OPTIONS, "n_trees": 40, "min_gain": 0.15})
+    options = {**OPTIONS, "n_trees": 40, "min_gain": 0.15, "unordered": [False, category, category]}
+    trees, raised, _ = boost(codes, y, w, margin, **options)
     assert np.array_equal(add_trees(trees, codes, margin), raised)
     alone = [add_trees(trees, codes[i : i + 1], margin[i : i + 1])[0] for i in range(50)]
     assert np.array_equal(alone, raised[:50])
+
+
+def test_the_codes_of_categories_do_not_matter():
+    """Those of numbers do."""
+    codes, y, w, margin = draw(2000)
+    options = {**OPTIONS, "n_trees": 20, "min_gain": 0.15}
+    permuted = codes.copy()
+    permuted[:, 2] = np.random.default_rng(0).permutation(30)[codes[:, 2]]
+    raised = {}
+    for unordered in (False, True):
+        options["unordered"] = [False, False, unordered]
+        raised[unordered] = [boost(c, y, w, margin, **options)[1] for c in (codes, permuted)]
+    np.testing.assert_allclose(*raised[True], atol=1e-12)
+    assert np.abs(np.subtract(*raised[False])).max() > 0.01
+
+
+def test_a_new_category_goes_where_most_rows_go():
+    codes, y, w, margin = draw(2000)
+    codes = codes[:, 2:]
+    options = {**OPTIONS, "max_leaves": 2, "min_gain": 0.15, "unordered": [True]}
+    trees, _, _ = boost(codes, y, w, margin, **options)
+    added = add_trees(trees, codes, np.zeros(2000))
+    first, second = set(added)
+    heavier = first if w[added == first].sum() > w[added == second].sum() else second
+    assert add_trees(trees, np.array([[200]], np.uint8), np.zeros(1))[0] == heavier
 
 
 @pytest.mark.parametrize("learning_rate", [0.1, 0.7])
