@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logit
 
-from sklearn_calib.inference import hosmer_lemeshow_test
+from sklearn_calib.inference import cox_test, hosmer_lemeshow_test
 from sklearn_calib.metrics import expected_calibration_error
 from sklearn_calib.monitoring import CalibrationMonitor
 
@@ -65,6 +65,28 @@ FAMILIES = {
 }
 
 
+def power(chunk):
+    """P-values against a slope of 0.8 by 1000 rows: of the monitor, and of Cox's test once."""
+    found = []
+    for number in range(STREAMS // 2 // CHUNKS):
+        y, p = stream(0, 1000, CHANGES["slope 0.8"], np.random.default_rng([5, chunk, number]))
+        found.append([CalibrationMonitor("test").update(y, p).p_value_, cox_test(y, p).pvalue])
+    return found
+
+
+def power_rows():
+    found = runner.rounds(
+        HERE / "power.partial.jsonl", [(c,) for c in range(CHUNKS)], power, processes=1
+    )
+    rows = []
+    for name, p in zip(("the monitor", "Cox's test, once"), np.array(found).T, strict=True):
+        share = (p <= 0.05).mean()
+        row = {"what": "rejected at 0.05 within 1000 rows, slope 0.8", "family": name}
+        row |= {"streams": len(p), "promised": "", "measured": f"{share:.4f}"}
+        rows.append(row | {"standard_error": f"{np.sqrt(share * (1 - share) / len(p)):.4f}"})
+    return rows
+
+
 def _count(total, family):
     """Streams of a chunk."""
     return total // CHUNKS // (1 if family == "independent" else 4)
@@ -120,7 +142,7 @@ def guarantees():
         row = {"what": "mean rows to a false alarm", "family": family, "streams": len(n)}
         row |= {"promised": f"at least {promised}", "measured": f"{n.mean():.0f}"}
         rows.append(row | {"standard_error": f"{n.std() / np.sqrt(len(n)):.0f}"})
-    return rows
+    return rows + power_rows()
 
 
 # -- delays ---------------------------------------------------------------------------------------
