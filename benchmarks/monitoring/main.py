@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, logit
 
 from sklearn_calib.inference import cox_test, hosmer_lemeshow_test
@@ -309,9 +310,36 @@ def delays():
     return rows
 
 
+# -- real predictions -----------------------------------------------------------------------------
+
+
+def games():
+    """Published probabilities of games in the order of their dates, one group per league."""
+    if runner.data_folder() is None:
+        print("skipped the games, which are not there")
+        return []
+    table = pd.read_csv(runner.data_folder() / "fivethirtyeight_games/fivethirtyeight_games.csv.gz")
+    table = table.sort_values("date", kind="stable")
+    leagues = sorted(table["league"].unique())
+    monitor = CalibrationMonitor(groups=leagues)
+    monitor.update(table["target"], table["p"], groups=table["league"], time=table["date"])
+    print(monitor)
+    rows = []
+    for league in leagues:
+        own = [alarm for alarm in monitor.alarms_ if alarm.stream == f"group {league}"]
+        row = {"league": league, "games": int((table["league"] == league).sum())}
+        row |= {"e_value": f"{monitor.e_values_[league]:.3g}"}
+        row |= {"flagged": "yes" if league in monitor.flagged_ else "no", "alarms": len(own)}
+        row["first_alarm"] = own[0].time if own else ""
+        rows.append(row | {"meaning": own[0].meaning if own else ""})
+    return rows
+
+
 def main():
-    for name, make in (("results", guarantees), ("delays", delays)):
+    for name, make in (("games", games), ("results", guarantees), ("delays", delays)):
         rows = make()
+        if not rows:
+            continue
         runner.write(HERE / f"{name}.csv", rows, list(rows[0]))
         for row in rows:
             print(row)
