@@ -269,6 +269,9 @@ class CalibrationMonitor(Findings, Storable):
             refuse(where, "a monitor of the same settings and classes", "another", cure)
         if other.classes_ is None:
             return self
+        times = [last for last in (self._last, other._last) if last is not None]
+        if len({isinstance(last, np.datetime64) for last in times}) > 1:
+            refuse(where, "times of one kind", "numbers and dates", "Give both the same times")
         if self.classes_ is None:
             self.classes_ = other.classes_
             self._open()
@@ -282,7 +285,6 @@ class CalibrationMonitor(Findings, Storable):
         self.n_alarms_ += other.n_alarms_
         self.alarms_ = [*self.alarms_, *other.alarms_][-_MOST_ALARMS:]
         self._n_before = self.n_alarms_
-        times = [last for last in (self._last, other._last) if last is not None]
         self._last = max(times, default=None)
         self._see(np.array([self.log_e_value_]), self.n_samples_, self._last)
         statistic = math.exp(min(self.log_detector_, 700.0))
