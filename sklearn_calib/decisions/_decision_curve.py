@@ -205,8 +205,9 @@ def decision_curve(
     the truth (at one that 4 of 500 rows reach, in one draw out of nine). So the intervals are
     those of the shares of events and of false alarms (Wilson's), put together as their standard
     errors would be; with many rows acted on they are the normal ones. The band takes the quantile
-    of the largest ``abs(error) / standard error`` over all thresholds, by a multiplier bootstrap,
-    in place of 1.96. Measured coverage: ``benchmarks/decisions``.
+    of the largest deviation over all thresholds, in standard errors and by a multiplier bootstrap,
+    in place of 1.96. Measured coverage of 95 % (``benchmarks/decisions``, 500 and 5000 rows):
+    intervals .93 to 1, bands .96 to 1, but .91 for case-control data with 15 events among 500 rows.
 
     `interventions_avoided` and `net_benefit_untreated` are the difference to acting on all in other
     units. Cost: O(n log n) for the sort, then O(n_thresholds^3 + n_resamples n_thresholds^2).
