@@ -157,16 +157,21 @@ COLUMNS = {
 }
 
 
+def _mean(rows, of, method, draw):
+    """Over the learners, which share a draw."""
+    chosen = (row for row in rows if row["method"] == method and row["draw"] == draw)
+    return np.mean([row[of] for row in chosen if of in row])
+
+
 def summary(rows, *by):
     """Mean log losses over the draws for each group of labels, and `none` less `shrink`."""
     key = lambda row: [row[name] for name in by]  # noqa: E731
     for cell, found in groupby(sorted(rows, key=key), key):
         found = list(found)
         for of in ("rare", "others"):
+            draws = sorted({row["draw"] for row in found if of in row})
             values = {
-                method: np.array(
-                    [row[of] for row in found if row["method"] == method and of in row]
-                )
+                method: np.array([_mean(found, of, method, draw) for draw in draws])
                 for method in COLUMNS
             }
             gain = values["none"] - values["shrink"]
@@ -181,7 +186,7 @@ def main():
     rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, one_round)
     table = list(summary(rows, "data", "learner", "n"))
     runner.write(HERE / "results.csv", table, list(table[0]))
-    short = [row for row in summary(rows, "data", "n") if row["labels"] == "rare"]
+    short = [row for row in summary(rows, "data", "n") if row.pop("labels") == "rare"]
     runner.write(HERE / "rare.csv", short, list(short[0]))
 
 
