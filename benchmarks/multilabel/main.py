@@ -148,12 +148,12 @@ def one_round(data, learner, draw):
 
 
 COLUMNS = {
-    "nothing": "uncalibrated",
+    "nothing": "before",
     "none": "none",
     "all": "all",
     "shrink": "shrink",
-    "CalibratedClassifierCV sigmoid": "sklearn_sigmoid",
-    "CalibratedClassifierCV iso": "sklearn_isotonic",
+    "CalibratedClassifierCV sigmoid": "sigmoid",
+    "CalibratedClassifierCV iso": "isotonic",
 }
 
 
@@ -177,8 +177,8 @@ def summary(rows, *by):
             gain = values["none"] - values["shrink"]
             line = dict(zip(by, cell, strict=True)) | {"labels": of}
             line |= {COLUMNS[method]: f"{loss.mean():.4f}" for method, loss in values.items()}
-            line["none_less_shrink"] = f"{gain.mean():.4f}"
-            line["standard_error"] = f"{gain.std(ddof=1) / np.sqrt(len(gain)):.4f}"
+            line["gain"] = f"{gain.mean():.4f}"
+            line["error"] = f"{gain.std(ddof=1) / np.sqrt(len(gain)):.4f}"
             yield line
 
 
