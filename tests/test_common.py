@@ -1,6 +1,9 @@
 """Every registered class and measure, through the common checks. No second list of them here."""
 
+import re
 import warnings
+from contextlib import suppress
+from unittest import SkipTest
 
 import numpy as np
 import pytest
@@ -302,11 +305,12 @@ def test_scikit_learn_contract(estimator, check):
             and not cls.capabilities.ordered  # the contract shuffles rows that weights stand for
         ),
     ],
-    ids=repr,
+    ids=lambda model: re.sub(" at 0x[0-9a-f]+", "", repr(model)),  # the same in all processes
 )
 def test_scikit_learn_contract_of_the_others(model):
     for estimator, check in estimator_checks_generator(model):
-        _run(check, estimator)
+        with suppress(SkipTest):  # of one check, for want of another package
+            _run(check, estimator)
 
 
 @pytest.mark.parametrize(
