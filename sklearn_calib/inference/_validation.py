@@ -90,7 +90,8 @@ def validation_summary(
     CalibrationWarning
         Some rows of the table do not exist (NaN): all outcomes are equal, or all predictions are;
         or the outcomes are separated by a threshold, so that the slope is infinite (and, if they
-        are predicted with certainty, no intercept is better than another); or a prediction of 0 or 1 is wrong, and counts as 1.2e-38.
+        are predicted with certainty, no intercept is better than another); or a prediction of 0 or
+        1 is wrong, and counts as 1.2e-38.
 
     Notes
     -----

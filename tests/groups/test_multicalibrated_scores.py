@@ -243,6 +243,19 @@ def test_one_column_masks_and_dates():
     assert np.array_equal(second(fitted(p, y, born), p, born), second(fitted(p, y, days), p, days))
 
 
+def test_the_unit_of_dates_does_not_matter():
+    rng = np.random.default_rng(0)
+    day, proba = np.arange(400), rng.uniform(0.2, 0.8, 400)
+    y = (rng.random(400) < np.where(day < 200, proba**3, proba)).astype(int)
+    days = day.astype("M8[D]")
+    fitted = MulticalibratedScores(n_trees=10).fit(proba, y, groups={"day": days})
+    expected = fitted.predict_proba(proba, groups={"day": days})
+    assert abs(expected[:, 1] - proba).max() > 0.05
+    zoned = pd.Series(days.astype("M8[ns]")).dt.tz_localize("UTC")
+    for same in (days.astype("M8[ns]"), zoned, days.astype(object)):
+        np.testing.assert_array_equal(fitted.predict_proba(proba, groups={"day": same}), expected)
+
+
 def test_many_categories_share_bins():
     rng = np.random.default_rng(0)
     shop = rng.integers(0, 600, 6000)
