@@ -157,6 +157,17 @@ def test_weights_scale_and_rows_without_weight_are_left_out():
     assert found.n_samples == keep.sum()
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_a_common_factor_of_the_weights_says_nothing(scale):
+    y, p, w = weighted_set()
+    groups = {"a": np.arange(240) % 3}
+    found = group_calibration(y, p, groups, sample_weight=w, **QUICK)
+    scaled = group_calibration(y, p, groups, sample_weight=scale * w, **QUICK)
+    for one, other in zip(found.rows, scaled.rows, strict=True):
+        np.testing.assert_allclose(one[6:], other[6:], rtol=1e-7)
+        np.testing.assert_allclose(scale * one.events, other.events)
+
+
 def three_classes(n=900):
     rng = np.random.default_rng(3)
     proba = rng.dirichlet([1, 2, 3], n)
