@@ -57,7 +57,8 @@ def _kept(values):
 
 
 def _is_mask(value):
-    return isinstance(value, np.ndarray) and value.dtype == bool and value.ndim == 1
+    kind = str(getattr(value, "dtype", "")).lower()  # of numpy, pandas and polars
+    return kind in ("bool", "boolean") and np.ndim(value) == 1
 
 
 def _plain(column, name, where):

@@ -168,6 +168,13 @@ def test_a_common_factor_of_the_weights_says_nothing(scale):
         np.testing.assert_allclose(scale * one.events, other.events)
 
 
+def test_certain_predictions_are_told_without_intervals():
+    y = np.arange(200) % 2
+    told = str(group_calibration(y, 1.0 - y, [y == 0, y == 1], n_resamples=9))
+    assert "-inf to" not in told
+    assert "which 9 draws are too few to show" in told
+
+
 def three_classes(n=900):
     rng = np.random.default_rng(3)
     proba = rng.dirichlet([1, 2, 3], n)
