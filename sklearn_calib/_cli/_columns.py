@@ -13,6 +13,7 @@ from .._tables import (
     number_column,
     read_table,
     split_names,
+    with_decimal_commas,
 )
 from .._typing import FloatArray
 from ._options import check_different, form_of
@@ -45,7 +46,8 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     for file in files:
         table = _read(file, options)
         names = names or split_names(options.prob, list(table.frame.columns))
-        by = table.frame[_by(options, list(table.frame.columns))]
+        chosen = _by(options, list(table.frame.columns))
+        by = with_decimal_commas(table._replace(frame=table.frame[chosen]))
         table = table._replace(frame=table.frame[_needed(names, options)])
         if options.drop_missing:
             whole = table.frame.notna().all(axis=1)
@@ -77,7 +79,12 @@ def _needed(columns, options):
 def _by(options, present):
     """The columns of ``--by``, which only `audit` has, each once."""
     given = getattr(options, "by", None) or ()
-    return list(dict.fromkeys(split_names(given, present)))
+    names = list(dict.fromkeys(split_names(given, present)))
+    if given and not names:
+        raise UserError(
+            "expected a column after --by, got an empty text. Name it, or leave it out."
+        )
+    return names
 
 
 def _read(file, options):

@@ -10,7 +10,7 @@ from .._arrays import is_missing, read_array
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import refuse
-from ._grouping import named_columns
+from ._grouping import named_columns, plain_dates
 
 _NUMBER = (Real, Decimal, np.bool_)
 SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
@@ -57,7 +57,8 @@ def _kept(values):
 
 
 def _is_mask(value):
-    return isinstance(value, np.ndarray) and value.dtype == bool and value.ndim == 1
+    kind = str(getattr(value, "dtype", "")).lower()  # of numpy, pandas and polars
+    return kind in ("bool", "boolean") and np.ndim(value) == 1
 
 
 def _plain(column, name, where):
@@ -65,7 +66,7 @@ def _plain(column, name, where):
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
-    values = read_array(_kept(column), f"column {quoted(name)}", where)
+    values = plain_dates(read_array(_kept(column), f"column {quoted(name)}", where))
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
         values = np.where(missing, np.nan, values.astype(np.int64).astype(float))

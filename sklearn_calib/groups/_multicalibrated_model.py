@@ -281,6 +281,9 @@ def group_table(X: Features, groups: Any, n_rows: int, where: str) -> dict[Any, 
             refuse(where, "a dense X with groups='all'", "a sparse matrix", cure, error=TypeError)
         return table_columns(X, n_rows, where)
     wanted = [groups] if np.ndim(groups) == 0 else list(groups)
+    if any(isinstance(name, bool | np.bool_) for name in wanted):
+        cure = "Pass np.flatnonzero(mask)"
+        refuse(where, "names or positions of columns as groups", "booleans", cure)
     if all(isinstance(name, Integral) for name in wanted):
         return _by_position(X, [int(name) for name in wanted], n_rows, where)
     names = list(getattr(X, "columns", ()))

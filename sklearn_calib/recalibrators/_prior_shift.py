@@ -338,6 +338,13 @@ class PriorShift(Recalibrator):
 
     def _by_confusion(self, proba, weight, level, where):
         known = self._confusion
+        if known is None:
+            refuse(
+                where,
+                f"a fit with prior={self.prior!r}",
+                "one with another prior",
+                "Call fit again after set_params",
+            )
         self._check_present(known.frequencies, where)
         guess = predicted(proba, self.confusion == "hard")
         if self.prior == "rlls":
@@ -454,9 +461,16 @@ class PriorShift(Recalibrator):
 
 def _by_label(given, classes, where):
     """Pairs of column and number, of a mapping of labels to numbers."""
+    if not hasattr(given, "items"):
+        refuse(
+            where, "a dict of labels to numbers", f"{given!r}", "Name each label with its number"
+        )
     column_of = {label: column for column, label in enumerate(classes.tolist())}
     for label, number in given.items():
         if label not in column_of:
             known = classes[:10].tolist()
             refuse(where, f"labels among {known}", f"{label}", "Name the classes as y does")
-        yield column_of[label], number
+        try:
+            yield column_of[label], float(number)
+        except (TypeError, ValueError):
+            refuse(where, f"a number for {label}", f"{number!r}", "Pass a number for each label")

@@ -192,6 +192,17 @@ def test_equal_weights_are_none():
     assert str(plain) == str(flat) and flat.ci == "profile"
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_a_common_factor_of_the_weights_says_nothing(scale):
+    y, p = golden_set()
+    weight = 1.5 + np.arange(200) % 3
+    options = {"smoother": "cox", "n_resamples": 2}
+    found = validate(y, p, sample_weight=weight, **options).to_frame()
+    scaled = validate(y, p, sample_weight=scale * weight, **options).to_frame()
+    for name in ("estimate", "low", "high", "pvalue"):
+        np.testing.assert_allclose(scaled[name], found[name], rtol=1e-6)
+
+
 def simulated(n, draws, **options):
     """Shares of intervals above and below the truth; slope 0.8, intercept 0.3."""
     large = 0.3
@@ -272,6 +283,15 @@ def test_separated_outcomes(rising, ci):
     z = logit(p)
     held = minimize(lambda c: np.logaddexp(0, np.where(y, -1, 1) * (c[0] + end * z)).sum(), [0.0])
     assert 2 * held.fun == pytest.approx(stats.chi2.ppf(0.95, 1), abs=1e-5)
+
+
+def test_certain_and_right():
+    y = np.arange(40) % 2
+    with pytest.warns(CalibrationWarning, match="threshold that separates them"):
+        found = validate(y, y.astype(float), n_resamples=2)
+    assert np.isnan(found["calibration in the large"].estimate)  # any shift fits as well
+    assert found["slope"].estimate == np.inf
+    assert found["O/E"].estimate == 1
 
 
 def test_certain_and_wrong():

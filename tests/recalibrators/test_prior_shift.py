@@ -326,6 +326,8 @@ def test_refused_later():
         counted.adapt(P4)
     with pytest.raises(ValueError, match=r"a prior that is estimated.*given frequencies"):
         PriorShift([0.5, 0.5]).fit(p, y).adapt(target)
+    with pytest.raises(ValueError, match=r"a fit with prior='bbse', got one with another"):
+        PriorShift([0.5, 0.5]).fit(p, y).set_params(prior="bbse").adapt(target)
     fitted = PriorShift("em").fit(p, y)
     with pytest.raises(ValueError, match="2 columns"):
         fitted.adapt(P3)
@@ -350,6 +352,9 @@ def test_refused_later():
         ({0: 1, 1: np.inf}, [0, 1], "above 0, got inf"),
         ({2: 3}, [0, 1], r"labels among \[0, 1\], got 2"),
         ("balance", [0, 1], "'balanced', got 'balance'"),
+        (None, [0, 1], "a dict of labels to numbers, got None"),
+        ([1, 9], [0, 1], r"a dict of labels to numbers, got \[1, 9\]"),
+        ({0: "heavy"}, [0, 1], "a number for 0, got 'heavy'"),
         ({0: 1}, [0, 0], "at least two classes"),
     ],
 )
