@@ -281,6 +281,10 @@ def test_scikit_learn_contract(estimator, check):
     _run(check, estimator)
 
 
+def first_column_is_positive(X):
+    return np.asarray(X)[..., 0] > 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
@@ -290,7 +294,7 @@ def test_scikit_learn_contract(estimator, check):
         CalibratedModel(LogisticRegression(), response_method="predict_proba"),
         CalibratedModel(LogisticRegression(), OnlineCalibration(share=0)),
         MulticalibratedModel(LogisticRegression(), 0, monotone=True),
-        MulticalibratedModel(LogisticRegression(), lambda X: np.asarray(X)[:, 0] > 0),
+        MulticalibratedModel(LogisticRegression(), first_column_is_positive),
         CalibratedModel(
             LogisticRegression(), make_pipeline(TemperatureScaling(), HistogramBinning())
         ),
