@@ -6,16 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._show import plain, quoted, rows_in_words
-from .._tables import (
-    Table,
-    UserError,
-    label_column,
-    number_column,
-    read_table,
-    split_names,
-    with_decimal_commas,
-)
+from .._tables import Table, UserError, label_column, number_column, read_table, with_decimal_commas
 from .._typing import FloatArray
+from ._names import split_names
 from ._options import check_different, form_of
 
 if TYPE_CHECKING:
