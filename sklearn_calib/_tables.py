@@ -229,22 +229,6 @@ def number_column(table: Table, name: str) -> Any:
     return numbers
 
 
-def with_decimal_commas(table: Table) -> Any:
-    """The frame, where a column of text that holds numbers with a comma is one of numbers."""
-    frame = table.frame.copy()
-    for name in frame.columns:
-        column = frame[name]
-        if getattr(column.dtype, "kind", "O") in "fiub" or table.decimal == ".":
-            continue
-        present = column.notna().to_numpy()
-        if not any("," in value for value in column[present] if isinstance(value, str)):
-            continue
-        numbers = _numbers_of_text(column, ",")
-        if np.isfinite(numbers[present]).all():
-            frame[name] = numbers
-    return frame
-
-
 def _check_signs(table, name, kind):
     """Refuse a block of a file whose numbers are in percent where those above were not."""
     if table.signs is None:
