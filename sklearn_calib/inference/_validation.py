@@ -147,9 +147,14 @@ def validation_summary(
         refuse(_WHERE, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
     if ci not in ("profile", "wald", "sandwich"):
         refuse(_WHERE, "ci among profile, wald, sandwich", repr(ci), "Check the spelling")
-    if not n_resamples >= 1:
+    if isinstance(n_resamples, bool) or not n_resamples >= 1 or n_resamples != int(n_resamples):
         got = repr(n_resamples)
-        refuse(_WHERE, "n_resamples of at least 1", got, "An ICI says nothing without its draws")
+        refuse(
+            _WHERE,
+            "n_resamples as a whole number of at least 1",
+            got,
+            "An ICI says nothing without its draws",
+        )
     case = canonical_case(_WHERE, y_true, y_proba, sample_weight, labels, pos_label)
     equal = bool((case.weight == case.weight[0]).all())
     how = ci if equal else "sandwich"

@@ -300,7 +300,7 @@ class PriorShift(Recalibrator):
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
         self._remember_input(X, proba, reset=False)  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba), _where=where)
-        proba, weight = proba[weight > 0], weight[weight > 0]
+        proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
         self._check_present(self.training_prior_, where)
         adapted = copy.copy(self)
         for name in ("prior_se_", "prior_interval_"):  # of an earlier adaptation
@@ -372,6 +372,7 @@ class PriorShift(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         where, k = f"{type(self).__name__}.fit", proba.shape[1]
+        weight = weight / weight.max()  # keeps squares finite
         counts = np.bincount(codes, weights=weight, minlength=k)
         observed = counts / counts.sum()
         given = self.training_prior is not None

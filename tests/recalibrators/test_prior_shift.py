@@ -246,6 +246,20 @@ def test_weights(prior):
         assert (weighted.prior_se_ > repeated.prior_se_).all()  # as many observations as rows
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+@pytest.mark.parametrize("prior", ["em", "bbse", "rlls"])
+def test_a_common_factor_of_the_weights_says_nothing(prior, scale):
+    p, y, target = source_and_target()
+    given = [1.0 + np.arange(len(rows)) % 3 for rows in (p, target)]
+    fits = []
+    for one in (1.0, scale):
+        fitted = PriorShift(prior).fit(p, y, sample_weight=one * given[0])
+        fits.append(fitted.adapt(target, sample_weight=one * given[1]))
+    np.testing.assert_allclose(fits[1].prior_, fits[0].prior_, rtol=1e-9)
+    if prior != "rlls":
+        np.testing.assert_allclose(fits[1].prior_se_, fits[0].prior_se_, rtol=1e-6)
+
+
 def test_strength_and_balance():
     p, y = make_overconfident(3, 300)
     weight = 1.0 + (y == 0)
