@@ -199,7 +199,7 @@ def _partitions(groups, n_samples, n_bins, take, where):
             yield _of_mask(mask, number, n_samples, take, where)
         return
     for name, column in named_columns(groups, where):
-        values = read_array(column, "group values", where)
+        values = read_array(entries(column), "group values", where)
         if values.ndim != 1 or len(values) != n_samples:
             refuse(
                 where,
@@ -245,13 +245,18 @@ def named_columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
     elif hasattr(groups, "columns"):  # polars
         yield from ((name, groups[name].to_numpy()) for name in groups.columns)
     else:
-        values = read_array(groups, "group values", where)
+        values = read_array(entries(groups), "group values", where)
         if values.ndim not in (1, 2):
             refuse(where, "groups as a table", f"shape {values.shape}", "Pass one column per group")
         named = getattr(groups, "name", None) or "group"
         table = {named: values} if values.ndim == 1 else dict(enumerate(values.T))
         for name, column in table.items():
             yield (f"column {name}" if values.ndim == 2 else name), column
+
+
+def entries(values: object) -> object:
+    """A list as an array of its own entries: numpy would make text of NaN beside text."""
+    return np.array(values, dtype=object) if isinstance(values, list | tuple) else values
 
 
 def plain_dates(values: AnyArray) -> AnyArray:

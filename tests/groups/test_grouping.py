@@ -194,6 +194,12 @@ def test_only_the_kept_rows_count():
     assert found.names == ["all rows"]  # all that are kept are even
 
 
+def test_nan_beside_text_in_a_list_is_missing():
+    values = ["x", np.nan] * 60
+    assert set(names_and_sizes({"a": values})) == {"all rows", "a = x", "a missing"}
+    assert set(names_and_sizes(values)) == {"all rows", "group = x", "group missing"}
+
+
 DAYS = np.datetime64("2020-01-01") + np.arange(90)
 
 
