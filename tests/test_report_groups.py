@@ -141,6 +141,20 @@ def test_groups_of_numbers_with_a_decimal_comma(folder, capsys):
     assert any(name.startswith("age <= ") for name in names), names
 
 
+@pytest.mark.parametrize("last", ["2024-02-29T23:00", "2024-02-30"])
+def test_dates_in_a_csv_file_are_ordered(folder, capsys, last):
+    frame = pd.read_csv("t.csv")
+    frame["day"] = pd.date_range("2024-01-01", periods=len(frame), freq="h").astype(str)
+    frame.loc[5, "day"] = None
+    frame.loc[6, "day"] = last
+    frame.to_csv("t.csv", index=False)
+    assert audit("t.csv", "--by", "day", "--no-page", "--json", "r.json") == 0
+    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    names = [one["group"] for one in model["groups"]["groups"]]
+    ordered = any(name.startswith("day <= 2024-0") for name in names)
+    assert ordered == (last != "2024-02-30"), names  # there is no such day: it is text
+
+
 def test_an_empty_name_after_by_is_refused(folder, capsys):
     assert audit("t.csv", "--by", "", "--no-page") == 2
     assert "expected a column after --by, got an empty text" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._show import plain, quoted, rows_in_words
-from .._tables import Table, UserError, label_column, number_column, read_table, with_decimal_commas
+from .._tables import Table, UserError, columns_with_order, label_column, number_column, read_table
 from .._typing import FloatArray
 from ._names import split_names
 from ._options import check_different, form_of
@@ -40,7 +40,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         table = _read(file, options)
         names = names or split_names(options.prob, list(table.frame.columns))
         chosen = _by(options, list(table.frame.columns))
-        by = with_decimal_commas(table._replace(frame=table.frame[chosen]))
+        by = columns_with_order(table._replace(frame=table.frame[chosen]))
         table = table._replace(frame=table.frame[_needed(names, options)])
         if options.drop_missing:
             whole = table.frame.notna().all(axis=1)

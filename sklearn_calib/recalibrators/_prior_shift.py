@@ -393,6 +393,7 @@ class PriorShift(Recalibrator):
         self.training_prior_, self.prior_ = source, self._target(source, observed, where)
         if self.prior_ is not source:
             self._check_present(source, where)
+        self.prior_ = self.prior_.copy()  # each array its own
 
     def _target(self, source, observed, where):
         if not isinstance(self.prior, str):

@@ -260,6 +260,12 @@ def test_a_common_factor_of_the_weights_says_nothing(prior, scale):
         np.testing.assert_allclose(fits[1].prior_se_, fits[0].prior_se_, rtol=1e-6)
 
 
+def test_each_array_is_its_own():
+    p, y, _ = source_and_target()
+    fitted = PriorShift("em").fit(p, y)
+    assert not np.shares_memory(fitted.prior_, fitted.training_prior_)
+
+
 def test_strength_and_balance():
     p, y = make_overconfident(3, 300)
     weight = 1.0 + (y == 0)
