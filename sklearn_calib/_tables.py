@@ -229,32 +229,6 @@ def number_column(table: Table, name: str) -> Any:
     return numbers
 
 
-def columns_with_order(table: Table) -> Any:
-    """The frame, where text that is numbers with a decimal comma, or ISO dates, becomes these."""
-    frame = table.frame.copy()
-    for name in frame.columns:
-        if getattr(frame[name].dtype, "kind", "O") in "OTU":
-            frame[name] = _with_order(frame[name], table.decimal)
-    return frame
-
-
-def _with_order(column, decimal):
-    import pandas as pd
-
-    present = column.notna().to_numpy()
-    cells = [str(value).strip() for value in column[present]]
-    if cells and all(_DATE.fullmatch(cell) for cell in cells):
-        try:
-            return pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_localize(None)
-        except ValueError:  # the 30th of February
-            return column
-    if decimal != "." and any("," in cell for cell in cells):
-        numbers = _numbers_of_text(column, ",")
-        if np.isfinite(numbers[present]).all():
-            return pd.Series(numbers, column.index)
-    return column
-
-
 def _check_signs(table, name, kind):
     """Refuse a block of a file whose numbers are in percent where those above were not."""
     if table.signs is None:
@@ -454,7 +428,6 @@ def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
 # -- cells ----------------------------------------------------------------------------------------
 
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
