@@ -167,7 +167,7 @@ def _result_table(path):
         header, rows = header[:-1], [row[:-1] for row in rows]
     wide = {"note", "difference"}  # they stay in the file
     kept = [i for i, name in enumerate(header) if name not in wide and any(r[i] for r in rows)]
-    rows = [[row[i] for i in kept] for row in rows]
+    rows = [[re.sub(r"([*|])", r"\\\1", row[i]) for i in kept] for row in rows]
     widths = [min(36, max(8, *(len(row[j]) for row in rows))) for j in range(len(kept))]
     names = [re.sub("_s$", " [s]", header[i]).replace("_", " ") for i in kept]
     return _table(names, rows, widths=" ".join(map(str, widths))) + machine

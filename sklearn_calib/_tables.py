@@ -246,21 +246,6 @@ def label_column(table: Table, name: str) -> Any:
     return column.astype(object).map(_as_text, na_action="ignore")
 
 
-def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[str]:
-    """Names out of arguments such as ``a,b`` and ``"x,y",z``; an argument may be one name."""
-    names = []
-    for value in values:
-        if value in present:
-            names.append(value)
-            continue
-        try:
-            parts = next(csv.reader([value], skipinitialspace=True), [])
-        except csv.Error:  # a line break inside
-            parts = value.split(",")
-        names += [part.strip() for part in parts]
-    return names
-
-
 # -- opening --------------------------------------------------------------------------------------
 
 

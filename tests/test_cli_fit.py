@@ -474,6 +474,7 @@ def test_encodings_and_files_without_names(rows):
     assert np.abs(found[4] - other).max() < 1e-12 < np.abs(found[4] - expected).max()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_lines(rows, monkeypatch):
     monkeypatch.setattr(
         _streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=100_000)

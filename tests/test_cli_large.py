@@ -49,6 +49,7 @@ def values(out):
     return found, re.findall(r"│ (identity|platt) +│ +\*? ?([\d.]+) ", out)
 
 
+@pytest.mark.slow
 def test_all_ways_to_name_the_rows_give_one_report(frame, capsys, monkeypatch):
     rows = frame["label"], frame["p"]
     measures = {"log_loss": log_loss, "smooth_calibration_error": smooth_calibration_error}

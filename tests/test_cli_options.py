@@ -427,6 +427,7 @@ def test_the_commands_to_paste_repair(capsys, tmp_path, monkeypatch):
     assert len(pd.read_csv("repaired.csv", sep=None, engine="python")) == 300
 
 
+@pytest.mark.slow
 def test_the_commands_to_paste_divide_rounded_rows(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -143,6 +143,7 @@ def test_code_of_the_pages_runs(page):
         assert names["p"][names["y"] == 1].mean() > 0.5 > names["p"][names["y"] == 0].mean()
 
 
+@pytest.mark.slow
 def test_drawing_of_the_layers():
     graph = _layers.imports()
     floor = test_architecture.FLOOR

@@ -61,6 +61,7 @@ def test_interval_of_a_mean_is_the_textbook_one():
     assert row.high - row.value == pytest.approx(half, rel=0.1)
 
 
+@pytest.mark.slow
 def test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says():
     rng, beyond = np.random.default_rng(0), []
     for seed in range(150):
@@ -114,6 +115,7 @@ def test_several_models_progress_and_forms(tmp_path):
     assert not re.search(r'(src|href)="(?!data:)', text), "the file needs the network"
 
 
+@pytest.mark.slow
 def test_auto_resamples_shrink_with_the_data(monkeypatch):
     """Where rows are drawn; cells are drawn 200 times however many rows they hold."""
 

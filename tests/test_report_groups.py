@@ -131,6 +131,43 @@ def test_audit_by_columns(folder, capsys):
     assert "Groups of p" in (folder / "r.md").read_text()
 
 
+def test_groups_of_numbers_with_a_decimal_comma(folder, capsys):
+    frame = pd.read_csv("t.csv")
+    frame["age"] += 0.5
+    frame.to_csv("t.csv", index=False, sep=";", decimal=",")
+    assert audit("t.csv", "--by", "age", "--no-page", "--json", "r.json") == 0
+    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    names = {one["group"] for one in model["groups"]["groups"]}
+    assert any(name.startswith("age <= ") for name in names), names
+
+
+@pytest.mark.parametrize("last", ["2024-02-29T23:00", "2024-02-30"])
+def test_dates_in_a_csv_file_are_ordered(folder, capsys, last):
+    frame = pd.read_csv("t.csv")
+    frame["day"] = pd.date_range("2024-01-01", periods=len(frame), freq="h").astype(str)
+    frame.loc[5, "day"] = None
+    frame.loc[6, "day"] = last
+    frame.to_csv("t.csv", index=False)
+    assert audit("t.csv", "--by", "day", "--no-page", "--json", "r.json") == 0
+    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    names = [one["group"] for one in model["groups"]["groups"]]
+    ordered = any(name.startswith("day <= 2024-0") for name in names)
+    assert ordered == (last != "2024-02-30"), names  # there is no such day: it is text
+
+
+def test_an_empty_name_after_by_is_refused(folder, capsys):
+    assert audit("t.csv", "--by", "", "--no-page") == 2
+    assert "expected a column after --by, got an empty text" in capsys.readouterr().err
+
+
+def test_advice_is_quoted_for_the_shell(folder, capsys):
+    frame = pd.read_csv("t.csv")
+    frame["y"] = frame["y"].map({1: "a|b", 0: "c"})
+    frame.to_csv("t.csv", index=False)
+    assert audit("t.csv", "--no-page") == 2
+    assert "Add --positive 'a|b', or" in " ".join(capsys.readouterr().err.split())
+
+
 def test_missing_groups_are_rows_all_the_same(folder, capsys):
     """--drop-missing is for the columns that are measured."""
     frame = pd.read_csv("t.csv")

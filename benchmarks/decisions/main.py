@@ -170,7 +170,7 @@ def of_metrics(question, law, n, draws):
         values = values[np.isfinite(values)]
         note = f"mean {values.mean():.3f}, deviation {values.std():.3f}"
         given = len(values), values > 1.96, values < -1.96, "0.95", note
-        rows.append(row(question, f"|z| of {name} <= 1.96", law, n, *given))
+        rows.append(row(question, f"z of {name} within 1.96", law, n, *given))
     return rows
 
 

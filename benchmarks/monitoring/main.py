@@ -5,9 +5,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, logit
 
-from sklearn_calib.inference import hosmer_lemeshow_test
+from sklearn_calib.inference import cox_test, hosmer_lemeshow_test
 from sklearn_calib.metrics import expected_calibration_error
 from sklearn_calib.monitoring import CalibrationMonitor
 
@@ -65,6 +66,28 @@ FAMILIES = {
 }
 
 
+def power(chunk):
+    """P-values against a slope of 0.8 by 1000 rows: of the monitor, and of Cox's test once."""
+    found = []
+    for number in range(STREAMS // 2 // CHUNKS):
+        y, p = stream(0, 1000, CHANGES["slope 0.8"], np.random.default_rng([5, chunk, number]))
+        found.append([CalibrationMonitor("test").update(y, p).p_value_, cox_test(y, p).pvalue])
+    return found
+
+
+def power_rows():
+    found = runner.rounds(
+        HERE / "power.partial.jsonl", [(c,) for c in range(CHUNKS)], power, processes=1
+    )
+    rows = []
+    for name, p in zip(("the monitor", "Cox's test, once"), np.array(found).T, strict=True):
+        share = (p <= 0.05).mean()
+        row = {"what": "rejected at 0.05 within 1000 rows, slope 0.8", "family": name}
+        row |= {"streams": len(p), "promised": "", "measured": f"{share:.4f}"}
+        rows.append(row | {"standard_error": f"{np.sqrt(share * (1 - share) / len(p)):.4f}"})
+    return rows
+
+
 def _count(total, family):
     """Streams of a chunk."""
     return total // CHUNKS // (1 if family == "independent" else 4)
@@ -120,7 +143,7 @@ def guarantees():
         row = {"what": "mean rows to a false alarm", "family": family, "streams": len(n)}
         row |= {"promised": f"at least {promised}", "measured": f"{n.mean():.0f}"}
         rows.append(row | {"standard_error": f"{n.std() / np.sqrt(len(n)):.0f}"})
-    return rows
+    return rows + power_rows()
 
 
 # -- delays ---------------------------------------------------------------------------------------
@@ -287,9 +310,36 @@ def delays():
     return rows
 
 
+# -- real predictions -----------------------------------------------------------------------------
+
+
+def games():
+    """Published probabilities of games in the order of their dates, one group per league."""
+    if runner.data_folder() is None:
+        print("skipped the games, which are not there")
+        return []
+    table = pd.read_csv(runner.data_folder() / "fivethirtyeight_games/fivethirtyeight_games.csv.gz")
+    table = table.sort_values("date", kind="stable")
+    leagues = sorted(table["league"].unique())
+    monitor = CalibrationMonitor(groups=leagues)
+    monitor.update(table["target"], table["p"], groups=table["league"], time=table["date"])
+    print(monitor)
+    rows = []
+    for league in leagues:
+        own = [alarm for alarm in monitor.alarms_ if alarm.stream == f"group {league}"]
+        row = {"league": league, "games": int((table["league"] == league).sum())}
+        row |= {"e_value": f"{monitor.e_values_[league]:.3g}"}
+        row |= {"flagged": "yes" if league in monitor.flagged_ else "no", "alarms": len(own)}
+        row["first_alarm"] = own[0].time if own else ""
+        rows.append(row | {"meaning": own[0].meaning if own else ""})
+    return rows
+
+
 def main():
-    for name, make in (("results", guarantees), ("delays", delays)):
+    for name, make in (("games", games), ("results", guarantees), ("delays", delays)):
         rows = make()
+        if not rows:
+            continue
         runner.write(HERE / f"{name}.csv", rows, list(rows[0]))
         for row in rows:
             print(row)

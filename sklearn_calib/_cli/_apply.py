@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import plain, quoted
-from .._tables import Table, UserError, check_columns, column_names, split_names
+from .._tables import Table, UserError, check_columns, column_names
 from .._typing import FloatArray
 from ..canonical import canonical_proba
 from ._classes import named_classes
 from ._columns import probability, without_missing
 from ._map import check_kind, label_names, read_map
+from ._names import split_names
 from ._options import (
     add_logits,
     add_reading,

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from .._show import plain, quoted
-from .._tables import UserError, split_names
+from .._tables import UserError
+from ._names import split_names
 
 if TYPE_CHECKING:
     import argparse

@@ -1,24 +1,22 @@
 """Columns of one or several files in memory: probabilities, labels and weights."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._show import plain, quoted, rows_in_words
-from .._tables import (
-    Table,
-    UserError,
-    label_column,
-    number_column,
-    read_table,
-    split_names,
-)
+from .._tables import Table, UserError, label_column, number_column, read_table
 from .._typing import FloatArray
+from ._names import split_names
 from ._options import check_different, form_of
 
 if TYPE_CHECKING:
     import argparse
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
 class Columns(NamedTuple):
@@ -45,7 +43,8 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     for file in files:
         table = _read(file, options)
         names = names or split_names(options.prob, list(table.frame.columns))
-        by = table.frame[_by(options, list(table.frame.columns))]
+        chosen = _by(options, list(table.frame.columns))
+        by = _with_orders(table._replace(frame=table.frame[chosen]))
         table = table._replace(frame=table.frame[_needed(names, options)])
         if options.drop_missing:
             whole = table.frame.notna().all(axis=1)
@@ -68,6 +67,35 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out), by, when)
 
 
+def _with_orders(table):
+    """The frame, where text that is numbers with a decimal comma, or ISO dates, becomes these."""
+    frame = table.frame.copy()
+    for name in frame.columns:
+        if getattr(frame[name].dtype, "kind", "O") in "OTU":
+            frame[name] = _with_order(table, name)
+    return frame
+
+
+def _with_order(table, name):
+    import pandas as pd
+
+    column = table.frame[name]
+    present = column.notna().to_numpy()
+    cells = [str(value).strip() for value in column[present]]
+    if cells and all(_DATE.fullmatch(cell) for cell in cells):
+        try:
+            return pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_localize(None)
+        except ValueError:  # the 30th of February
+            return column
+    if table.decimal != "." and any("," in cell for cell in cells):
+        try:
+            numbers = number_column(table._replace(frame=table.frame[present]), name)
+        except UserError:  # it is text
+            return column
+        return pd.Series(numbers, column.index[present]).reindex(column.index)
+    return column
+
+
 def _needed(columns, options):
     """All columns but those of ``--by``; only `monitor` has ``--time``."""
     more = [options.weight, getattr(options, "time", None)]
@@ -77,7 +105,12 @@ def _needed(columns, options):
 def _by(options, present):
     """The columns of ``--by``, which only `audit` has, each once."""
     given = getattr(options, "by", None) or ()
-    return list(dict.fromkeys(split_names(given, present)))
+    names = list(dict.fromkeys(split_names(given, present)))
+    if given and not names:
+        raise UserError(
+            "expected a column after --by, got an empty text. Name it, or leave it out."
+        )
+    return names
 
 
 def _read(file, options):

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._show import plain, quoted, rows_in_words
-from .._tables import UserError, number_column, read_table, split_names
+from .._tables import UserError, number_column, read_table
 from .._typing import AnyArray, FloatArray
 from ..canonical import canonical_labels, canonical_proba
 from ..exceptions import CalibrationWarning
 from ._classes import check_two_classes, named_classes
 from ._columns import checked_labels, probability
+from ._names import split_names
 from ._options import (
     add_columns,
     add_reading,

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._files import write_whole
 from .._show import plain
-from .._tables import UserError, split_names
+from .._tables import UserError
 from ._map import read_map
+from ._names import split_names
 from ._options import examples
 from ._printing import check_writable, refuse_out
 from ._wording import for_the_command

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._show import plain, quoted
-from .._tables import UserError, column_names, split_names
+from .._tables import UserError, column_names
 from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
 from ._gate import Condition
+from ._names import split_names
 from ._options import check_different, form_of
 from ._printing import Screen, print_table, progress
 from ._result import finish, settings_of

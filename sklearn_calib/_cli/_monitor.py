@@ -76,8 +76,8 @@ def add_to(commands: Any) -> None:
     work.add_argument(
         "--alarm",
         choices=("detector", "test"),
-        help='"detector" finds changes, and starts anew after an alarm; "test" asks whether the '
-        "probabilities were calibrated all along (default: detector)",
+        help='find changes ("detector"), starting anew after each alarm, or ask ("test") '
+        "whether the probabilities were calibrated all along (default: detector)",
     )
     work.add_argument(
         "--run-length",

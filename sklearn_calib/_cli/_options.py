@@ -3,7 +3,8 @@
 import argparse
 from typing import Any, Literal
 
-from .._tables import UserError, split_names
+from .._tables import UserError
+from ._names import split_names
 
 
 class Parser(argparse.ArgumentParser):

@@ -1,5 +1,6 @@
 """Rows with labels in memory: what `audit` measures and `fit` learns from."""
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,7 +74,7 @@ def _check_order(labels, scores, classes, n_columns, options):
     if found is None:
         return
     fits = [str(label) for label in found.classes]
-    option = f"--classes {','.join(fits)}" if n_columns > 1 else f"--positive {fits[1]}"
+    option = shlex.join(["--classes", ",".join(fits)] if n_columns > 1 else ["--positive", fits[1]])
     raise UserError(
         f"expected columns in the order of the classes {plain(', '.join(map(str, classes)))}, got "
         f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "

@@ -3,8 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from .._typing import FloatArray
+from ._risk_coverage import lower_bound, upper_bound
 
 _ENTRIES = 2**21  # of the table of cells and thresholds that is held at a time
 
@@ -122,16 +124,22 @@ class Comparison(NamedTuple):
     rows: FloatArray  # how many rows the share is of
     by_class: bool
 
-    def interval(self, z):
+    def interval(self, z, exact=False):
         """Lower and upper ends at `z` standard errors.
 
-        Each share has Wilson's interval, and their distances are put together as their standard
-        errors would be: also right where a share of a few rows is multiplied by a large value.
+        Each share has Wilson's interval, or Clopper and Pearson's if `exact`, and their distances
+        are put together as their standard errors would be: also right where a share of a few rows
+        is multiplied by a large value.
         """
         s, n = self.share, self.rows
-        middle = (s + z**2 / (2 * n)) / (1 + z**2 / n)
-        half = z / (1 + z**2 / n) * np.sqrt(s * (1 - s) / n + z**2 / (4 * n**2))
-        below, above = s - (middle - half), middle + half - s
+        if exact:
+            level = ndtr(z)
+            low, high = lower_bound(s * n, n, level), upper_bound(s * n, n, level)
+        else:
+            middle = (s + z**2 / (2 * n)) / (1 + z**2 / n)
+            half = z / (1 + z**2 / n) * np.sqrt(s * (1 - s) / n + z**2 / (4 * n**2))
+            low, high = middle - half, middle + half
+        below, above = s - low, high - s
         return (
             self.mean - self._together(np.where(self.value > 0, below, above)),
             self.mean + self._together(np.where(self.value > 0, above, below)),

@@ -52,4 +52,4 @@ class SortedScores:
             for order, ends in zip(self.orders, self.ends, strict=True)
         ]
         worst = int(np.argmax(found))
-        return MixtureDistance(found[worst], self.columns[worst], prior)
+        return MixtureDistance(min(found[worst], 1.0), self.columns[worst], prior)

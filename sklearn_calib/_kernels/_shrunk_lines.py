@@ -1,4 +1,4 @@
-"""Logistic regressions on one score, one for each group, drawn towards a given line."""
+"""Logistic regressions on one score, one for each group or label, drawn towards a given line."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def shrunk_lines(z, target, weight, group, n_groups, centre, strength, spread):
         decrement = (slope * step).sum(axis=1)
         length = np.where(decrement > 1e-13 * (1.0 + value), 1.0, 0.0)
         if not length.any():
-            break
+            return line + step  # the last step is free
         while True:
             moved = line + length[:, None] * step
             reached = objective(moved)

@@ -203,10 +203,12 @@ def decision_curve(
     sum w; with `prevalence` within each class). At a threshold that few rows reach, one false alarm
     more or less moves the curve far, and the estimate plus or minus 1.96 standard errors misses
     the truth (at one that 4 of 500 rows reach, in one draw out of nine). So the intervals are
-    those of the shares of events and of false alarms (Wilson's), put together as their standard
-    errors would be; with many rows acted on they are the normal ones. The band takes the quantile
-    of the largest ``abs(error) / standard error`` over all thresholds, by a multiplier bootstrap,
-    in place of 1.96. Measured coverage: ``benchmarks/decisions``.
+    those of the shares of events and of false alarms (Wilson's; for bands, whose ends lie farther
+    out, Clopper and Pearson's), put together as their standard errors would be; with many rows
+    acted on they are the normal ones. The band takes the quantile of the largest deviation over all
+    thresholds, in standard errors and by a multiplier bootstrap, in place of 1.96. Measured
+    coverage of 95 % (``benchmarks/decisions``, 500 and 5000 rows): intervals .93 to 1, bands .94 to
+    1.
 
     `interventions_avoided` and `net_benefit_untreated` are the difference to acting on all in other
     units. Cost: O(n log n) for the sort, then O(n_thresholds^3 + n_resamples n_thresholds^2).
@@ -364,6 +366,6 @@ def _difference(first, second, kernel, table, level, n_resamples, rng, harm):
     found = kernel.compare(first, second)
     found = found._replace(mean=found.mean - harm)
     together = critical_value(found.covariance, level, n_resamples, rng)
-    intervals = [*found.interval(ndtri((1 + level) / 2)), *found.interval(together)]
+    intervals = [*found.interval(ndtri((1 + level) / 2)), *found.interval(together, exact=True)]
     error = np.sqrt(np.diag(found.covariance))
     return NetBenefitDifference(table, found.mean, error, *intervals, level)

@@ -145,8 +145,8 @@ def expected_metrics(
     predicted class. Recall and AUC are ratios of expectations, whose standard deviations come from
     the derivatives with respect to the labels; they differ from the expected ratio by O(1 / n). The
     AUC is sum_{i != j} p_i (1 - p_j) (1{p_i > p_j} + 1/2 1{=}) / sum_{i != j} p_i (1 - p_j).
-    Measured: ``benchmarks/decisions``. Where the probabilities are not calibrated, all of this is
-    wrong: overconfident ones promise too much. Cost: O(n k + n log n).
+    Where the probabilities are not calibrated, all of this is wrong: overconfident ones promise too
+    much. Cost: O(n k + n log n).
 
     References
     ----------

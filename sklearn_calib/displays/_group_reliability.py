@@ -188,6 +188,7 @@ class GroupReliabilityDisplay(Display):
             np.array([getattr(row, name) for row in rows])
             for name in ("observed_over_expected", "ratio_low", "ratio_high")
         )
+        low, high = (np.where(np.isnan(end), value, end) for end in (low, high))  # no interval
         wrong = np.array([row.adjusted_p_value <= self.found.alpha for row in rows])
         ax.axvline(1, color="0.35", lw=1, ls="--", zorder=1)
         kinds = ((~wrong, _FINE, "no error found"), (wrong, _WRONG, "miscalibrated"))
@@ -199,7 +200,8 @@ class GroupReliabilityDisplay(Display):
         right = max(1.0, min(high.max(), max(2.0, 1.8 * value.max())))
         left = min(low.min(), 1.0)
         ax.set(yticks=place, ylim=(-0.8, len(rows) - 0.2))
-        ax.set_xlim(left - 0.04 * (right - left), right + 0.04 * (right - left))
+        margin = 0.04 * max(right - left, 0.5)
+        ax.set_xlim(left - margin, right + margin)
         names = [_in_lines(_name(self.found, row), _LABEL, 2) for row in rows]
         ax.set_yticklabels(names, fontsize=8, linespacing=1.05)
         level = f"({self.found.level:.0%} intervals, for all groups at once)"

@@ -123,8 +123,8 @@ class Correction:
 
     def first(self, n_steps: int) -> Self:
         """The same with its first steps only."""
-        self.gains = self.gains[:n_steps]
         kept: list[Round] = []
+        self.gains = self.gains[:n_steps]
         while n_steps > 0:
             one = self.rounds[len(kept)]
             kept.append(Round(one.edges, one.trees[:n_steps], one.lines[:n_steps]))

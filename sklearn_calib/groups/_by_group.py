@@ -68,7 +68,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             array, or a list of boolean masks. Text, categories and other objects are categories,
             numbers and dates are ordered. None, NaN and the like are missing, which is allowed.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out.
+            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out; where
+            rows are cross-validated, in the same folds.
         classes : array-like of shape (n_classes,), default=None
             All classes in the order of the columns, for a calibration set that misses one.
 

@@ -10,7 +10,7 @@ from .._arrays import is_missing, read_array
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import refuse
-from ._grouping import named_columns
+from ._grouping import entries, named_columns, plain_dates
 
 _NUMBER = (Real, Decimal, np.bool_)
 SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
@@ -43,7 +43,7 @@ def _columns(groups, where):
         cure = "Pass groups=, a table of columns, or one column"
         refuse(where, "a table of groups", got, cure, error=TypeError)
     masks = isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
-    pairs = list(enumerate(groups) if masks else named_columns(_kept(groups), where))
+    pairs = list(enumerate(groups) if masks else named_columns(entries(groups), where))
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -51,13 +51,9 @@ def _columns(groups, where):
     return {name: _plain(column, name, where) for name, column in pairs}
 
 
-def _kept(values):
-    """A list as an array of its own entries: numpy would make text of NaN beside text."""
-    return np.array(values, dtype=object) if isinstance(values, list | tuple) else values
-
-
 def _is_mask(value):
-    return isinstance(value, np.ndarray) and value.dtype == bool and value.ndim == 1
+    kind = str(getattr(value, "dtype", "")).lower()  # of numpy, pandas and polars
+    return kind in ("bool", "boolean") and np.ndim(value) == 1
 
 
 def _plain(column, name, where):
@@ -65,7 +61,7 @@ def _plain(column, name, where):
     named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
-    values = read_array(_kept(column), f"column {quoted(name)}", where)
+    values = plain_dates(read_array(entries(column), f"column {quoted(name)}", where))
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
         values = np.where(missing, np.nan, values.astype(np.int64).astype(float))

@@ -223,7 +223,8 @@ class _Event:
         self.score = np.ascontiguousarray(score[self.order])
         self.z = log[:, 1] - log[:, 0]
         self.hit = hit[self.order].astype(np.float64)
-        self.weight = np.ascontiguousarray(weight[self.order])
+        self.unit = np.exp2(np.frexp(weight.max())[1])  # keeps the squares of weights finite
+        self.weight = np.ascontiguousarray(weight[self.order] / self.unit)
         self.low, self.high = (np.ascontiguousarray(one[self.order]) for one in bounds)
         self.rows = np.concatenate([np.sort(position[group]) for group in groups])
         self.starts = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
@@ -355,9 +356,7 @@ def _rows_of(event, names, found, level):
     above = n_resamples - np.searchsorted(largest, _guarded(found.sigma))
     columns = [
         np.diff(event.starts),
-        weight,
-        events,
-        expected,
+        *(event.unit * total for total in (weight, events, expected)),
         *ratios,
         *fits[:4],
         slope,

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -89,11 +90,12 @@ def find_groups(
 
     Notes
     -----
-    Text, booleans and integers (also those that missing values turned into floats) with at most 20
-    values have one group for each; of text with more values the 20 most frequent have one each and
-    the others one together. Other numbers and dates are cut at quantiles that are values of the
-    column. Missing values are a group by themselves. Groups that hold all rows, or of two columns
-    the rows of one of its parts, say nothing new and are left out without being counted.
+    Text, booleans, dates and integers (also those that missing values turned into floats) with at
+    most 20 values have one group for each; of text with more values the 20 most frequent have one
+    each and the others one together. Other numbers and dates are cut at quantiles that are values
+    of the column; times with a zone are told in UTC. Missing values are a group by themselves.
+    Groups that hold all rows, or of two columns the rows of one of its parts, say nothing new and
+    are left out without being counted.
     Cost: O(n log n) for each column or pair.
 
     Examples
@@ -197,7 +199,7 @@ def _partitions(groups, n_samples, n_bins, take, where):
             yield _of_mask(mask, number, n_samples, take, where)
         return
     for name, column in named_columns(groups, where):
-        values = read_array(column, "group values", where)
+        values = read_array(entries(column), "group values", where)
         if values.ndim != 1 or len(values) != n_samples:
             refuse(
                 where,
@@ -205,7 +207,7 @@ def _partitions(groups, n_samples, n_bins, take, where):
                 f"shape {values.shape} in column {plain(name)}",
                 "Take the groups of the same rows as the labels",
             )
-        yield _of_column(plain(name), values[take], n_bins, where)
+        yield _of_column(plain(name), plain_dates(values[take]), n_bins, where)
 
 
 def _are_masks(groups):
@@ -243,7 +245,7 @@ def named_columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
     elif hasattr(groups, "columns"):  # polars
         yield from ((name, groups[name].to_numpy()) for name in groups.columns)
     else:
-        values = read_array(groups, "group values", where)
+        values = read_array(entries(groups), "group values", where)
         if values.ndim not in (1, 2):
             refuse(where, "groups as a table", f"shape {values.shape}", "Pass one column per group")
         named = getattr(groups, "name", None) or "group"
@@ -252,18 +254,49 @@ def named_columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
             yield (f"column {name}" if values.ndim == 2 else name), column
 
 
+def entries(values: object) -> object:
+    """A list as an array of its own entries: numpy would make text of NaN beside text."""
+    return np.array(values, dtype=object) if isinstance(values, list | tuple) else values
+
+
+def plain_dates(values: AnyArray) -> AnyArray:
+    """Dates, times and durations as those of numpy, in microseconds; other values as they are.
+
+    Times with a zone, and dates of Python, come as objects; the former are told in UTC.
+    """
+    if values.dtype.kind in "mM":
+        return values.astype(f"{values.dtype.kind}8[us]")
+    if values.dtype.kind != "O" or values.ndim != 1:
+        return values
+    known = np.array([not is_missing(value) for value in values], dtype=bool)
+    if not known.any() or not all(isinstance(value, date) for value in values[known]):
+        return values
+    found = np.full(len(values), np.datetime64("NaT"), "M8[us]")
+    found[known] = [_without_zone(value) for value in values[known]]
+    return found
+
+
+def _without_zone(value):
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(timezone.utc).replace(tzinfo=None)
+    return np.datetime64(value, "us")
+
+
 def _of_column(name, values, n_bins, where):
     """The groups of one column."""
     values, missing = _without_missing(values)
+    if values.dtype.kind == "V":
+        cure = "Pass a dict of its fields, each an array"
+        refuse(where, "one value for each row", f"records in column {name}", cure)
     if values.dtype.kind not in "biufmMO":
         values = values.astype(str)
     try:
         distinct, codes = np.unique(values[~missing], return_inverse=True)
-    except TypeError:  # values of several kinds, which have no order
+    except (TypeError, ValueError):  # of several kinds, or lists, which have no order
         values = np.array([str(value) for value in values], dtype=object)
         distinct, codes = np.unique(values[~missing], return_inverse=True)
     ordered = values.dtype.kind in "iufmM"
-    whole = values.dtype.kind not in "fmM" or (
+    whole = values.dtype.kind != "f" or (
         values.dtype.kind == "f" and bool((distinct == np.round(distinct)).all())
     )
     if len(distinct) <= MOST_VALUES and whole:
@@ -308,7 +341,7 @@ def _text(value):
     """One value as text; whole numbers without a point."""
     if isinstance(value, float | np.floating) and value == np.round(value) and abs(value) < 1e15:
         return str(int(value))
-    text = plain(value)
+    text = _short(value)
     return text if text.strip() else repr(text)
 
 
@@ -332,6 +365,10 @@ def _bins(name, distinct, codes, n_bins):
 
 
 def _short(value):
+    if isinstance(value, np.datetime64):
+        return str(np.datetime_as_string(value, unit="auto"))
+    if isinstance(value, np.timedelta64):
+        return str(value.item())
     return f"{float(value):.6g}" if isinstance(value, np.floating) else plain(value)
 
 

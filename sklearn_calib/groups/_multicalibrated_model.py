@@ -281,6 +281,9 @@ def group_table(X: Features, groups: Any, n_rows: int, where: str) -> dict[Any, 
             refuse(where, "a dense X with groups='all'", "a sparse matrix", cure, error=TypeError)
         return table_columns(X, n_rows, where)
     wanted = [groups] if np.ndim(groups) == 0 else list(groups)
+    if any(isinstance(name, bool | np.bool_) for name in wanted):
+        cure = "Pass np.flatnonzero(mask)"
+        refuse(where, "names or positions of columns as groups", "booleans", cure)
     if all(isinstance(name, Integral) for name in wanted):
         return _by_position(X, [int(name) for name in wanted], n_rows, where)
     names = list(getattr(X, "columns", ()))
@@ -296,7 +299,8 @@ def group_table(X: Features, groups: Any, n_rows: int, where: str) -> dict[Any, 
 
 
 def _by_position(X, wanted, n_rows, where):
-    number = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    number = X.shape[1]
     if unknown := [place for place in wanted if not -number <= place < number]:
         got = f"{unknown[0]}"
         cure = "Count the columns of X from 0"
@@ -308,6 +312,6 @@ def _by_position(X, wanted, n_rows, where):
     elif hasattr(X, "get_columns"):  # polars keeps the types of its columns
         return table_columns(X[:, wanted], n_rows, where)
     else:
-        picked = np.asarray(X)[:, wanted]
+        picked = X[:, wanted]
     found = table_columns(picked, n_rows, where)
     return dict(zip(wanted, found.values(), strict=True))

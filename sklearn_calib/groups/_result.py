@@ -185,9 +185,11 @@ class GroupCalibration:
         said = "No group is found miscalibrated"
         if wrong:
             said = f"{wrong} group{'s are' if wrong > 1 else ' is'} miscalibrated"
+        chance = f"where the largest of all exceeds {self.critical_sigma:.2f} sigma by chance"
+        if np.isinf(self.critical_sigma):
+            chance = f"which {self.n_resamples} draws are too few to show"
         return (
-            f"{text} {said} at {self.alpha:.3g}, where the largest of all exceeds "
-            f"{self.critical_sigma:.2f} sigma by chance. Intervals hold for all at once "
+            f"{text} {said} at {self.alpha:.3g}, {chance}. Intervals hold for all at once "
             f"({self.level:.0%})."
         )
 
@@ -247,7 +249,7 @@ def _estimate(value, low, high):
     """A number with its interval, or a dash."""
     if np.isnan(value):
         return "-"
-    if np.isinf(low) and np.isinf(high):
+    if not np.isfinite([low, high]).any():
         return _number(value)
     return f"{_number(value)} ({_number(low)} to {_number(high)})"
 

@@ -89,8 +89,9 @@ def validation_summary(
     -----
     CalibrationWarning
         Some rows of the table do not exist (NaN): all outcomes are equal, or all predictions are;
-        or the outcomes are separated by a threshold, so that the slope is infinite; or a
-        prediction of 0 or 1 is wrong, and counts as 1.2e-38.
+        or the outcomes are separated by a threshold, so that the slope is infinite (and, if they
+        are predicted with certainty, no intercept is better than another); or a prediction of 0 or
+        1 is wrong, and counts as 1.2e-38.
 
     Notes
     -----
@@ -146,19 +147,24 @@ def validation_summary(
         refuse(_WHERE, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
     if ci not in ("profile", "wald", "sandwich"):
         refuse(_WHERE, "ci among profile, wald, sandwich", repr(ci), "Check the spelling")
-    if not n_resamples >= 1:
+    if isinstance(n_resamples, bool) or not n_resamples >= 1 or n_resamples != int(n_resamples):
         got = repr(n_resamples)
-        refuse(_WHERE, "n_resamples of at least 1", got, "An ICI says nothing without its draws")
+        refuse(
+            _WHERE,
+            "n_resamples as a whole number of at least 1",
+            got,
+            "An ICI says nothing without its draws",
+        )
     case = canonical_case(_WHERE, y_true, y_proba, sample_weight, labels, pos_label)
     equal = bool((case.weight == case.weight[0]).all())
     how = ci if equal else "sandwich"
     draws = n_resamples, random_state, n_jobs
     tables = []
     for problem in case.problems(multiclass):
-        weight = np.ones(len(problem.hit)) if equal else problem.weight
+        weight = problem.weight / problem.weight.max()  # only ratios matter; squares are finite
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
-        two = Case(both, codes, None if equal else weight, np.arange(2), where=_WHERE)
+        two = Case(both, codes, None if equal else problem.weight, np.arange(2), where=_WHERE)
         rows = _rates(problem, weight, level)
         warn_of_certain_and_wrong(_WHERE, problem.score, problem.hit, "the slope rests on it")
         rows += _Lines(problem, weight, level, how).rows()
@@ -204,6 +210,7 @@ class _Lines:
         self.z = of_probability(problem.score, 1 - problem.score)
         self.hit, self.weight, self.title, self.ci = problem.hit, weight, problem.title, ci
         self.one = np.ones_like(self.z)
+        self.certain = bool((problem.score == problem.hit).all())
         self.columns = np.column_stack([self.one, self.z])
         self.drop = float(stats.chi2.ppf(level, 1))
 
@@ -221,6 +228,8 @@ class _Lines:
             caution(_WHERE, "both outcomes", got, cure, stacklevel=5)
             return [missing] * 4
         start = line.log_likelihood(self.z, self.hit, self.weight)
+        if self.certain:
+            return [missing, *self._both(start, start)]  # any intercept fits as well
         large, top = line.climb(self.z, self.one, self.hit, self.weight)
         of_large = self._large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
@@ -368,7 +377,7 @@ def _of_cells(case, smoother):
     if 0 < rate < 1:
         scaled = 1 - brier / (rate * (1 - rate))
         below = np.cumsum(rest) - rest / 2
-        area = hits @ below / (hits.sum() * rest.sum())
+        area = (hits / hits.sum()) @ (below / rest.sum())
         r2 = np.expm1(2 * (loss - _entropy(rate))) / np.expm1(-2 * _entropy(rate))
     return (*indices_of_problem(problem, smoother), brier, scaled, loss, area, r2)
 

@@ -39,9 +39,10 @@ def _canonical(case: "Case", *, kernel="laplace", bandwidth=1.0, estimator="auto
     gram = case.of_proba(_neighbours if estimator == "linear" else _pairs, float(bandwidth))
     residual = -np.asarray(case.proba)
     residual[np.arange(n), case.codes] += 1
+    weight = case.weight / case.weight.max()  # products of large ones would overflow
     if estimator == "linear":
-        return mean_of_neighbours(gram, residual, case.weight)
-    return mean_of_pairs(gram, residual, case.weight, estimator == "biased")
+        return mean_of_neighbours(gram, residual, weight)
+    return mean_of_pairs(gram, residual, weight, estimator == "biased")
 
 
 def _median(proba):

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels._shrunken_lines import COMMON, PENALTIES, Labels, fit_shrunken
+from .._kernels._lines_of_labels import COMMON, PENALTIES, Labels, fit_shrunken
 from .._label_tables import (
     BOTH,
     canonical_label_scores,

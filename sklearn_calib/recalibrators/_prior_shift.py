@@ -300,7 +300,7 @@ class PriorShift(Recalibrator):
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
         self._remember_input(X, proba, reset=False)  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba), _where=where)
-        proba, weight = proba[weight > 0], weight[weight > 0]
+        proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
         self._check_present(self.training_prior_, where)
         adapted = copy.copy(self)
         for name in ("prior_se_", "prior_interval_"):  # of an earlier adaptation
@@ -338,6 +338,13 @@ class PriorShift(Recalibrator):
 
     def _by_confusion(self, proba, weight, level, where):
         known = self._confusion
+        if known is None:
+            refuse(
+                where,
+                f"a fit with prior={self.prior!r}",
+                "one with another prior",
+                "Call fit again after set_params",
+            )
         self._check_present(known.frequencies, where)
         guess = predicted(proba, self.confusion == "hard")
         if self.prior == "rlls":
@@ -365,6 +372,7 @@ class PriorShift(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         where, k = f"{type(self).__name__}.fit", proba.shape[1]
+        weight = weight / weight.max()  # keeps squares finite
         counts = np.bincount(codes, weights=weight, minlength=k)
         observed = counts / counts.sum()
         given = self.training_prior is not None
@@ -385,6 +393,7 @@ class PriorShift(Recalibrator):
         self.training_prior_, self.prior_ = source, self._target(source, observed, where)
         if self.prior_ is not source:
             self._check_present(source, where)
+        self.prior_ = self.prior_.copy()  # each array its own
 
     def _target(self, source, observed, where):
         if not isinstance(self.prior, str):
@@ -454,9 +463,16 @@ class PriorShift(Recalibrator):
 
 def _by_label(given, classes, where):
     """Pairs of column and number, of a mapping of labels to numbers."""
+    if not hasattr(given, "items"):
+        refuse(
+            where, "a dict of labels to numbers", f"{given!r}", "Name each label with its number"
+        )
     column_of = {label: column for column, label in enumerate(classes.tolist())}
     for label, number in given.items():
         if label not in column_of:
             known = classes[:10].tolist()
             refuse(where, f"labels among {known}", f"{label}", "Name the classes as y does")
-        yield column_of[label], number
+        try:
+            yield column_of[label], float(number)
+        except (TypeError, ValueError):
+            refuse(where, f"a number for {label}", f"{number!r}", "Pass a number for each label")

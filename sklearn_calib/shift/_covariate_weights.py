@@ -1,6 +1,7 @@
 """Weights that make source rows look like target rows."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,8 @@ def covariate_weights(
         should be calibrated: a ``CalibratedModel(...)`` is, nearly. By default a logistic
         regression on standardised features.
     cv : int, splitter or iterable of (train, test), default=5
-        A row's weight comes from a fit that has not seen it.
+        A row's weight comes from a fit that has not seen it. At most as many folds as the smaller
+        sample has rows.
     quantile : float in (0, 1], default=0.99
         Larger weights than this quantile are cut to it: a few rows must not decide everything.
     random_state : int, Generator, RandomState or None, default=0
@@ -91,8 +93,8 @@ def covariate_weights(
     Raises
     ------
     ValueError
-        Tables with different columns, no rows, a `quantile` outside (0, 1], folds that do not test
-        every source row.
+        Tables with different columns, fewer than two rows in a sample, a `quantile` outside (0, 1],
+        fewer than two folds, or folds that do not test every source row.
     TypeError
         An estimator without ``predict_proba``.
 
@@ -131,6 +133,7 @@ def covariate_weights(
     if not 0 < quantile <= 1:
         refuse(where, "a quantile in (0, 1]", repr(quantile), "Pass 0.99, or 1 to cut nothing")
     X, n, m = _stacked(X_source, X_target, where)
+    cv = _at_most(cv, min(n, m), where)
     if estimator is None:
         scaled = StandardScaler(with_mean=not scipy.sparse.issparse(X))
         estimator = make_pipeline(scaled, LogisticRegression(max_iter=1000))
@@ -174,6 +177,18 @@ def covariate_weights(
     return found
 
 
+def _at_most(cv: Any, fewest: int, where: str) -> Any:
+    """A number of folds of which each can hold a row of both samples; other folds as they are."""
+    if not isinstance(cv, Integral):
+        return cv
+    if cv < 2:
+        refuse(where, "at least two folds", f"cv={cv}", "Pass 5, the default")
+    if fewest < 2:
+        got = f"{fewest} in one of them"
+        refuse(where, "at least two rows in both samples", got, "Get more rows of it")
+    return min(int(cv), fewest)
+
+
 def _stacked(source: Any, target: Any, where: str) -> tuple[Any, int, int]:
     """Source rows above target rows, in the type they came in, and the number of each."""
     kinds = [type(X).__module__.split(".")[0] for X in (source, target)]
@@ -190,7 +205,7 @@ def _stacked(source: Any, target: Any, where: str) -> tuple[Any, int, int]:
         else:
             import polars
 
-            both = polars.concat([source, target])
+            both = polars.concat([source, target], how="vertical_relaxed")
     else:
         sparse = any(scipy.sparse.issparse(X) for X in (source, target))
         if not sparse:

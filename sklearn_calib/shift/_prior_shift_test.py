@@ -114,8 +114,13 @@ def prior_shift_test(
     True
     """
     where = "prior_shift_test"
-    if isinstance(n_resamples, bool) or not n_resamples >= 1:
-        refuse(where, "n_resamples >= 1", repr(n_resamples), "Pass 999 for p-values down to 0.001")
+    if isinstance(n_resamples, bool) or not (n_resamples >= 1 and n_resamples == int(n_resamples)):
+        refuse(
+            where,
+            "a whole number n_resamples >= 1",
+            repr(n_resamples),
+            "Pass 999 for p-values down to 0.001",
+        )
     classes, codes = canonical_labels(y, _where=where)
     source = canonical_proba(proba_source, _where=f"{where}, proba_source")
     check_same_length(codes, source, where)
@@ -133,8 +138,8 @@ def prior_shift_test(
     found = both.distance(np.repeat([1.0, 0.0], [n, m]), np.repeat([0.0, 1.0], [n, m]))
     rng, own = generator(random_state), SortedScores(source, codes)
     members = [np.flatnonzero(codes == c) for c in range(k)]
-    null = np.empty(n_resamples)
-    for number in range(n_resamples):
+    null = np.empty(int(n_resamples))
+    for number in range(len(null)):
         labelled = _drawn(members, [len(rows) for rows in members], n, rng)
         unlabelled = _drawn(members, rng.multinomial(m, found.prior), n, rng)
         null[number] = own.distance(labelled, unlabelled).distance

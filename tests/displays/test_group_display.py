@@ -51,6 +51,14 @@ def test_curves_are_those_of_the_rows_of_the_worst_group(rows):
     np.testing.assert_allclose(observed, curve.observed)
 
 
+@pytest.mark.parametrize("wrong", [False, True])
+def test_certain_predictions_have_no_interval(wrong):
+    y = np.arange(240) % 2
+    display = drawn((y, np.where(wrong, 1.0 - y, y), {"a": np.arange(240) % 3}), n_curves=0)
+    left, right = display.ax_.get_xlim()
+    assert left < 1 < right
+
+
 @pytest.mark.slow
 def test_few_dots_and_classes(rows):
     y, p, table = rows

@@ -157,6 +157,24 @@ def test_weights_scale_and_rows_without_weight_are_left_out():
     assert found.n_samples == keep.sum()
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_a_common_factor_of_the_weights_says_nothing(scale):
+    y, p, w = weighted_set()
+    groups = {"a": np.arange(240) % 3}
+    found = group_calibration(y, p, groups, sample_weight=w, **QUICK)
+    scaled = group_calibration(y, p, groups, sample_weight=scale * w, **QUICK)
+    for one, other in zip(found.rows, scaled.rows, strict=True):
+        np.testing.assert_allclose(one[6:], other[6:], rtol=1e-7)
+        np.testing.assert_allclose(scale * one.events, other.events)
+
+
+def test_certain_predictions_are_told_without_intervals():
+    y = np.arange(200) % 2
+    told = str(group_calibration(y, 1.0 - y, [y == 0, y == 1], n_resamples=9))
+    assert "-inf to" not in told
+    assert "which 9 draws are too few to show" in told
+
+
 def three_classes(n=900):
     rng = np.random.default_rng(3)
     proba = rng.dirichlet([1, 2, 3], n)

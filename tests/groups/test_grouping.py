@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from sklearn_calib.exceptions import CalibrationWarning
@@ -175,7 +176,8 @@ def test_bad_options(option):
 
 def test_values_of_several_kinds_and_dates():
     days = [datetime.date(2026, 1, 1 + k % 3) for k in range(N)]
-    assert "day = 2026-01-02" in names_and_sizes({"day": days})
+    for same in (days, np.array(days, "M8[ns]")):
+        assert "day = 2026-01-02" in names_and_sizes({"day": same})
     mixed = [1, "one", None, 2.5] * 30
     assert set(names_and_sizes({"m": mixed})) == {
         "all rows",
@@ -190,3 +192,43 @@ def test_values_of_several_kinds_and_dates():
 def test_only_the_kept_rows_count():
     found = find_groups({"a": np.arange(N) % 2}, N, min_rows=1, kept=np.arange(0, N, 2))
     assert found.names == ["all rows"]  # all that are kept are even
+
+
+def test_nan_beside_text_in_a_list_is_missing():
+    values = ["x", np.nan] * 60
+    assert set(names_and_sizes({"a": values})) == {"all rows", "a = x", "a missing"}
+    assert set(names_and_sizes(values)) == {"all rows", "group = x", "group missing"}
+
+
+DAYS = np.datetime64("2020-01-01") + np.arange(90)
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        pd.Series(DAYS).dt.tz_localize("UTC"),
+        [*DAYS.astype(object)[:-1], None],
+        DAYS.astype("M8[ns]"),
+        pl.Series(DAYS.astype("M8[us]")).dt.replace_time_zone("Asia/Tokyo"),
+    ],
+    ids=["zone", "dates of python", "nanoseconds", "polars"],
+)
+def test_dates_of_any_kind_are_ordered(days):
+    found = find_groups({"day": days}, 90, n_bins=2, min_rows=5)
+    assert len(found.names) == 3
+    assert found.rows[1].tolist() == [*range(len(found.rows[1]))]
+    assert found.names[1].startswith("day <= 2020-02-")
+    assert len(found.names[1]) <= len("day <= 2020-02-13T15:00")
+
+
+def test_durations_are_told_in_days():
+    found = find_groups({"age": np.arange(40).astype("m8[D]")}, 40, n_bins=2, min_rows=1)
+    assert found.names[1] == "age <= 19 days, 0:00:00"
+
+
+def test_records_and_lists():
+    records = np.array([(1, "x"), (2, "y")], dtype=[("a", int), ("b", "U1")])
+    with pytest.raises(ValueError, match="one value for each row, got records in column group"):
+        find_groups(records, 2)
+    lists = pl.DataFrame({"tags": [[1, 2], [3]]})
+    assert find_groups(lists, 2, min_rows=1).names[1:] == ["tags = [1 2]", "tags = [3]"]

@@ -176,6 +176,8 @@ def test_mistakes(data):
         MulticalibratedModel(LogisticRegression(), "x", **QUICK).fit(numbers, y)
     with pytest.raises(ValueError, match="positions below 2 as groups, the columns of X, got 2"):
         MulticalibratedModel(LogisticRegression(), 2, **QUICK).fit(numbers, y)
+    with pytest.raises(ValueError, match="names or positions of columns as groups, got booleans"):
+        MulticalibratedModel(LogisticRegression(), [True, False], **QUICK).fit(numbers, y)
     with pytest.raises(TypeError, match="a dense X with groups='all', got a sparse matrix"):
         MulticalibratedModel(LogisticRegression(), **QUICK).fit(sparse.csr_array(numbers), y)
     with pytest.raises(ValueError, match="each of the 3000 rows"):

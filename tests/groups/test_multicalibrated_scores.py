@@ -3,6 +3,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import expit, logit
 from sklearn.base import clone
@@ -241,6 +242,30 @@ def test_one_column_masks_and_dates():
     born = pd.DataFrame({"born": pd.to_datetime("2020-01-01") - pd.to_timedelta(table["age"], "D")})
     days = -table[["age"]]
     assert np.array_equal(second(fitted(p, y, born), p, born), second(fitted(p, y, days), p, days))
+
+
+@pytest.mark.parametrize("kind", ["bool", "boolean", "polars"])
+def test_masks_of_any_library(kind):
+    rng = np.random.default_rng(0)
+    here, proba = np.arange(400) < 200, rng.uniform(0.2, 0.8, 400)
+    y = (rng.random(400) < np.where(here, proba**3, proba)).astype(int)
+    mask = pl.Series(here) if kind == "polars" else pd.Series(here, dtype=kind)
+    fitted = MulticalibratedScores(n_trees=10).fit(proba, y, groups=[mask])
+    expected = MulticalibratedScores(n_trees=10).fit(proba, y, groups=[here])
+    assert fitted.cv_losses_.tolist() == expected.cv_losses_.tolist()
+
+
+def test_the_unit_of_dates_does_not_matter():
+    rng = np.random.default_rng(0)
+    day, proba = np.arange(400), rng.uniform(0.2, 0.8, 400)
+    y = (rng.random(400) < np.where(day < 200, proba**3, proba)).astype(int)
+    days = day.astype("M8[D]")
+    fitted = MulticalibratedScores(n_trees=10).fit(proba, y, groups={"day": days})
+    expected = fitted.predict_proba(proba, groups={"day": days})
+    assert abs(expected[:, 1] - proba).max() > 0.05
+    zoned = pd.Series(days.astype("M8[ns]")).dt.tz_localize("UTC")
+    for same in (days.astype("M8[ns]"), zoned, days.astype(object)):
+        np.testing.assert_array_equal(fitted.predict_proba(proba, groups={"day": same}), expected)
 
 
 def test_many_categories_share_bins():

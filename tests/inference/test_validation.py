@@ -192,6 +192,17 @@ def test_equal_weights_are_none():
     assert str(plain) == str(flat) and flat.ci == "profile"
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_a_common_factor_of_the_weights_says_nothing(scale):
+    y, p = golden_set()
+    weight = 1.5 + np.arange(200) % 3
+    options = {"smoother": "cox", "n_resamples": 2}
+    found = validate(y, p, sample_weight=weight, **options).to_frame()
+    scaled = validate(y, p, sample_weight=scale * weight, **options).to_frame()
+    for name in ("estimate", "low", "high", "pvalue"):
+        np.testing.assert_allclose(scaled[name], found[name], rtol=1e-6)
+
+
 def simulated(n, draws, **options):
     """Shares of intervals above and below the truth; slope 0.8, intercept 0.3."""
     large = 0.3
@@ -274,6 +285,15 @@ def test_separated_outcomes(rising, ci):
     assert 2 * held.fun == pytest.approx(stats.chi2.ppf(0.95, 1), abs=1e-5)
 
 
+def test_certain_and_right():
+    y = np.arange(40) % 2
+    with pytest.warns(CalibrationWarning, match="threshold that separates them"):
+        found = validate(y, y.astype(float), n_resamples=2)
+    assert np.isnan(found["calibration in the large"].estimate)  # any shift fits as well
+    assert found["slope"].estimate == np.inf
+    assert found["O/E"].estimate == 1
+
+
 def test_certain_and_wrong():
     y, p = golden_set(50)
     with pytest.warns(CalibrationWarning, match="1 of 51 rows with probability 0 or 1"):
@@ -298,7 +318,8 @@ def test_tiny(n):
     [
         ({"level": 95}, "a level between 0 and 1, got 95. Pass for instance 0.95"),
         ({"ci": "bootstrap"}, "ci among profile, wald, sandwich, got 'bootstrap'"),
-        ({"n_resamples": 0}, "n_resamples of at least 1, got 0"),
+        ({"n_resamples": 0}, "n_resamples as a whole number of at least 1, got 0"),
+        ({"n_resamples": 9.5}, "n_resamples as a whole number of at least 1, got 9.5"),
         ({"smoother": "lowess"}, "a smoother among loess, cox, .*got 'lowess'"),
         ({"multiclass": "ovr"}, "multiclass among .*, got 'ovr'"),
     ],

@@ -134,3 +134,14 @@ def test_calibrated_and_not(measure):
 def test_bad_options(measure, options, message):
     with pytest.raises(ValueError, match=message):
         measure([0, 1], [0.2, 0.4], **options)
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased", "linear"])
+def test_a_common_factor_of_the_weights_says_nothing(estimator):
+    rng = np.random.default_rng(0)
+    p, weight = rng.uniform(size=20), rng.uniform(1, 2, size=20)
+    y, options = rng.random(20) < p, {"multiclass": "canonical", "estimator": estimator}
+    found = kernel_calibration_error(y, p, sample_weight=weight, **options)
+    for scale in (1e-300, 1e300):
+        scaled = kernel_calibration_error(y, p, sample_weight=scale * weight, **options)
+        assert scaled == pytest.approx(found, rel=1e-10)

@@ -355,8 +355,13 @@ def test_merge():
     for wrong in (CalibrationMonitor("test"), CalibrationMonitor(alpha=0.1), None):
         with pytest.raises(ValueError, match="the same settings"):
             merged.merge(wrong)
+    dated, before = CalibrationMonitor().update(0, 0.2, time="2026-01-01"), whole(merged)
+    with pytest.raises(ValueError, match="times of one kind"):
+        dated.merge(CalibrationMonitor().update(0, 0.2, time=3))
+    assert dated.n_samples_ == 1
     with pytest.raises(ValueError, match="the same classes"):
         merged.merge(CalibrationMonitor().update([0], [[0.2, 0.3, 0.5]]))
+    assert whole(merged) == before
 
 
 def test_merging_can_raise_an_alarm():

@@ -246,6 +246,26 @@ def test_weights(prior):
         assert (weighted.prior_se_ > repeated.prior_se_).all()  # as many observations as rows
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+@pytest.mark.parametrize("prior", ["em", "bbse", "rlls"])
+def test_a_common_factor_of_the_weights_says_nothing(prior, scale):
+    p, y, target = source_and_target()
+    given = [1.0 + np.arange(len(rows)) % 3 for rows in (p, target)]
+    fits = []
+    for one in (1.0, scale):
+        fitted = PriorShift(prior).fit(p, y, sample_weight=one * given[0])
+        fits.append(fitted.adapt(target, sample_weight=one * given[1]))
+    np.testing.assert_allclose(fits[1].prior_, fits[0].prior_, rtol=1e-9)
+    if prior != "rlls":
+        np.testing.assert_allclose(fits[1].prior_se_, fits[0].prior_se_, rtol=1e-6)
+
+
+def test_each_array_is_its_own():
+    p, y, _ = source_and_target()
+    fitted = PriorShift("em").fit(p, y)
+    assert not np.shares_memory(fitted.prior_, fitted.training_prior_)
+
+
 def test_strength_and_balance():
     p, y = make_overconfident(3, 300)
     weight = 1.0 + (y == 0)
@@ -326,6 +346,8 @@ def test_refused_later():
         counted.adapt(P4)
     with pytest.raises(ValueError, match=r"a prior that is estimated.*given frequencies"):
         PriorShift([0.5, 0.5]).fit(p, y).adapt(target)
+    with pytest.raises(ValueError, match=r"a fit with prior='bbse', got one with another"):
+        PriorShift([0.5, 0.5]).fit(p, y).set_params(prior="bbse").adapt(target)
     fitted = PriorShift("em").fit(p, y)
     with pytest.raises(ValueError, match="2 columns"):
         fitted.adapt(P3)
@@ -350,6 +372,9 @@ def test_refused_later():
         ({0: 1, 1: np.inf}, [0, 1], "above 0, got inf"),
         ({2: 3}, [0, 1], r"labels among \[0, 1\], got 2"),
         ("balance", [0, 1], "'balanced', got 'balance'"),
+        (None, [0, 1], "a dict of labels to numbers, got None"),
+        ([1, 9], [0, 1], r"a dict of labels to numbers, got \[1, 9\]"),
+        ({0: "heavy"}, [0, 1], "a number for 0, got 'heavy'"),
         ({0: 1}, [0, 0], "at least two classes"),
     ],
 )

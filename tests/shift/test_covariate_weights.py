@@ -96,6 +96,20 @@ def test_samples_that_hardly_overlap():
         covariate_weights(*samples(20, 20))
 
 
+def test_fewer_target_rows_than_folds():
+    X, target = samples(50, 50, shift=0.0)
+    np.testing.assert_array_equal(
+        covariate_weights(X, target[:3]).weights, covariate_weights(X, target[:3], cv=3).weights
+    )
+
+
+def test_whole_and_other_numbers_of_polars():
+    whole, other = pl.DataFrame({"a": np.arange(60) % 5}), pl.DataFrame({"a": np.arange(60) % 7.0})
+    found = covariate_weights(whole, other, cv=2)
+    given = [frame.to_numpy().astype(float) for frame in (whole, other)]
+    np.testing.assert_allclose(found.weights, covariate_weights(*given, cv=2).weights)
+
+
 def test_refused():
     X, target = samples(50, 50)
     with pytest.raises(ValueError, match="columns in X_source"):
@@ -104,6 +118,10 @@ def test_refused():
         covariate_weights(X[:, 0], target[:, 0])
     with pytest.raises(ValueError, match="rows in both"):
         covariate_weights(X, target[:0])
+    with pytest.raises(ValueError, match="two rows in both samples, got 1 in one"):
+        covariate_weights(X, target[:1])
+    with pytest.raises(ValueError, match="two folds, got cv=1"):
+        covariate_weights(X, target, cv=1)
     with pytest.raises(ValueError, match=r"quantile in \(0, 1\]"):
         covariate_weights(X, target, quantile=99)
     with pytest.raises(ValueError, match="every source row"):

@@ -37,6 +37,14 @@ def test_ties_are_one_step():
     assert found.statistic < 1e-12 and found.pvalue == 1
 
 
+def test_scores_that_never_meet_are_at_distance_1():
+    found = prior_shift_test(
+        np.full(200, 0.3), np.arange(200) % 2, np.full(100, 0.5), n_resamples=1
+    )
+    assert found.statistic <= 1
+    np.testing.assert_allclose(found.statistic, 1)
+
+
 def test_classes_and_their_names():
     rng = np.random.default_rng(1)
     y = np.array(["a", "b", "c"])[np.arange(300) % 3]
@@ -88,6 +96,8 @@ def test_refused():
     p, y = [0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]
     with pytest.raises(ValueError, match="n_resamples >= 1"):
         prior_shift_test(p, y, p, n_resamples=0)
+    with pytest.raises(ValueError, match=r"n_resamples >= 1, got 9\.5"):
+        prior_shift_test(p, y, p, n_resamples=9.5)
     with pytest.raises(ValueError, match=r"labels of 2 classes.*got 1 classes"):
         prior_shift_test(p, [1, 1, 1, 1], p)
     with pytest.raises(ValueError, match=r"proba_target: expected 2 columns"):

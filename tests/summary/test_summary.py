@@ -351,7 +351,7 @@ def test_the_last_row_of_a_large_batch_is_named():
             lambda: CalibrationSummary(classes=["a", "b"]) + CalibrationSummary(),
             "expected summaries of the same classes",
         ),
-        (lambda: CalibrationSummary().measure("smooth"), "expected a measure among brier_loss"),
+        (lambda: CalibrationSummary().measure("smooth"), "expected a measure among area_"),
         (
             lambda: CalibrationSummary().update([1], [1.0]).measure("brier_loss", bins=3),
             "expected options among none, got 'bins'",

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from ._shrunk_lines import shrunk_lines
+
 COMMON = np.inf
 PENALTIES = (COMMON, 100.0, 10.0, 1.0, 0.1)
-_NEWTON_STEPS = 200  # six are many
 _WIN = 1e-7  # by less a weaker penalty does not win
 
 
@@ -53,18 +54,20 @@ def fit_shrunken(labels, centre, penalties=PENALTIES):
     penalties : sequence of float > 0
         A penalty wins against those before it by at least 1e-7 nats.
     """
-    scale = labels.scale
-    centre = np.array(centre, dtype=float) * [1.0, scale]
-    moves = _moves_of_centre(labels, centre, scale)
-    lines = np.tile(centre, (labels.score.shape[1], 1))
+    scale, count = labels.scale, labels.score.shape[1]
+    to_scaled = np.array([1.0, scale])
+    moves = _moves_of_centre(labels, centre * to_scaled, scale)
+    known = labels.weight > 0
+    pairs = *(table[known] for table in labels[:3]), np.nonzero(known)[1]
     best, loo = None, {}
     for penalty in penalties:
-        if penalty != COMMON:
-            for label, line in enumerate(lines):
-                lines[label] = _nearest_line(labels.column(label), scale, centre, line, penalty)
+        if penalty == COMMON:
+            lines = np.tile(centre * to_scaled, (count, 1))
+        else:
+            lines = shrunk_lines(*pairs, count, centre, penalty, scale) * to_scaled
         loo[penalty] = _left_out(labels, scale, lines, moves, penalty)
         if best is None or loo[penalty] < loo[best[1]] - _WIN:
-            best = lines / [1.0, scale], penalty
+            best = lines / to_scaled, penalty
     return ShrunkenFit(*best, loo)
 
 
@@ -74,33 +77,6 @@ def _design(score, scale):
 
 def _hessian(x, curvature, penalty=0.0):
     return (x * curvature[:, None]).T @ x + penalty * np.eye(2)
-
-
-def _nearest_line(column, scale, centre, start, penalty):
-    """Newton's method with halving."""
-    score, hit, weight, _ = column
-    x = _design(score, scale)
-
-    def objective(line):
-        eta = x @ line
-        away = line - centre
-        return weight @ (np.logaddexp(0, eta) - hit * eta) + penalty / 2 * away @ away
-
-    line, value = start.copy(), objective(start)
-    for _ in range(_NEWTON_STEPS):
-        mean = expit(x @ line)
-        pull = x.T @ (weight * (mean - hit)) + penalty * (line - centre)
-        step = np.linalg.solve(_hessian(x, weight * mean * (1 - mean), penalty), -pull)
-        decrement = -pull @ step
-        if decrement <= 1e-13 * (1 + value):
-            return line + step  # the last step is free
-        length = 1.0
-        while not (moved := objective(line + length * step)) <= value - 1e-4 * length * decrement:
-            length /= 2
-            if length < 1e-12:
-                return line  # no progress is possible in floating point
-        line, value = line + length * step, moved
-    return line
 
 
 def _moves_of_centre(labels, centre, scale):
