@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
 
 HERE = Path(__file__).parent
-SPLITS = {"adult": 4, "bank_full": 2, "credit_default": 2}
+SPLITS = 4
 TURNS = 1
 DATA = {  # categories, numbers; what the logistic regression sees
     "adult": (
@@ -236,7 +236,7 @@ def main():
     tasks = [(data, model) for data in DATA for model in MODELS] if runner.data_folder() else []
     rows = []
     for task in tasks:
-        jobs = [(*task, split) for split in range(SPLITS[task[0]])]
+        jobs = [(*task, split) for split in range(SPLITS)]
         found = [
             runner.rounds(HERE / "rounds.partial.jsonl", [job], compare, processes=1)
             for job in jobs
