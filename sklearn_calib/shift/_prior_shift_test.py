@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels._score_mixture import SortedScores
+from .._kernels._score_mixture import RankedScores
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..canonical import canonical_labels, canonical_proba, check_same_length
@@ -134,23 +134,23 @@ def prior_shift_test(
         )
     target = canonical_proba(proba_target, n_classes=k, _where=f"{where}, proba_target")
     n, m = len(source), len(target)
-    both = SortedScores(np.vstack([source, target]), np.r_[codes, np.zeros(m, dtype=np.intp)])
-    found = both.distance(np.repeat([1.0, 0.0], [n, m]), np.repeat([0.0, 1.0], [n, m]))
-    rng, own = generator(random_state), SortedScores(source, codes)
+    both = RankedScores(np.vstack([source, target]), np.r_[codes, np.zeros(m, dtype=np.intp)])
+    found = both.distance(np.arange(n), np.arange(n, n + m))
+    rng = generator(random_state)
     members = [np.flatnonzero(codes == c) for c in range(k)]
+    sizes = [len(rows) for rows in members]
     null = np.empty(int(n_resamples))
     for number in range(len(null)):
-        labelled = _drawn(members, [len(rows) for rows in members], n, rng)
-        unlabelled = _drawn(members, rng.multinomial(m, found.prior), n, rng)
-        null[number] = own.distance(labelled, unlabelled).distance
+        labelled = _drawn(members, sizes, rng)
+        unlabelled = _drawn(members, rng.multinomial(m, found.prior), rng)
+        null[number] = both.distance(labelled, unlabelled, rng).distance
     pvalue = MonteCarloResult.of_draws(found.distance, null, where).pvalue
     label = classes[found.column : found.column + 1].tolist()[0]
     return PriorShiftResult(found.distance, pvalue, found.prior, label, null)
 
 
-def _drawn(members, sizes, n, rng):
-    """How often each row is drawn, with so many draws from each class."""
-    drawn = [
-        rows[rng.integers(0, len(rows), size)] for rows, size in zip(members, sizes, strict=True)
-    ]
-    return np.bincount(np.concatenate(drawn), minlength=n).astype(np.float64)
+def _drawn(members, sizes, rng):
+    """Rows of each class, so many, drawn with replacement."""
+    return np.concatenate(
+        [rows[rng.integers(0, len(rows), size)] for rows, size in zip(members, sizes, strict=True)]
+    )
