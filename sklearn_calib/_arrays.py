@@ -77,6 +77,8 @@ def _numbers_of_objects(raw, what, where):
 
 def _refuse_numbers(where, what, got):
     cure = "Convert the columns first, for instance with .astype(float)"
+    if what == "labels":
+        cure = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"
     refuse(where, f"numbers as {what}", got, cure, error=TypeError)
 
 

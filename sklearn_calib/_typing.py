@@ -1,17 +1,19 @@
 """Names of types: what users pass, what they get back. Nothing heavy is imported for them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike as ArrayLike
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
+    from numpy.typing import ArrayLike as ArrayLike
     from typing_extensions import Self as Self  # type checkers bring it along
 else:
     Axes = Self = Any
+    ArrayLike = NewType("ArrayLike", object)  # numpy's is 270 letters of help() per parameter
+    ArrayLike.__module__ = "numpy.typing"
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]

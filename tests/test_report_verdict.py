@@ -203,6 +203,7 @@ def test_size_of_an_error():
 def test_direction(law, words):
     said = sentence(verdict(law), "direction")
     assert said.numbers["words"] == [words] and words in said.text
+    assert ("Perhaps they are those of the other class" in said.text) == (law == "backwards")
 
 
 @pytest.mark.parametrize("law", ["calibrated", "wave"])

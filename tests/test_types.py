@@ -1,11 +1,13 @@
 """The package says that it is typed: every parameter of what users call has an annotation."""
 
 import ast
+import inspect
 from pathlib import Path
 
 import pytest
 
 import sklearn_calib
+from sklearn_calib.groups import group_calibration
 
 ROOT = Path(sklearn_calib.__file__).parent
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if "_kernels" not in path.parts]
@@ -83,3 +85,10 @@ def test_results_are_annotated():
                     and ast.unparse(field.target)[0] != "_"
                 ]
     assert not vague, f"say of what: {', '.join(vague)}"
+
+
+@pytest.mark.parametrize("thing", [sklearn_calib.CalibratedModel.fit, group_calibration])
+def test_help_shows_short_types(thing):
+    """numpy's ArrayLike is a union that takes 270 letters for each parameter."""
+    signature = str(inspect.signature(thing))
+    assert "numpy.typing.ArrayLike" in signature and "_NestedSequence" not in signature

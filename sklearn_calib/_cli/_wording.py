@@ -10,6 +10,7 @@ _OPTIONS = {
     "with normalize=True this is not said": "with --normalize this is not said",
     "pass labels= with all classes": "name all of them with --classes",
     "divide percentages by 100": "add --percent for percentages",
+    "Name all classes, CalibrationMonitor(classes=[...])": "Name all classes with --classes",
     "or leave out such rows": "or leave out such rows with --drop-missing",
 }
 

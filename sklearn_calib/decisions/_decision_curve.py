@@ -13,6 +13,7 @@ from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import refuse
 from ..metrics import canonical_case
+from ._printed import Printed, interval, some_of
 from ._regret import RegretCurve, regret_curve
 from ._two_classes import canonical_thresholds, check_level, two_class_case
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NetBenefitDifference:
+class NetBenefitDifference(Printed):
     """How far one net benefit is above another one at each threshold, with intervals.
 
     Attributes
@@ -52,9 +53,15 @@ class NetBenefitDifference:
         pd = require("pandas", "cli", "NetBenefitDifference.to_frame")
         return pd.DataFrame(_columns(self))
 
+    def _lines(self):
+        return [_head("difference", self.level), *_cells(self, self.difference)]
+
+    def _note(self):
+        return _how_many(self.threshold)
+
 
 @dataclass(frozen=True)
-class DecisionCurve:
+class DecisionCurve(Printed):
     """The net benefit of a prediction at each threshold of action, with intervals.
 
     Attributes
@@ -125,6 +132,38 @@ class DecisionCurve:
         for name in ("standardised", "net_benefit_untreated", "interventions_avoided"):
             table[name] = getattr(self, name)
         return pd.DataFrame(table)
+
+    def _lines(self):
+        everybody = self.treat_all[some_of(self.threshold)]
+        cells = zip(_cells(self, self.net_benefit), everybody, strict=True)
+        return [
+            [*_head("net benefit", self.level), "act on all"],
+            *([*line, f"{other:.4f}"] for line, other in cells),
+        ]
+
+    def _note(self):
+        return f"prevalence {self.prevalence:.4g}; {_how_many(self.threshold)}"
+
+
+def _head(name, level):
+    share = f"{100 * level:.4g} %"
+    return ["threshold", name, f"{share} interval", f"{share} band"]
+
+
+def _cells(curve, values):
+    return [
+        [
+            f"{curve.threshold[i]:.4g}",
+            f"{values[i]:.4f}",
+            interval(curve.low[i], curve.high[i]),
+            interval(curve.band_low[i], curve.band_high[i]),
+        ]
+        for i in some_of(curve.threshold)
+    ]
+
+
+def _how_many(threshold):
+    return f"{len(some_of(threshold))} of {len(threshold)} thresholds; to_frame() has all columns"
 
 
 def _columns(curve: Any) -> dict[str, FloatArray]:

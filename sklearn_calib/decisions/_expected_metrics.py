@@ -13,6 +13,7 @@ from .._typing import ArrayLike, FloatArray
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
 from ._costs import canonical_costs
+from ._printed import Printed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,7 @@ _LEAST = float(np.finfo(np.float64).eps)  # of a probability, as in log_loss
 
 
 @dataclass(frozen=True)
-class ExpectedMetrics:
+class ExpectedMetrics(Printed):
     """The metrics that calibrated predictions have on average, and how far they vary.
 
     Attributes
@@ -98,6 +99,16 @@ class ExpectedMetrics:
                 row |= {"realised": self.realised[name], "z": z, "pvalue": 2 * ndtr(-abs(z))}
             rows.append(row)
         return pd.DataFrame(rows)
+
+    def _lines(self):
+        lines = [["metric", "expected", "standard deviation"]]
+        for name, deviation in self.standard_deviations.items():
+            lines.append([name, f"{getattr(self, name):.4f}", f"{deviation:.4f}"])
+        if self.realised:
+            lines[0] += ["realised", "z"]
+            for line in lines[1:]:
+                line += [f"{self.realised[line[0]]:.4f}", f"{self.z(line[0]):.2f}"]
+        return lines
 
 
 def expected_metrics(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import in_legend
-from .._typing import ArrayLike, AxesLike, Self
+from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..decisions import DecisionCurve, decision_curve
 from ._base import Display
 from ._regret import draw_regret
@@ -21,7 +21,7 @@ class DecisionCurveDisplay(Display):
     With one curve there are its intervals at each threshold and, lighter, the band for all
     thresholds. Where a curve has a regret, a second panel shows what recalibration is worth.
 
-    Make one with `from_predictions`; draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
     Parameters
     ----------
@@ -80,6 +80,38 @@ class DecisionCurveDisplay(Display):
         models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
         curves = {key: decision_curve(y_true, p, **options) for key, p in models.items()}
         return cls(curves).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the predictions of a fitted classifier of two classes, or of several classifiers.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of str to classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        name, ax, **options
+            As in `from_predictions`; the class of the estimator is its name by default.
+
+        Returns
+        -------
+        display : DecisionCurveDisplay
+        """
+        if not isinstance(estimator, dict):
+            estimator = {name or type(estimator).__name__: estimator}
+        options.setdefault("labels", next(iter(estimator.values())).classes_)
+        proba = {key: model.predict_proba(X) for key, model in estimator.items()}
+        return cls.from_predictions(y, proba, ax=ax, **options)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The curves.

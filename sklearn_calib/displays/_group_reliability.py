@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import in_picture, plain
-from .._typing import ArrayLike, AxesLike, Self
+from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..canonical import canonical_weight
 from ..exceptions import refuse
 from ..groups import group_calibration
@@ -31,7 +31,7 @@ class GroupReliabilityDisplay(Display):
     p-value rejects calibration have another colour. Next to it are the isotonic (CORP) reliability
     curves of the worst, over bands where they would lie if the predictions were calibrated.
 
-    Make one with `from_predictions`; draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
     Parameters
     ----------
@@ -135,6 +135,37 @@ class GroupReliabilityDisplay(Display):
             )
             curves.append((row, curve))
         return cls(found, curves, n_dots).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        groups: Any,
+        *,
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Audit the groups of the predictions of a fitted classifier, and draw.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        groups : table of shape (n_samples, n_columns), dict of columns, or list of masks
+            As in `group_calibration`, for instance ``X[["sex", "age"]]``.
+        ax, **options
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : GroupReliabilityDisplay
+        """
+        options.setdefault("labels", estimator.classes_)
+        return cls.from_predictions(y, estimator.predict_proba(X), groups, ax=ax, **options)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The dots, and the curves.

@@ -1,7 +1,7 @@
 """Exact tests of calibration: labels are drawn from the predictions themselves."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class MonteCarloResult:
 
     statistic: float
     pvalue: float
-    null_distribution: FloatArray
+    null_distribution: FloatArray = field(repr=False)
     name: str = "statistic"
     ranked: float = np.nan
 

@@ -47,7 +47,11 @@ def read_rows(
     if columns != len(classes):
         cure = "Pass one column per class, or the second class of two alone"
         refuse(where, f"scores of {len(classes)} classes", f"{columns} columns", cure)
-    _, codes = canonical_labels(y, classes=classes, _where=where)
+    try:
+        _, codes = canonical_labels(y, classes=classes, _where=where)
+    except ValueError as error:
+        cure = "Name all classes, CalibrationMonitor(classes=[...])"
+        raise ValueError(str(error).replace("Pass all classes", cure)) from error
     check_same_length(codes, proba, where)
     group = _group_codes(groups, known_groups, len(codes), where)
     log_pair, hit = _problems(proba, codes, multiclass)

@@ -315,6 +315,8 @@ def _of_slope(found):
         f"{said}: the slope of the log-odds is {line.slope:.2f} "
         f"({_between(found, (low, high), '{:.2f}'.format)}), 1 would be right."
     )
+    if word == "backwards" and not found.of_several:
+        text += " Perhaps they are those of the other class: then name that as the positive one."
     return word, text, {"slope": line.slope, "slope_low": low, "slope_high": high}
 
 

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
 
 from .._sklearn_compat import safe_split
 from .._typing import CV, Estimator, Features, FloatArray, RandomStateLike
@@ -76,7 +77,8 @@ def covariate_weights(
     estimator : classifier, default=None
         Tells target rows from source rows; needs ``predict_proba``. The weights are its odds, so it
         should be calibrated: a ``CalibratedModel(...)`` is, nearly. By default a logistic
-        regression on standardised features.
+        regression on standardised features, for numbers without missing values; for other
+        tables pass a pipeline.
     cv : int, splitter or iterable of (train, test), default=5
         A row's weight comes from a fit that has not seen it. At most as many folds as the smaller
         sample has rows.
@@ -94,7 +96,8 @@ def covariate_weights(
     ------
     ValueError
         Tables with different columns, fewer than two rows in a sample, a `quantile` outside (0, 1],
-        fewer than two folds, or folds that do not test every source row.
+        fewer than two folds, or folds that do not test every source row; without an `estimator`,
+        text and missing values.
     TypeError
         An estimator without ``predict_proba``.
 
@@ -135,6 +138,7 @@ def covariate_weights(
     X, n, m = _stacked(X_source, X_target, where)
     cv = _at_most(cv, min(n, m), where)
     if estimator is None:
+        _check_numbers(X, where)
         scaled = StandardScaler(with_mean=not scipy.sparse.issparse(X))
         estimator = make_pipeline(scaled, LogisticRegression(max_iter=1000))
     if not hasattr(estimator, "predict_proba"):
@@ -175,6 +179,16 @@ def covariate_weights(
             stacklevel=3,
         )
     return found
+
+
+def _check_numbers(X: Any, where: str) -> None:
+    """Refuse what the logistic regression cannot read."""
+    try:
+        check_array(X, accept_sparse=True, dtype=np.float64)
+    except ValueError as error:
+        rule = "finite numbers in all columns where no estimator is given"
+        cure = "Pass estimator=, a pipeline that encodes text and fills in missing values"
+        refuse(where, rule, str(error).splitlines()[0].rstrip("."), cure)
 
 
 def _at_most(cv: Any, fewest: int, where: str) -> Any:

@@ -1,6 +1,6 @@
 """Are the target's scores a mixture of those of the source's classes?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class PriorShiftResult:
     pvalue: float
     prior: FloatArray
     label: Any
-    null_distribution: FloatArray
+    null_distribution: FloatArray = field(repr=False)
 
 
 def prior_shift_test(

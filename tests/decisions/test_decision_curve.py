@@ -166,6 +166,20 @@ def test_bad_input(options, said):
         decision_difference(y, p, p, **options)
 
 
+def test_printed_in_a_terminal_and_a_notebook():
+    curve = decision_curve(Y, P, level=0.9)
+    head, *lines, note = str(curve).splitlines()
+    assert head.split("  ")[-1] == "act on all" and "90 % interval" in head and "90 % band" in head
+    assert [line.split()[0] for line in lines[::9]] == ["0.01", "0.99"] and len(lines) == 10
+    at = np.flatnonzero(T == 0.45)[0]
+    row = f"0.45 {curve.net_benefit[at]:.4f} {curve.low[at]:.4f} to {curve.high[at]:.4f}"
+    assert row in [" ".join(line.split()[:5]) for line in lines]
+    assert "10 of 99 thresholds" in note and f"prevalence {Y.mean():.4g}" in note
+    assert curve._repr_html_().count("<tr>") == 11 and note in curve._repr_html_()
+    two = str(decision_difference(Y, P, P**2, thresholds=[0.2, 0.4]))
+    assert "difference" in two and "2 of 2 thresholds" in two and len(two.splitlines()) == 4
+
+
 def covered(draws, n=500):
     """Whether the intervals at some thresholds, and the bands of all, hold the truth."""
     shown, some = [0, 2, 5, 9], np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])

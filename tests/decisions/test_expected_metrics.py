@@ -119,3 +119,15 @@ def test_standard_deviations():
         z.append([found.z(name) for name in names])
     assert np.abs(np.mean(z, axis=0)).max() < 4 / np.sqrt(1500) + 0.03
     assert np.abs(np.std(z, axis=0) - 1).max() < 4 / np.sqrt(3000) + 0.03
+
+
+def test_printed_in_a_terminal_and_a_notebook():
+    found = expected_metrics(P)
+    lines = [line.split() for line in str(found).splitlines()]
+    deviation = found.standard_deviations["accuracy"]
+    assert lines[1] == ["accuracy", f"{found.accuracy:.4f}", f"{deviation:.4f}"]
+    assert [line[0] for line in lines[1:]] == [*found.standard_deviations]
+    labelled = expected_metrics(THREE, y_true=np.arange(300) % 3)
+    line = str(labelled).splitlines()[1].split()
+    assert line[3:] == [f"{labelled.realised['accuracy']:.4f}", f"{labelled.z('accuracy'):.2f}"]
+    assert found._repr_html_().count("<tr>") == 8 and "<p>" not in found._repr_html_()

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from sklearn_calib.displays import GroupReliabilityDisplay
+from sklearn_calib.displays import DecisionCurveDisplay, GroupReliabilityDisplay
 from sklearn_calib.metrics import reliability_curve
 
 pytest.importorskip("matplotlib.pyplot")
@@ -72,3 +73,35 @@ def test_few_dots_and_classes(rows):
 def test_nothing_to_draw(rows, wrong):
     with pytest.raises(ValueError, match="something to draw"):
         drawn(rows, **wrong)
+
+
+def test_from_an_estimator(rows):
+    import matplotlib.pyplot as plt
+
+    y, p, groups = rows
+    X, names = p[:, None], np.where(y == 1, "yes", "no")
+    model = GaussianNB().fit(X, names)
+    options = {"n_resamples": 19, "n_curves": 0}
+    one = GroupReliabilityDisplay.from_estimator(model, X, names, groups, **options)
+    other = GroupReliabilityDisplay.from_predictions(
+        names, model.predict_proba(X), groups, **options
+    )
+    plt.close("all")
+    assert np.array_equal(one.points()[0][0][0], other.points()[0][0][0])
+
+
+def test_decision_curves_from_estimators(rows):
+    import matplotlib.pyplot as plt
+
+    y, p, _ = rows
+    X, names = p[:, None], np.where(y == 1, "yes", "no")
+    model = GaussianNB().fit(X, names)
+    (((_, expected),),) = DecisionCurveDisplay.from_predictions(
+        names, model.predict_proba(X)
+    ).points()
+    one = DecisionCurveDisplay.from_estimator(model, X, names)
+    two = DecisionCurveDisplay.from_estimator({"a": model, "b": model}, X, names)
+    plt.close("all")
+    assert [*one.curves] == ["GaussianNB"] and [*two.curves] == ["a", "b"]
+    for (_, drawn_line), *_ in (one.points()[0], two.points()[0]):
+        assert np.array_equal(drawn_line, expected)

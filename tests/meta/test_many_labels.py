@@ -227,6 +227,8 @@ def test_errors(data):
         CalibratedModel(LogisticRegression()).fit(X, Y)
     with pytest.raises(ValueError, match=r"labels 0, 1 or NaN \(unknown\), got 2 in row"):
         CalibratedModel(NB).fit(X, 2 * Y)
+    with pytest.raises(TypeError, match=r"numbers as labels, got '(yes|no)'.*\(y == 'yes'\)"):
+        CalibratedModel(NB).fit(X, np.where(Y == 1, "yes", "no").astype(object))
     with pytest.raises(ValueError, match="folds for many labels, got cv='alo'"):
         CalibratedModel(NB, cv="alo").fit(X, Y)
     with pytest.raises(ValueError, match="expected one label per row"):

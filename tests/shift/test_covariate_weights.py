@@ -6,7 +6,11 @@ import polars as pl
 import pytest
 import scipy.sparse
 from scipy.special import expit
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -133,3 +137,20 @@ def test_refused():
         covariate_weights(*frames)
     with pytest.raises(ValueError, match=r"\['a', 'c'\] in one of them only"):
         covariate_weights(frames[0], frames[1].rename(columns={"a": "c"}))
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"), [("text", "could not convert string to float: 'text'"), (None, "NaN")]
+)
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_only_numbers_without_an_estimator(kind, cell, said):
+    table = kind({"a": [cell, cell, cell, cell], "b": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(ValueError, match=rf"expected finite numbers.*{said}.*Pass estimator="):
+        covariate_weights(table, table)
+
+
+def test_an_estimator_may_read_text():
+    table = pd.DataFrame({"a": ["u", "v"] * 50, "b": [1.0, None] * 50})
+    columns = make_column_transformer((OneHotEncoder(), ["a"]), (SimpleImputer(), ["b"]))
+    found = covariate_weights(table, table, make_pipeline(columns, LogisticRegression()))
+    assert found.effective_rows > 90

@@ -126,3 +126,8 @@ def test_refused():
         prior_shift_test([np.nan, *p[1:]], y, p)
     with pytest.raises(ValueError, match="as many labels"):
         prior_shift_test(p, y[:3], p)
+
+
+def test_printed_without_its_draws():
+    found = prior_shift_test([0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], [0.3, 0.5], n_resamples=200)
+    assert len(found.null_distribution) == 200 and "null_distribution" not in repr(found)
