@@ -99,6 +99,7 @@ def test_audit_many_classes(quick, capsys):
         ({}, ["--prob", "p", "--positive", "maybe"], "expected --positive among no, yes"),
         ({}, ["--prob", "p", "--classes", "no"], "expected 2 classes in --classes, got 1"),
         ({}, ["--prob", "p", "--out", "nowhere/r.html"], "Choose one with --out"),
+        ({}, ["--prob", "p", "--json", "-"], "got: the standard output"),
     ],
 )
 def test_audit_refuses(table, capsys, tmp_path, change, arguments, message):

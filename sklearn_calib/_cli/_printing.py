@@ -218,6 +218,8 @@ def check_outputs(options: "argparse.Namespace", files: Sequence[str]) -> None:
     for option, out in given.items():
         if out is None:
             continue
+        if out == "-":
+            refuse_out(out, "the standard output, which has the report", option)
         check_writable(out, files, option)
         place = os.path.realpath(out)
         if place in places and not _takes_all(out):
