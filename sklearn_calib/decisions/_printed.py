@@ -8,6 +8,7 @@ from .._show import in_page
 from .._typing import FloatArray, IntArray
 
 _SHOWN = 10
+_CELL = "style='padding: .15em .7em; white-space: nowrap; text-align: {}'"
 
 
 class Printed:
@@ -36,7 +37,9 @@ class Printed:
 
 
 def _row(cells: Sequence[str], tag: str) -> str:
-    return "<tr>" + "".join(f"<{tag}>{in_page(cell)}</{tag}>" for cell in cells) + "</tr>"
+    first, *rest = (in_page(cell) for cell in cells)
+    other = "".join(f"<{tag} {_CELL.format('right')}>{cell}</{tag}>" for cell in rest)
+    return f"<tr><th {_CELL.format('left')}>{first}</th>{other}</tr>"
 
 
 def some_of(threshold: FloatArray) -> IntArray:
