@@ -130,7 +130,9 @@ def check_the_law(name, n_resamples):
     case = canonical_case("test", y, p)
     rows = null_distribution(case, all_metrics()[name].of_case, n_resamples, 1)
     spread = rows.std()
-    assert 0 < abs(found.ranked - found.statistic) < 0.1 * spread
+    moved = abs(found.ranked - found.statistic)
+    assert moved < 0.1 * spread
+    assert moved > 0 or name == "expected_cost_score"  # which sees one threshold only
     assert found.null_distribution.mean() == pytest.approx(
         rows.mean(), abs=4 * spread * np.sqrt(2 / n_resamples)
     )
@@ -156,7 +158,7 @@ def test_the_largest_probability_of_several_classes():
     [
         ("smooth_calibration_error", 9000, 400),
         ("isotonic_refinement_brier", 9000, 400),
-        ("smooth_calibration_error", 90_000, 150),  # numbers of rows are drawn, not rows
+        ("smooth_calibration_error", 90_000, 80),  # numbers of rows are drawn, not rows
     ],
 )
 def test_level(name, n, sets):
