@@ -13,7 +13,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
 
 HERE = Path(__file__).parent
-MEASURES = ("smooth_calibration_error", "expected_calibration_error")
+MEASURES = (
+    "smooth_calibration_error",
+    "expected_calibration_error",
+    "integrated_calibration_index",
+    "cumulative_calibration_error",
+)
 JOBS = [
     (family, size, n, draws)
     for n, draws in ((500, 200), (2000, 100))
