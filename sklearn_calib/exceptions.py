@@ -28,6 +28,12 @@ def refuse(
     raise error(expectation(where, rule, got, cure))
 
 
+def check_level(level: float, where: str) -> None:
+    """Raise ValueError unless a confidence level lies between 0 and 1."""
+    if not 0 < level < 1:
+        refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+
+
 def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int = 4) -> None:
     """Give a `CalibrationWarning` worded by `expectation`; `stacklevel` counts from here."""
     warnings.warn(expectation(where, rule, got, cure), CalibrationWarning, stacklevel=stacklevel)

@@ -11,11 +11,11 @@ from .._extras import require
 from .._kernels._net_benefit import NetBenefit, critical_value
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import refuse
+from ..exceptions import check_level, refuse
 from ..metrics import canonical_case
 from ._printed import Printed, interval, some_of
 from ._regret import RegretCurve, regret_curve
-from ._two_classes import canonical_thresholds, check_level, two_class_case
+from ._two_classes import canonical_thresholds, two_class_case
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 from .._kernels._actions import best_actions, costs_of, expected_costs
 from .._typing import ArrayLike
 from ..canonical import canonical_weight
-from ..exceptions import refuse
+from ..exceptions import check_level
 from ..metrics import canonical_case, metric
 from ._costs import canonical_costs
 
@@ -153,8 +153,7 @@ default=None
     (True, True)
     """
     where = "expected_cost_test"
-    if not 0 < level < 1:
-        refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+    check_level(level, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     given = canonical_weight(sample_weight, np.shape(y_true)[0], _where=where)
     table = canonical_costs(costs, len(case.classes), where, n_rows=len(given))

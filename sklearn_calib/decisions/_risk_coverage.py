@@ -8,8 +8,8 @@ import numpy as np
 from .._extras import require
 from .._kernels._risk_coverage import area, lower_bound, risk_by_coverage, upper_bound
 from .._typing import ArrayLike, FloatArray
+from ..exceptions import check_level
 from ..metrics import canonical_case, metric
-from ._two_classes import check_level
 
 if TYPE_CHECKING:
     import pandas as pd

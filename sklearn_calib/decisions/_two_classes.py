@@ -51,9 +51,3 @@ def canonical_thresholds(thresholds: ArrayLike | None, where: str) -> FloatArray
         got = f"{table[row]:g} before {table[row + 1]:g}"
         refuse(where, "increasing thresholds", got, "Pass them through numpy.unique")
     return table
-
-
-def check_level(level: float, where: str) -> None:
-    """Raise ValueError unless a confidence level lies between 0 and 1."""
-    if isinstance(level, bool) or not 0 < level < 1:
-        refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")

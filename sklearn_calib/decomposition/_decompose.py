@@ -12,7 +12,7 @@ from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_loss_of_rows, log_proba
 from .._typing import CV, ArrayLike, FloatArray, Loss, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
-from ..exceptions import CalibrationWarning, refuse
+from ..exceptions import CalibrationWarning, check_level, refuse
 from ..metrics import brier_of_rows, canonical_case
 from ..recalibrators import (
     TemperatureScaling,
@@ -127,8 +127,7 @@ class LossDecomposition:
         where = "LossDecomposition.interval"
         if term not in TERMS:
             refuse(where, f"term among {', '.join(TERMS)}", repr(term), "Check the spelling")
-        if not 0 < level < 1:
-            refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+        check_level(level, where)
         law = self._laws.get(term)
         return None if law is None else law.interval(level)
 

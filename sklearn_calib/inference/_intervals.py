@@ -9,7 +9,7 @@ import numpy as np
 
 from .._renamed import warn_renamed
 from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
-from ..exceptions import CalibrationWarning, refuse
+from ..exceptions import CalibrationWarning, check_level, refuse
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._resampling import bootstrap_distribution, null_distribution
@@ -134,8 +134,7 @@ def confidence_interval(
         refuse(where, f"a measure among {', '.join(all_metrics())}", repr(measure), "See the list")
     if method not in _METHODS:
         refuse(where, f"method among {', '.join(_METHODS)}", repr(method), "Check the spelling")
-    if not 0 < level < 1:
-        refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+    check_level(level, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     function.check_options(options, where)
     estimate = function.of_case(case, **options)

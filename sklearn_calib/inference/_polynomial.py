@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels._log_odds import of_probability
 from .._kernels._polynomial_test import PolynomialFit, fit_polynomial
 from .._typing import ArrayLike, FloatArray
-from ..exceptions import caution, refuse
+from ..exceptions import caution, check_level, refuse
 from ..metrics import canonical_case
 
 
@@ -72,8 +72,7 @@ class PolynomialTest:
         if not ((p >= 0) & (p <= 1)).all():
             bad = p[~((p >= 0) & (p <= 1))].flat[0]
             refuse(where, "probabilities in [0, 1]", repr(float(bad)), "Pass those of the event")
-        if not 0 < level < 1:
-            refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+        check_level(level, where)
         return self._fit.belt(of_probability(p, 1 - p), level)
 
 

@@ -11,7 +11,7 @@ from .._kernels._log_odds import of_probability
 from .._kernels._logistic import threshold_separates
 from .._typing import ArrayLike, Multiclass, RandomStateLike, RecalibratorLike
 from ..decomposition import indices_of_problem
-from ..exceptions import caution, refuse
+from ..exceptions import caution, check_level, refuse
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
 from ._monte_carlo import MonteCarloResult
@@ -143,8 +143,7 @@ def validation_summary(
     >>> summary["ICI"].estimate > 3 * summary["ICI"].if_calibrated
     True
     """
-    if not 0 < level < 1:
-        refuse(_WHERE, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+    check_level(level, _WHERE)
     if ci not in ("profile", "wald", "sandwich"):
         refuse(_WHERE, "ci among profile, wald, sandwich", repr(ci), "Check the spelling")
     if isinstance(n_resamples, bool) or not n_resamples >= 1 or n_resamples != int(n_resamples):
