@@ -6,7 +6,8 @@ difference of the two distribution functions. On grid points t_0 = 0 < ... < t_m
 label-1 and g_k the label-0 mass of the data at t_k, this is a linear program in mu, whose dual
     maximise sum_k f_k x_k + g_k z_k
     with |x_{k+1} - x_k| <= t_{k+1} - t_k, the same for z, and t_k x_k + (1 - t_k) z_k <= 0
-is solved by `interior_point`; mu are the multipliers of the last constraints.
+is solved by `interior_point`, or by HiGHS should that stall; mu are the multipliers of the last
+constraints.
 """
 
 from typing import NamedTuple
@@ -87,7 +88,7 @@ def lower_distance(program):
     """
     grid, masses = program.grid, np.stack([program.ones, program.zeros])
     if masses.any(axis=1).all():
-        prices, law = _interior_point(grid, masses)
+        prices, law = _solved(grid, masses)
     else:  # one label alone: u is certain
         sign, end = (1, -1) if masses[0].any() else (-1, 0)
         prices, law = sign * np.stack([1 - grid, -grid]), np.zeros(len(grid))
@@ -102,8 +103,20 @@ def _cost(program, law):
     return float((np.abs(left.cumsum(axis=1)) @ np.append(np.diff(grid), 1.0)).sum())
 
 
+def _solved(grid, masses):
+    """The prices and the law: of the program, of its mirror image, or by HiGHS.
+
+    The interior point eliminates from the left; from the right other digits are lost.
+    """
+    found = _interior_point(grid, masses)
+    if found is None:
+        other = _interior_point((1 - grid)[::-1].copy(), masses[::-1, ::-1].copy())
+        found = None if other is None else (other[0][::-1, ::-1], other[1][::-1])
+    return _by_highs(grid, masses) if found is None else found
+
+
 def _interior_point(grid, masses):
-    """The prices and the law, from a start where all products of the pairs are about alike."""
+    """From a start where all products of the pairs are about alike; None where it stalls."""
     n, gaps, depth = len(grid), np.diff(grid)[:, None], 0.03
     shares = np.stack([grid, 1 - grid], axis=1)
     flow = np.cumsum(shares / n - masses.T, axis=0)[:-1]
@@ -115,12 +128,28 @@ def _interior_point(grid, masses):
     prices = np.full((2, n), -depth)
     work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
     gap, value = interior_point(grid, masses, prices, primal, slack, *work, ITERATIONS)
-    if not gap <= tolerance(value) + ROUNDING:
+    if gap <= tolerance(value) + ROUNDING:
+        return prices, primal[:, 0]
+    return None
+
+
+def _by_highs(grid, masses):
+    """The same by HiGHS, of the law and the flows to the next point and back, of each label."""
+    from scipy.optimize import linprog
+    from scipy.sparse import block_diag, diags, hstack, vstack
+
+    n, gaps = len(grid), np.diff(grid)
+    step = diags([np.ones(n - 1), -np.ones(n - 1)], [0, -1], shape=(n, n - 1))
+    flows = block_diag([hstack([step, -step])] * 2)
+    law = vstack([diags(grid), diags(1 - grid)])
+    cost = np.concatenate([np.zeros(n), np.tile(gaps, 4)])
+    found = linprog(cost, A_eq=hstack([law, flows]).tocsr(), b_eq=masses.ravel(), method="highs")
+    if found.status != 0:
         raise RuntimeError(
-            f"lower_distance_to_calibration: expected a solved linear program, got a gap of "
-            f"{gap:.1e} at {value:.3g}. Choose a coarser resolution."
+            f"lower_distance_to_calibration: expected a solved linear program, got HiGHS's "
+            f"{found.message!r}. Choose a coarser resolution."
         )
-    return prices, primal[:, 0]
+    return found.eqlin.marginals.reshape(2, n), found.x[:n]
 
 
 def loss_of_grid(program, solution):

@@ -8,12 +8,16 @@ point only adds springs between equal prices: eliminating point by point, as a p
 springs so far and those of the gap, adds positive numbers alone and so loses no digits. Where the
 law has an atom its slack becomes as small as the gap between primal and dual, while prices do not.
 So the change of that slack is taken from the elimination, not from prices, whose digits cancel.
+Where some products have become far smaller than the others the corrected step is blocked at once;
+then the step towards equal products, half their mean, is taken instead.
 """
 
 from ._compile import kernel, part
 
 ROUNDING = 1e-9  # of the balance of masses, in the gap: sums of prices times what rounding leaves
 _STAY = 0.995  # of the way to where a variable would be 0
+_SHORT = 0.1  # a corrected step below this is blocked
+_CENTRE = 0.5  # the products that are aimed at instead, in units of their mean
 
 
 def tolerance(value):
@@ -47,19 +51,22 @@ def interior_point(
         if product <= enough and gap <= enough + ROUNDING:
             break  # what is left of the balance no longer falls
         _eliminate(grid, primal, slack, factor)
-        centre = 0.0
-        for corrector in range(2):
+        for stage in range(3):  # predictor, corrector, and the centre where this is blocked
             _direction(grid, primal, slack, left, factor, d_prices, d_primal, d_slack)
-            step = min(1.0, (_STAY if corrector else 1.0) * _longest(x, dx, pairs))
-            d_step = min(1.0, (_STAY if corrector else 1.0) * _longest(s, ds, pairs))
-            if corrector:
+            step = min(1.0, (_STAY if stage else 1.0) * _longest(x, dx, pairs))
+            d_step = min(1.0, (_STAY if stage else 1.0) * _longest(s, ds, pairs))
+            if stage == 0:
+                reached = 0.0
+                for i in range(pairs):
+                    reached += (x[i] + step * dx[i]) * (s[i] + d_step * ds[i])
+                centre = (reached / product) ** 3 * product / pairs
+                for i in range(pairs):
+                    dx[i] = (centre - dx[i] * ds[i]) / s[i] - x[i]
+            elif stage == 1 and min(step, d_step) < _SHORT:
+                for i in range(pairs):
+                    dx[i] = _CENTRE * product / pairs / s[i] - x[i]
+            else:
                 break
-            reached = 0.0
-            for i in range(pairs):
-                reached += (x[i] + step * dx[i]) * (s[i] + d_step * ds[i])
-            centre = (reached / product) ** 3 * product / pairs
-            for i in range(pairs):
-                dx[i] = (centre - dx[i] * ds[i]) / s[i] - x[i]
         for i in range(pairs):
             x[i] += step * dx[i]
             s[i] += d_step * ds[i]
