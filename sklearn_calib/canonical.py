@@ -14,6 +14,9 @@ from sklearn.exceptions import DataConversionWarning
 from ._arrays import is_missing, read_array, read_numbers
 from ._simplex import SimplexArray, log_proba, row_blocks, softmax_of_rows
 from ._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from ._weights import are_counts as are_counts
+from ._weights import canonical_weight
+from ._weights import rows_per_weight as rows_per_weight
 from .exceptions import refuse
 
 __all__ = [
@@ -434,65 +437,3 @@ def check_same_length(codes: Sized, proba: Sized, where: str) -> None:
             f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
             "Check that both come from the same selection",
         )
-
-
-def canonical_weight(
-    sample_weight: ArrayLike | None, n_samples: int, *, _where: str = "canonical_weight"
-) -> FloatArray:
-    """Sample weights as a float64 array; ones by default.
-
-    Raises ValueError for a wrong length, negative, missing, masked or infinite weights, or none
-    above 0; TypeError for weights that are no real numbers. Booleans are weights of 0 and 1.
-    """
-    if sample_weight is None:
-        return np.ones(n_samples)
-    weight = read_numbers(sample_weight, "sample_weight", _where)
-    if weight.ndim == 0:
-        weight = np.full(n_samples, float(weight))
-    if weight.shape != (n_samples,):
-        refuse(
-            _where,
-            f"one sample_weight per row, shape ({n_samples},), a 1d array",
-            f"shape {weight.shape}",
-            "Check the rows that the weights belong to",
-        )
-    weight = weight.astype(np.float64)
-    bad = ~np.isfinite(weight) | (weight < 0)
-    if bad.any():
-        row = int(bad.argmax())
-        refuse(
-            _where,
-            "sample_weight >= 0 and finite",
-            f"{weight[row]:g} in row {row}",
-            "Drop those rows or give them weight 0",
-        )
-    if not weight.any():
-        refuse(
-            _where,
-            "at least one sample_weight above 0",
-            "all-zero weights",
-            "Pass sample_weight=None for equal weights",
-        )
-    return weight
-
-
-def rows_per_weight(weight: FloatArray) -> float:
-    """The number of rows that a weight of 1 stands for, for criteria that ask how many there are.
-
-    Whole numbers, up to 2^53, are counts, so 1: a weight of 2 is a row given twice. Of other
-    weights only the ratios matter: they add up to Kish's effective number of rows, (sum w)^2 /
-    sum w^2. No rule could do both for all weights: one that ignores a common factor takes n ones
-    and n twos for the same, which are n rows and 2 n.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_calib.canonical import rows_per_weight
-    >>> rows_per_weight(np.array([1.0, 3.0])), rows_per_weight(np.array([0.5, 0.5]))
-    (1.0, 2.0)
-    """
-    largest = weight.max()
-    if largest <= 2.0**53 and (weight == np.floor(weight)).all():
-        return 1.0
-    share = weight / largest
-    return float(share.sum() / (share @ share) / largest)

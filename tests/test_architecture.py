@@ -20,6 +20,7 @@ FLOORS = (
     ("_extras", "_files", "_show"),
     ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
+    ("_weights",),
     ("canonical",),
     ("_kernels", "_label_tables"),
     ("metrics", "recalibrators"),

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import gammaln
 
+ON_EDGE = 1e-9  # of a part: what is nearer to the edge of parts of equal mass lies on it
 MOST_SWEPT = 1000  # bins: labels in the order of the scores never stop the sweep
 
 
@@ -22,9 +23,9 @@ def bin_of_distinct(values, mass, n_bins, strategy):
     """Bin numbers 0 .. n_bins - 1 of sorted distinct values.
 
     "uniform": [0, 1] cut in equal widths, each bin closed on the right, the first on both sides.
-    "quantile": bins of equal mass; a value belongs where the middle of its mass falls, so that
-    ties stay together, any multiple of the weights gives the same bins, and without ties the
-    numbers of rows differ by at most one.
+    "quantile": bins of equal mass; a value belongs where the middle of its mass falls, on an edge
+    to the bin above, so that ties stay together, any multiple of the weights gives the same bins,
+    and without ties the numbers of rows differ by at most one.
     """
     if strategy == "uniform":
         edges = np.arange(n_bins + 1) / n_bins
@@ -32,9 +33,18 @@ def bin_of_distinct(values, mass, n_bins, strategy):
         bins += values > edges[bins + 1]  # the product rounds; the edges are exact
         bins -= values <= edges[bins]
         return np.maximum(bins, 0, out=bins)
+    middle = middles(mass) * n_bins + ON_EDGE
+    return np.minimum(middle.astype(np.intp), n_bins - 1)
+
+
+def middles(mass):
+    """The share of the mass below the middle of each.
+
+    Where it is compared with a multiple of 1 / n, what is within `ON_EDGE` / n of it counts as
+    equal: sums of 0.1 are no multiples of 0.1.
+    """
     cumulated = np.cumsum(mass)
-    middle = (cumulated - 0.5 * mass) / cumulated[-1]
-    return np.minimum((middle * n_bins).astype(np.intp), n_bins - 1)
+    return (cumulated - 0.5 * mass) / cumulated[-1]
 
 
 def bin_of_rows(scores, weight, n_bins, strategy):
@@ -69,7 +79,7 @@ def swept_bins(values, mass, hits, strategy):
         if strategy == "uniform":
             starts = np.searchsorted(values, np.arange(1, n_bins) / n_bins, side="right")
         else:
-            place = cumulated[:-1] * n_bins / cumulated[-1] + 1e-9
+            place = cumulated[:-1] * n_bins / cumulated[-1] + ON_EDGE
             starts = np.searchsorted(place, np.arange(1, n_bins))
         filled, ends = len(ends), np.unique(np.concatenate([[0], starts, [last]]))
         if len(ends) == filled:

@@ -9,10 +9,14 @@ read as frequencies, the limit of ever more rows in these proportions.
 
 import numpy as np
 
+from .._weights import are_counts
+from ._binning import ON_EDGE, middles
+
 SPAN = 0.75
 MOST_CELLS = 4096
 MOST_SUPPORT = 512
 _BLOCK = 64  # support points at a time
+_SCALE = 2.0**600  # of scores: exact, and no distance of two of them is below the smallest normal
 _NOTHING = 1e-20  # squared norm, per unit of weight, of a column that only rounding has left
 
 
@@ -25,7 +29,7 @@ class Loess:
     """
 
     def __init__(self, score):
-        self._score = score
+        self._score = score * _SCALE
         self._last = None
 
     def __call__(self, mass, hits):
@@ -49,7 +53,7 @@ def _supported(score, mass):
     x, pooled = _pooled(score, mass, starts)
 
     def fitted(at):
-        width = _widths(score, cumulated, at, _whole(mass))
+        width = _widths(score, cumulated, at, are_counts(mass))
         blocks = range(_BLOCK, len(at), _BLOCK)
         parts = zip(np.split(score[at], blocks), np.split(width, blocks), strict=True)
         return np.vstack([_rows(x, pooled, x0[:, None], h[:, None]) for x0, h in parts])
@@ -65,6 +69,8 @@ def _supported(score, mass):
         low, high = at[:-1], at[1:]
         chosen = np.argsort(np.where(high - low > 1, -worth, 0.0), kind="stable")[:left]
         chosen = np.sort(chosen[(high - low)[chosen] > 1])
+        if not len(chosen):  # the fit is linear between all neighbours
+            break
         low, high = low[chosen], high[chosen]
         middle = np.searchsorted(score, (score[low] + score[high]) / 2)
         middle = np.clip(middle, low + 1, high - 1)
@@ -85,9 +91,9 @@ def _cells(score, mass):
     if len(score) <= MOST_CELLS:
         return None
     half = MOST_CELLS // 2
-    middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
     place = (score - score[0]) / (score[-1] - score[0])
-    number = np.minimum((np.vstack([middle, place]) * half).astype(np.intp), half - 1)
+    number = np.vstack([middles(mass) * half + ON_EDGE, place * half]).astype(np.intp)
+    number = np.minimum(number, half - 1)
     return np.flatnonzero(np.append(True, (np.diff(number) > 0).any(axis=0)))
 
 
@@ -106,12 +112,13 @@ def _widths(score, cumulated, at, whole):
     """
     x0, last = score[at], len(score) - 1
     near = SPAN * cumulated[-1]
-    near = max(np.floor(near + 1e-9), 1.0) if whole else near
+    near = max(np.floor(near + ON_EDGE), 1.0) if whole else near
 
     def is_enough(distance):
         reach = distance * (1 + 1e-12)
         end = np.searchsorted(score, x0 + reach, side="right")
-        return cumulated[end] - cumulated[np.searchsorted(score, x0 - reach)] >= near * (1 - 1e-12)
+        start = np.searchsorted(score, x0 - reach)
+        return cumulated[end] - cumulated[start] >= near * (1 - ON_EDGE)
 
     width = np.full(len(at), np.inf)
     for side, most in ((1, last - at), (-1, at)):
@@ -132,16 +139,17 @@ def _widths(score, cumulated, at, whole):
 
 def _rows(x, mass, x0, width):
     """The matrix from the events at each `x` to the fitted values at each `x0`."""
-    distance = np.abs(x - x0)
-    width = np.maximum(width, distance.min(axis=1, keepdims=True) * (1 + 1e-6))
-    tricube = np.clip(1 - (distance / width) ** 3, 0, None) ** 3
+    ahead = x - x0
+    least = np.min(np.abs(ahead[:, mass > 0]), axis=1, keepdims=True)
+    width = np.maximum(width, least * (1 + 1e-6))
+    t = np.clip(ahead, -width, width) / width  # what is outside weighs 0 and must not overflow
+    tricube = (1 - np.abs(t) ** 3) ** 3
     weight = mass * tricube
 
     def total(values):
         return (weight * values).sum(axis=1, keepdims=True)
 
     # orthogonal polynomials of t, whose values at t = 0 weigh the rows
-    t = (x - x0) / width
     size = total(1.0)
     mean = total(t) / size
     first = t - mean
@@ -160,10 +168,6 @@ def _ratio(value, norm, size):
     return np.divide(value, norm, out=np.zeros_like(norm), where=there)
 
 
-def _whole(mass):
-    return bool((mass == np.rint(mass)).all())
-
-
 def repeated_quantile(values, mass, q):
     """The quantile of values that occur `mass` times each, between two linear in the rank.
 
@@ -172,11 +176,11 @@ def repeated_quantile(values, mass, q):
     """
     order = np.argsort(values)
     values, cumulated = values[order], np.cumsum(mass[order])
-    if not _whole(mass):
-        place = np.searchsorted(cumulated, q * cumulated[-1] * (1 - 1e-12))
+    if not are_counts(mass):
+        place = np.searchsorted(cumulated, q * cumulated[-1] * (1 - ON_EDGE))
         return float(values[min(place, len(values) - 1)])
     rank = q * (cumulated[-1] - 1)
-    below = np.floor(rank + 1e-9)
+    below = np.floor(rank + ON_EDGE)
     places = np.searchsorted(cumulated, [below, min(below + 1, cumulated[-1] - 1)], side="right")
     low, high = values[places]
     return float(low + max(rank - below, 0.0) * (high - low))

@@ -14,12 +14,14 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky_banded, solve_banded
 from scipy.special import expit
 
+from .._weights import are_counts
 from ._binning import bin_of_distinct, distinct
 
 LINE = np.inf  # the penalty that leaves the straight lines
 _PENALTIES = (LINE, *10.0 ** np.arange(4, -4.1, -0.5))
 _NEWTON_STEPS = 100  # five are many
 _PRIOR_POINTS = 101
+_SAME = 1e-12  # of the range: points that are nearer are one
 _WIN = 1e-7  # by less a weaker penalty does not win
 
 
@@ -112,7 +114,7 @@ def cells_of(score, codes, weight):
     place, size = 2 * row_value + codes, 2 * len(values)
     mass = np.bincount(place, weight, size)
     unit = np.ones(size)
-    if (weight != np.floor(weight)).any():
+    if not are_counts(weight):
         np.divide(np.bincount(place, weight * weight, size), mass, out=unit, where=mass > 0)
     mass, unit = mass.reshape(-1, 2).T, unit.reshape(-1, 2).T
     return Cells(values, mass, mass, unit)
@@ -133,17 +135,29 @@ def coarser(cells, most):
 
 
 def with_prior(cells, prior):
-    """The cells and 101 points over their range whose labels confirm the score, not scored."""
+    """The cells and 101 points over their range whose labels confirm the score, not scored.
+
+    A point on a cell joins it: one before or behind would not be so when the classes are swapped.
+    """
     if prior == 0:
         return cells
-    grid = np.linspace(cells.x[0], cells.x[-1], _PRIOR_POINTS)
+    low, high = cells.x[[0, -1]]
+    grid = np.linspace(low, high, _PRIOR_POINTS)
+    grid = (grid - np.linspace(-high, -low, _PRIOR_POINTS)[::-1]) / 2  # swapped classes: -grid
     mass = prior / _PRIOR_POINTS * np.stack([expit(-grid), expit(grid)])
     order = np.argsort(x := np.append(cells.x, grid), kind="stable")
-    joined = [
-        np.hstack([table, added])[:, order]
-        for table, added in zip(cells[1:], (mass, 0 * mass, 1 + 0 * mass), strict=True)
-    ]
-    return Cells(x[order], *joined)
+    starts = np.append(True, np.diff(x[order]) > _SAME * (high - low))
+    place = np.empty(len(x), dtype=np.intp)
+    place[order] = np.cumsum(starts) - 1
+    size, own = place.max() + 1, place[: len(cells.x)]
+    joined, scored, unit = np.zeros((2, size)), np.zeros((2, size)), np.ones((2, size))
+    scored[:, own], unit[:, own] = cells.scored, cells.unit
+    for label in range(2):
+        added = np.append(cells.mass[label], mass[label])
+        joined[label] = np.bincount(place, added, size)
+    points = np.empty(size)
+    points[place[::-1]] = x[::-1]  # of a cell and a point the cell's
+    return Cells(points, joined, scored, unit)
 
 
 def spread_knots(x, mass, count):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
-from ._binning import invented_share
+from ._binning import ON_EDGE, invented_share
 from ._log_odds import gap, middle
 from ._range_sums import RangeSums
 
@@ -73,7 +73,7 @@ class Cells:
     def _smallest(self, mass, part):
         """For each first score of a window its last one, and the middles of these windows."""
         before = np.append(0.0, np.cumsum(mass))
-        wanted = min(part * before[-1], before[-1]) * (1 - 1e-12)
+        wanted = min(part * before[-1], before[-1]) * (1 - ON_EDGE)
         last = np.searchsorted(before, before[:-1] + wanted, side="left") - 1
         first = np.flatnonzero(last < len(mass))
         ends = self.log_odds[first], self.log_odds[last[first]]

@@ -10,7 +10,8 @@ from .._extras import require
 from .._kernels import _expected_metrics as kernels
 from .._kernels._actions import best_actions
 from .._typing import ArrayLike, FloatArray
-from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
+from .._weights import weight_and_unit
+from ..canonical import canonical_labels, canonical_proba, check_same_length
 from ..exceptions import refuse
 from ._costs import canonical_costs
 from ._printed import Printed
@@ -178,7 +179,9 @@ def expected_metrics(
     where = "expected_metrics"
     proba = np.asarray(canonical_proba(y_proba, _where=where))
     codes = _codes(proba, y_true, labels, where)
-    weight = canonical_weight(sample_weight, len(proba), _where=where)
+    weight, unit = np.ones(len(proba)), 1.0
+    if sample_weight is not None:
+        weight, unit = weight_and_unit(sample_weight, len(proba), where)
     share = weight / weight.sum()
     predicted = _predicted(proba, threshold, where)
     values = _values(proba, predicted, costs, where)
@@ -198,7 +201,7 @@ def expected_metrics(
     means = {name: value for name, (value, _) in found.items()}
     return ExpectedMetrics(
         **{"precision": None, "recall": None, "auc": None, **means},
-        confusion=confusion,
+        confusion=confusion * unit,
         standard_deviations={name: deviation for name, (_, deviation) in found.items()},
         realised=realised,
     )

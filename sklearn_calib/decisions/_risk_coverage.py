@@ -8,6 +8,7 @@ import numpy as np
 from .._extras import require
 from .._kernels._risk_coverage import area, lower_bound, risk_by_coverage, upper_bound
 from .._typing import ArrayLike, FloatArray
+from ..canonical import are_counts
 from ..exceptions import check_level
 from ..metrics import canonical_case, metric
 
@@ -43,7 +44,7 @@ def area_under_risk_coverage(case: "Case") -> float:
     0.1111
     """
     _, mass, errors = _levels(case)
-    return area(mass, errors, _are_counts(case.weight))
+    return area(mass, errors, are_counts(case.weight))
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def risk_coverage_curve(
     rows = reached**2 / np.cumsum(squares)
     risk = np.minimum(wrong / reached, 1.0)
     tail = (1 + level) / 2
-    counts = _are_counts(case.weight)
+    counts = are_counts(case.weight)
     ideal = np.array([mass.sum() - wrong[-1], wrong[-1]])
     return RiskCoverageCurve(
         threshold=threshold,
@@ -183,7 +184,3 @@ def _levels(case, weight=None):
     plain = np.asarray(case.proba)
     error = (plain.argmax(axis=1) != case.codes).astype(float)
     return risk_by_coverage(plain.max(axis=1), error, case.weight if weight is None else weight)
-
-
-def _are_counts(weight):
-    return bool((weight == np.floor(weight)).all())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import is_missing, read_array
+from .._kernels._binning import ON_EDGE, middles
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import refuse
@@ -187,7 +188,7 @@ def value_edges(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArr
     below = np.cumsum(np.bincount(place, weight[known], minlength=len(different)))
     at = np.arange(len(different) - 1)
     if len(different) > n_bins:
-        wanted = below[-1] * np.arange(1, n_bins) / n_bins
+        wanted = below[-1] * ((np.arange(1, n_bins) - ON_EDGE) / n_bins)
         at = np.unique(np.minimum(np.searchsorted(below, wanted), len(different) - 2))
     return 0.5 * (different[at] + different[at + 1])
 
@@ -210,6 +211,6 @@ def _bins_of_categories(places: IntArray, residual, weight):
     if len(seen) <= MOST_BINS:
         bins[seen] = 1 + np.arange(len(seen))
     else:
-        middle = np.cumsum(mass[seen]) - 0.5 * mass[seen]
-        bins[seen] = 1 + np.minimum(middle / mass[seen].sum() * MOST_BINS, MOST_BINS - 1)
+        middle = middles(mass[seen]) * MOST_BINS + ON_EDGE
+        bins[seen] = 1 + np.minimum(middle, MOST_BINS - 1)
     return bins

@@ -211,7 +211,7 @@ def _check_arguments(level, n_resamples, multiclass, where):
 class _Event:
     """A two-class problem with its rows in order of the score, and the groups in that order."""
 
-    def __init__(self, title, pair, hit, weight, bounds, groups):
+    def __init__(self, title, pair, hit, weight, unit, bounds, groups):
         from .._kernels._group_paths import moments_of_groups
 
         score = np.asarray(pair)[:, 1]
@@ -223,8 +223,9 @@ class _Event:
         self.score = np.ascontiguousarray(score[self.order])
         self.z = log[:, 1] - log[:, 0]
         self.hit = hit[self.order].astype(np.float64)
-        self.unit = np.exp2(np.frexp(weight.max())[1])  # keeps the squares of weights finite
-        self.weight = np.ascontiguousarray(weight[self.order] / self.unit)
+        power = np.exp2(np.frexp(weight.max())[1])  # one scale for all that follows
+        self.unit = unit * power  # of the weights that were given
+        self.weight = np.ascontiguousarray(weight[self.order] / power)
         self.low, self.high = (np.ascontiguousarray(one[self.order]) for one in bounds)
         self.rows = np.concatenate([np.sort(position[group]) for group in groups])
         self.starts = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
@@ -265,11 +266,11 @@ class _Event:
 
 def _events_of(case: Case, multiclass: str, groups: Any) -> list[_Event]:
     two = len(case.classes) == 2
-    weight, zero = case.weight, np.zeros(len(case.codes))
+    weights, zero = (case.weight, case.unit), np.zeros(len(case.codes))
     if multiclass == "classwise":
         ends = [zero, *label_bounds(case.proba).T]
         return [
-            _Event(f"class {label}", pair, case.codes == c, weight, ends[c : c + 2], groups)
+            _Event(f"class {label}", pair, case.codes == c, *weights, ends[c : c + 2], groups)
             for c, (label, pair) in enumerate(
                 zip(case.classes, each_against_rest(case.proba), strict=True)
             )
@@ -280,7 +281,7 @@ def _events_of(case: Case, multiclass: str, groups: Any) -> list[_Event]:
     title = f"class {case.classes[case.positive]}" if two and multiclass == "auto" else "confidence"
     pair = top_against_rest(case.proba, top)
     ends = [zero, np.asarray(pair)[:, 1]]
-    return [_Event(title, pair, case.codes == top, weight, ends, groups)]
+    return [_Event(title, pair, case.codes == top, *weights, ends, groups)]
 
 
 class _Draws(NamedTuple):

@@ -8,6 +8,7 @@ from scipy.special import gammaln
 from .._kernels._level_sets import cell_tolerance, levels_for
 from .._renamed import renamed_arguments
 from .._typing import ArrayLike
+from ..canonical import canonical_weight
 from ..exceptions import refuse
 from ..metrics import lp_calibration_error
 
@@ -81,7 +82,7 @@ def lp_calibration_bound(
     )
     size = float(np.shape(y_true)[0])
     if sample_weight is not None:
-        weight = np.asarray(sample_weight, dtype=float)
+        weight = canonical_weight(sample_weight, np.shape(y_true)[0], _where=where)
         size = weight.sum() ** 2 / np.sum(weight**2)
     radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))
     return float(value + radius / np.sqrt(size))

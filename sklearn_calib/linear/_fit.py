@@ -137,7 +137,7 @@ def read_linear(
         )
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     _, codes = canonical_labels(y, classes=model.classes_, _where=where)
-    weight = canonical_weight(sample_weight, len(codes), _where=where)
+    weight = canonical_weight(sample_weight, len(codes), keeps_unit=True, _where=where)
     coef = np.atleast_2d(model.coef_)
     if X.shape != (len(codes), coef.shape[1]):
         refuse(

@@ -77,7 +77,8 @@ def logistic_intervals(
         )
     if len(model.classes_) != 2:
         refuse(where, "two classes", f"{len(model.classes_)}", "Take one class against the rest")
-    weight = canonical_weight(sample_weight, np.shape(X_train)[0], _where=where)
+    n_train = np.shape(X_train)[0]
+    weight = canonical_weight(sample_weight, n_train, keeps_unit=True, _where=where)
     z = model.decision_function(X_train)
     train, rows = (_with_one(table, model.fit_intercept) for table in (X_train, X))
     ridge = np.zeros(train.shape[1])

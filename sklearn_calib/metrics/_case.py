@@ -8,13 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
-from ..canonical import (
-    canonical_labels,
-    canonical_weight,
-    check_same_length,
-    two_columns,
-    valid_proba,
-)
+from .._weights import weight_and_unit
+from ..canonical import canonical_labels, check_same_length, two_columns, valid_proba
 from ..exceptions import refuse
 
 BINARY = ("confidence", "top_label", "classwise")  # the ways to make two-class problems of many
@@ -179,7 +174,9 @@ class Case:
     codes : ndarray of shape (n_samples,), intp
         Positions of the true classes among `classes`.
     weight : ndarray of shape (n_samples,)
-        At least 0, not all 0.
+        At least 0, not all 0; ones where all that were given are equal, but for counts above 1.
+    unit : float
+        What `weight` has to be multiplied by to be the weights that were given.
     classes : ndarray of shape (n_classes,)
     positive : int
         Position of the positive class where there are two.
@@ -205,6 +202,7 @@ class Case:
         classes: AnyArray,
         positive: int = 1,
         where: str = "measure",
+        unit: float = 1.0,
     ) -> None:
         self._given = proba  # (n, 1): the second column of two, the other not yet made
         self.codes = codes
@@ -212,6 +210,7 @@ class Case:
         self.classes = classes
         self.positive = positive
         self.where = where
+        self.unit = unit
         self.is_resample = False
         self._layouts: dict[str, list[_Layout]] = {}
         self._derived: dict[Any, Any] = {}
@@ -237,13 +236,14 @@ class Case:
 
     def take(self, rows: AnyArray) -> "Case":
         """Some of the rows."""
-        rest = self.classes, self.positive, self.where
+        rest = self.classes, self.positive, self.where, self.unit
         weight = None if self._weight is None else self._weight[rows]
         return Case(self._given[rows], self.codes[rows], weight, *rest)
 
     def with_proba(self, proba: FloatArray) -> "Case":
         """The same labels and weights with other predictions, canonical ones."""
-        return Case(proba, self.codes, self._weight, self.classes, self.positive, self.where)
+        rest = self.classes, self.positive, self.where, self.unit
+        return Case(proba, self.codes, self._weight, *rest)
 
     def with_labels(self, codes: IntArray) -> "Case":
         """The same predictions and weights with other labels."""
@@ -254,7 +254,8 @@ class Case:
         return self._changed(self.codes, weight)
 
     def _changed(self, codes, weight):
-        changed = Case(self._given, codes, weight, self.classes, self.positive, self.where)
+        rest = self.classes, self.positive, self.where, self.unit
+        changed = Case(self._given, codes, weight, *rest)
         changed.is_resample = True
         changed._layouts, changed._derived = self._layouts, self._derived
         if "proba" in self.__dict__:
@@ -413,10 +414,12 @@ def canonical_case(
                 "Name one of the labels",
             )
         positive = int(match[0])
-    weight = None
+    weight, unit = None, 1.0
     if sample_weight is not None:
-        weight = canonical_weight(sample_weight, len(codes), _where=where)
+        weight, unit = weight_and_unit(sample_weight, len(codes), where)
         if not weight.all():
             kept = weight > 0
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
-    return Case(proba, codes, weight, classes, positive, where)
+        if (weight == 1).all():
+            weight = None
+    return Case(proba, codes, weight, classes, positive, where, unit)

@@ -14,7 +14,7 @@ from .._label_tables import (
 )
 from .._simplex import stack_rows
 from .._typing import ArrayLike, FloatArray
-from ..canonical import canonical_weight
+from .._weights import raw_weight
 from ..exceptions import refuse
 from ._case import Case, canonical_case
 
@@ -72,7 +72,7 @@ def label_cases(
         refuse(where, "multilabel 'macro' or 'micro'", repr(multilabel), "See the user guide")
     pairs, _ = canonical_label_scores(y_proba, where)
     table = canonical_label_table(y_true, len(pairs[0]), len(pairs), where)
-    weight = canonical_weight(sample_weight, len(table), _where=where)
+    weight = raw_weight(sample_weight, len(table), where)
     names = label_names(y_true, len(pairs)) if labels is None else list(np.asarray(labels))
     if len(names) != len(pairs):
         refuse(where, f"{len(pairs)} names as labels", f"{len(names)}", "Name each column of y")

@@ -152,9 +152,13 @@ def reliability_curve(
         )
         problems = [(replace(case.problems()[0], title=title), case) for title, case in cases]
     given = level, n_resamples, rng, where
-    return [
+    curves = [
         curve_of(_Rows(problem), strategy, checked_bins(where, n_bins, case), *given)
         for problem, case in problems
+    ]
+    return [
+        replace(curve, weight=curve.weight * case.unit)
+        for curve, (_, case) in zip(curves, problems, strict=True)
     ]
 
 

@@ -251,13 +251,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             if name.endswith("_") and not name.startswith("_") and name not in parameters:
                 delattr(self, name)
 
-    def _checked(self, X, y, sample_weight, classes, where):
+    def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False):
         """Rows of positive weight as (proba, codes, weight), and the classes."""
         proba = canonical_proba(X, _where=where)
         classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
         self._check_fit_shapes(proba, classes, where)
-        weight = canonical_weight(sample_weight, len(codes), _where=where)
+        given = sample_weight, len(codes)
+        weight = canonical_weight(*given, keeps_unit=keeps_unit, _where=where)
         if not self.capabilities.sample_weight and not (weight == weight[0]).all():
             refuse(
                 where,

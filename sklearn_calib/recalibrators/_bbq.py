@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from .._kernels._binning import log_evidence, pool, rows_for_bins
+from .._kernels._binning import ON_EDGE, log_evidence, pool, rows_for_bins
 from .._renamed import renamed_arguments
 from .._simplex import second_score
 from .._typing import FloatArray, IntArray
@@ -91,8 +91,8 @@ class BBQ(Recalibrator):
         data = _Sorted(proba, codes, weight)
         rows = rows_for_bins(data.rows, len(data.knots))
         root = np.cbrt(rows)
-        least = max(1, int(root / 10))
-        most = max(least, min(int(np.ceil(rows / 5)), int(np.ceil(10 * root))))
+        least = max(1, int(root / 10 + ON_EDGE))
+        most = max(least, int(np.ceil(min(rows / 5, 10 * root) - ON_EDGE)))
         models = [data.binned(n_bins, self.criterion) for n_bins in range(least, most + 1)]
         evidence = np.array([model[0] for model in models])
         weights = np.exp(evidence - evidence.max())
@@ -127,8 +127,9 @@ class _Sorted:
 
     def binned(self, n_bins, prior):
         """Log evidence, inner edges and values of a model."""
-        size = np.floor(self.rows / n_bins) if self.rows >= n_bins else self.rows / n_bins
-        starts = np.searchsorted(self._before[:-1], np.arange(n_bins) * size - 1e-9 * size)
+        size = self.rows / n_bins
+        size = np.floor(size + ON_EDGE) if size >= 1 - ON_EDGE else size
+        starts = np.searchsorted(self._before[:-1], (np.arange(n_bins) - ON_EDGE) * size)
         starts = np.unique(starts[starts < len(self.knots)])
         cuts = (self.knots[starts[1:] - 1] + self.knots[starts[1:]]) / 2
         zeros, ones, scores = self._sums.of_runs(starts)

@@ -92,7 +92,7 @@ class Block:
         given = self.sample_weight
         if given is not None and not read_array(given, "sample_weight", self.where).any():
             return np.zeros(self.n_rows)  # other blocks may have the weights
-        return canonical_weight(given, self.n_rows, _where=self.where)
+        return canonical_weight(given, self.n_rows, keeps_unit=True, _where=self.where)
 
     def rows(self, place: slice, floor: float) -> tuple[Rows, float, float]:
         """The rows with positive weight, their `floor` and their `lowest` of `Reading`."""

@@ -8,11 +8,13 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import (
+    ON_EDGE,
     bin_of_distinct,
     bin_sums,
     distinct,
     invented_share,
     log_evidence,
+    middles,
     pool,
     rows_for_bins,
 )
@@ -172,13 +174,13 @@ def _best_number(score, codes, weight, strategy):
     knots, _, mass, share = pool(score, codes, weight)
     mass = mass * rows_per_weight(weight)
     sums = RangeSums(mass * (1 - share), mass * share)
-    cumulated = np.cumsum(mass)
-    place = knots if strategy == "uniform" else (cumulated - 0.5 * mass) / cumulated[-1]
-    rows = rows_for_bins(cumulated[-1], len(knots))
+    uniform = strategy == "uniform"
+    place = knots if uniform else middles(mass)
+    rows = rows_for_bins(mass.sum(), len(knots))
     evidence = []
-    for n_bins in range(1, 1 + min(int(np.ceil(rows)), int(np.ceil(10 * np.cbrt(rows))))):
-        inner = np.arange(1, n_bins) / n_bins
-        cuts = np.searchsorted(place, inner, side="right" if strategy == "uniform" else "left")
+    for n_bins in range(1, 1 + int(np.ceil(min(rows, 10 * np.cbrt(rows)) - ON_EDGE))):
+        inner = (np.arange(1, n_bins) - (0.0 if uniform else ON_EDGE)) / n_bins
+        cuts = np.searchsorted(place, inner, side="right" if uniform else "left")
         zeros, ones = sums.between(np.append(0, cuts), np.append(cuts, len(knots)))
         evidence.append(log_evidence(zeros + ones, ones, 2.0 / n_bins, 0.5))
     return 1 + int(np.argmax(evidence))

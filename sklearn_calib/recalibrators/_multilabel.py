@@ -19,7 +19,7 @@ from .._label_tables import (
 from .._simplex import raised, stack_rows
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
-from ..canonical import canonical_weight
+from ..canonical import are_counts, canonical_weight
 from ..exceptions import caution, refuse
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._identity import Identity
@@ -342,8 +342,7 @@ class _Data(NamedTuple):
     def labels(self, platt):
         """What the kernel takes, with the scores that a Platt scaling gives these pairs."""
         known = ~np.isnan(self.table)
-        whole = (self.weight == np.floor(self.weight)).all()
-        unit = np.minimum(self.weight, 1.0) if whole else self.weight
+        unit = np.minimum(self.weight, 1.0) if are_counts(self.weight) else self.weight
         lifted = [raised(pair, platt.floor_) for pair in self.pairs]
         return Labels(
             np.column_stack([platt._score(pair) for pair in lifted]),

@@ -126,7 +126,7 @@ class OnlineCalibration(Recalibrator):
             cure = "Leave classes out, or call fit to begin anew"
             refuse(where, f"the classes of earlier rows, {[*known]}", f"{classes}", cure)
         given = classes if known is None else known
-        proba, codes, weight, said = self._checked(X, y, sample_weight, given, where)
+        proba, codes, weight, said = self._checked(X, y, sample_weight, given, where, True)
         self._remember_input(X, proba, reset=known is None)
         if known is None:
             self.classes_ = said

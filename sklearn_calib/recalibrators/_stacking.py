@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from .._kernels._binning import ON_EDGE
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
+from ..canonical import are_counts
 from ..exceptions import refuse
 from ._anybody import aligned_proba, fit_recalibrator, folds_of, resolve_recalibrator
 from ._base import Recalibrator
@@ -63,14 +65,14 @@ def fold_masses(
     if not isinstance(cv, int | np.integer):
         tests = [np.isin(np.arange(len(codes)), test) for _, test in folds_of(codes, cv)]
         return [(np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests]
-    whole = bool((weight == np.floor(weight)).all())
+    whole = are_counts(weight)
     key, place = _digests(proba, codes, weight if whole else np.ones(len(codes)))
     order = np.lexsort((weight, place, key, codes))  # equal rows become neighbours
     unit = weight[order]
     count = unit if whole else np.ones(len(unit))
     if len(codes) > most or count.sum() > most:
         end = np.cumsum(unit)
-        at = np.searchsorted(end, (np.arange(most) + 0.5) * (end[-1] / most))
+        at = np.searchsorted(end, (np.arange(most) + 0.5 - ON_EDGE) * (end[-1] / most))
         count = np.bincount(np.minimum(at, len(unit) - 1), minlength=len(unit)).astype(float)
         unit = np.full(len(unit), end[-1] / most)
     if whole:

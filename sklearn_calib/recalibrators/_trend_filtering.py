@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._kernels._binning import ON_EDGE, middles
 from .._renamed import renamed_arguments, renamed_attribute
 from .._simplex import second_score
 from .._typing import FloatArray, IntArray
@@ -207,8 +208,7 @@ def _cells(x, mass):
     |F - G|(b) <= D(b) = sum w_c h_c |slope of b|. Both are strongly convex in the mean square, so
     that of f - g (the mean of both kinds) is at most F(g) - F(f) + G(f) - G(g) <= D(f) + D(g).
     """
-    share = (np.cumsum(mass) - mass / 2) / mass.sum()
-    cell = np.floor((share + x) * (_CELLS / 2))
+    cell = np.floor((middles(mass) + x) * (_CELLS / 2) + ON_EDGE)
     return np.flatnonzero(np.append(True, np.diff(cell) > 0))
 
 

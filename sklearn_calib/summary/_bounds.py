@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._binning import bin_of_distinct, bin_sums
+from .._kernels._binning import ON_EDGE, bin_of_distinct, bin_sums
 from .._kernels._cells import (
     ID,
     N0,
@@ -38,7 +38,6 @@ from ..metrics import BinaryProblem, lower_distance_interval, random_interval_ca
 from ._state import CellState
 
 _NARROWEST = 1e-6  # width of intervals that the measure takes
-_ROUNDING = 1e-12  # of cumulated masses
 
 
 class BoundedValue(NamedTuple):
@@ -281,8 +280,8 @@ def _bins_of_ends(cells, strategy, n_bins):
             return np.zeros((2, len(cells.score)), dtype=np.intp)
         return [bin_of_distinct(end, None, n_bins, strategy) for end in (cells.low, cells.high)]
     before = np.cumsum(cells.mass) - cells.mass
-    ends = before - _ROUNDING, before + cells.mass + _ROUNDING
-    first, last = (np.clip(np.floor(end * n_bins), 0, n_bins - 1).astype(np.intp) for end in ends)
+    ends = before * n_bins - ON_EDGE, (before + cells.mass) * n_bins + ON_EDGE
+    first, last = (np.clip(np.floor(end), 0, n_bins - 1).astype(np.intp) for end in ends)
     return first, np.where(cells.width > 0, last, first)
 
 

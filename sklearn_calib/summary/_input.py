@@ -7,6 +7,7 @@ import numpy as np
 
 from .._arrays import read_array, read_numbers
 from .._typing import AnyArray, ArrayLike, FloatArray
+from .._weights import check_weights
 from ..canonical import canonical_labels, valid_proba
 from ..exceptions import refuse
 
@@ -220,13 +221,11 @@ def _row_sums(block):
 
 
 def checked_weight(sample_weight: ArrayLike | None, n: int, where: str) -> FloatArray | None:
-    """Weights of a batch, float64; unlike in a whole sample all of them may be 0."""
+    """Weights of a batch, in the unit of all batches; all of them may be 0."""
     if sample_weight is None:
         return None
     weight = _one_per_row(sample_weight, n, "sample_weight", where).astype(np.float64)
-    _refuse_first(
-        ~np.isfinite(weight) | (weight < 0), weight, "sample_weight >= 0 and finite", where
-    )
+    check_weights(weight, where, keeps_unit=True)
     return weight
 
 

@@ -203,3 +203,28 @@ def test_what_is_given_stays_as_it_is():
 def test_refused(options, error, message):
     with pytest.raises(error, match=message):
         integrated_calibration_index(Y, P, **options)
+
+
+@pytest.mark.parametrize("least", [200, 323])
+def test_scores_near_zero(least):
+    """Distances of 1e-200 have squares of 0, and far rows are 1e300 windows away."""
+    rng = np.random.default_rng(0)
+    p = np.where(rng.random(1000) < 0.76, 10.0 ** -rng.uniform(100, least, 1000), rng.random(1000))
+    y = (rng.random(1000) < p).astype(int)
+    with np.errstate(all="raise", under="ignore"):
+        found = calibration_indices(y, p)
+    low = p < 0.01
+    curve = smoothed_frequencies(canonical_case("test", y, p).problems()[0])
+    assert 0 <= found.e50 <= found.ici <= found.e90 <= found.emax <= 1
+    assert curve[: low.sum()] == pytest.approx(0, abs=0.01)
+
+
+def test_three_scores_near_zero():
+    p = [1.0, 1e-233, 1e-300]
+    assert integrated_calibration_index([1, 1, 0], p) == pytest.approx(1 / 3)
+
+
+def test_a_smoother_that_is_linear_everywhere_ends(monkeypatch):
+    """No interval is worth another support point, and the loop looks for some."""
+    monkeypatch.setattr(_loess, "_rows", lambda x, mass, x0, width: np.zeros((len(x0), len(x))))
+    assert (Loess(np.linspace(0, 1, 2000))(np.ones(2000), np.ones(2000)) == 0).all()

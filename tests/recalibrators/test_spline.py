@@ -253,3 +253,16 @@ def test_cost(n, seconds):
         SplineCalibration().fit(p, y)
         spent.append(time.process_time() - start)
     assert min(spent) < seconds
+
+
+@pytest.mark.parametrize("digits", [1, 2])
+def test_swapping_the_classes_with_rounded_scores(digits):
+    """Scores on points of the prior: one row of the design, in neither order."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(1, 2, 200).round(digits)
+        y = (rng.random(200) < p**0.7).astype(int)
+        proba = np.column_stack([(1 - p).round(digits), p])
+        found = SplineCalibration().fit(proba, y).predict_proba(proba)
+        swapped = SplineCalibration().fit(proba[:, ::-1], 1 - y).predict_proba(proba[:, ::-1])
+        assert np.abs(found - swapped[:, ::-1]).max() < 1e-10, seed

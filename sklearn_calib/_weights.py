@@ -1,0 +1,163 @@
+"""Sample weights: read, checked and brought to a size whose sums and squares are safe.
+
+Weights that are whole numbers up to 2^53 are counts: a weight of 2 is a row given twice. Of all
+others only the ratios matter, to most methods and to all measures.
+"""
+
+import numpy as np
+
+from ._arrays import read_numbers
+from ._typing import ArrayLike, FloatArray
+from .exceptions import refuse
+
+_LARGEST_COUNT = 2.0**53  # of larger whole numbers the neighbours are missing
+_WIDEST = 64  # binary digits: no integer of a numpy array is above 2^64
+_SMALLEST = 2.0**-400  # 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
+LEAST, MOST = 1e-100, 1e100  # of weights whose unit matters
+
+
+def canonical_weight(
+    sample_weight: ArrayLike | None,
+    n_samples: int,
+    *,
+    keeps_unit: bool = False,
+    _where: str = "canonical_weight",
+) -> FloatArray:
+    """Sample weights as a float64 array; ones by default.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), or None
+        Numbers >= 0, not all of them 0. Booleans are weights of 0 and 1.
+    n_samples : int
+    keeps_unit : bool, default=False
+        Whether other weights are measured in the same unit: those of later blocks of rows, or a
+        penalty. Then weights come back as they are, and those that cannot be added up safely,
+        outside 1e-100 to 1e100, are refused.
+
+    Returns
+    -------
+    weight : ndarray of shape (n_samples,), float64
+        Where the largest is outside 2^-65 to 2^64 (some 3e-20 to 2e19) all are multiplied by the
+        power of two that brings it to the next end: this is exact, so a result that depends on
+        ratios does not change; to what depends on counts, so many rows are as good as infinitely
+        many, and so few as none. Rows that weigh less than 2^-400 (4e-121) of the heaviest weigh as
+        much as that.
+
+    Raises
+    ------
+    ValueError
+        A wrong length; negative, missing, masked or infinite weights; none above 0.
+    TypeError
+        Weights that are no real numbers.
+
+    Examples
+    --------
+    >>> from sklearn_calib.canonical import canonical_weight
+    >>> canonical_weight([0.5, 2, 0], 3).tolist()
+    [0.5, 2.0, 0.0]
+    >>> canonical_weight([2.0**1000, 2.0**1001], 2) / 2.0**62
+    array([1., 2.])
+    """
+    weight = raw_weight(sample_weight, n_samples, _where, keeps_unit=keeps_unit)
+    return weight if keeps_unit else _safe(weight)
+
+
+def weight_and_unit(
+    sample_weight: ArrayLike, n_samples: int, where: str
+) -> tuple[FloatArray, float]:
+    """The weights of a measure, and what they have to be multiplied by to be those given.
+
+    Where all that are not 0 are equal, and are no counts, they become ones: a constant weight gives
+    the digits that no weight gives.
+    """
+    given = raw_weight(sample_weight, n_samples, where)
+    largest = given.max()
+    if not are_counts(given) and ((given == largest) | (given == 0)).all():
+        return (given > 0).astype(np.float64), float(largest)
+    weight = _safe(given)
+    return weight, float(largest / weight.max())
+
+
+def raw_weight(
+    sample_weight: ArrayLike | None, n_samples: int, where: str, *, keeps_unit: bool = False
+) -> FloatArray:
+    """As `canonical_weight`, but as they were given."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weight = read_numbers(sample_weight, "sample_weight", where)
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        refuse(
+            where,
+            f"one sample_weight per row, shape ({n_samples},), a 1d array",
+            f"shape {weight.shape}",
+            "Check the rows that the weights belong to",
+        )
+    weight = weight.astype(np.float64)
+    check_weights(weight, where, keeps_unit=keeps_unit)
+    if not weight.any():
+        refuse(
+            where,
+            "at least one sample_weight above 0",
+            "all-zero weights",
+            "Pass sample_weight=None for equal weights",
+        )
+    return weight
+
+
+def check_weights(weight: FloatArray, where: str, *, keeps_unit: bool) -> None:
+    """Raise ValueError for negative, missing or infinite weights, and sizes without a safe sum."""
+    bad, rule = ~np.isfinite(weight) | (weight < 0), "sample_weight >= 0 and finite"
+    cure = "Drop those rows or give them weight 0"
+    if keeps_unit and not bad.any():
+        bad = (weight > MOST) | ((weight < LEAST) & (weight > 0))
+        rule = f"sample_weight of 0 or from {LEAST:g} to {MOST:g}"
+        cure = "Divide all weights by the same number, or give the lightest rows weight 0"
+    if bad.any():
+        row = int(bad.argmax())
+        refuse(where, rule, f"{weight[row]:g} in row {row}", cure)
+
+
+def _safe(weight):
+    exponent = int(np.frexp(weight.max())[1])  # 2^(exponent - 1) <= the largest < 2^exponent
+    if abs(exponent) > _WIDEST:
+        weight = np.ldexp(weight, int(np.clip(exponent, -_WIDEST, _WIDEST)) - exponent)
+    light = (weight > 0) & (weight < _SMALLEST * weight.max())
+    return np.where(light, _SMALLEST * weight.max(), weight) if light.any() else weight
+
+
+def are_counts(weight: FloatArray) -> bool:
+    """Whether all weights are whole numbers up to 2^53.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib._weights import are_counts
+    >>> are_counts(np.array([0.0, 3.0])), are_counts(np.array([0.5])), are_counts(np.array([1e300]))
+    (True, False, False)
+    """
+    return bool(weight.max() <= _LARGEST_COUNT and (weight == np.floor(weight)).all())
+
+
+def rows_per_weight(weight: FloatArray) -> float:
+    """The number of rows that a weight of 1 stands for, for criteria that ask how many there are.
+
+    Whole numbers, up to 2^53, are counts, so 1: a weight of 2 is a row given twice. Of other
+    weights only the ratios matter: they add up to Kish's effective number of rows, (sum w)^2 /
+    sum w^2. No rule could do both for all weights: one that ignores a common factor takes n ones
+    and n twos for the same, which are n rows and 2 n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.canonical import rows_per_weight
+    >>> rows_per_weight(np.array([1.0, 3.0])), rows_per_weight(np.array([0.5, 0.5]))
+    (1.0, 2.0)
+    """
+    if are_counts(weight):
+        return 1.0
+    largest = weight.max()
+    share = weight / largest
+    return float(share.sum() / (share @ share) / largest)
