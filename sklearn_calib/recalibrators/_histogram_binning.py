@@ -9,7 +9,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import (
     ON_EDGE,
-    bin_of_distinct,
     bin_sums,
     distinct,
     invented_share,
@@ -71,9 +70,11 @@ class HistogramBinning(Recalibrator):
     -----
     Equal scores always share a bin, so heavy ties can leave fewer bins than asked for. Bins of
     equal mass are found in the log-odds, which tell scores next to 0 and 1 apart. Swapping the
-    classes swaps the result, with two exceptions that come from bins that are closed on the right:
-    a score exactly on an edge of equal widths, and a score whose weight has its middle exactly on
-    an edge of equal masses (one of 5 rows in 2 bins), which belongs to the upper bin.
+    classes swaps the result: a score whose weight has its middle on an edge of equal masses (the
+    third of 5 rows in 2 bins) belongs to the bin nearer to the median, and on the median to that of
+    the more certain scores. Two exceptions cannot be told from their mirror image: a score of 1/2
+    on the median, which belongs to the upper bin, and a score on an edge of equal widths, whose
+    bins are closed on the right.
 
     Weights that are whole numbers count rows; other weights add up to Kish's effective
     number of rows, (sum w)^2 / sum w^2, so that a common factor changes nothing. Cost:
@@ -160,11 +161,25 @@ class HistogramBinning(Recalibrator):
 def _equal_mass_cuts(score, weight, n_bins):
     """Right-closed cuts between bins of equal mass; bins that ties leave empty have none."""
     values, row_value = distinct(score)
-    bins = bin_of_distinct(values, np.bincount(row_value, weights=weight), n_bins, "quantile")
-    left = np.flatnonzero(np.diff(bins))
+    starts = np.unique(_starts(values, middles(np.bincount(row_value, weights=weight)), n_bins))
+    left = starts[(starts > 0) & (starts < len(values))] - 1
     return np.minimum(
         middle(values[left], values[left + 1]), np.nextafter(values[left + 1], -np.inf)
     )
+
+
+def _starts(values, place, n_bins):
+    """Where the bins 1, 2, ... begin, of increasing log-odds whose masses have their middles there.
+
+    A middle on an edge belongs to the bin that is nearer to the median, and on the median to that
+    of the more certain scores: the same rows when the classes are swapped.
+    """
+    edge = np.arange(1, n_bins)
+    above = np.searchsorted(place, (edge - ON_EDGE) / n_bins)
+    below = np.searchsorted(place, (edge + ON_EDGE) / n_bins)
+    upwards = values[np.minimum(above, len(values) - 1)] >= 0
+    upwards = np.where(2 * edge == n_bins, upwards, 2 * edge < n_bins)
+    return np.where(upwards, above, below)
 
 
 def _best_number(score, codes, weight, strategy):
@@ -179,8 +194,10 @@ def _best_number(score, codes, weight, strategy):
     rows = rows_for_bins(mass.sum(), len(knots))
     evidence = []
     for n_bins in range(1, 1 + int(np.ceil(min(rows, 10 * np.cbrt(rows)) - ON_EDGE))):
-        inner = (np.arange(1, n_bins) - (0.0 if uniform else ON_EDGE)) / n_bins
-        cuts = np.searchsorted(place, inner, side="right" if uniform else "left")
+        if uniform:
+            cuts = np.searchsorted(place, np.arange(1, n_bins) / n_bins, side="right")
+        else:
+            cuts = _starts(knots, place, n_bins)
         zeros, ones = sums.between(np.append(0, cuts), np.append(cuts, len(knots)))
         evidence.append(log_evidence(zeros + ones, ones, 2.0 / n_bins, 0.5))
     return 1 + int(np.argmax(evidence))

@@ -63,6 +63,20 @@ def test_swapping_the_classes_swaps_the_result(method, size):
     assert_allclose(second[:, ::-1], first, atol=1e-9)
 
 
+@pytest.mark.parametrize("n_bins", [7, 10, "bdeu"])
+def test_swapping_the_classes_with_ties_on_edges(n_bins):
+    """But for a score of 1/2 on the median."""
+    method = HistogramBinning(n_bins)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        second = 2 * rng.integers(0, 10, 200) + 1
+        proba = np.column_stack([20 - second, second]) / 20
+        y = (rng.random(200) < proba[:, 1]).astype(int)
+        first = clone(method).fit(proba, y).predict_proba(proba)
+        back = clone(method).fit(proba[:, ::-1], 1 - y).predict_proba(proba[:, ::-1])
+        assert_allclose(back[:, ::-1], first, atol=1e-9)
+
+
 BY_RANK = [
     IsotonicCalibration(),
     VennAbers(),
