@@ -131,7 +131,11 @@ class _Sorted:
         size = np.floor(size + ON_EDGE) if size >= 1 - ON_EDGE else size
         starts = np.searchsorted(self._before[:-1], (np.arange(n_bins) - ON_EDGE) * size)
         starts = np.unique(starts[starts < len(self.knots)])
-        cuts = (self.knots[starts[1:] - 1] + self.knots[starts[1:]]) / 2
+        before, after = self.knots[starts[1:] - 1], self.knots[starts[1:]]
+        cuts = (before + after) / 2
+        cuts = np.where(
+            cuts > before, cuts, after
+        )  # the mean of neighbouring floats is one of them
         zeros, ones, scores = self._sums.of_runs(starts)
         n = zeros + ones
         middle = (np.append(0.0, cuts) + np.append(cuts, 1.0)) / 2

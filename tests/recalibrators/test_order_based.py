@@ -77,6 +77,14 @@ def test_swapping_the_classes_with_ties_on_edges(n_bins):
         assert_allclose(back[:, ::-1], first, atol=1e-9)
 
 
+def test_cuts_between_neighbouring_floats():
+    """Their mean rounds to one of them; the bin above must not take the rows below."""
+    p = np.repeat([5e-324, 1e-323, 1.5e-323, 2e-323], 50)
+    y = np.repeat([0, 1, 0, 1], 50)
+    found = BBQ().fit(p, y)
+    assert_allclose(found.predict_proba(p)[:, 1], y, atol=0.2)
+
+
 BY_RANK = [
     IsotonicCalibration(),
     VennAbers(),
