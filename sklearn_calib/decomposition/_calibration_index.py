@@ -196,10 +196,10 @@ def integrated_calibration_index(
     More than 512 distinct scores are fitted at 512 of them, with linear interpolation between, and
     more than 4096 are pooled to as many cells before. In 30 examples of 700 to 2000 rows (uniform,
     two beta laws, normal log-odds, six powers of ten) that changed the ICI by at most 3.4e-6 and
-    the curve by at most 9.6e-4; 1.8e-3 is the most that was seen in others. Only around a score that holds most of the rows, where the windows
-    shrink to single rows, is the curve coarser. Cost: O(n log n) and at most some 0.2 s for the
-    fits; labels drawn again, as in `calibration_test`, share all of it but one product of a matrix
-    and a vector.
+    the curve by at most 9.6e-4; 1.8e-3 is the most that was seen in others. Only around a score
+    that holds most of the rows, where the windows shrink to single rows, is the curve coarser.
+    Cost: O(n log n) and at most some 0.2 s for the fits; labels drawn again, as in
+    `calibration_test`, share all of it but one product of a matrix and a vector.
 
     Weights that are whole numbers count rows, exactly. Others are read as frequencies: 0.75 of
     their sum, and quantiles without interpolation. Scores that carry exact logarithms are read as
