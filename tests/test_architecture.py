@@ -16,7 +16,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 # Each line uses the lines above it, and nothing of its own line but itself.
 FLOORS = (
     ("_typing",),
-    ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random", "_renamed"),
+    ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random"),
     ("_extras", "_files", "_show"),
     ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
@@ -176,6 +176,14 @@ def test_import_is_light():
         [sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True
     )
     assert out.stdout.strip() == "[]"
+
+
+def test_sub_packages_are_imported_when_asked_for():
+    assert sklearn_calib.report.__name__ == "sklearn_calib.report"
+    assert sklearn_calib.inference.calibration_test.__name__ == "calibration_test"
+    assert {"inference", "displays", "report", "metrics"} <= set(dir(sklearn_calib))
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = sklearn_calib.nonsense
 
 
 def test_kernels_run_without_the_compiler():

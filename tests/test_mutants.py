@@ -28,21 +28,21 @@ class Mutant(NamedTuple):
 MUTANTS = {
     # -- reliability diagrams
     "Clopper-Pearson, lower end": Mutant(
-        "metrics._reliability",
-        "ppf(tails[0], hits, number - hits + 1)",
-        "ppf(tails[0], hits, number - hits)",
+        "_kernels._proportion",
+        "rows - events + 1, tail",
+        "rows - events, tail",
         "metrics/test_reliability.py::test_bands_of_bins_are_clopper_pearsons",
     ),
     "Clopper-Pearson, upper end": Mutant(
-        "metrics._reliability",
-        "ppf(tails[1], hits + 1, number - hits)",
-        "ppf(tails[1], hits, number - hits)",
+        "_kernels._proportion",
+        "betaincinv(events + 1, np.where(below",
+        "betaincinv(events, np.where(below",
         "metrics/test_reliability.py::test_bands_of_bins_are_clopper_pearsons",
     ),
     "effective rows are the sum of the weights": Mutant(
         "metrics._reliability",
-        "mass**2 / squares",
-        "mass",
+        "rows_of_bin = mass**2 / squares",
+        "rows_of_bin = mass",
         "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[quantile-True]",
     ),
     "bands with one tail of twice the size": Mutant(

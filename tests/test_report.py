@@ -162,7 +162,7 @@ def test_one_log_loss_in_a_report(tmp_path):
     assert said in str(report) and "calm: the true" not in str(report)
     with open(report.to_html(tmp_path / "report.html")) as file:
         page = file.read()
-    assert said in page and "2.2e&minus;16" in page
+    assert said in page and "2.2e−16" in page
 
 
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])

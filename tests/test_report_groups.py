@@ -128,7 +128,7 @@ def test_audit_by_columns(folder, capsys):
     assert names["age missing"] == frame["age"].isna().sum() > 50
     assert names["site = north"] == (frame["site"] == "north").sum()
     assert "<h2>Groups</h2>" in (folder / "report.html").read_text()
-    assert "Groups of p" in (folder / "r.md").read_text()
+    assert "## Groups" in (folder / "r.md").read_text()
 
 
 def test_groups_of_numbers_with_a_decimal_comma(folder, capsys):

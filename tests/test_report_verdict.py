@@ -535,9 +535,9 @@ def test_markdown():
     y, p = rows("overconfident", 500)
     report = calibration_report(y, {"a|b": p}, source="x_y.csv", advice=True, **QUICK)
     text = report.to_markdown()
-    assert "source: x\\_y.csv; " in text and "## a\\|b" in text
+    assert "source: x\\_y.csv; " in text and "accuracy of a\\|b: " in text
     assert "```python" in text and "| auto | " in text
-    assert str(report.verdicts["a|b"]) in text
+    assert str(report.verdicts["a|b"]).replace("_", "\\_") in text
 
 
 def test_source_is_shown():

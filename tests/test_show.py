@@ -77,4 +77,4 @@ def test_reports_show_names_as_they_are(name):
         y, {name: proba}, measures=["brier_loss"], n_resamples=2, labels=[0, 1]
     )
     assert f"accuracy of {plain(name)}:" in str(report) and "\x1b" not in str(report)
-    assert f"<td>{html.escape(plain(name))}</td>" in report._repr_html_()
+    assert f"<bdi>{html.escape(plain(name))}</bdi>" in report._repr_html_()

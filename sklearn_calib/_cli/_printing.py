@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .._files import write_whole
-from .._show import plain, quoted
+from .._show import plain, quoted, text_of_cell
 from .._tables import UserError
 from .._typing import AnyArray, FloatArray
 
@@ -164,15 +164,15 @@ def print_report(screen: Screen, report: "CalibrationReport") -> None:
 
 def print_groups(screen: Screen, found: "GroupCalibration") -> None:
     """The worst groups, without the columns for which a screen has no room."""
-    shown = found.worst(_GROUPS)
+    (table,) = found.section(_GROUPS).tables
     columns = (0, 1, 2, 5, 6)
     header, *lines = (
-        [cells[number] for number in columns]
-        for cells in (found.header(), *map(found.cells, shown))
+        [str(text_of_cell(cells[number])) for number in columns]
+        for cells in (table.header, *table.rows)
     )
     screen.print(f"\ngroups: {found.summary}", highlight=False)
-    more = len(found.rows) - len(shown)
-    rest = f"the {len(shown)} furthest off" if more else "the furthest off first"
+    more = len(found.rows) > len(lines)
+    rest = f"the {len(lines)} furthest off" if more else "the furthest off first"
     print_table(screen, rest, header, lines, long_names=True)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._typing import FloatArray
-from ._risk_coverage import lower_bound, upper_bound
+from ._proportion import share_interval
 
 _ENTRIES = 2**21  # of the table of cells and thresholds that is held at a time
 
@@ -133,8 +133,7 @@ class Comparison(NamedTuple):
         """
         s, n = self.share, self.rows
         if exact:
-            level = ndtr(z)
-            low, high = lower_bound(s * n, n, level), upper_bound(s * n, n, level)
+            low, high = share_interval(s * n, n, 2 * ndtr(z) - 1)
         else:
             middle = (s + z**2 / (2 * n)) / (1 + z**2 / n)
             half = z / (1 + z**2 / n) * np.sqrt(s * (1 - s) / n + z**2 / (4 * n**2))

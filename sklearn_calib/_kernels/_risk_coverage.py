@@ -1,7 +1,9 @@
 """Errors among the most confident rows, and the largest share of rows that can be answered."""
 
 import numpy as np
-from scipy.special import betaincinv, digamma
+from scipy.special import digamma
+
+from ._proportion import upper_bound
 
 ROUNDING = 12  # digits: rows of probability p and 1 - p are equally confident
 
@@ -35,18 +37,6 @@ def area(mass, errors, counts):
     return float((errors + excess * steps).sum() / mass.sum())
 
 
-def upper_bound(errors, n, level):
-    """Clopper and Pearson's upper bound of a rate after `errors` of `n`."""
-    errors, n = np.asarray(errors, dtype=float), np.asarray(n, dtype=float)
-    inside = errors < n
-    return np.where(inside, betaincinv(errors + 1, np.where(inside, n - errors, 1), level), 1.0)
-
-
-def lower_bound(errors, n, level):
-    """The same below."""
-    return 1 - upper_bound(np.asarray(n) - errors, n, level)
-
-
 def largest_coverage(mass, errors, max_risk, delta):
     """(number of levels answered, upper bound of the error rate); 0 levels where none passes.
 
@@ -59,7 +49,7 @@ def largest_coverage(mass, errors, max_risk, delta):
     for _ in range(steps):
         middle = -(-(low + high) // 2)
         level = int(np.searchsorted(reached, middle))
-        bound = float(upper_bound(wrong[level], reached[level], 1 - delta / steps))
+        bound = float(upper_bound(wrong[level], reached[level], delta / steps))
         if bound <= max_risk:
             low, found = middle, (level + 1, bound)
         else:

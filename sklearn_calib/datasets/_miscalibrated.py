@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .._random import legacy_generator
-from .._renamed import renamed_arguments
 from .._typing import AnyArray, FloatArray, RandomStateLike
 from ..exceptions import refuse
 
@@ -19,7 +18,6 @@ class ScoredData(NamedTuple):
     distance: float  # lower distance to calibration of the population; NaN where it is not known
 
 
-@renamed_arguments(eps="epsilon")
 def make_uniform_shift(
     n_samples: int = 1000, epsilon: float = 0.01, *, random_state: RandomStateLike = 0
 ) -> ScoredData:

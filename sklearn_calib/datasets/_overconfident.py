@@ -3,12 +3,10 @@
 import numpy as np
 
 from .._random import generator
-from .._renamed import renamed_arguments
 from .._typing import FloatArray, IntArray, RandomStateLike
 from ..canonical import canonical_proba
 
 
-@renamed_arguments(seed="random_state")
 def make_overconfident(
     n_classes: int,
     n_samples: int = 158,

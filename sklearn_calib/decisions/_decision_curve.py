@@ -10,19 +10,21 @@ from scipy.special import ndtri
 from .._extras import require
 from .._kernels._net_benefit import NetBenefit, critical_value
 from .._random import generator
+from .._show import Section, Shown, Table
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import check_level, refuse
 from ..metrics import canonical_case
-from ._printed import Printed, interval, some_of
 from ._regret import RegretCurve, regret_curve
 from ._two_classes import canonical_thresholds, two_class_case
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_SHOWN = 10  # thresholds in a table
+
 
 @dataclass(frozen=True)
-class NetBenefitDifference(Printed):
+class NetBenefitDifference(Shown):
     """How far one net benefit is above another one at each threshold, with intervals.
 
     Attributes
@@ -53,15 +55,13 @@ class NetBenefitDifference(Printed):
         pd = require("pandas", "cli", "NetBenefitDifference.to_frame")
         return pd.DataFrame(_columns(self))
 
-    def _lines(self):
-        return [_head("difference", self.level), *_cells(self, self.difference)]
-
-    def _note(self):
-        return _how_many(self.threshold)
+    def _sections(self):
+        table = Table(_head("difference", self.level), _cells(self, self.difference))
+        return [Section(tables=[table], notes=[_how_many(self.threshold)])]
 
 
 @dataclass(frozen=True)
-class DecisionCurve(Printed):
+class DecisionCurve(Shown):
     """The net benefit of a prediction at each threshold of action, with intervals.
 
     Attributes
@@ -133,16 +133,15 @@ class DecisionCurve(Printed):
             table[name] = getattr(self, name)
         return pd.DataFrame(table)
 
-    def _lines(self):
-        everybody = self.treat_all[some_of(self.threshold)]
+    def _sections(self):
+        everybody = self.treat_all[_some_of(self.threshold)]
         cells = zip(_cells(self, self.net_benefit), everybody, strict=True)
-        return [
+        table = Table(
             [*_head("net benefit", self.level), "act on all"],
-            *([*line, f"{other:.4f}"] for line, other in cells),
-        ]
-
-    def _note(self):
-        return f"prevalence {self.prevalence:.4g}; {_how_many(self.threshold)}"
+            [[*line, f"{other:.4f}"] for line, other in cells],
+        )
+        note = f"prevalence {self.prevalence:.4g}; {_how_many(self.threshold)}"
+        return [Section(tables=[table], notes=[note])]
 
 
 def _head(name, level):
@@ -155,15 +154,25 @@ def _cells(curve, values):
         [
             f"{curve.threshold[i]:.4g}",
             f"{values[i]:.4f}",
-            interval(curve.low[i], curve.high[i]),
-            interval(curve.band_low[i], curve.band_high[i]),
+            _interval(curve.low[i], curve.high[i]),
+            _interval(curve.band_low[i], curve.band_high[i]),
         ]
-        for i in some_of(curve.threshold)
+        for i in _some_of(curve.threshold)
     ]
 
 
+def _interval(low, high):
+    return f"{low:.4f} to {high:.4f}"
+
+
+def _some_of(threshold):
+    """Positions of at most ten thresholds, evenly spaced."""
+    n = len(threshold)
+    return np.linspace(0, n - 1, min(n, _SHOWN)).round().astype(np.intp)
+
+
 def _how_many(threshold):
-    return f"{len(some_of(threshold))} of {len(threshold)} thresholds; to_frame() has all columns"
+    return f"{len(_some_of(threshold))} of {len(threshold)} thresholds; to_frame() has all columns"
 
 
 def _columns(curve: Any) -> dict[str, FloatArray]:

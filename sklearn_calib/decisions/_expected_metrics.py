@@ -9,12 +9,12 @@ from scipy.special import ndtr
 from .._extras import require
 from .._kernels import _expected_metrics as kernels
 from .._kernels._actions import best_actions
+from .._show import Section, Shown, Table
 from .._typing import ArrayLike, FloatArray
 from .._weights import weight_and_unit
 from ..canonical import canonical_labels, canonical_proba, check_same_length
 from ..exceptions import refuse
 from ._costs import canonical_costs
-from ._printed import Printed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ _LEAST = float(np.finfo(np.float64).eps)  # of a probability, as in log_loss
 
 
 @dataclass(frozen=True)
-class ExpectedMetrics(Printed):
+class ExpectedMetrics(Shown):
     """The metrics that calibrated predictions have on average, and how far they vary.
 
     Attributes
@@ -101,7 +101,7 @@ class ExpectedMetrics(Printed):
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def _lines(self):
+    def _sections(self):
         lines = [["metric", "expected", "standard deviation"]]
         for name, deviation in self.standard_deviations.items():
             lines.append([name, f"{getattr(self, name):.4f}", f"{deviation:.4f}"])
@@ -109,7 +109,8 @@ class ExpectedMetrics(Printed):
             lines[0] += ["realised", "z"]
             for line in lines[1:]:
                 line += [f"{self.realised[line[0]]:.4f}", f"{self.z(line[0]):.2f}"]
-        return lines
+        header, *rows = lines
+        return [Section(tables=[Table(header, rows)])]
 
 
 def expected_metrics(

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._extras import require
-from .._kernels._risk_coverage import area, lower_bound, risk_by_coverage, upper_bound
+from .._kernels._proportion import share_interval
+from .._kernels._risk_coverage import area, risk_by_coverage
 from .._typing import ArrayLike, FloatArray
 from ..canonical import are_counts
 from ..exceptions import check_level
@@ -165,15 +166,15 @@ def risk_coverage_curve(
     _, squares, _ = _levels(case, case.weight**2)
     rows = reached**2 / np.cumsum(squares)
     risk = np.minimum(wrong / reached, 1.0)
-    tail = (1 + level) / 2
+    low, high = share_interval(risk * rows, rows, level)
     counts = are_counts(case.weight)
     ideal = np.array([mass.sum() - wrong[-1], wrong[-1]])
     return RiskCoverageCurve(
         threshold=threshold,
         coverage=reached / reached[-1],
         risk=risk,
-        low=lower_bound(risk * rows, rows, tail),
-        high=upper_bound(risk * rows, rows, tail),
+        low=low,
+        high=high,
         level=level,
         area=area(mass, errors, counts),
         perfect_area=area(ideal, ideal * [0, 1], counts),

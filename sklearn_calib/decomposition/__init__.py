@@ -1,8 +1,5 @@
 """Proper-loss decompositions and refinement: measures that need a recalibrated score."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
-from .._renamed import renamed_names as _renamed_names
 from ..metrics import register as _register
 from ._adapters import as_lightgbm_metric as as_lightgbm_metric
 from ._adapters import as_xgboost_metric as as_xgboost_metric
@@ -41,12 +38,3 @@ __all__ = [
     "refinement_error",
     *_REGISTERED,
 ]
-
-if not _TYPE_CHECKING:  # a type checker need not know the old names
-    __getattr__ = _renamed_names(
-        __name__,
-        {
-            "ts_refinement_brier": "temperature_refinement_brier",
-            "ts_refinement_log_loss": "temperature_refinement_log_loss",
-        },
-    )

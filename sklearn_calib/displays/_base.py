@@ -1,11 +1,12 @@
 """Display: what all displays share."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .._extras import require
-from .._typing import AnyArray, Axes, AxesLike, Self
+from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, Self
 from ..exceptions import refuse
 
 if TYPE_CHECKING:
@@ -112,6 +113,97 @@ class Display:
 
     def _draw(self, *axes):
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
+
+
+class ModelsDisplay(Display):
+    """A picture of one result for each model, computed from labels and probabilities.
+
+    A subclass names in ``_result_of`` the function of labels and probabilities that makes a result;
+    `curves` are the results by the names of their models.
+    """
+
+    _result_of: ClassVar[Callable[..., Any]]
+
+    def __init__(self, curves: dict[str, Any]) -> None:
+        self.curves = curves
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        name: str = "model",
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Compute and draw what the predictions of one or several models give.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
+            Probabilities, or several models' as a dict of name to probabilities.
+        name : str, default="model"
+            Where there is one model.
+        ax : matplotlib Axes or sequence of Axes, default=None
+            One per panel; a new figure by default.
+        **options
+            Passed to the function that makes the results, which the description of the display
+            names: sample_weight, labels, and what else it takes.
+
+        Returns
+        -------
+        display : Display
+        """
+        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
+        results = {key: cls._result_of(y_true, p, **options) for key, p in models.items()}
+        return cls(results).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the predictions of a fitted classifier, or of several.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of str to classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        name, ax, **options
+            As in `from_predictions`; the class of the estimator is its name by default.
+
+        Returns
+        -------
+        display : Display
+        """
+        models, classes = named_models(estimator, name)
+        options.setdefault("labels", classes)
+        proba = {key: model.predict_proba(X) for key, model in models.items()}
+        return cls.from_predictions(y, proba, ax=ax, **options)
+
+
+def named_models(estimator: Estimator, name: str | None) -> tuple[dict[str, Estimator], Any]:
+    """One or several fitted classifiers as a dict of name to classifier; the classes of the first.
+
+    Parameters
+    ----------
+    estimator : classifier or dict of str to classifier
+    name : str or None
+        Of one classifier; None is its class.
+    """
+    if not isinstance(estimator, dict):
+        estimator = {name or type(estimator).__name__: estimator}
+    return estimator, getattr(next(iter(estimator.values())), "classes_", None)
 
 
 def grid(

@@ -1,27 +1,24 @@
 """DecisionCurveDisplay: net benefit at every threshold, or how far one is above another."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._show import in_legend
-from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..decisions import DecisionCurve, decision_curve
-from ._base import Display
+from ._base import ModelsDisplay
 from ._regret import draw_regret
 
-if TYPE_CHECKING:
-    from ..decisions import NetBenefitDifference
 
-
-class DecisionCurveDisplay(Display):
+class DecisionCurveDisplay(ModelsDisplay):
     """Net benefit against the threshold of action, beside acting on all rows and on none.
 
     With one curve there are its intervals at each threshold and, lighter, the band for all
     thresholds. Where a curve has a regret, a second panel shows what recalibration is worth.
 
-    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`, which call `decision_curve`, whose
+    options are thresholds, level, harms, prevalence, recalibrated and more; draw it again with
+    `plot`.
 
     Parameters
     ----------
@@ -45,73 +42,7 @@ class DecisionCurveDisplay(Display):
     ['net benefit', 'regret']
     """
 
-    def __init__(self, curves: "Mapping[str, DecisionCurve | NetBenefitDifference]") -> None:
-        self.curves = curves
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike | dict[str, Any],
-        *,
-        name: str = "model",
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw predictions of two classes.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples, 2) or (n_samples,), or dict
-            Probabilities, or several models' as a dict of name to probabilities.
-        name : str, default="model"
-            Where there is one model.
-        ax : matplotlib Axes or sequence of Axes, default=None
-            One per panel; a new figure by default.
-        **options
-            Passed to `decision_curve`: thresholds, level, harms, prevalence, recalibrated, and so
-            on.
-
-        Returns
-        -------
-        display : DecisionCurveDisplay
-        """
-        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        curves = {key: decision_curve(y_true, p, **options) for key, p in models.items()}
-        return cls(curves).plot(ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Estimator,
-        X: Features,
-        y: ArrayLike,
-        *,
-        name: str | None = None,
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the predictions of a fitted classifier of two classes, or of several classifiers.
-
-        Parameters
-        ----------
-        estimator : classifier or dict of str to classifier
-            Fitted, with ``predict_proba``.
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        name, ax, **options
-            As in `from_predictions`; the class of the estimator is its name by default.
-
-        Returns
-        -------
-        display : DecisionCurveDisplay
-        """
-        if not isinstance(estimator, dict):
-            estimator = {name or type(estimator).__name__: estimator}
-        options.setdefault("labels", next(iter(estimator.values())).classes_)
-        proba = {key: model.predict_proba(X) for key, model in estimator.items()}
-        return cls.from_predictions(y, proba, ax=ax, **options)
+    _result_of = staticmethod(decision_curve)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The curves.

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import in_picture
-from .._typing import ArrayLike, AxesLike, Self
 from ..decomposition import decompose_loss
-from ._base import Display
+from ._base import ModelsDisplay
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
 
 
-class DecompositionDisplay(Display):
+class DecompositionDisplay(ModelsDisplay):
     """Stacked bars of a mean loss: refinement, which remains, and calibration on top.
 
     Whiskers are 95 % intervals of the two, as `LossDecomposition.interval` gives them; where it
     gives none there is no whisker.
 
-    Make one with `from_predictions`; draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`, which call `decompose_loss`, whose
+    options are loss, recalibrator, cv, sample_weight and labels; draw it again with `plot`.
 
     Parameters
     ----------
@@ -44,40 +44,10 @@ class DecompositionDisplay(Display):
     ['raw', 'dull']
     """
 
+    _result_of = staticmethod(decompose_loss)
+
     def __init__(self, parts: "dict[str, LossDecomposition]") -> None:
         self.parts = parts
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike | dict[str, Any],
-        *,
-        name: str = "model",
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Decompose and draw predictions.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
-            Probabilities, or several models' as a dict of name to probabilities.
-        name : str, default="model"
-            Where there is one model.
-        ax : matplotlib Axes, default=None
-            A new figure by default.
-        **options
-            Passed to `decompose_loss`: loss, recalibrator, cv, sample_weight, labels.
-
-        Returns
-        -------
-        display : DecompositionDisplay
-        """
-        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        parts = {key: decompose_loss(y_true, p, **options) for key, p in models.items()}
-        return cls(parts).plot(ax=ax)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The ends of the bars.

@@ -3,21 +3,23 @@
 from typing import TYPE_CHECKING, Any
 
 from .._show import in_legend
-from .._typing import ArrayLike, Axes, AxesLike, Self
+from .._typing import Axes
 from ..decisions import regret_curve
-from ._base import Display
+from ._base import ModelsDisplay
 
 if TYPE_CHECKING:
     from ..decisions import RegretCurve
 
 
-class RegretDisplay(Display):
+class RegretDisplay(ModelsDisplay):
     """The regret of acting on predictions that are not recalibrated, against the threshold.
 
     The area below a curve is half of what recalibration takes off the Brier loss; the dot is the
     threshold that loses most.
 
-    Make one with `from_predictions`; draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`, which call `regret_curve`, whose
+    options are recalibrated, cv, sample_weight, labels and pos_label; draw it again with
+    `plot`.
 
     Parameters
     ----------
@@ -41,40 +43,7 @@ class RegretDisplay(Display):
     'regret'
     """
 
-    def __init__(self, curves: "dict[str, RegretCurve]") -> None:
-        self.curves = curves
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike | dict[str, Any],
-        *,
-        name: str = "model",
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw predictions of two classes.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples, 2) or (n_samples,), or dict
-            Probabilities, or several models' as a dict of name to probabilities.
-        name : str, default="model"
-            Where there is one model.
-        ax : matplotlib Axes, default=None
-            A new figure by default.
-        **options
-            Passed to `regret_curve`: recalibrated, cv, sample_weight, labels, pos_label.
-
-        Returns
-        -------
-        display : RegretDisplay
-        """
-        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        curves = {key: regret_curve(y_true, p, **options) for key, p in models.items()}
-        return cls(curves).plot(ax=ax)
+    _result_of = staticmethod(regret_curve)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The curves.

@@ -9,7 +9,7 @@ from .._show import in_legend, in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..exceptions import refuse
 from ..metrics import reliability_curve
-from ._base import Display, draw_diagonal, grid
+from ._base import Display, draw_diagonal, grid, named_models
 
 _BAND = "0.85"
 
@@ -118,12 +118,10 @@ class ReliabilityDisplay(Display):
         -------
         display : ReliabilityDisplay
         """
-        if not isinstance(estimator, dict):
-            estimator = {name or type(estimator).__name__: estimator}
-        first = next(iter(estimator.values()))
+        models, classes = named_models(estimator, name)
         if options.get("multilabel") is None:
-            options.setdefault("labels", first.classes_)
-        proba = {key: model.predict_proba(X) for key, model in estimator.items()}
+            options.setdefault("labels", classes)
+        proba = {key: model.predict_proba(X) for key, model in models.items()}
         return cls.from_predictions(y, proba, ax=ax, bands=bands, **options)
 
     @classmethod

@@ -1,25 +1,22 @@
 """RiskCoverageDisplay: the error rate among the most confident rows."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._show import in_legend
-from .._typing import ArrayLike, AxesLike, Self
 from ..decisions import risk_coverage_curve
-from ._base import Display
-
-if TYPE_CHECKING:
-    from ..decisions import RiskCoverageCurve
+from ._base import ModelsDisplay
 
 
-class RiskCoverageDisplay(Display):
+class RiskCoverageDisplay(ModelsDisplay):
     """Error rate among the answers against the share of rows that are answered.
 
     The legend has the area under each curve. With one curve there are its intervals, and the curve
     of the same predictions if all errors were less confident than all other rows.
 
-    Make one with `from_predictions`; draw it again with `plot`.
+    Make one with `from_predictions` or `from_estimator`, which call `risk_coverage_curve`,
+    whose options are level, sample_weight and labels; draw it again with `plot`.
 
     Parameters
     ----------
@@ -43,40 +40,7 @@ class RiskCoverageDisplay(Display):
     'coverage: share of rows answered'
     """
 
-    def __init__(self, curves: "dict[str, RiskCoverageCurve]") -> None:
-        self.curves = curves
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_proba: ArrayLike | dict[str, Any],
-        *,
-        name: str = "model",
-        ax: AxesLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Draw predictions.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
-            Probabilities, or several models' as a dict of name to probabilities.
-        name : str, default="model"
-            Where there is one model.
-        ax : matplotlib Axes, default=None
-            A new figure by default.
-        **options
-            Passed to `risk_coverage_curve`: level, sample_weight, labels.
-
-        Returns
-        -------
-        display : RiskCoverageDisplay
-        """
-        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        curves = {key: risk_coverage_curve(y_true, p, **options) for key, p in models.items()}
-        return cls(curves).plot(ax=ax)
+    _result_of = staticmethod(risk_coverage_curve)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The curves.

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .._extras import require
-from .._show import in_page, plain
+from .._show import Cell, Section, Shown, Table, plain
 from .._typing import AnyArray, FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_SHOWN = 10  # groups in a text
-_SHOWN_IN_PAGE = 30
+_SHOWN = 10  # groups
 _HEADER = ("group", "rows", "O/E", "in the large", "slope", "sigma", "adjusted p")
 
 
@@ -74,7 +73,7 @@ class GroupRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GroupCalibration:
+class GroupCalibration(Shown):
     """The result of `group_calibration`.
 
     ``print(result)`` shows the worst groups; `to_frame` gives all.
@@ -193,30 +192,25 @@ class GroupCalibration:
             f"({self.level:.0%})."
         )
 
-    def __str__(self) -> str:
-        shown = self.worst(_SHOWN)
-        table = [self.header(), *(self.cells(row) for row in shown)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if not place else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in table
-        ]
-        return "\n".join([self.summary, "", *lines, *self._rest(len(shown))])
+    def _sections(self):
+        return [self.section(_SHOWN)]
 
-    def _rest(self, shown):
-        more = len(self.rows) - shown
-        return [f"... and {more} more, less far off"] if more else []
+    def section(self, n: int) -> Section:
+        """The summary and the worst groups, as reports show them.
 
-    def header(self) -> tuple[str, ...]:
-        """The heads of the columns of `cells`."""
-        return _HEADER
+        Parameters
+        ----------
+        n : int
+            How many groups at most.
+        """
+        shown, more = self.worst(n), len(self.rows) - n
+        rest = [f"... and {more} more, less far off"] if more > 0 else []
+        table = Table(_HEADER, [self._cells(row) for row in shown], kind="names unbroken")
+        return Section(sentences=[self.summary], tables=[table], notes=rest)
 
-    def cells(self, row: GroupRow) -> tuple[str, ...]:
-        """A row as texts: group, rows, O/E, in the large, slope, sigma, adjusted p."""
+    def _cells(self, row):
         several = len({one.event for one in self.rows}) > 1
+        adjusted = f"{row.adjusted_p_value:.3g}"
         return (
             plain(row.group, 80) + (f" | {plain(row.event, 40)}" if several else ""),
             str(row.n_rows),
@@ -224,24 +218,7 @@ class GroupCalibration:
             _estimate(row.in_the_large, row.in_the_large_low, row.in_the_large_high),
             _estimate(row.slope, row.slope_low, row.slope_high),
             f"{row.sigma:.2f}",
-            f"{row.adjusted_p_value:.3g}",
-        )
-
-    def _repr_html_(self) -> str:
-        shown = self.worst(_SHOWN_IN_PAGE)
-        head = "".join(f'<th scope="col">{in_page(cell)}</th>' for cell in self.header())
-        body = ""
-        for row in shown:
-            first, *others = (in_page(cell) for cell in self.cells(row))
-            if row.adjusted_p_value <= self.alpha:
-                others[-1] = f"<strong>{others[-1]}</strong>"
-            cells = "".join(f"<td>{cell}</td>" for cell in others)
-            name = f'<th scope="row" style="text-align: left"><bdi>{first}</bdi></th>'
-            body += f"<tr>{name}{cells}</tr>\n"
-        rest = "".join(f"<p>{in_page(line)}</p>\n" for line in self._rest(len(shown)))
-        return (
-            f'<div class="sklearn-calib"><p>{in_page(self.summary, None)}</p>\n'
-            f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>\n{rest}</div>"
+            Cell(adjusted) if row.adjusted_p_value <= self.alpha else adjusted,
         )
 
 

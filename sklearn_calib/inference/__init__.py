@@ -1,8 +1,5 @@
 """Calibration tests, testers and confidence intervals."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
-from .._renamed import renamed_names as _renamed_names
 from ._classical import SignificanceResult as SignificanceResult
 from ._classical import cox_test as cox_test
 from ._classical import cumulative_test as cumulative_test
@@ -56,14 +53,3 @@ __all__ = [
     "tester_sample_size",
     "validation_summary",
 ]
-
-if not _TYPE_CHECKING:  # a type checker need not know the old names
-    __getattr__ = _renamed_names(
-        __name__,
-        {
-            "CalibrationTestResult": "MonteCarloResult",
-            "TestResult": "SignificanceResult",
-            "required_sample_size": "tester_sample_size",
-            "required_samples": "binning_sample_size",
-        },
-    )

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._renamed import warn_renamed
 from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
 from ..exceptions import CalibrationWarning, check_level, refuse
 from ..metrics import Case, all_metrics, canonical_case
@@ -126,9 +125,6 @@ def confidence_interval(
     (0.0, True)
     """
     where = "confidence_interval"
-    if isinstance(y_true, str):  # the order before y_true came first everywhere
-        warn_renamed("confidence_interval(measure, y_true, y_proba)", "(y_true, y_proba, measure)")
-        y_true, y_proba, measure = y_proba, measure, y_true  # type: ignore[assignment]
     function = all_metrics().get(measure)
     if function is None:
         refuse(where, f"a measure among {', '.join(all_metrics())}", repr(measure), "See the list")

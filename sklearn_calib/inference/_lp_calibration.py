@@ -6,14 +6,12 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._kernels._level_sets import cell_tolerance, levels_for
-from .._renamed import renamed_arguments
 from .._typing import ArrayLike
 from ..canonical import canonical_weight
 from ..exceptions import refuse
 from ..metrics import lp_calibration_error
 
 
-@renamed_arguments(confidence="level")
 def lp_calibration_bound(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._random import generator
-from .._renamed import renamed_arguments
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import refuse
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
@@ -73,7 +72,6 @@ class CalibrationTester(BaseEstimator):
     False
     """
 
-    @renamed_arguments(eps="epsilon")
     def __init__(
         self,
         epsilon: float,
@@ -143,7 +141,6 @@ class CalibrationTester(BaseEstimator):
         )
 
 
-@renamed_arguments(eps1="tolerance", eps2="epsilon")
 def tester_sample_size(
     tolerance: float,
     epsilon: float,

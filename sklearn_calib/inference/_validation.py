@@ -9,6 +9,7 @@ from .._kernels import _calibration_line as line
 from .._kernels._classical_tests import spiegelhalter
 from .._kernels._log_odds import of_probability
 from .._kernels._logistic import threshold_separates
+from .._kernels._proportion import share_interval
 from .._typing import ArrayLike, Multiclass, RandomStateLike, RecalibratorLike
 from ..decomposition import indices_of_problem
 from ..exceptions import caution, check_level, refuse
@@ -188,9 +189,7 @@ def _rates(problem, weight, level):
             "O/E needs expected events: leave this class out",
         )
     kish = total**2 / (weight @ weight)
-    events, tail = kish * observed / total, (1 - level) / 2
-    low = stats.beta.ppf(tail, events, kish - events + 1) if events > 0 else 0.0
-    high = stats.beta.ppf(1 - tail, events + 1, kish - events) if events < kish else 1.0
+    low, high = share_interval(kish * observed / total, kish, level)
     variance = (weight**2) @ (p * (1 - p))
     wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
     pvalue = spiegelhalter(observed - expected, variance, wrong)[1]

@@ -5,7 +5,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from .._extras import require
-from .._show import in_page, plain
+from .._show import Section, Shown, Table
 from ..exceptions import refuse
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class ValidationTable:
 
 
 @dataclass(frozen=True)
-class ValidationSummary:
+class ValidationSummary(Shown):
     """The numbers that validations of clinical prediction models report.
 
     Printed it is a table; a notebook shows it as HTML.
@@ -132,48 +132,22 @@ class ValidationSummary:
         rows = [{"problem": t.problem, **asdict(row)} for t in self.tables for row in t.rows]
         return pd.DataFrame(rows)
 
-    def __str__(self) -> str:
-        blocks = []
-        for table in self.tables:
-            cells = [self._head(), *map(_cells, table.rows)]
-            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-            lines = [
-                "  ".join([name.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
-                for name, *rest in cells
-            ]
-            blocks.append("\n".join([plain(_title(table), None), *lines]))
-        return "\n\n".join([*blocks, self._note()])
-
-    def _repr_html_(self):
-        parts = []
-        for table in self.tables:
-            head = "".join(f"<th scope=col {_RIGHT}>{in_page(text)}</th>" for text in self._head())
-            body = "".join(
-                f"<tr><th scope=row {_LEFT}>{in_page(name)}</th>"
-                + "".join(f"<td {_RIGHT}>{in_page(text)}</td>" for text in rest)
-                + "</tr>"
-                for name, *rest in map(_cells, table.rows)
-            )
-            caption = f"<caption {_TITLE}>{in_page(_title(table), None)}</caption>"
-            frame = f"{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-            parts.append(f"<table style='border-collapse: collapse'>{frame}</table>")
-        return f"<div>{''.join(parts)}<p><small>{in_page(self._note(), None)}</small></p></div>"
+    def _sections(self):
+        tables = [
+            Table(self._head(), [_cells(row) for row in one.rows], _title(one))
+            for one in self.tables
+        ]
+        return [Section(tables=tables, notes=[self._note()])]
 
     def _head(self):
         return ["", "estimate", f"{100 * self.level:g} % interval", "if calibrated", "p-value"]
 
     def _note(self):
         return (
-            f"Intervals of intercepts and slope: {plain(self.ci)}. ICI to Emax: smoother "
-            f"{plain(self.smoother)}; p-values and values if calibrated from {self.n_resamples} "
+            f"Intervals of intercepts and slope: {self.ci}. ICI to Emax: smoother "
+            f"{self.smoother}; p-values and values if calibrated from {self.n_resamples} "
             "draws of labels."
         )
-
-
-_CELL = "padding: .15em .7em; white-space: nowrap; text-align:"
-_LEFT = f'style="{_CELL} left; font-weight: normal"'
-_TITLE = 'style="padding: .3em .7em; text-align: left; font-weight: bold; color: inherit"'
-_RIGHT = f'style="{_CELL} right"'
 
 
 def _title(table):

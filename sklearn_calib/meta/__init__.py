@@ -1,8 +1,5 @@
 """Estimators on features: they wrap a classifier and its recalibrator."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
-from .._renamed import renamed_names as _renamed_names
 from ._angular import AngularCalibratedClassifier as AngularCalibratedClassifier
 from ._calibrated_model import CalibratedModel as CalibratedModel
 from ._pairs import GIVES_SCORES as GIVES_SCORES
@@ -19,13 +16,3 @@ __all__ = [
     "CalibratedPair",
     "RefineThenCalibrateCV",
 ]
-
-if not _TYPE_CHECKING:  # a type checker need not know the old names
-    __getattr__ = _renamed_names(
-        __name__,
-        {
-            "Angle": "linear:AngleEstimate",
-            "approximate_leave_one_out": "linear:approximate_leave_one_out",
-            "estimate_angle": "linear:estimate_angle",
-        },
-    )

@@ -17,7 +17,6 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._random import legacy_generator
-from .._renamed import warn_renamed
 from .._simplex import stack_rows
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from .._typing import (
@@ -406,9 +405,6 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         return replace(curve, risk=risk, calibration=risk - curve.refinement)
 
     def _judges_in_sample(self):
-        if isinstance(self.refinement, str) and self.refinement == "ts":
-            warn_renamed('refinement="ts"', '"temperature-in-sample"')
-            return True
         return isinstance(self.refinement, str) and self.refinement == "temperature-in-sample"
 
     def _report(self, table, winner, failures, n_fits, where):

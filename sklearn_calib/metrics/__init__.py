@@ -4,11 +4,8 @@ One file per family and one import line per measure. The registry is read off th
 """
 
 from collections.abc import Iterable as _Iterable
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from .._renamed import renamed_names as _renamed_names
-from .._renamed import warn_renamed as _warn_renamed
 from ..exceptions import expectation as _expectation
 from ._bins import checked_bins as checked_bins
 from ._calibration_error import calibration_error as calibration_error
@@ -123,10 +120,6 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     >>> search.best_params_
     {'C': 1.0}
     """
-    if name.startswith("neg_ts_refinement_"):
-        new = name.replace("neg_ts_", "neg_temperature_")
-        _warn_renamed(f"scorer {name!r}", repr(new))
-        name = new
     for function in _REGISTRY.values():
         if function.spec.scorer_name == name:
             return make_probability_scorer(function, **options)
@@ -170,6 +163,3 @@ __all__ = [
     "scorer_names",
     *_OWN,
 ]
-
-if not _TYPE_CHECKING:  # a type checker need not know the old names
-    __getattr__ = _renamed_names(__name__, {"LpCalibrationError": "LpCalibrationResult"})

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
 import numpy as np
-from scipy.stats import beta as beta_distribution
 from sklearn.isotonic import isotonic_regression
 
 from .._kernels._binning import bin_of_rows, bin_sums, distinct, swept_bins
 from .._kernels._log_odds import of_probability
 from .._kernels._polynomial_test import fit_polynomial
+from .._kernels._proportion import share_interval
 from .._random import generator, multiplicities
 from .._typing import (
     ArrayLike,
@@ -250,7 +250,8 @@ def curve_of(
                 for _ in range(n_resamples)
             ]
         )
-        confidence = _clopper_pearson(observed, mass**2 / squares, tails)
+        rows_of_bin = mass**2 / squares
+        confidence = share_interval(observed * rows_of_bin, rows_of_bin, level)
     nothing = None, None
     expected = np.quantile(consistency, tails, axis=0) if len(consistency) else nothing
     low, high = nothing if confidence is None else confidence
@@ -303,11 +304,3 @@ def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
         seen = np.flatnonzero(mass_drawn > 0)
         fits.append(np.interp(points, seen, _pav(total[seen], mass_drawn[seen])))
     return np.array(fits)
-
-
-def _clopper_pearson(share, number, tails):
-    hits = share * number
-    with np.errstate(invalid="ignore"):
-        low = beta_distribution.ppf(tails[0], hits, number - hits + 1)
-        high = beta_distribution.ppf(tails[1], hits + 1, number - hits)
-    return np.where(hits <= 0, 0.0, low), np.where(hits >= number, 1.0, high)

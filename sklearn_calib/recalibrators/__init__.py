@@ -4,13 +4,10 @@ One file per method and one import line here. The registry below is read off the
 name of a method is its file's name.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from sklearn.base import clone as _clone
 
-from .._renamed import renamed_names as _renamed_names
-from .._renamed import warn_renamed as _warn_renamed
 from .._typing import RecalibratorLike as _RecalibratorLike
 from ..exceptions import refuse as _refuse
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
@@ -67,8 +64,6 @@ _REGISTRY = {
     if isinstance(value, type) and issubclass(value, Recalibrator) and value is not Recalibrator
 }
 
-_RENAMED = {"elite": "trend_filtering_ensemble"}
-
 
 def all_recalibrators() -> dict[str, type[Recalibrator]]:
     """The registered methods: a dict of name to class, sorted by name.
@@ -123,9 +118,6 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
     where = "get_recalibrator"
     if not isinstance(name, str):
         return _clone(name).set_params(**options)
-    if name in _RENAMED:
-        _warn_renamed(f"recalibrator {name!r}", repr(_RENAMED[name]))
-        name = _RENAMED[name]
     if name not in _REGISTRY:
         _refuse(
             where,
@@ -157,16 +149,3 @@ __all__ = [
     "recalibrator_names",
     *sorted(cls.__name__ for cls in _REGISTRY.values()),
 ]
-
-if not _TYPE_CHECKING:  # a type checker need not know the old names
-    __getattr__ = _renamed_names(
-        __name__,
-        {
-            "ELiTE": "TrendFilteringEnsemble",
-            "NearIsotonic": "NearIsotonicCalibration",
-            "RPR": "RestrictedPolynomialRegression",
-            "SmoothIsotonic": "SmoothIsotonicCalibration",
-            "TrendFilteringCalibration": "TrendFiltering",
-            "logistic_intervals": "linear:logistic_intervals",
-        },
-    )

@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._kernels._binning import pool
 from .._kernels._information import logistic_covariance, standard_error
 from .._kernels._log_odds import interpolated
-from .._renamed import renamed_arguments
 from .._simplex import log_odds, rank_score
 from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import canonical_weight, rows_per_weight
@@ -104,7 +103,6 @@ class AdaptiveCalibration(Recalibrator):
         "prior_weight": [Interval(Real, 0, None, closed="left")],
     }
 
-    @renamed_arguments()
     def __init__(
         self,
         neighborhood: Literal["nearest", "interval"] = "nearest",

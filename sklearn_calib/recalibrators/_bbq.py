@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._binning import ON_EDGE, log_evidence, pool, rows_for_bins
-from .._renamed import renamed_arguments
 from .._simplex import second_score
 from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
@@ -83,7 +82,6 @@ class BBQ(Recalibrator):
         "criterion": [StrOptions({"bdeu2", "bdeu"})],
     }
 
-    @renamed_arguments(score="criterion")
     def __init__(self, criterion: Literal["bdeu2", "bdeu"] = "bdeu2") -> None:
         self.criterion = criterion
 

@@ -10,7 +10,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
-from .._renamed import renamed_arguments
 from .._simplex import log_proba
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
@@ -111,7 +110,6 @@ class DirichletCalibration(Recalibrator):
         "intercept_penalty": [Interval(Real, 0, None, closed="left"), None],
     }
 
-    @renamed_arguments(reg_lambda="penalty", reg_mu="intercept_penalty")
     def __init__(
         self,
         penalty: float | Literal["auto"] = "auto",

@@ -7,7 +7,6 @@ from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._log_odds import interpolated
-from .._renamed import renamed_attribute
 from .._simplex import rank_score
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
@@ -90,8 +89,6 @@ class ENIR(Recalibrator):
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"bic", "aic"})],
     }
-
-    lams_ = renamed_attribute("penalties_")
 
     def __init__(self, criterion: Literal["bic", "aic"] = "bic") -> None:
         self.criterion = criterion

@@ -18,7 +18,6 @@ from .._kernels._binning import (
     rows_for_bins,
 )
 from .._kernels._log_odds import middle
-from .._renamed import renamed_arguments
 from .._simplex import rank_score
 from .._typing import FloatArray, Strategy
 from ..canonical import rows_per_weight
@@ -109,7 +108,6 @@ class HistogramBinning(Recalibrator):
         "prior_weight": [Interval(Real, 0, None, closed="left")],
     }
 
-    @renamed_arguments()
     def __init__(
         self,
         n_bins: int | Literal["bdeu"] = 10,

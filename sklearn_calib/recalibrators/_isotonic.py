@@ -9,7 +9,6 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._binning import distinct
 from .._kernels._log_odds import interpolated
-from .._renamed import renamed_arguments
 from .._simplex import rank_score
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
@@ -78,7 +77,6 @@ class IsotonicCalibration(Recalibrator):
         "centred": ["boolean"],
     }
 
-    @renamed_arguments()
     def __init__(
         self, prediction: Literal["linear", "step"] = "linear", *, centred: bool = False
     ) -> None:

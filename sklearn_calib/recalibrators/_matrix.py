@@ -5,7 +5,6 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from .._renamed import renamed_arguments
 from ._base import Capabilities
 from ._softmax_family import SoftmaxRegression
 
@@ -62,7 +61,6 @@ class MatrixScaling(SoftmaxRegression):
         "penalty": [Interval(Real, 0, None, closed="left")]
     }
 
-    @renamed_arguments(l2="penalty")
     def __init__(self, penalty: float = 1e-4) -> None:
         self.penalty = penalty
 

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "svs": ("structured_vector", "probmetrics' SVS"),
     "sms": ("structured_matrix", "probmetrics' SMS"),
     "rpr": ("restricted_polynomial", "restricted polynomial regression"),
+    "elite": ("trend_filtering_ensemble", "ELiTE, the ensemble of linear trend estimates"),
     "none": ("identity", "scores left as they are"),
     "bins": ("n_bins", "netcal's bins="),
 }

@@ -9,7 +9,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import log_evidence
 from .._kernels._log_odds import interpolated
-from .._renamed import renamed_arguments, renamed_attribute
 from .._simplex import rank_score
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
@@ -89,9 +88,6 @@ class NearIsotonicCalibration(Recalibrator):
         "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "bdeu"})],
     }
 
-    lam_ = renamed_attribute("penalty_")
-
-    @renamed_arguments(lam="penalty")
     def __init__(self, penalty: float | Literal["bic", "bdeu"] = "bic") -> None:
         self.penalty = penalty
 

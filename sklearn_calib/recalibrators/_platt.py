@@ -8,7 +8,6 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._logistic import fit_logistic, smoothed_targets, threshold_separates
-from .._renamed import renamed_arguments
 from .._simplex import log_odds
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
@@ -86,7 +85,6 @@ class PlattScaling(Recalibrator):
         "prior_weight": [Interval(Real, 0, None, closed="left")],
     }
 
-    @renamed_arguments()
     def __init__(
         self,
         scale: Literal["logit", "proba"] = "logit",

@@ -9,7 +9,6 @@ from numpy.polynomial import chebyshev
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
-from .._renamed import renamed_arguments
 from .._simplex import log_odds, second_score, without_rounding_noise
 from .._typing import FloatArray, Self
 from ..exceptions import caution, refuse
@@ -118,7 +117,6 @@ class RestrictedPolynomialRegression(Recalibrator):
         "solver": [StrOptions({"auto", "ipm", "clarabel", "cvxpy"})],
     }
 
-    @renamed_arguments()
     def __init__(
         self,
         degree: int | Literal["cv"] | Sequence[int] = "cv",

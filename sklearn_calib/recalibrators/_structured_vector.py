@@ -5,7 +5,6 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from .._renamed import renamed_arguments
 from ._base import Capabilities
 from ._softmax_family import SoftmaxRegression
 
@@ -65,7 +64,6 @@ class StructuredVectorScaling(SoftmaxRegression):
     }
     _laplace = True
 
-    @renamed_arguments(strength="penalty")
     def __init__(self, penalty: float = 1.0) -> None:
         self.penalty = penalty
 

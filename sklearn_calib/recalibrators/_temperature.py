@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import StrOptions
 from .._kernels._expected_accuracy import fit_expected_accuracy
 from .._kernels._temperature import fit_temperature
 from .._kernels._temperature_blocks import fit_temperature_passes, temperature_pass
-from .._renamed import renamed_arguments
 from .._simplex import log_proba, row_blocks
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
@@ -118,7 +117,6 @@ class TemperatureScaling(Recalibrator):
         "criterion": [StrOptions({"log_loss", "expectation_consistency"})],
     }
 
-    @renamed_arguments()
     def __init__(
         self,
         laplace: bool = False,

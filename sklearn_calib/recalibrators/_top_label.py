@@ -7,7 +7,6 @@ from scipy.special import softmax
 from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._temperature import fit_temperature
-from .._renamed import renamed_arguments
 from .._simplex import log_proba, top_against_rest
 from .._typing import RecalibratorLike
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
@@ -86,7 +85,6 @@ class TopLabel(Recalibrator):
         "rest": [StrOptions({"temperature", "proportional"})],
     }
 
-    @renamed_arguments()
     def __init__(
         self,
         recalibrator: RecalibratorLike = "default",

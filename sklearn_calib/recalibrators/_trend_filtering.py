@@ -9,7 +9,6 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import ON_EDGE, middles
-from .._renamed import renamed_arguments, renamed_attribute
 from .._simplex import second_score
 from .._typing import FloatArray, IntArray
 from ..canonical import rows_per_weight
@@ -137,9 +136,6 @@ class TrendFiltering(Recalibrator):
         "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"aicc", "bic"})],
     }
 
-    lam_ = renamed_attribute("penalty_")
-
-    @renamed_arguments(lam="penalty")
     def __init__(self, penalty: float | Literal["aicc", "bic"] = "aicc") -> None:
         self.penalty = penalty
 

@@ -5,7 +5,6 @@ from typing import Literal
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from .._renamed import renamed_attribute
 from .._simplex import second_score
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator, two_columns
@@ -76,8 +75,6 @@ class TrendFilteringEnsemble(Recalibrator):
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"aicc", "bic"})],
     }
-
-    lams_ = renamed_attribute("penalties_")
 
     def __init__(self, criterion: Literal["aicc", "bic"] = "aicc") -> None:
         self.criterion = criterion

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from .._kernels._softmax_blocks import fit_vector_passes, vector_pass
-from .._renamed import renamed_arguments
 from .._typing import ArrayLike, Self
 from ..exceptions import refuse
 from ._base import Capabilities
@@ -72,7 +71,6 @@ class VectorScaling(SoftmaxRegression):
         "penalty": [Interval(Real, 0, None, closed="left")]
     }
 
-    @renamed_arguments(l2="penalty")
     def __init__(self, penalty: float = 1e-4) -> None:
         self.penalty = penalty
 

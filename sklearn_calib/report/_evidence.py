@@ -8,7 +8,7 @@ from scipy.special import expit, ndtri
 
 from .._kernels._binning import bin_of_distinct, bin_sums
 from .._kernels._logistic import fit_logistic, threshold_separates
-from .._typing import FloatArray
+from .._kernels._proportion import share_interval
 
 if TYPE_CHECKING:
     from ..summary import CellSample
@@ -126,7 +126,7 @@ def evidence_of(
     weight = sample.weight.sum()
     observed = sample.weight[:, 1].sum() / weight
     rows = weight**2 / sample.squares.sum()
-    low, high = proportion_interval(np.array(observed), np.array(rows), level)
+    low, high = share_interval(observed * rows, rows, level)
     n_bins = bins_for_band(sample)
     bins = bins_of(sample, n_bins, level ** (1 / n_bins))
     return Evidence(
@@ -138,9 +138,7 @@ def evidence_of(
         bins,
         *outside_of_band(bins),
         *smallest_seen(coarse, bandwidth, critical),
-        float(proportion_interval(np.array(0.0), np.array(rows), level)[1])
-        if _separated(sample)
-        else 0.0,
+        float(share_interval(0, rows, level)[1]) if _separated(sample) else 0.0,
     )
 
 
@@ -148,22 +146,6 @@ def _separated(sample):
     """Whether one threshold of the score splits the outcomes."""
     cell, outcome = np.nonzero(sample.weight)
     return threshold_separates(sample.proba[cell, 1], outcome)
-
-
-def proportion_interval(
-    share: FloatArray, number: FloatArray, level: float
-) -> tuple[FloatArray, FloatArray]:
-    """Clopper and Pearson's interval of a share of `number` rows, any real number above 0.
-
-    Also holds at least with its level for rows of different probabilities: their sum varies less
-    than a binomial one (Hoeffding 1956).
-    """
-    tail, hits = (1 - level) / 2, share * number
-    with np.errstate(invalid="ignore"):
-        low = stats.beta.ppf(tail, hits, number - hits + 1)
-        high = stats.beta.ppf(1 - tail, hits + 1, number - hits)
-    rounding = 1e-9 * number
-    return np.where(hits <= rounding, 0.0, low), np.where(hits >= number - rounding, 1.0, high)
 
 
 def bins_of(sample: "CellSample", n_bins: int, level: float) -> list[Bin]:
@@ -177,7 +159,8 @@ def bins_of(sample: "CellSample", n_bins: int, level: float) -> list[Bin]:
     mass, expected, events, squares, rows = (
         column[filled] for column in (mass, expected, events, squares, rows)
     )
-    low, high = proportion_interval(np.minimum(events / mass, 1.0), mass**2 / squares, level)
+    number = mass**2 / squares
+    low, high = share_interval(np.minimum(events / mass, 1.0) * number, number, level)
     first = np.searchsorted(place, filled)
     last = np.searchsorted(place, filled, side="right") - 1
     columns = score[first], score[last], rows.astype(int), mass, expected / mass, events / mass

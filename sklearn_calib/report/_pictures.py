@@ -12,7 +12,7 @@ from ._svg import LARGE, SMALL, Frame, Series, diagram
 if TYPE_CHECKING:
     from ..metrics import Case, ReliabilityCurve
     from ..summary import CalibrationSummary
-    from ._report import CalibrationReport
+    from ._content import Content
 
 FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
 SHOWN_CLASSES, _WORST = 12, 6  # of more classes: the worst, and the most frequent of the others
@@ -38,7 +38,17 @@ class _Figure(NamedTuple):
         )
 
 
-def before_and_after(report: "CalibrationReport") -> str:
+def reliability_pictures(report: "Content") -> str:
+    """The diagrams of all models, under the key to their signs."""
+    few = len(report.accuracy) <= FEW_MODELS
+    keys = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
+    keys += _KEYS_AFTER if any(report.advice.values()) else ()
+    legend = "".join(keys).format(level=f"{report.level:.0%}")
+    drawn = _before_and_after(report) if few else _models_in_small(report)
+    return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{drawn}</div>'
+
+
+def _before_and_after(report: "Content") -> str:
     """Large diagrams of each model, before and, where there is advice, after recalibration."""
     pairs, singles = "", ""
     for name, model in report._models.items():
@@ -59,7 +69,7 @@ def before_and_after(report: "CalibrationReport") -> str:
     return pairs + (f'<div class="pair">\n{singles}</div>\n' if singles else "")
 
 
-def models_in_small(report: "CalibrationReport") -> str:
+def _models_in_small(report: "Content") -> str:
     """One small diagram per model; before and after share it where there is advice."""
     figures = ""
     for name, model in report._models.items():
@@ -73,7 +83,7 @@ def models_in_small(report: "CalibrationReport") -> str:
     return f'<div class="panels">\n{figures}</div>\n'
 
 
-def classes_in_small(report: "CalibrationReport", name: str) -> str:
+def classes_in_small(report: "Content", name: str) -> str:
     """One small diagram per class against the others; of many classes some."""
     advice, case = report.advice.get(name), report._models[name].case
     if case is None:
@@ -147,3 +157,17 @@ def binned_error(curve: "ReliabilityCurve") -> float:
 
 
 _EVENT = "event: the predicted class is true"
+
+_KEY = '<li><svg class="diagram tone0" viewBox="0 0 30 16" aria-hidden="true">'
+_KEYS = (
+    f'{_KEY}<path class="interval" d="M15 1V15"/><circle class="dot" cx="15" cy="8" r="3.5"/></svg>'
+    "rows in bins, with {level} interval</li>\n",
+    f'{_KEY}<path class="steps" d="M1 13H10V8H20V3H29"/></svg>isotonic fit, without bins</li>\n',
+    f'{_KEY}<path class="band" d="M1 4H29V12H1Z"/></svg>where calibrated predictions lie '
+    "({level})</li>\n",
+    f'{_KEY}<path class="diagonal" d="M1 8H29"/></svg>as often as predicted</li>\n',
+)
+_KEYS_AFTER = (
+    _KEY.replace("tone0", "tone1") + '<path class="interval" d="M15 1V15"/><circle class="dot" '
+    'cx="15" cy="8" r="3.5"/></svg>after recalibration, of rows that the fit has not seen</li>\n',
+)

@@ -1,35 +1,20 @@
-"""CalibrationReport: measures, a verdict and advice for one or several models, with pictures."""
+"""CalibrationReport: what was found out, as text, HTML, Markdown, JSON, tables and pictures."""
 
 import os
-from dataclasses import dataclass, field
-from datetime import date
-from functools import cached_property, partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._extras import require
 from .._files import write_whole
-from .._show import plain
-from .._typing import Progress
-from .._version import __version__
-from ..decomposition import LossDecomposition
-from ..exceptions import refuse
-from ..groups import GroupCalibration
-from ..metrics import all_metrics
-from ._advice import Advice, advise
-from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
-from ._json import as_dict, as_json, as_markdown, as_text
-from ._models import (
-    Model,
-)
-from ._page import page, table
-from ._table import ReportRow, affordable_resamples, report_rows
-from ._verdict import Verdict, verdict_of
+from .._show import Section, markdown_of, text_of
+from ._content import Content
+from ._json import as_dict, as_json
+from ._page import notebook, page
+from ._sections import sections_of
+from ._table import affordable_resamples
 
 _PICTURE_CELLS = 4096
-_ERROR = "expected_calibration_error"  # the size of the error in a verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class CalibrationReport:
+class CalibrationReport(Content):
     """The result of `calibration_report`: a verdict and a table, and pictures drawn on demand.
 
     ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
@@ -72,132 +57,6 @@ class CalibrationReport:
     groups : dict of str to GroupCalibration
         The audit of the groups of each model at level 0.95, where ``by=`` was given; else empty.
     """
-
-    rows: list[ReportRow]
-    n_samples: int
-    classes: list[Any]
-    level: float
-    accuracy: dict[str, float]
-    decomposition: dict[str, LossDecomposition]
-    floored: dict[str, tuple[int, int]]
-    sklearn_log_loss: dict[str, float] = field(default_factory=dict)
-    source: str | None = None
-    created: str = field(default_factory=lambda: date.today().isoformat())
-    version: str = __version__
-    advice: dict[str, Advice | None] = field(default_factory=dict)
-    groups: dict[str, GroupCalibration] = field(repr=False, default_factory=dict)
-    _data: dict[str, Any] = field(repr=False, default_factory=dict)
-    _models: dict[str, Model] = field(repr=False, default_factory=dict)
-    _codes: dict[str, str] = field(repr=False, default_factory=dict)
-    _seed: int = field(repr=False, default=0)
-
-    @cached_property
-    def verdicts(self) -> dict[str, Verdict]:
-        """The verdict on each model; computed when first asked for, some 0.2 s each."""
-        return {name: self._verdict(name, model) for name, model in self._models.items()}
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on the only model.
-
-        Raises ValueError where there are several: see `verdicts`.
-        """
-        return self.verdicts[self._name(None, "CalibrationReport.verdict")]
-
-    def _verdict(self, name, model):
-        row = next((r for r in self.rows if r.model == name and r.measure == _ERROR), None)
-        if row is None or np.isnan(row.high):
-            given = {name: model}, [all_metrics()[_ERROR]], self.level, "auto", self._seed
-            (row,) = report_rows(*given)
-        return verdict_of(
-            model, row, self.level, self._seed, self.advice.get(name), self.groups.get(name)
-        )
-
-    def _name(self, name, where):
-        """The model that is meant; None is the only one."""
-        if name is None and len(self._models) == 1:
-            return next(iter(self._models))
-        if name not in self._models:
-            known = ", ".join(map(plain, self._models))
-            refuse(where, f"a model among {known}", repr(name), "Name one of them")
-        return name
-
-    def advise(self, progress: Progress | None = None) -> dict[str, Advice | None]:
-        """Find out whether recalibration would help, by cross-validation.
-
-        Parameters
-        ----------
-        progress : callable, default=None
-            Called as ``progress(done, total)``.
-
-        Returns
-        -------
-        advice : dict of str to Advice or None
-            The attribute `advice`; verdicts have sentences about it from now on. Of a summary of
-            more than two classes there is none: this needs rows.
-
-        Notes
-        -----
-        Five folds, the same for "identity", "auto", "temperature", "platt", "beta" and "isotonic".
-        Two classes are judged by all rows in at most 4096 cells, more classes by a sample of 50,000
-        probabilities. Cost for each model: about 1 s for two classes, whatever the rows.
-
-        Examples
-        --------
-        >>> from sklearn_calib.report import calibration_report
-        >>> from sklearn_calib.datasets import make_overconfident
-        >>> proba, y = make_overconfident(2, 500)
-        >>> report = calibration_report(y, proba, n_resamples=20)
-        >>> advice = report.advise()["model"]
-        >>> gain = advice.row("auto")
-        >>> gain.gain > 2 * gain.standard_error
-        True
-        """
-        missing = [name for name in self._models if self.advice.get(name) is None]
-        for number, name in enumerate(missing):
-            step = None if progress is None else partial(_part_of, progress, number, len(missing))
-            self.advice[name] = advise(self._models[name], self._seed, self._codes[name], step)
-        self.__dict__.pop("verdicts", None)
-        return self.advice
-
-    def bins(self, model: str | None = None, *, n_bins: int = MOST_BINS) -> list[Bin]:
-        """Bins of equal mass: counts, mean prediction, frequency, its interval, and their ratio.
-
-        Parameters
-        ----------
-        model : str, default=None
-            May be left out where there is one.
-        n_bins : int, default=10
-            At least 1.
-
-        Returns
-        -------
-        bins : list of Bin
-            ``pandas.DataFrame(report.bins())`` is a table. Of more than two classes, of the
-            largest probability. Intervals hold one by one, with the report's level.
-        """
-        where = "CalibrationReport.bins"
-        if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-            refuse(where, "n_bins of at least 1", repr(n_bins), "Leave the default")
-        (sample,) = self._models[self._name(model, where)].summary.samples()
-        return bins_of(sample, int(n_bins), self.level)
-
-    def line(self, model: str | None = None) -> Line | None:
-        """Slope and intercept of the event on the log-odds of the score, with standard errors.
-
-        Parameters
-        ----------
-        model : str, default=None
-            May be left out where there is one.
-
-        Returns
-        -------
-        line : Line or None
-            None where they are not determined: fewer than ten events, or a threshold that separates
-            the outcomes. Of more than two classes, of the largest probability.
-        """
-        (sample,) = self._models[self._name(model, "CalibrationReport.line")].summary.samples()
-        return line_of(sample)
 
     def to_frame(self) -> "pd.DataFrame":
         """The rows as a pandas DataFrame, one row for each model and measure.
@@ -242,39 +101,13 @@ class CalibrationReport:
 
     def to_markdown(self) -> str:
         """The report as Markdown, for an issue, a notebook or a model card."""
-        return as_markdown(self)
+        return markdown_of([Section("Calibration report", parts=sections_of(self))])
 
     def __str__(self) -> str:
-        return as_text(self)
-
-    def decomposition_lines(self) -> list[str]:
-        """The decomposition of the log loss in words, one line per model.
-
-        One more for each model that calls a true class impossible (see `floored`).
-        """
-        parts = []
-        for name, d in self.decomposition.items():
-            ends = d.interval("calibration", self.level)
-            within = f" ({self.level:.0%}: {ends[0]:.4f} to {ends[1]:.4f})" if ends else ""
-            parts.append(
-                f"{plain(name)}: log loss {d.risk:.4f} = calibration {d.calibration:.4f}{within} "
-                f"+ refinement {d.refinement:.4f}; class frequencies alone {d.uncertainty:.4f}"
-            )
-        floors = [
-            f"{plain(name)}: the true class has a probability below 2.2e-16 in {low} rows "
-            f"(exactly 0 in {zero}); the log loss counts each as 2.2e-16, 36.04 nats"
-            for name, (low, zero) in self.floored.items()
-            if low
-        ]
-        others = [
-            f"{plain(name)}: scikit-learn's log loss is {loss:.4f}, because it raises smaller "
-            "probabilities of these numbers of lower precision"
-            for name, loss in self.sklearn_log_loss.items()
-        ]
-        return parts + floors + others
+        return text_of(sections_of(self))
 
     def _repr_html_(self):
-        return table(self)
+        return notebook(self)
 
     def plot(self, **options: Any) -> "ReliabilityDisplay":
         """A `ReliabilityDisplay` of the models.
@@ -350,11 +183,6 @@ class CalibrationReport:
         path = os.path.abspath(os.fspath(path))
         write_whole(path, text)
         return path
-
-
-def _part_of(progress, number, total, done, steps):
-    """Progress of one model as that of all."""
-    progress(number * steps + done, total * steps)
 
 
 def _to_draw(summary):

@@ -37,10 +37,17 @@ DIAGRAM = """.diagram { display: block; width: 100%; height: auto; overflow: vis
 .diagram .bars { fill: var(--tone); } .outline { stroke: var(--tone); stroke-width: 1.4; }
 """
 
-# A notebook has its own style, which a table keeps; only the mark is ours.
-MARK = """.sklearn-calib { color: inherit; }
-.sklearn-calib .beyond {
-  color: var(--beyond, var(--jp-error-color1, var(--vscode-errorForeground, inherit))); }
+# in a notebook only the pictures have colours of their own, and a ground that fits them
+NOTEBOOK = f""".sklearn-calib .drawn {{ {LIGHT}
+  background: var(--page); color: var(--text); padding: .6rem; max-width: 58rem;
+  @media (prefers-color-scheme: dark) {{ {DARK} }}
+  .pair, .panels {{ display: grid; gap: 1rem; }}
+  .pair {{ grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); }}
+  .panels {{ grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); }}
+  figure {{ margin: 0; max-width: 26rem; }} figcaption span {{ display: block; }}
+  .legend {{ display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none; padding: 0; }}
+  .legend .diagram {{ display: inline-block; width: 1.9rem; height: 1rem; }}
+  {DIAGRAM}}}
 """
 
 PAGE = """*, ::before { box-sizing: border-box; }
@@ -63,7 +70,7 @@ th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--rule); tex
 .names th[scope=row], th[scope=rowgroup] { overflow-wrap: anywhere; min-width: 6rem; }
 .unbroken td, .unbroken thead th { white-space: nowrap; }
 tbody th { font-weight: 600; }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child, .text { text-align: left; }
 thead th { color: var(--muted); font-weight: 600; vertical-align: bottom; }
 pre { background: var(--soft); border-radius: 4px; padding: .8rem; overflow-x: auto;
   font: 14px/1.45 ui-monospace, monospace; white-space: pre-wrap; }

@@ -6,9 +6,6 @@ the name of the broken rule. `recalibrator_checks`, `metric_checks`, `staging_ch
 `display_checks` list the single checks, for use with ``pytest.mark.parametrize``.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
-from .._renamed import renamed_names as _renamed_names
 from ._displays import check_display as check_display
 from ._displays import display_checks as display_checks
 from ._metrics import check_metric as check_metric
@@ -28,6 +25,3 @@ __all__ = [
     "recalibrator_checks",
     "staging_checks",
 ]
-
-if not _TYPE_CHECKING:  # a type checker need not know the old names
-    __getattr__ = _renamed_names(__name__, {"make_scores": "datasets:make_overconfident"})

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_calib.displays import DecisionCurveDisplay, GroupReliabilityDisplay
+from sklearn_calib.displays import (
+    DecisionCurveDisplay,
+    DecompositionDisplay,
+    GroupReliabilityDisplay,
+    RegretDisplay,
+    RiskCoverageDisplay,
+)
 from sklearn_calib.metrics import reliability_curve
 
 pytest.importorskip("matplotlib.pyplot")
@@ -90,18 +96,26 @@ def test_from_an_estimator(rows):
     assert np.array_equal(one.points()[0][0][0], other.points()[0][0][0])
 
 
-def test_decision_curves_from_estimators(rows):
+@pytest.mark.parametrize(
+    "display", [DecisionCurveDisplay, DecompositionDisplay, RegretDisplay, RiskCoverageDisplay]
+)
+def test_models_from_estimators(rows, display):
     import matplotlib.pyplot as plt
 
     y, p, _ = rows
     X, names = p[:, None], np.where(y == 1, "yes", "no")
     model = GaussianNB().fit(X, names)
-    (((_, expected),),) = DecisionCurveDisplay.from_predictions(
-        names, model.predict_proba(X)
-    ).points()
-    one = DecisionCurveDisplay.from_estimator(model, X, names)
-    two = DecisionCurveDisplay.from_estimator({"a": model, "b": model}, X, names)
+    (panel, *_) = display.from_predictions(names, model.predict_proba(X)).points()
+    one = display.from_estimator(model, X, names)
+    two = display.from_estimator({"a": model, "b": model}, X, names, sample_weight=1 + y)
+    weighted = display.from_predictions(names, model.predict_proba(X), sample_weight=1 + y)
+    same = display.from_predictions(y, model.predict_proba(X), labels=[0, 1], name="other")
     plt.close("all")
-    assert [*one.curves] == ["GaussianNB"] and [*two.curves] == ["a", "b"]
-    for (_, drawn_line), *_ in (one.points()[0], two.points()[0]):
-        assert np.array_equal(drawn_line, expected)
+    stored = "parts" if display is DecompositionDisplay else "curves"
+    named = [[*getattr(drawn, stored)] for drawn in (one, two, same)]
+    assert named == [["GaussianNB"], ["a", "b"], ["other"]]
+    np.testing.assert_array_equal(one.points()[0][0], panel[0])
+    np.testing.assert_array_equal(same.points()[0][0], panel[0])
+    n = len(weighted.points()[0][0][0])  # of one model
+    np.testing.assert_array_equal(two.points()[0][0][0][:n], weighted.points()[0][0][0])
+    assert not np.array_equal(weighted.points()[0][0], panel[0])

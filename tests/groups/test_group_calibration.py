@@ -172,7 +172,7 @@ def test_certain_predictions_are_told_without_intervals():
     y = np.arange(200) % 2
     told = str(group_calibration(y, 1.0 - y, [y == 0, y == 1], n_resamples=9))
     assert "-inf to" not in told
-    assert "which 9 draws are too few to show" in told
+    assert "which 9 draws are too few to show" in " ".join(told.split())
 
 
 def three_classes(n=900):
@@ -312,4 +312,4 @@ def test_wrong_groups_are_found_and_worst_first():
     assert found.rejected[0].group == found.worst(1)[0].group == "site = d"
     assert found.rejected[0].ratio_high < 1
     assert all("site = d" in r.group or "site" not in r.group for r in found.rejected)
-    assert "site = d" in str(found).splitlines()[3]
+    assert "site = d" in str(found).partition("adjusted p")[2].splitlines()[1]

@@ -1,0 +1,276 @@
+"""What a report says, as sections from which text, Markdown and HTML are written."""
+
+import html
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from .._show import Cell, Section, Table, plain
+from ..metrics import all_metrics
+from ._pictures import FEW_MODELS, SHOWN_CLASSES, classes_in_small, reliability_pictures
+from ._table import cells
+
+if TYPE_CHECKING:
+    from ._advice import Advice
+    from ._content import Content
+    from ._evidence import Bin
+
+SHOWN_GROUPS = 20  # of each model, the worst
+_NAME = 24  # letters of a model in a row of numbers
+_YES = {True: "yes", False: "no", None: "too few rows"}
+_WRITTEN = "html markdown"  # too long for a terminal
+
+
+def sections_of(report: "Content") -> list[Section]:
+    """All sections, in the order in which they are read."""
+    return [
+        _origin(report),
+        verdicts(report),
+        reliability(report),
+        measures(report),
+        _gains(report),
+        _bins(report),
+        _groups(report),
+        _classes(report),
+        _descriptions(report),
+    ]
+
+
+def _many(report):
+    return len(report.accuracy) > FEW_MODELS
+
+
+def _by_model(
+    report: "Content", names: Iterable[str], part: Callable[[str], Section]
+) -> list[Section]:
+    """A part for each model, under its name where there are several; closed where many."""
+    several, many = len(report.accuracy) > 1, _many(report)
+    return [
+        part(name)._replace(
+            name=name if several and not many else "", folded=plain(name) if many else ""
+        )
+        for name in names
+    ]
+
+
+def _origin(report):
+    lines = [f"{report.n_samples} rows, {len(report.classes)} classes"]
+    if report.source is not None:
+        said = f"{plain(report.source, 200)}; {report.created}; sklearn-calib {report.version}"
+        lines.insert(0, f"source: {said}")
+    if not _many(report):
+        lines += [f"accuracy of {plain(name)}: {v:.4f}" for name, v in report.accuracy.items()]
+    return Section(items=lines, only="text markdown")
+
+
+def verdicts(report: "Content") -> Section:
+    """The sentences of a few models; of many one line each, and the sentences on demand."""
+
+    def said(name):
+        sentences = [one.text for one in report.verdicts[name].sentences]
+        accuracy = Section(notes=[f"accuracy {report.accuracy[name]:.4f}"], only="html")
+        title = name if len(report.accuracy) > 1 else ""
+        return Section(name=title, sentences=sentences, parts=[accuracy], kind="verdict")
+
+    parts = [said(name) for name in report.accuracy]
+    if not _many(report):
+        return Section("Verdict", parts=parts)
+    folded = Section(parts=parts, folded="in sentences", only="html")
+    return Section("Verdict", tables=[_overview(report)], parts=[folded])
+
+
+def _overview(report):
+    """The verdicts on many models, one row each."""
+    header = ("model", "accuracy", "calibrated", "p", "error in points", "direction")
+    rows = []
+    for name, verdict in report.verdicts.items():
+        by_topic = {sentence.topic: sentence.numbers for sentence in verdict.sentences}
+        size, direction = by_topic.get("size"), by_topic.get("direction", {})
+        rows.append(
+            (
+                plain(name, _NAME),
+                f"{report.accuracy[name]:.4f}",
+                _YES[verdict.calibrated],
+                f"{verdict.p_value:.3f}",
+                "" if size is None else f"{100 * size['low']:.1f} to {100 * size['high']:.1f}",
+                ", ".join(direction.get("words", ())),
+            )
+        )
+    return Table(header, rows, kind="names")
+
+
+def reliability(report: "Content") -> Section:
+    """The diagrams."""
+    return Section("Reliability", picture=reliability_pictures(report), kind="whole", only="html")
+
+
+def measures(report: "Content") -> Section:
+    """One row per measure; of many models one each, and the intervals on demand."""
+    note = Section(notes=[_MEASURES.format(level=f"{report.level:.0%}")], only="html")
+    if not _many(report):
+        return Section("Measures", tables=[_long(report)], parts=[note])
+    intervals = Section(tables=[_long(report)], folded="with intervals", only="html")
+    return Section("Measures", tables=[_wide(report)], parts=[intervals, note])
+
+
+def _long(report):
+    """One row per model and measure."""
+    several = len(report.accuracy) > 1
+    interval = f"{report.level:.0%} interval"
+    header = ("model", "measure", "value", interval, "if calibrated, below")
+    rows = []
+    for row in report.rows:
+        texts = cells(row)
+        marked = [*texts[:2], _marked(row, texts[2]), *texts[3:]]
+        rows.append(marked if several else marked[1:])
+    return Table(header if several else header[1:], rows, kind="names", names=1 + several)
+
+
+def _wide(report):
+    """One row per model, one column per measure."""
+    names = list(dict.fromkeys(row.measure for row in report.rows))
+    found = {(row.model, row.measure): row for row in report.rows}
+    rows = [
+        [plain(name, _NAME), *(_marked(found[name, m], cells(found[name, m])[2]) for m in names)]
+        for name in report.accuracy
+    ]
+    short = [name.replace("calibration_error", "error").replace("_", " ") for name in names]
+    return Table(("model", *short), rows, kind="names")
+
+
+def _marked(row, value):
+    """The value; marked where it is beyond what chance explains."""
+    return Cell(value, "beyond") if row.beyond else value
+
+
+def _gains(report):
+    """What of the log loss a temperature removes, what the methods gain, and the code for it."""
+    lines = report.decomposition_lines()
+    level = f"{report.level:.0%}"
+    note = [Section(notes=[_LOSSES.format(level=level)], only="html")] if lines else []
+    split = Section(
+        items=lines,
+        parts=note,
+        folded="what a temperature removes" if _many(report) else "",
+        only=_WRITTEN if _many(report) else "",
+    )
+    advised = {name: one for name, one in report.advice.items() if one is not None}
+    parts = _by_model(report, advised, lambda name: _advice(advised[name]))
+    if not lines and not parts:
+        return Section()
+    return Section("What recalibration gains", parts=[split, *parts])
+
+
+def _advice(advice: "Advice") -> Section:
+    header = ("method", "log loss", "gain", "standard error", "Brier", "ECE")
+    rows = [(row.method, *(f"{value:.4f}" for value in row[1:])) for row in advice.rows]
+    code = Section(sentences=["To repair it:"], code=advice.code, only=_WRITTEN)
+    note = _GAINS.format(rows=f"{advice.n_rows:,}")
+    return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
+
+
+def _bins(report):
+    header = ("score", "rows", "predicted", "observed", f"{report.level:.0%} interval", "ratio")
+
+    def table(name):
+        return Section(tables=[Table(header, [_bin_cells(one) for one in report.bins(name)])])
+
+    note = Section(notes=[_BINS])
+    return Section(
+        "Bins of equal mass",
+        parts=[*_by_model(report, report.accuracy, table), note],
+        only="html" if _many(report) else _WRITTEN,
+    )
+
+
+def _bin_cells(one: "Bin") -> tuple[str, ...]:
+    """A bin as texts: scores, rows, prediction, frequency, its interval, their ratio."""
+    ratio = one.observed_over_expected
+    return (
+        f"{one.low:.4f} to {one.high:.4f}",
+        f"{one.rows}",
+        f"{one.predicted:.4f}",
+        f"{one.observed:.4f}",
+        f"{one.observed_low:.4f} to {one.observed_high:.4f}",
+        "" if ratio is None else f"{ratio:.3f}",
+    )
+
+
+def _groups(report):
+    """The worst groups of each model."""
+    if not report.groups:
+        return Section()
+
+    def worst(name):
+        return report.groups[name].section(SHOWN_GROUPS)
+
+    parts = _by_model(report, report.groups, worst)
+    return Section("Groups", parts=[*parts, Section(notes=[_GROUPS], only="html")], kind="whole")
+
+
+def _classes(report):
+    """Each class against the others, of the model with the lowest log loss."""
+    count, name = len(report.classes), _best(report)
+    drawn = classes_in_small(report, name) if count > 2 else ""
+    if not drawn:
+        return Section()
+    shown = "all classes" if count <= SHOWN_CLASSES else _SOME_CLASSES.format(count=count)
+    note = (
+        f"{plain(name)}: {shown}. Across: predicted probability of the class; up: how often it is "
+        "true. Bins have equal width."
+    )
+    return Section("Each class against the others", sentences=[note], picture=drawn, only="html")
+
+
+def _best(report: "Content") -> str:
+    """The model with the lowest log loss, or the first where no log loss was asked for."""
+    losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
+    return min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))
+
+
+def _descriptions(report):
+    names = {row.measure for row in report.rows}
+    lines = "".join(
+        f"<dt>{name}</dt><dd>{html.escape(function.__doc__.splitlines()[0].replace('`', ''))}</dd>"
+        for name, function in all_metrics().items()
+        if name in names
+    )
+    drawn = f'<dl class="note">{lines}</dl>'
+    return Section("What the measures mean", picture=drawn, only="html")
+
+
+_MEASURES = (
+    "Intervals are bootstraps over rows; those of calibration errors are corrected for the bias "
+    "that a finite sample gives them. “If calibrated, below”: predictions that are calibrated stay "
+    "below this value with probability {level}; values beyond it are marked ▲."
+)
+
+_LOSSES = (
+    "Calibration is what a temperature removes from the log loss (with its {level} interval, where "
+    "one is known), refinement what remains; a model is worth having as far as its refinement lies "
+    "below the log loss of the class frequencies. Every log loss on this page counts a row as "
+    "−log(max(p, 2.2e−16)), with p the probability of its true class."
+)
+
+_GAINS = (
+    "Would recalibration help? Mean losses of {rows} rows, each recalibrated by a fit that has not "
+    "seen it (5 folds); the gain is in log loss, in nats, with its standard error. “Identity” "
+    "leaves the probabilities as they are."
+)
+
+_BINS = (
+    "Score: smallest and largest of the bin; ratio: observed over predicted. The interval is for "
+    "the true frequency, for each bin by itself."
+)
+
+_GROUPS = (
+    "The groups furthest off. O/E: observed over expected events, 1 is right; in the large: how "
+    "far the log-odds of the group are off, 0 is right; slope of the log-odds, 1 is right. "
+    "Intervals hold for all groups at once. Sigma: the range of the cumulative differences in "
+    "standard deviations. The adjusted p-value allows for the largest of all groups being looked "
+    "at; it is exact where all are calibrated."
+)
+
+_SOME_CLASSES = (
+    "of {count} classes the six with the largest expected calibration error, then the six most "
+    "frequent of the others"
+)
