@@ -131,9 +131,8 @@ class _Sorted:
         starts = np.unique(starts[starts < len(self.knots)])
         before, after = self.knots[starts[1:] - 1], self.knots[starts[1:]]
         cuts = (before + after) / 2
-        cuts = np.where(
-            cuts > before, cuts, after
-        )  # the mean of neighbouring floats is one of them
+        # the mean of neighbouring floats is one of them
+        cuts = np.where(cuts > before, cuts, after)
         zeros, ones, scores = self._sums.of_runs(starts)
         n = zeros + ones
         middle = (np.append(0.0, cuts) + np.append(cuts, 1.0)) / 2
