@@ -94,7 +94,7 @@ def test_a_gate_on_summaries_of_many_files(frame, capsys):
         ("log_loss", "expected --fail-if 'MEASURE[.low|.high] > or < NUMBER', got 'log_loss'"),
         ("log_loss = 1", "expected --fail-if"),
         ("", "expected --fail-if"),
-        ("log_los > 1", "got 'log_los'. Do you mean log_loss?"),
+        ("log_los > 1", "got 'log_los'. Write 'log_loss'"),
         ("ece > 0.1", "expected in --fail-if one of accuracy, area_under_risk_coverage, "),
         ("log_loss.width > 1", "expected log_loss.value or log_loss.low or log_loss.high"),
         ("accuracy.low < 0.9", "expected accuracy.value in --fail-if"),

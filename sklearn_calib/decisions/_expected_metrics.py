@@ -11,7 +11,7 @@ from .._kernels import _expected_metrics as kernels
 from .._kernels._actions import best_actions
 from .._typing import ArrayLike, FloatArray
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
-from ..exceptions import refuse
+from ..exceptions import meant, refuse
 from ._costs import canonical_costs
 from ._printed import Printed
 
@@ -76,7 +76,7 @@ class ExpectedMetrics(Printed):
                 "ExpectedMetrics.z",
                 f"one of {', '.join(self.realised) or 'no metric, since there were no labels'}",
                 repr(name),
-                "Pass y_true= to expected_metrics" if not self.realised else "Check the spelling",
+                meant(name, self.realised) if self.realised else "Pass y_true= to expected_metrics",
             )
         gap = self.realised[name] - getattr(self, name)
         deviation = self.standard_deviations[name]

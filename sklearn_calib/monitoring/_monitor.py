@@ -8,7 +8,7 @@ import numpy as np
 from .._kernels._logistic_grid import COARSE, detect, log_mixture, log_ratios
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ._course import Course
 from ._findings import MOST_NEW, Findings
 from ._result import Alarm
@@ -152,8 +152,7 @@ class CalibrationMonitor(Findings, Storable):
             ("multiclass", multiclass, _MULTICLASS),
         ):
             if value not in known:
-                rule = f"{name} among {', '.join(known)}"
-                refuse(where, rule, repr(value), "Check the spelling")
+                refuse_unknown(where, name, value, known)
         rule = "average_run_length above 1, at most 1e12"
         _check_number(average_run_length, 1, 1e12 + 1, rule, where)
         _check_number(alpha, 0, 1, "alpha between 0 and 1", where)
