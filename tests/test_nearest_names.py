@@ -8,7 +8,7 @@ from sklearn_calib._tables import UserError
 from sklearn_calib.decomposition import integrated_calibration_index
 from sklearn_calib.exceptions import nearest
 from sklearn_calib.export import to_code, to_sql
-from sklearn_calib.inference import confidence_interval, calibration_test
+from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import calibration_error, get_scorer, scorer_names
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import PlattScaling, get_recalibrator, recalibrator_names
