@@ -16,7 +16,7 @@ from .._typing import FloatArray
 from ..canonical import canonical_proba
 from ._classes import named_classes
 from ._columns import probability, without_missing
-from ._map import check_kind, label_names, read_map
+from ._map import add_edited, check_kind, label_names, read_map
 from ._names import split_names
 from ._options import (
     add_logits,
@@ -75,6 +75,7 @@ def add_to(commands: Any) -> None:
         help="what to call the new columns, one for each of --prob (default: p_calibrated for p, "
         "or p_calibrated_2 and so on where the table has such a column)",
     )
+    add_edited(parser)
     add_reading(parser, rows_go=False)
     results = parser.add_argument_group("results")
     results.add_argument(
@@ -100,7 +101,7 @@ def apply(options: "argparse.Namespace") -> None:
         )
     check_of_logits(options)
     into = format_of(options.out)
-    found = read_map(options.map)
+    found = read_map(options.map, edited=options.edited)
     check_kind(found, kind_of(options), options.map)
     try:
         with local_files(options.files, options.allow_remote) as given, _in_files(given) as files:

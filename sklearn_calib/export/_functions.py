@@ -15,6 +15,7 @@ from .._typing import FloatArray
 from ._fields import Choice, Flag, Number, Numbers, entry, wrong
 from ._node import Node, check_length
 
+_SLACK = 1e-9  # what rounding may move a probability beyond 0 or 1 by
 TIES = Flag(
     "Whether x is first rounded to 36 significant bits, halves to even; of log-odds those of size "
     "below 1 to multiples of 2^-36. Rows that differ by rounding noise alone then get one result."
@@ -72,6 +73,12 @@ def score_of(rows: FloatArray, score: str) -> FloatArray:
     return log_odds(rows) if score == "logit" else unrounded_rank_score(rows)
 
 
+def check_scores_are_probabilities(score: str, places: FloatArray, at: str) -> None:
+    """Refuse places on the axis of a probability that lie outside [0, 1]."""
+    if score == "proba":
+        Numbers("", -_SLACK, 1 + _SLACK).read(places, at)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SigmoidPoly(Function):
     """P_1 = sigmoid(sum_j coef_j z^j), z = (x - centre) / spread."""
@@ -107,6 +114,9 @@ class ClippedChebyshev(Function):
     )
     ties: bool = entry(TIES, False)
 
+    def check(self, k: int, at: str) -> None:
+        check_scores_are_probabilities(self.input, self.domain, f"{at}.domain")
+
     def value(self, x: FloatArray) -> FloatArray:
         low, high = self.domain
         z = 2 * (np.clip(x, low, high) - low) / (high - low) - 1
@@ -118,7 +128,9 @@ class Curve(Function):
     """What the two kinds of curves between knots share."""
 
     knots: FloatArray = entry(Numbers("Increasing, at least two.", least=2, increasing=True))
-    values: FloatArray = entry(Numbers("The values at the knots."))
+    values: FloatArray = entry(
+        Numbers("The values at the knots; without a link and with a domain, in [0, 1].")
+    )
     domain: FloatArray | None = entry(DOMAIN)
     scale: str = entry(SCALE, "input")
     link: str | None = entry(LINK, None)
@@ -136,6 +148,9 @@ class Curve(Function):
                 wrong(
                     f"{at}.domain", "a domain within the knots, where scale is 'proba'", "another"
                 )
+        check_scores_are_probabilities(self.input, self.knots, f"{at}.knots")
+        if self.link is None and self.domain is not None:
+            Numbers("", -_SLACK, 1 + _SLACK).read(self.values, f"{at}.values")
 
     def _place(self, x):
         """The piece of each number, t, and the length of the piece."""
@@ -197,6 +212,7 @@ class Steps(Function):
 
     def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.edges) + 1, f"{at}.values")
+        check_scores_are_probabilities(self.input, self.edges, f"{at}.edges")
 
     def value(self, x: FloatArray) -> FloatArray:
         return self.values[np.searchsorted(self.edges, x, side="right")]

@@ -63,6 +63,10 @@ class Raised(Node):
     floor: float = entry(Number("The smallest probability.", 0.0, 1.0))
     hands_on_logits: ClassVar[bool] = True
 
+    def check(self, k: int, at: str) -> None:
+        if self.floor > 1 / k:
+            wrong(f"{at}.floor", f"a number <= {1 / k:.6g}, one over the classes", f"{self.floor}")
+
     def __call__(self, rows: FloatArray) -> FloatArray:
         return raised(rows, self.floor)
 
@@ -276,6 +280,10 @@ class Cells(Node):
         found = list(map(tuple, self.keys.tolist()))
         if any(later <= earlier for earlier, later in itertools.pairwise(found)):
             wrong(f"{at}.keys", "different keys in increasing order", "others")
+        sums = self.keys.sum(axis=1)
+        if ((sums > self.n_levels) | (sums < self.n_levels - k)).any():
+            rule = f"keys whose sum is from {self.n_levels - k} to {self.n_levels}"
+            wrong(f"{at}.keys", rule, "others")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         plain = np.asarray(rows)
