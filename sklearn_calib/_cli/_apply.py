@@ -3,13 +3,13 @@
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files import temporary_folder
 from .._show import plain, quoted
 from .._tables import Table, UserError, check_columns, column_names
 from .._typing import FloatArray
@@ -132,7 +132,7 @@ def _in_files(files: list[str]) -> Iterator[list[str]]:
     if files != ["-"]:
         yield files
         return
-    with tempfile.TemporaryDirectory(prefix="sklearn-calib-") as folder:
+    with temporary_folder() as folder:
         path = os.path.join(folder, "standard input")
         with open(path, "wb") as copied:
             shutil.copyfileobj(sys.stdin.buffer, copied)

@@ -73,12 +73,6 @@ def score_of(rows: FloatArray, score: str) -> FloatArray:
     return log_odds(rows) if score == "logit" else unrounded_rank_score(rows)
 
 
-def check_scores_are_probabilities(score: str, places: FloatArray, at: str) -> None:
-    """Refuse places on the axis of a probability that lie outside [0, 1]."""
-    if score == "proba":
-        Numbers("", -_SLACK, 1 + _SLACK).read(places, at)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SigmoidPoly(Function):
     """P_1 = sigmoid(sum_j coef_j z^j), z = (x - centre) / spread."""
@@ -115,7 +109,8 @@ class ClippedChebyshev(Function):
     ties: bool = entry(TIES, False)
 
     def check(self, k: int, at: str) -> None:
-        check_scores_are_probabilities(self.input, self.domain, f"{at}.domain")
+        if self.input == "proba":
+            Numbers("", -_SLACK, 1 + _SLACK).read(self.domain, f"{at}.domain")
 
     def value(self, x: FloatArray) -> FloatArray:
         low, high = self.domain
@@ -148,7 +143,6 @@ class Curve(Function):
                 wrong(
                     f"{at}.domain", "a domain within the knots, where scale is 'proba'", "another"
                 )
-        check_scores_are_probabilities(self.input, self.knots, f"{at}.knots")
         if self.link is None and self.domain is not None:
             Numbers("", -_SLACK, 1 + _SLACK).read(self.values, f"{at}.values")
 
@@ -212,7 +206,6 @@ class Steps(Function):
 
     def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.edges) + 1, f"{at}.values")
-        check_scores_are_probabilities(self.input, self.edges, f"{at}.edges")
 
     def value(self, x: FloatArray) -> FloatArray:
         return self.values[np.searchsorted(self.edges, x, side="right")]
