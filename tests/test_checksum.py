@@ -151,8 +151,9 @@ def test_an_edited_map_is_read_with_a_word_that_says_so():
     ("case", "place", "field", "value", "words"),
     [
         (("isotonic", 2), (), "knots", "falling", "increasing"),
-        (("restricted_polynomial", 2), (), "domain", [0.2, 1.3], "numbers <= 1"),
-        (("multiclass_binning", 3), (), "keys", "high", "keys whose sum is from"),
+        (("restricted_polynomial", 2), (), "domain", [0.9, 0.2], "increasing"),
+        (("multiclass_binning", 3), (), "keys", "falling", "keys in increasing order"),
+        (("multiclass_binning", 3), (), "rows", [[0.2, 0.3, 1.5]], "numbers <= 1"),
         (("beta", 2), (0,), "floor", 0.6, r"a number <= 0\.5, one over the classes"),
     ],
 )
@@ -165,8 +166,6 @@ def test_ranges_and_orders_hold_for_edited_maps_too(case, place, field, value, w
         node = next(part for part in node["parts"] if field in part)
     if value == "falling":
         value = node[field][::-1]
-    elif value == "high":
-        value = [*node[field][:-1], [node["n_levels"]] * 3]
     node[field] = value
     with pytest.raises(ValueError, match=words):
         from_dict(document, edited=True)

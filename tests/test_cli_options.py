@@ -9,6 +9,7 @@ import shlex
 import sys
 import threading
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -444,3 +445,17 @@ def test_the_commands_to_paste_divide_rounded_rows(capsys, tmp_path, monkeypatch
     assert main([*fit[1:], "--recalibrator", "temperature"]) == 0
     assert main(apply[1:]) == 0
     assert len(pd.read_csv("repaired.csv")) == 200
+
+
+def test_control_characters_are_in_no_output(frame, capsys):
+    """Names of columns, labels and files that would act on a terminal."""
+    red = "\x1b[31m"
+    names = {column: red + column for column in frame.columns}
+    frame.rename(columns=names).to_csv(red + "t.csv", index=False)
+    given = ["--label", names["label"], "--prob", names["p"]]
+    outputs = ["--out", "r.html", "--markdown", "r.md", "--json", "r.json"]
+    assert main(["audit", red + "t.csv", *given, *outputs, "--resamples", "2"]) == 0
+    for name in ("r.html", "r.md", "r.json"):
+        assert "\x1b" not in Path(name).read_text()
+    assert "$'\\x1b[31mt.csv'" in Path("r.md").read_text()
+    assert "\x1b" not in "".join(capsys.readouterr())

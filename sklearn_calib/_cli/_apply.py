@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..export import ExportedMap
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what opens one in a spreadsheet
 EXAMPLES = (
     "sklearn-calib apply map.json new.csv --prob p --out calibrated.csv",
     "sklearn-calib apply map.json 'scores/*.parquet' --prob p --out calibrated.parquet",
@@ -152,7 +153,7 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
     """Names that no column of the table has, whatever the case."""
     taken = {name.casefold() for name in present}
     if options.name is None:
-        return [_unused(f"{name}_calibrated", taken) for name in names]
+        return [_unused(_calibrated(name), taken) for name in names]
     given = split_names(options.name)
     if len(given) != len(names):
         raise UserError(
@@ -167,6 +168,11 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
             )
         taken.add(name.casefold())
     return given
+
+
+def _calibrated(name):
+    """The name of a new column; none that a spreadsheet would take for a formula."""
+    return f"calibrated_{name}" if name.startswith(_FORMULA) else f"{name}_calibrated"
 
 
 def _unused(name, taken):

@@ -108,10 +108,6 @@ class ClippedChebyshev(Function):
     )
     ties: bool = entry(TIES, False)
 
-    def check(self, k: int, at: str) -> None:
-        if self.input == "proba":
-            Numbers("", -_SLACK, 1 + _SLACK).read(self.domain, f"{at}.domain")
-
     def value(self, x: FloatArray) -> FloatArray:
         low, high = self.domain
         z = 2 * (np.clip(x, low, high) - low) / (high - low) - 1

@@ -280,10 +280,6 @@ class Cells(Node):
         found = list(map(tuple, self.keys.tolist()))
         if any(later <= earlier for earlier, later in itertools.pairwise(found)):
             wrong(f"{at}.keys", "different keys in increasing order", "others")
-        sums = self.keys.sum(axis=1)
-        if ((sums > self.n_levels) | (sums < self.n_levels - k)).any():
-            rule = f"keys whose sum is from {self.n_levels - k} to {self.n_levels}"
-            wrong(f"{at}.keys", rule, "others")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         plain = np.asarray(rows)
