@@ -110,6 +110,11 @@ def add_to(commands: Any) -> None:
         help="of more than two classes, watch each one against the others (default: the largest "
         "probability)",
     )
+    _add_results(parser)
+    parser.set_defaults(run=monitor, modules=("pandas",), weight=None)
+
+
+def _add_results(parser: Any) -> None:
     results = parser.add_argument_group("results")
     results.add_argument(
         "--state",
@@ -125,7 +130,6 @@ def add_to(commands: Any) -> None:
         help="how long to wait while another process changes the state (default: 60)",
     )
     results.add_argument("--quiet", action="store_true", help="print nothing without an alarm")
-    parser.set_defaults(run=monitor, modules=("pandas",), weight=None)
 
 
 def monitor(options: "argparse.Namespace") -> int:
