@@ -1,13 +1,23 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all, by one process at a time where that matters."""
 
 import errno
+import hashlib
 import os
+import re
 import secrets
+import shutil
 import stat
+import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+_OWN_FOLDER = "sklearn-calib-"
+_LONGEST_NAME = 200
+_PAUSE = 0.05  # seconds between two looks at a lock
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
@@ -20,9 +30,10 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file to write; after an error inside, the file is as it was before.
 
-    Nothing is left behind then. The content goes into a new file of the same folder, which takes
-    the name at the end. Links are followed, the permissions of an existing file are kept. Devices
-    and pipes are written to directly. Raises OSError.
+    Nothing is left behind then; what a killed process left is removed by the next that writes the
+    same file. The content goes into a new file of the same folder, which takes the name at the end
+    and is locked until then. Links are followed, the permissions of an existing file are kept.
+    Devices and pipes are written to directly. Raises OSError.
     """
     mode = None
     with suppress(FileNotFoundError):
@@ -34,17 +45,166 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     path = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.tmp")
+    folder, mark = os.path.dirname(path), _mark(path)
+    _remove_leftovers(folder, mark)
+    temporary = ""
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        locked = False
+        while not locked:  # another writer may take it for a leftover before it is locked
+            temporary = os.path.join(folder, f".{mark}{secrets.token_hex(8)}.tmp")
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            locked = _is_locked(handle, temporary)
+            if not locked:
+                os.close(handle)
         with open(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(handle)
-        if mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, path)
+            if mode is not None:
+                os.chmod(temporary, stat.S_IMODE(mode))
+            if os.name != "nt":  # where an open file can be moved, it stays locked until then
+                os.replace(temporary, path)
+        if os.name == "nt":
+            os.replace(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+@contextmanager
+def held(path: str | Path, seconds: float) -> Iterator[bool]:
+    """Hold a file against other processes that call this; waits for them.
+
+    The lock is that of the system on a file ``.NAME.lock`` in the same folder, which goes at the
+    end: it ends with the process, however that ends.
+
+    Parameters
+    ----------
+    path : str or Path
+        Need not exist; links are followed.
+    seconds : float
+        How long to wait.
+
+    Yields
+    ------
+    locked : bool
+        False where the file system has no locks.
+
+    Raises
+    ------
+    TimeoutError
+        Another process has held it all the time.
+    OSError
+        The folder does not take the file.
+    """
+    path = os.path.realpath(path)
+    name = os.path.join(os.path.dirname(path), f".{os.path.basename(path)[:_LONGEST_NAME]}.lock")
+    end = time.monotonic() + seconds
+    while True:
+        handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
+        found = _try_lock(handle)
+        if found is None or (found and _is_still(handle, name)):
+            break
+        os.close(handle)
+        if not found and time.monotonic() >= end:
+            raise TimeoutError(errno.ETIMEDOUT, "another process holds it", path)
+        time.sleep(_PAUSE if not found else 0)
+    try:
+        yield found is not None
+    finally:
+        with suppress(OSError):  # an open file cannot be removed everywhere; the next one uses it
+            os.unlink(name)
+        os.close(handle)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A new folder that goes at the end; those of killed processes go at the beginning."""
+    with suppress(OSError):
+        for entry in os.scandir(tempfile.gettempdir()):
+            if entry.name.startswith(_OWN_FOLDER) and _is_own_folder(entry):
+                _remove_if_dead(os.path.join(entry.path, ".lock"), entry.path)
+    while True:
+        folder = tempfile.mkdtemp(prefix=_OWN_FOLDER)
+        name = os.path.join(folder, ".lock")
+        handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
+        if _is_locked(handle, name):
+            break
+        os.close(handle)
+    try:
+        yield folder
+    finally:
+        os.close(handle)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_own_folder(entry):
+    own = not hasattr(os, "getuid") or entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    return own and entry.is_dir(follow_symlinks=False)
+
+
+def _mark(path):
+    """Tells files of one folder apart, however long their names are."""
+    return hashlib.sha256(os.fsencode(os.path.basename(path))).hexdigest()[:8]
+
+
+def _remove_leftovers(folder, mark):
+    """Temporary files of the same target whose writers are dead: nobody holds their lock."""
+    form = re.compile(rf"\.{mark}[0-9a-f]{{16}}\.tmp")
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if form.fullmatch(name):
+                _remove_if_dead(os.path.join(folder, name))
+
+
+def _remove_if_dead(name, folder=None):
+    """Remove a file, or the folder around it, unless a process holds its lock."""
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):
+        handle = os.open(name, os.O_RDWR)
+        try:
+            if _try_lock(handle):
+                shutil.rmtree(folder) if folder else os.unlink(name)
+        finally:
+            os.close(handle)
+
+
+def _is_locked(handle, name):
+    """Whether a new file is locked, or needs no lock, and was not taken for a leftover."""
+    if sys.platform == "win32":  # an open file cannot be removed
+        return True
+    found = _try_lock(handle)
+    return found is None or (found and _is_still(handle, name))
+
+
+def _is_still(handle, name):
+    """Whether a name still means an open file: the one before may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(name))
+    except FileNotFoundError:
+        return False
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: int) -> bool | None:
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+else:
+    import fcntl
+
+    def _try_lock(handle: int) -> bool | None:
+        """Lock an open file: False where another process has it, None where there are no locks."""
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return None
+        return True

@@ -12,7 +12,6 @@ import warnings
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -28,6 +27,7 @@ from ._csv_text import (
     share_read,
 )
 from ._show import plain, quoted, rows_in_words
+from .exceptions import nearest
 
 _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}
@@ -368,8 +368,8 @@ def check_columns(
             )
         known = ", ".join(plain(other, 40) for other in present[:30])
         known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
-        near = get_close_matches(name, present, 1)
-        cure = f"Do you mean {quoted(near[0])}?" if near else "Check the spelling."
+        near = nearest(name, present)
+        cure = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
         if sep is not None and len(present) == 1:
             cure = "Name the separator with --sep."
         elif sep is not None and looks_like_data(present):

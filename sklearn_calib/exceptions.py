@@ -4,7 +4,10 @@ Errors are the built-in ``ValueError`` and ``TypeError``; each message reads
 ``{Class}.{method}: expected {rule}, got {value}. {what to do instead}.``
 """
 
+import re
 import warnings
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import NoReturn
 
 
@@ -26,6 +29,76 @@ def refuse(
 ) -> NoReturn:
     """Raise an error worded by `expectation`."""
     raise error(expectation(where, rule, got, cure))
+
+
+def nearest(name: object, known: Iterable[object]) -> str | None:
+    """The known name that a misspelt or shortened one means; None where none is near.
+
+    Case, spaces, hyphens and underscores do not count. In this order: the same name, the one that
+    begins with it ("temp") or ends with it ("bins"), the one with these initials ("ece"), the most
+    similar one, and one that is left when letters are taken out ("js" of "javascript"), or added.
+
+    Examples
+    --------
+    >>> from sklearn_calib.exceptions import nearest
+    >>> nearest("temp", ["isotonic", "temperature"]), nearest("ece", ["expected_calibration_error"])
+    ('temperature', 'expected_calibration_error')
+    """
+    names = [str(other) for other in known]
+    wanted = _letters(str(name)[:_LONGEST_NAME])
+    if not wanted:
+        return None
+    by_letters = {_letters(other): other for other in reversed(names)}
+    if wanted in by_letters:
+        return by_letters[wanted]
+    if len(wanted) > 1:
+        for has in (str.startswith, str.endswith):
+            found = [letters for letters in by_letters if has(letters, wanted)]
+            if found:
+                return by_letters[min(found, key=len)]
+        for other in names:
+            initials = "".join(word[:1] for word in re.split(r"[\W_]+", other)).casefold()
+            if initials.endswith(wanted) and len(wanted) >= len(initials) - 1:  # but for neg_
+                return other
+    close = get_close_matches(wanted, by_letters, 1)
+    if close:
+        return by_letters[close[0]]
+    inside = [x for x in by_letters if min(len(x), len(wanted)) > 1 and x[0] == wanted[0]]
+    inside = [x for x in inside if _is_left(x, wanted) or _is_left(wanted, x)]
+    return by_letters[max(inside, key=len)] if inside else None
+
+
+_LONGEST_NAME = 200
+
+
+def _letters(name):
+    return re.sub(r"[\s_-]", "", name.casefold())
+
+
+def _is_left(short, text):
+    """Whether the letters of `short` stand in `text` in this order."""
+    rest = iter(text)
+    return all(letter in rest for letter in short)
+
+
+def meant(name: object, known: Iterable[object], otherwise: str = "Check the spelling") -> str:
+    """The cure for a name that is not known: the nearest one, where one is near."""
+    near = nearest(name, known)
+    return otherwise if near is None else f"Write {near!r}, the nearest name"
+
+
+def refuse_unknown(
+    where: str,
+    what: str,
+    name: object,
+    known: Iterable[object],
+    otherwise: str = "Check the spelling",
+    error: type[Exception] = ValueError,
+) -> NoReturn:
+    """Refuse a name that is not among the known ones, and name the nearest."""
+    names = [str(other) for other in known]
+    rule = f"{what} among {', '.join(names)}" if names else f"no {what}"
+    refuse(where, rule, repr(name), meant(name, names, otherwise), error)
 
 
 def check_level(level: float, where: str) -> None:

@@ -17,7 +17,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = (
     ("_typing",),
     ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random"),
-    ("_extras", "_files", "_show"),
+    ("_checksum", "_extras", "_files", "_show"),
     ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
     ("_weights",),

@@ -567,3 +567,26 @@ def test_export_to_every_target(rows, capsysbinary):
 def test_export_refuses(rows, capsys, arguments, message):
     assert main(["export", *arguments]) == 2
     assert message in one_sentence(capsys)
+
+
+def test_names_of_new_columns_are_no_formulas(tmp_path, monkeypatch):
+    """The columns of the table stay as they are."""
+    monkeypatch.chdir(tmp_path)
+    to_json(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]), "map.json")
+    Path("t.csv").write_text("=1+1,p\n0.2,0.3\n")
+    assert main(["apply", "map.json", "t.csv", "--prob", "=1+1", "--out", "out.csv"]) == 0
+    assert Path("out.csv").read_text().splitlines()[0] == "=1+1,p,calibrated_=1+1"
+    assert main(["apply", "map.json", "t.csv", "--prob", "p", "--out", "out.csv"]) == 0
+    assert Path("out.csv").read_text().splitlines()[0] == "=1+1,p,p_calibrated"
+
+
+@pytest.mark.parametrize("word", ["None", "NA"])
+def test_labels_that_are_words_for_nothing(tmp_path, monkeypatch, capsys, word):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{p},{label}\n" for p in (0.2, 0.4, 0.7) for label in ("yes", "no", word))
+    Path("t.csv").write_text("p,y\n" + rows)
+    given = ["t.csv", "--label", "y", "--prob", "p"]
+    assert main(["monitor", *given]) == 2
+    assert "the texts NA, N/A, None, null" in capsys.readouterr().err
+    assert main(["monitor", *given, "--drop-missing"]) in (0, 3)
+    assert "where one of them is a label, write it in other words" in capsys.readouterr().err

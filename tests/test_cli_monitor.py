@@ -2,8 +2,10 @@
 
 import io
 import json
+import multiprocessing
 import os
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 
 from sklearn_calib._cli import _monitor, main
+from sklearn_calib._files import held
 from sklearn_calib.monitoring import CalibrationMonitor
 
 COLUMNS = ["--label", "outcome", "--prob", "p"]
@@ -47,7 +50,7 @@ def test_one_line_and_exit_code_3(days, capsys):
     assert out.startswith("bad.csv: ALARM at row ") and "too extreme" in out and "(2026-01-" in out
     monitor = CalibrationMonitor(classes=["no", "yes"])
     for part in (days[:600], days[600:]):
-        monitor.update(part["outcome"], part["p"], time=part["day"])
+        monitor.update(part["outcome"], part["p"], time=part["day"].astype(str))
     assert json.loads(Path("state.json").read_text()) == monitor.state_dict()
 
 
@@ -119,7 +122,7 @@ def test_bad_tables_leave_the_state_as_it_was(days, make, said, capsys):
     assert said in err and err.count("\n") == 1 and not out
     assert Path("state.json").read_bytes() == before
     assert run("good.csv", *arguments) == 2  # the same table once more
-    assert "rows after 2026-01-25T23:00, the time of the last row" in capsys.readouterr().err
+    assert "rows after 2026-01-25 23:00:00, the time of the last row" in capsys.readouterr().err
 
 
 def test_late_labels(days, capsys):
@@ -136,7 +139,7 @@ def test_late_labels(days, capsys):
     [
         ("{", "a file that cannot be read"),
         ("[1]", "expected the state of a monitor"),
-        ('{"format": "sklearn-calib monitor", "version": 99}', "version 1, got version 99"),
+        ('{"format": "sklearn-calib monitor", "version": 99}', "version 1 to 2, got version 99"),
     ],
 )
 def test_states_of_another_kind_are_kept(days, text, said, capsys):
@@ -173,3 +176,77 @@ def test_examples_of_the_help(days, monkeypatch, capsys):
     for line in _monitor.EXAMPLES:
         Path("state.json").unlink(missing_ok=True)
         assert main(shlex.split(line)[1:]) == 3
+
+
+# -- several at once, and places that are no files ------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_four_at_once_lose_no_row(days):
+    """Processes that have all modules, so that they meet; each result is an exit code."""
+    for number in range(4):
+        days[150 * number : 150 * (number + 1)].to_csv(f"part{number}.csv", index=False)
+    state = ["--state", "state.json", "--run-length", "1e12"]
+    assert run("part0.csv", *COLUMNS) == 0
+    context = multiprocessing.get_context("fork")
+    begin = context.Barrier(4)
+
+    def one(number):
+        begin.wait(60)
+        sys.exit(run(f"part{number}.csv", *COLUMNS, *state))
+
+    running = [context.Process(target=one, args=(number,)) for number in range(4)]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join(60)
+    assert [process.exitcode for process in running] == [0] * 4
+    assert json.loads(Path("state.json").read_text())["n_samples"] == 600
+    assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []
+
+
+def test_who_waits_too_long_says_so_and_changes_nothing(days, capsys):
+    run("good.csv", *COLUMNS, "--state", "state.json")
+    before = Path("state.json").read_bytes()
+    capsys.readouterr()
+    with held("state.json", 0):
+        assert run("bad.csv", *COLUMNS, "--state", "state.json", "--wait", "0.2") == 2
+    said = capsys.readouterr().err
+    assert "got another process that held it for 0.2 seconds" in said and "--wait" in said
+    assert Path("state.json").read_bytes() == before
+    assert run("bad.csv", *COLUMNS, "--state", "state.json", "--wait", "0") == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes in folders")
+def test_states_that_are_no_files_are_refused_at_once(days, capsys):
+    os.mkfifo("pipe")
+    for place in ("pipe", "/dev/null", "/dev/full"):
+        if os.path.exists(place):
+            assert run("good.csv", *COLUMNS, "--state", place) == 2
+            assert "a device or a pipe, which cannot be read back" in capsys.readouterr().err
+
+
+def test_columns_of_other_classes(days, capsys):
+    """The first table is refused; later ones may be a model that went wrong, which is an alarm."""
+    days[:600].assign(p=1 - days["p"][:600]).to_csv("swapped.csv", index=False)
+    assert run("swapped.csv", *COLUMNS, "--state", "s.json") == 2
+    said = capsys.readouterr().err
+    assert "columns that fit yes, no" in said and "--positive no, or --any-order" in said
+    assert not os.path.exists("s.json")
+    assert run("swapped.csv", *COLUMNS, "--any-order") == 3
+    assert run("good.csv", *COLUMNS, "--state", "s.json") == 0
+    capsys.readouterr()
+    assert run("swapped.csv", *COLUMNS, "--state", "s.json") == 3
+    out, err = capsys.readouterr()
+    assert "ALARM" in out and "columns that fit yes, no" in err
+
+
+@pytest.mark.parametrize("number", [True, False])
+def test_times_are_printed_as_they_were_written(days, number, capsys):
+    times = [20260000 + i if number else f"2026-01-01 {i // 60:02}:{i % 60:02}" for i in range(600)]
+    days[600:].assign(day=times).to_csv("t.csv", index=False)
+    assert run("t.csv", *COLUMNS, "--time", "day", "--state", "s.json") == 3
+    alarm = json.loads(Path("s.json").read_text())["alarms"][0]
+    assert f"ALARM at row {alarm[0]} ({times[alarm[0] - 1]})" in capsys.readouterr().out
+    assert run("t.csv", *COLUMNS, "--time", "day", "--state", "s.json") == 2
+    assert f"rows after {times[-1]}, the time of the last row" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import shlex
 import sys
 import threading
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -94,7 +95,7 @@ def test_a_gate_on_summaries_of_many_files(frame, capsys):
         ("log_loss", "expected --fail-if 'MEASURE[.low|.high] > or < NUMBER', got 'log_loss'"),
         ("log_loss = 1", "expected --fail-if"),
         ("", "expected --fail-if"),
-        ("log_los > 1", "got 'log_los'. Do you mean log_loss?"),
+        ("log_los > 1", "got 'log_los'. Write 'log_loss'"),
         ("ece > 0.1", "expected in --fail-if one of accuracy, area_under_risk_coverage, "),
         ("log_loss.width > 1", "expected log_loss.value or log_loss.low or log_loss.high"),
         ("accuracy.low < 0.9", "expected accuracy.value in --fail-if"),
@@ -444,3 +445,17 @@ def test_the_commands_to_paste_divide_rounded_rows(capsys, tmp_path, monkeypatch
     assert main([*fit[1:], "--recalibrator", "temperature"]) == 0
     assert main(apply[1:]) == 0
     assert len(pd.read_csv("repaired.csv")) == 200
+
+
+def test_control_characters_are_in_no_output(frame, capsys):
+    """Names of columns, labels and files that would act on a terminal."""
+    red = "\x1b[31m"
+    names = {column: red + column for column in frame.columns}
+    frame.rename(columns=names).to_csv(red + "t.csv", index=False)
+    given = ["--label", names["label"], "--prob", names["p"]]
+    outputs = ["--out", "r.html", "--markdown", "r.md", "--json", "r.json"]
+    assert main(["audit", red + "t.csv", *given, *outputs, "--resamples", "2"]) == 0
+    for name in ("r.html", "r.md", "r.json"):
+        assert "\x1b" not in Path(name).read_text()
+    assert "$'\\x1b[31mt.csv'" in Path("r.md").read_text()
+    assert "\x1b" not in "".join(capsys.readouterr())

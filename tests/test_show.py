@@ -1,12 +1,14 @@
 """Names that somebody else chose, on every surface."""
 
 import html
+import shutil
+import subprocess
 import warnings
 
 import numpy as np
 import pytest
 
-from sklearn_calib._show import in_legend, in_page, in_picture, plain, quoted
+from sklearn_calib._show import in_legend, in_page, in_picture, in_shell, plain, quoted
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
@@ -78,3 +80,15 @@ def test_reports_show_names_as_they_are(name):
     )
     assert f"accuracy of {plain(name)}:" in str(report) and "\x1b" not in str(report)
     assert f"<bdi>{html.escape(plain(name))}</bdi>" in report._repr_html_()
+
+
+def test_words_of_a_shell(tmp_path):
+    """What bash makes of them is what was meant."""
+    words = ["plain", "two words", "it's", "\x1b[31m it's \\ \u200e", "=1+1", ""]
+    line = " ".join(map(in_shell, words))
+    assert line.isprintable()
+    bash = shutil.which("bash")
+    if bash is not None:
+        code = ["-c", f"printf '%s\\0' {line}"]
+        done = subprocess.run([bash, *code], capture_output=True, env={"LC_ALL": "C.UTF-8"})
+        assert done.stdout.decode().split("\0")[:-1] == words

@@ -3,20 +3,20 @@
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files import temporary_folder
 from .._show import plain, quoted
 from .._tables import Table, UserError, check_columns, column_names
 from .._typing import FloatArray
 from ..canonical import canonical_proba
 from ._classes import named_classes
 from ._columns import probability, without_missing
-from ._map import check_kind, label_names, read_map
+from ._map import add_edited, check_kind, label_names, read_map
 from ._names import split_names
 from ._options import (
     add_logits,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..export import ExportedMap
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what opens one in a spreadsheet
 EXAMPLES = (
     "sklearn-calib apply map.json new.csv --prob p --out calibrated.csv",
     "sklearn-calib apply map.json 'scores/*.parquet' --prob p --out calibrated.parquet",
@@ -75,6 +76,7 @@ def add_to(commands: Any) -> None:
         help="what to call the new columns, one for each of --prob (default: p_calibrated for p, "
         "or p_calibrated_2 and so on where the table has such a column)",
     )
+    add_edited(parser)
     add_reading(parser, rows_go=False)
     results = parser.add_argument_group("results")
     results.add_argument(
@@ -100,7 +102,7 @@ def apply(options: "argparse.Namespace") -> None:
         )
     check_of_logits(options)
     into = format_of(options.out)
-    found = read_map(options.map)
+    found = read_map(options.map, edited=options.edited)
     check_kind(found, kind_of(options), options.map)
     try:
         with local_files(options.files, options.allow_remote) as given, _in_files(given) as files:
@@ -131,7 +133,7 @@ def _in_files(files: list[str]) -> Iterator[list[str]]:
     if files != ["-"]:
         yield files
         return
-    with tempfile.TemporaryDirectory(prefix="sklearn-calib-") as folder:
+    with temporary_folder() as folder:
         path = os.path.join(folder, "standard input")
         with open(path, "wb") as copied:
             shutil.copyfileobj(sys.stdin.buffer, copied)
@@ -151,7 +153,7 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
     """Names that no column of the table has, whatever the case."""
     taken = {name.casefold() for name in present}
     if options.name is None:
-        return [_unused(f"{name}_calibrated", taken) for name in names]
+        return [_unused(_calibrated(name), taken) for name in names]
     given = split_names(options.name)
     if len(given) != len(names):
         raise UserError(
@@ -166,6 +168,11 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
             )
         taken.add(name.casefold())
     return given
+
+
+def _calibrated(name):
+    """The name of a new column; none that a spreadsheet would take for a formula."""
+    return f"calibrated_{name}" if name.startswith(_FORMULA) else f"{name}_calibrated"
 
 
 def _unused(name, taken):

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._show import plain, quoted
 from .._tables import UserError
+from ..exceptions import meant
 from ._names import split_names
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def named_classes(
             labels_as_text = sorted({str(value) for value in text.values()})
             known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
             raise UserError(
-                f"expected --positive among {known}, got {quoted(options.positive)}. Name one of "
-                "the labels."
+                f"expected --positive among {known}, got {quoted(options.positive)}. "
+                f"{meant(options.positive, labels_as_text, 'Name one of the labels')}."
             )
     return classes, positive
 

@@ -11,11 +11,16 @@ from .._tables import Table, UserError, label_column, number_column, read_table
 from .._typing import FloatArray
 from ._names import split_names
 from ._options import check_different, form_of
+from ._printing import note
 
 if TYPE_CHECKING:
     import argparse
 
 
+_AS_MISSING = (
+    "In csv files empty cells and the texts NA, N/A, None, null and NaN count as missing: where "
+    "one of them is a label, write it in other words."
+)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
@@ -48,6 +53,8 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         table = table._replace(frame=table.frame[_needed(names, options)])
         if options.drop_missing:
             whole = table.frame.notna().all(axis=1)
+            if _labels_are_text(table, options.label):
+                note(_AS_MISSING)
             by = by[whole].reset_index(drop=True)
             table, found = without_missing(table)
             left_out += [found] if found else []
@@ -65,6 +72,12 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     labels = joined([checked_labels(table, options.label) for table in tables])
     by = joined(groups) if len(groups[0].columns) else None
     return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out), by, when)
+
+
+def _labels_are_text(table, name):
+    """Whether labels are missing beside others that are text, so that one may be called "None"."""
+    column = table.frame[name]
+    return column.dtype.kind not in "fiub" and bool(column.isna().any())
 
 
 def _with_orders(table):
@@ -162,7 +175,7 @@ def checked_labels(table: Table, name: str) -> Any:
         places = rows_in_words([table.row(place) for place in holes])
         raise UserError(
             f"expected a label in every row, got nan in {places} of column {quoted(name)} of "
-            f"{plain(table.file)}. Fill them, or leave out such rows."
+            f"{plain(table.file)}. Fill them, or leave out such rows. {_AS_MISSING}"
         )
     return labels
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from .._files import write_whole
 from .._show import plain
 from .._tables import UserError
-from ._map import read_map
+from ._map import add_edited, read_map
 from ._names import split_names
 from ._options import examples
 from ._printing import check_writable, refuse_out
@@ -54,6 +54,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="the file to write (default: the standard output; not onnx)"
     )
+    add_edited(parser)
     sql = parser.add_argument_group("sql")
     sql.add_argument("--dialect", choices=_DIALECTS, help="the database (default: ansi)")
     sql.add_argument(
@@ -95,7 +96,7 @@ def export(options: "argparse.Namespace") -> None:
             )
     if options.to == "onnx" and options.out is None:
         raise UserError("expected a file for the ONNX model, got none. Name it with --out.")
-    found = read_map(options.map)
+    found = read_map(options.map, edited=options.edited)
     if options.out is not None:
         check_writable(options.out, [options.map])
     try:

@@ -4,11 +4,11 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._show import quoted
 from .._tables import UserError
+from ..exceptions import meant, nearest
 from ..metrics import all_metrics
 
 if TYPE_CHECKING:
@@ -63,26 +63,33 @@ def _condition(text):
     measure, field, sign, limit = match.groups()
     known = ["accuracy", *all_metrics()]
     if measure not in known:
-        near = get_close_matches(measure, known, 1)
-        cure = f"Do you mean {near[0]}?" if near else "Name one of them."
+        cure = meant(measure, known, "Name one of them")
         raise UserError(
-            f"expected in --fail-if one of {', '.join(known)}, got {quoted(measure)}. {cure}"
+            f"expected in --fail-if one of {', '.join(known)}, got {quoted(measure)}. {cure}."
         )
     fields = ("value",) if measure == "accuracy" else _FIELDS
     if (field or "value") not in fields:
         raise UserError(
             f"expected {' or '.join(f'{measure}.{name}' for name in fields)} in --fail-if, got "
-            f"{quoted(f'{measure}.{field}')}. Without an ending it is the value."
+            f"{quoted(f'{measure}.{field}')}. "
+            f"{meant(field, fields, 'Without an ending it is the value')}."
         )
     if limit != "if_calibrated" or measure == "accuracy":
+        given = limit
         try:
             limit = float(limit)
         except ValueError:
             limit = math.nan
         if not math.isfinite(limit):
+            cure = "Write one with a point, or if_calibrated for the limit of chance"
+            if nearest(given, ["if_calibrated"]):
+                cure = "Write if_calibrated for the limit of chance"
+            if re.fullmatch(r"[0-9]*[.,]?[0-9]+%", given):
+                cure = f"Write {float(given[:-1].replace(',', '.')) / 100:g} for {given}"
+            elif re.fullmatch(r"[0-9]*,[0-9]+", given):
+                cure = f"Write {given.replace(',', '.')}"
             raise UserError(
-                f"expected a number at the end of --fail-if, got {quoted(text)}. Write one with a "
-                "point, or if_calibrated for the limit of chance."
+                f"expected a number at the end of --fail-if, got {quoted(text)}. {cure}."
             )
     return Condition(measure, field or "value", sign, limit)
 

@@ -12,12 +12,22 @@ if TYPE_CHECKING:
 _WHERE = "sklearn_calib.export, "
 
 
-def read_map(file: str) -> "ExportedMap":
-    """The map in a file; raises UserError for what is none, and where its check rows fail."""
+def add_edited(parser: Any) -> None:
+    """Add the option that says that a map was changed by hand."""
+    parser.add_argument(
+        "--edited",
+        action="store_true",
+        help="the map was changed by hand: read it although its checksum or its check rows do not "
+        "fit (default: refuse)",
+    )
+
+
+def read_map(file: str, *, edited: bool = False) -> "ExportedMap":
+    """The map in a file; raises UserError for what is none, and where it was changed."""
     from ..export import from_json
 
     try:
-        return from_json(Path(file))
+        return from_json(Path(file), edited=edited)
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
         if not said.startswith(_WHERE):  # no text, or no file
@@ -25,6 +35,7 @@ def read_map(file: str) -> "ExportedMap":
             said = f"{said}. Name a file that sklearn-calib fit, or to_json, has written"
         elif "expected JSON" in said:
             said = "no JSON, or JSON that was cut off. Fit again, or name a file that fit wrote"
+        said = said.replace("is read with edited=True", "is read with --edited")
         said = plain(said.removeprefix(_WHERE), 400).rstrip(".")
         raise UserError(
             f"expected a calibration map in {quoted(file, 200)}, got: {said}."

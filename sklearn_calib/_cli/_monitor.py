@@ -2,12 +2,16 @@
 
 import json
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from .._files import held
 from .._show import plain, quoted
 from .._tables import UserError
 from ..canonical import canonical_labels, canonical_proba
+from ..exceptions import CalibrationWarning
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
 from ._options import (
@@ -20,9 +24,9 @@ from ._options import (
     share,
     tolerance_of,
 )
-from ._printing import check_writable, note, write_text
+from ._printing import check_writable, note, refuse_out, write_text
 from ._remote import local_files
-from ._rows import called
+from ._rows import another_order, called
 from ._wording import for_the_command
 
 if TYPE_CHECKING:
@@ -71,6 +75,12 @@ def add_to(commands: Any) -> None:
         "and rows that are not later than those of the state are refused (default: the rows are "
         "in order and new); where labels come late, the time at which the label came",
     )
+    columns.add_argument(
+        "--any-order",
+        action="store_true",
+        help="take the columns as they are, although they fit other classes (default: refuse them "
+        "in the first table, and say so in later ones)",
+    )
     add_reading(parser)
     work = parser.add_argument_group("work")
     work.add_argument(
@@ -100,6 +110,11 @@ def add_to(commands: Any) -> None:
         help="of more than two classes, watch each one against the others (default: the largest "
         "probability)",
     )
+    _add_results(parser)
+    parser.set_defaults(run=monitor, modules=("pandas",), weight=None)
+
+
+def _add_results(parser: Any) -> None:
     results = parser.add_argument_group("results")
     results.add_argument(
         "--state",
@@ -107,8 +122,14 @@ def add_to(commands: Any) -> None:
         help="where the monitor goes on from, and what it writes back; a new file begins anew "
         "(default: only the rows of this call)",
     )
+    results.add_argument(
+        "--wait",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long to wait while another process changes the state (default: 60)",
+    )
     results.add_argument("--quiet", action="store_true", help="print nothing without an alarm")
-    parser.set_defaults(run=monitor, modules=("pandas",), weight=None)
 
 
 def monitor(options: "argparse.Namespace") -> int:
@@ -122,20 +143,63 @@ def monitor(options: "argparse.Namespace") -> int:
     try:
         with local_files(options.files, options.allow_remote) as files:
             if options.state is not None:
-                check_writable(options.state, files, "--state")
-            known = _read_state(options)
+                _check_state(options.state, files)
+            _read_state(options)  # what is wrong with it is said before the table is read
             columns = read_columns(files, options)
             if columns.left_out:
                 note(f"left out, with missing values: {columns.left_out}")
-            found = _updated(known, columns, files, options)
+            with _alone(options):
+                found = _updated(_read_state(options, again=True), columns, files, options)
+                if options.state is not None:
+                    text = json.dumps(found.state_dict(), allow_nan=False)
+                    write_text(f"{text}\n", options.state, "--state")
     except (ValueError, TypeError, UserError) as error:
         raise UserError(_worded(error)) from error
-    if options.state is not None:
-        text = json.dumps(found.state_dict(), allow_nan=False)
-        write_text(f"{text}\n", options.state, "--state")
     if found.alarm_ or not options.quiet:
         print(plain(f"{called(options.files)}: {found}", None))
     return ALARM if found.alarm_ else 0
+
+
+def _check_state(state, files):
+    """Refuse a place that cannot hold a state, before anything waits for it."""
+    check_writable(state, files, "--state")
+    if os.path.exists(state) and not os.path.isfile(state):
+        refuse_out(state, "a device or a pipe, which cannot be read back", "--state")
+
+
+@contextmanager
+def _alone(options: "argparse.Namespace") -> Iterator[None]:
+    """No other process reads the state to change it meanwhile."""
+    if options.state is None:
+        yield
+        return
+    name = quoted(options.state, 200)
+    try:
+        with held(options.state, options.wait) as locked:
+            if not locked:
+                note(f"the folder of {name} knows no locks: run one monitor of it at a time")
+            yield
+    except TimeoutError as error:
+        raise UserError(
+            f"expected the state {name} to be free, got another process that held it for "
+            f"{options.wait:g} seconds. The file is as that process leaves it, without these rows: "
+            "run again, or give --wait more seconds."
+        ) from error
+    except OSError as error:
+        refuse_out(options.state, error.strerror or error, "--state")
+
+
+def _seconds(text: str) -> float:
+    """A type of argparse."""
+    import argparse
+
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e9:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, got {text!r}")
+    return number
 
 
 def _rows(text: str) -> float:
@@ -170,8 +234,10 @@ def _settings(options):
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _read_state(options: "argparse.Namespace") -> "CalibrationMonitor | None":
-    """The monitor of the state; None where a new one begins."""
+def _read_state(
+    options: "argparse.Namespace", *, again: bool = False
+) -> "CalibrationMonitor | None":
+    """The monitor of the state; None where a new one begins. What was said is not said `again`."""
     from ..monitoring import CalibrationMonitor
 
     if options.state is None or not os.path.exists(options.state):
@@ -186,7 +252,10 @@ def _read_state(options: "argparse.Namespace") -> "CalibrationMonitor | None":
             f"({plain(error, 100)}). Take another file, or remove it to begin anew."
         ) from error
     try:
-        found = CalibrationMonitor.from_state_dict(content)
+        with warnings.catch_warnings():
+            if again:
+                warnings.simplefilter("ignore", CalibrationWarning)
+            found = CalibrationMonitor.from_state_dict(content)
     except ValueError as error:
         raise ValueError(f"{name}: {error} The file is as it was.") from error
     for setting, value in _settings(options).items():
@@ -211,6 +280,13 @@ def _updated(
     kind, tolerance = kind_of(options), tolerance_of(options)
     try:
         proba = canonical_proba(columns.scores, kind=kind, tolerance=tolerance, _where="monitor")
+        n_columns = len(columns.names)
+        scores = columns.scores if kind == "proba" else proba
+        said = another_order(columns.labels, scores, classes, n_columns, options)
+        if said is not None and known is None:
+            raise UserError(said)
+        if said is not None:  # the columns of a model that went on well may have been exchanged
+            note(f"{called(files)}: {said}")
         found = known or CalibrationMonitor(classes=classes, **_settings(options))
         return found.update(columns.labels, proba, time=columns.time, only_later=True)
     except (ValueError, TypeError) as error:

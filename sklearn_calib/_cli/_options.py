@@ -1,9 +1,12 @@
 """Options that commands share: the columns of a table, and how its file is to be read."""
 
 import argparse
+import sys
 from typing import Any, Literal
 
+from .._show import plain
 from .._tables import UserError
+from ..exceptions import nearest
 from ._names import split_names
 
 
@@ -14,6 +17,35 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         options["allow_abbrev"] = False
         super().__init__(*args, **options)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does; an option that is not known gets the nearest one."""
+        given = sys.argv[1:] if args is None else [*args]
+        found, extra = self.parse_known_args(given, namespace)
+        if extra:
+            unknown = next((text for text in extra if text.startswith("-")), extra[0])
+            options = self._options_of(given[0]) if unknown.startswith("--") else ()
+            near = nearest(unknown.partition("=")[0], options)
+            cure = f" (do you mean {near}?)" if near else ""
+            self.error(f"unrecognized arguments: {plain(' '.join(extra), 200)}{cure}")
+        return found
+
+    def _options_of(self, command):
+        """All options of a command."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction) and command in action.choices:
+                return action.choices[command]._option_string_actions
+        return self._option_string_actions
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """A choice that is not known gets the nearest one."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            near = nearest(value, action.choices or ())
+            if near:
+                error.message += f" (do you mean {near}?)"
+            raise
 
 
 def examples(*lines: str) -> str:

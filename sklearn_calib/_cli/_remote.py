@@ -3,14 +3,14 @@
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 from .._file_names import files_of
+from .._files import temporary_folder
 from .._show import plain, quoted
 from .._tables import UserError
 
@@ -32,7 +32,7 @@ def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[st
         )
     if "-" in patterns and len(patterns) > 1:
         raise UserError("expected the standard input alone, got also files. Name files alone.")
-    with tempfile.TemporaryDirectory(prefix="sklearn-calib-") as folder:
+    with temporary_folder() if remote else nullcontext("") as folder:
         found = [
             path
             for number, pattern in enumerate(patterns)
@@ -41,7 +41,9 @@ def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[st
         try:
             yield [path for _, path, _ in files_of(found, "audit")]
         except (UserError, ValueError) as error:
-            said = re.sub(rf"{re.escape(folder)}[/\\]\d+[/\\]", "", str(error))
+            said = str(error)
+            if folder:
+                said = re.sub(rf"{re.escape(folder)}[/\\]\d+[/\\]", "", said)
             raise UserError(said.removeprefix("audit: ")) from error
 
 

@@ -1,8 +1,8 @@
 """The commands that repair what an audit has found, to be pasted into a shell."""
 
 import argparse
-import shlex
 
+from .._show import in_shell
 from ._options import add_columns, add_reading, add_scores
 
 
@@ -17,7 +17,7 @@ def commands_of_repair(options: argparse.Namespace) -> str:
         ["fit", *options.files, *_given(fit, options), "--out", "map.json"],
         ["apply", "map.json", "new.csv", *_given(apply, options), "--out", "repaired.csv"],
     )
-    return "".join(f"{shlex.join(['sklearn-calib', *line])}\n" for line in lines)
+    return "".join(f"sklearn-calib {' '.join(map(in_shell, line))}\n" for line in lines)
 
 
 def _given(parser, options):

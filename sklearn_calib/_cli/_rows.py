@@ -53,7 +53,9 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> Rows:
             classes = classes[::-1]  # the column is the probability of the first class
         if kind_of(options) == "logits":
             scores = canonical_proba(scores, kind="logits", _where="audit")
-        _check_order(labels, scores, classes, len(names), options)
+        said = another_order(labels, scores, classes, len(names), options)
+        if said is not None:
+            raise UserError(said)
         if options.tolerance is not None:
             scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
     except (ValueError, TypeError) as error:
@@ -61,21 +63,23 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> Rows:
     return Rows(labels, scores, columns.weight, classes, positive, names, columns.groups)
 
 
-def _check_order(labels, scores, classes, n_columns, options):
-    """Refuse columns that are those of other classes, and name the option that says so."""
+def another_order(
+    labels: Any, scores: FloatArray, classes: Any, n_columns: int, options: "argparse.Namespace"
+) -> str | None:
+    """What to say of columns that are those of other classes, with the option that cures it."""
     from ..report import find_column_order
 
     if options.any_order or len(classes) != max(n_columns, 2):
-        return  # calibration_report words the latter
+        return None  # calibration_report words the latter
     proba = scores
     if kind_of(options) == "proba":
         proba = canonical_proba(scores, tolerance=1 - 1e-6, _where="audit")
     found = find_column_order(labels, proba, labels=classes)
     if found is None:
-        return
+        return None
     fits = [str(label) for label in found.classes]
     option = shlex.join(["--classes", ",".join(fits)] if n_columns > 1 else ["--positive", fits[1]])
-    raise UserError(
+    return (
         f"expected columns in the order of the classes {plain(', '.join(map(str, classes)))}, got "
         f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
         f"{found.accuracy_as_given:.4f}. Add {plain(option, 200)}, or --any-order where they are "

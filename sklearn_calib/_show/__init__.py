@@ -10,6 +10,7 @@ from ._markdown import markdown_of as markdown_of
 from ._names import in_legend as in_legend
 from ._names import in_page as in_page
 from ._names import in_picture as in_picture
+from ._names import in_shell as in_shell
 from ._names import plain as plain
 from ._names import quoted as quoted
 from ._names import rows_in_words as rows_in_words

@@ -1,6 +1,7 @@
 """Names that somebody else chose, made safe for a terminal, a picture and a page."""
 
 import html
+import shlex
 from collections.abc import Sequence
 
 _JOINER = "\u200d"  # inside emoji
@@ -23,6 +24,14 @@ def plain(value: object, limit: int | None = 60) -> str:
 def quoted(value: object, limit: int | None = 60) -> str:
     """`plain` text in single quotes, for messages."""
     return f"'{plain(value, limit)}'"
+
+
+def in_shell(text: str) -> str:
+    """One word of a command that can be pasted; bytes that would act on a terminal as $'\\x1b'."""
+    if text.isprintable():
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{plain(escaped, None)}'"
 
 
 def rows_in_words(rows: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, IntArray, Link, RandomStateLike
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 
 
 def _clipped(t):
@@ -129,9 +129,9 @@ def make_high_dimensional(
     """
     where = "make_high_dimensional"
     if design not in _DESIGNS:
-        refuse(where, f"a design of {', '.join(_DESIGNS)}", repr(design), "Choose one of them")
+        refuse_unknown(where, "a design", design, _DESIGNS, "Choose one of them")
     if not callable(link) and link not in _LINKS:
-        refuse(where, f"a link of {', '.join(_LINKS)} or a callable", repr(link), "Choose one")
+        refuse_unknown(where, "a callable, or a link", link, _LINKS, "Choose one")
     if not (link_slope > 0 and abs(correlation) < 1 and degrees_of_freedom > 2):
         refuse(
             where,

@@ -13,7 +13,7 @@ from .._show import Section, Shown, Table
 from .._typing import ArrayLike, FloatArray
 from .._weights import weight_and_unit
 from ..canonical import canonical_labels, canonical_proba, check_same_length
-from ..exceptions import refuse
+from ..exceptions import meant, refuse
 from ._costs import canonical_costs
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ExpectedMetrics(Shown):
                 "ExpectedMetrics.z",
                 f"one of {', '.join(self.realised) or 'no metric, since there were no labels'}",
                 repr(name),
-                "Pass y_true= to expected_metrics" if not self.realised else "Check the spelling",
+                meant(name, self.realised) if self.realised else "Pass y_true= to expected_metrics",
             )
         gap = self.realised[name] - getattr(self, name)
         deviation = self.standard_deviations[name]

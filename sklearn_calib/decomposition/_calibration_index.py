@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
-from ..exceptions import CalibrationWarning, refuse
+from ..exceptions import CalibrationWarning, refuse_unknown
 from ..metrics import canonical_case, metric
 from ..recalibrators import (
     PlattScaling,
@@ -65,8 +65,8 @@ def smoothed_frequencies(
     if isinstance(smoother, str) and smoother == "cox":
         method = PlattScaling(smooth_targets=False)
     elif isinstance(smoother, str) and smoother not in recalibrator_names():
-        known = f"a smoother among loess, cox, {', '.join(recalibrator_names())}"
-        refuse(problem.where, known, repr(smoother), "Check the spelling")
+        known = ("loess", "cox", *recalibrator_names())
+        refuse_unknown(problem.where, "a smoother", smoother, known)
     else:
         method = resolve_recalibrator(smoother, problem.where)
     both = np.arange(2)
@@ -223,8 +223,7 @@ def integrated_calibration_index(
     True
     """
     if not isinstance(summary, str) or summary not in _SUMMARIES:
-        known = f"summary among {', '.join(_SUMMARIES)}"
-        refuse(problem.where, known, repr(summary), "Check the spelling")
+        refuse_unknown(problem.where, "summary", summary, _SUMMARIES)
     return getattr(indices_of_problem(problem, smoother), _SUMMARIES[summary])
 
 

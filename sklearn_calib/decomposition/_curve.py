@@ -10,7 +10,7 @@ from .._kernels._temperature import fit_temperature
 from .._simplex import log_loss_of_rows, log_proba
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, Loss, RecalibratorLike
 from ..canonical import canonical_proba, canonical_weight, check_same_length
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..metrics import brier_of_rows, canonical_case
 from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrated
 from ._in_sample import raised_case
@@ -67,12 +67,7 @@ class RefinementCurve:
             The stage is ``curve.stage[position]``.
         """
         if rule not in RULES:
-            refuse(
-                "RefinementCurve.best",
-                f"rule among {', '.join(RULES)}",
-                repr(rule),
-                "Check the spelling",
-            )
+            refuse_unknown("RefinementCurve.best", "rule", rule, RULES)
         best = int(np.argmin(self.criterion))
         if rule == "minimum":
             return best

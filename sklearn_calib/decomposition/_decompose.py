@@ -12,7 +12,7 @@ from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_loss_of_rows, log_proba
 from .._typing import CV, ArrayLike, FloatArray, Loss, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
-from ..exceptions import CalibrationWarning, check_level, refuse
+from ..exceptions import CalibrationWarning, check_level, refuse, refuse_unknown
 from ..metrics import brier_of_rows, canonical_case
 from ..recalibrators import (
     TemperatureScaling,
@@ -126,7 +126,7 @@ class LossDecomposition:
         """
         where = "LossDecomposition.interval"
         if term not in TERMS:
-            refuse(where, f"term among {', '.join(TERMS)}", repr(term), "Check the spelling")
+            refuse_unknown(where, "term", term, TERMS)
         check_level(level, where)
         law = self._laws.get(term)
         return None if law is None else law.interval(level)
@@ -436,7 +436,7 @@ def proper_calibration_error(
 
 def _check_loss(loss, where):
     if loss not in LOSSES:
-        refuse(where, f"loss among {', '.join(LOSSES)}", repr(loss), "Check the spelling")
+        refuse_unknown(where, "loss", loss, LOSSES)
 
 
 def _is_plain_temperature(recalibrator):

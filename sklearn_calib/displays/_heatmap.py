@@ -7,7 +7,7 @@ import numpy as np
 
 from .._show import in_picture
 from .._typing import AnyArray, AxesLike, Self
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ._base import Display
 
 
@@ -92,12 +92,7 @@ class HeatmapDisplay(Display):
         """
         for name in (row, column, value):
             if name not in cv_results:
-                refuse(
-                    "HeatmapDisplay.from_cv_results",
-                    f"a column among {', '.join(map(str, cv_results))}",
-                    repr(name),
-                    "Check the spelling",
-                )
+                refuse_unknown("HeatmapDisplay.from_cv_results", "a column", name, cv_results)
         where = [list(cv_results[name]) for name in (row, column)]
         labels = [sorted(set(names), key=_order) for names in where]
         numbers = np.asarray(cv_results[value], dtype=float)

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._show import in_legend, in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..metrics import reliability_curve
 from ._base import Display, draw_diagonal, grid, named_models
 
@@ -214,12 +214,7 @@ class ReliabilityDisplay(Display):
         """
         kinds = ("auto", "both", "consistency", "confidence", "none")
         if bands not in kinds:
-            refuse(
-                "ReliabilityDisplay.plot",
-                f"bands among {', '.join(kinds)}",
-                repr(bands),
-                "Check the spelling",
-            )
+            refuse_unknown("ReliabilityDisplay.plot", "bands", bands, kinds)
         if bands == "auto":
             bands = "both" if len(self.curves) == 1 else "none"
         return self._drawn_on(ax, bands=bands)

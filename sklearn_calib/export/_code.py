@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ._document import Kind, MapDocument, document_of
 from ._head import head_of
 from ._languages import LANGUAGES, Language
@@ -89,7 +89,7 @@ def to_code(
     """
     known = LANGUAGES.get(language) if isinstance(language, str) else None
     if known is None:
-        refuse("to_code", f"one of {', '.join(LANGUAGES)}", repr(language), "Choose a language")
+        refuse_unknown("to_code", "a language", language, LANGUAGES, "Choose a language")
     _check_name(name, known)
     document = document_of(fitted, input=input, tabulate=tabulate)
     program = program_of(document)

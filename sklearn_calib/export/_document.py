@@ -7,24 +7,30 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._checksum import ENTRY, checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._version import __version__
 from ..canonical import canonical_proba
-from ..exceptions import refuse
+from ..exceptions import caution, refuse
 from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
-from ._fields import Numbers, shown, wrong
+from ._fields import WHERE, Numbers, shown, wrong
 from ._nodes import Node
 from ._tabulate import tabulated
 from ._tree import read_nodes
 
 FORMAT = "sklearn-calib-map"
-SCHEMA = 1
+SCHEMA = 2
+_WITH_CHECKSUM = 2  # the first schema that has one
 #: The largest difference that a reader may find at the check rows.
 TOLERANCE = 1e-9
 N_CHECKS = 5
 KINDS = ("proba", "logits")
 _NEEDED = ("format", "schema", "package", "classes", "classes_type", "input", "map", "check")
-_KNOWN = (*_NEEDED, "estimator", "largest_error")
+_KNOWN = (*_NEEDED, "estimator", "largest_error", ENTRY)
+_CHANGED = (
+    "The map was changed or cut off: export it again; one that you changed on purpose is read with "
+    "edited=True"
+)
 _LARGEST_INTEGER = 2**64
 
 Kind = Literal["proba", "logits"]
@@ -75,7 +81,8 @@ class MapDocument:
             "map": self.root.tree(),
             "check": [[p.tolist(), q.tolist()] for p, q in zip(*self.check, strict=True)],
         }
-        return found | ({"largest_error": self.largest_error} if self.largest_error else {})
+        found |= {"largest_error": self.largest_error} if self.largest_error else {}
+        return found | {ENTRY: checksum(found)}
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Results for scores of the kind `input`."""
@@ -133,6 +140,10 @@ def _document_of_fitted(fitted, kind, tabulate):
 def _with_input(document, kind):
     if kind is None or kind == document.input:
         return document
+    return _with_check(document, kind)
+
+
+def _with_check(document, kind):
     scores = check_scores(len(document.classes), kind)
     results = np.asarray(document.root(canonical_proba(scores, kind=kind)))
     return replace(document, input=kind, check=(scores, results))
@@ -154,8 +165,31 @@ def check_scores(k: int, kind: str) -> FloatArray:
 # -- reading ----------------------------------------------------------------------------------
 
 
-def read_document(document: Any) -> MapDocument:
+def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """The document of a dict, checked; see `from_dict`."""
+    found = _read(document)
+    if edited:
+        said = found.estimator | {"edited": True}
+        kind: Any = found.input
+        return replace(_with_check(found, kind), estimator=said)
+    _run_check(found)
+    if document["schema"] < _WITH_CHECKSUM:
+        caution(
+            f"{WHERE}, {ENTRY}",
+            "the checksum of the map",
+            f"none, as of schema {document['schema']}",
+            "Its check rows fit, but other changes would go unseen: write it again, "
+            "to_json(from_json(path), path)",
+            stacklevel=5,
+        )
+    elif (own := checksum(document)) != document[ENTRY]:
+        stated = shown(document[ENTRY])
+        wrong(ENTRY, f"the checksum of the document, '{own[:12]}...'", stated, _CHANGED)
+    return found
+
+
+def _read(document):
+    """The parts of a document, each checked by itself."""
     if not isinstance(document, dict):
         wrong("the document", "a dict", type(document).__name__, "Pass what to_dict returned")
     for name in _NEEDED:
@@ -166,7 +200,7 @@ def read_document(document: Any) -> MapDocument:
             wrong(str(name)[:40], f"one of the entries {', '.join(_KNOWN)}", shown(name))
     if document["format"] != FORMAT:
         wrong("format", repr(FORMAT), shown(document["format"]), "Pass what to_dict returned")
-    _check_schema(document["schema"])
+    _check_schema(document)
     kind = document["input"]
     if not isinstance(kind, str) or kind not in KINDS:
         wrong("input", "'proba' or 'logits'", shown(kind))
@@ -184,16 +218,19 @@ def read_document(document: Any) -> MapDocument:
         document["package"],
         document.get("largest_error", {}),
     )
-    _run_check(found)
     return found
 
 
-def _check_schema(schema):
+def _check_schema(document):
+    schema = document["schema"]
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
         wrong("schema", "a whole number from 1 on", shown(schema))
     if schema > SCHEMA:
         cure = "Update the package, or export the map again"
         wrong("schema", f"at most {SCHEMA}, the newest that this version reads", f"{schema}", cure)
+    if (ENTRY in document) != (schema >= _WITH_CHECKSUM):
+        rule = f"a checksum from schema {_WITH_CHECKSUM} on"
+        wrong(ENTRY, rule, f"{'one' if ENTRY in document else 'none'} in schema {schema}")
 
 
 def _read_check(check, k):
@@ -224,6 +261,7 @@ def _run_check(document):
             f"check[{row}]",
             f"the result that the document states, {expected[row, column]:.12g}",
             f"{found[row, column]:.12g} in column {column}",
+            _CHANGED,
         )
 
 

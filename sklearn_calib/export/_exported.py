@@ -58,12 +58,13 @@ class ExportedMap(Recalibrator):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         given = self.document if isinstance(self.document, dict) else {}
-        name = given.get("estimator", {}).get("name", "unknown")
-        return f"<ExportedMap of {name!r}, {len(given.get('classes', []))} classes>"
+        said = given.get("estimator", {})
+        name = f"{said.get('name', 'unknown')!r}{', edited' * ('edited' in said)}"
+        return f"<ExportedMap of {name}, {len(given.get('classes', []))} classes>"
 
-    def _ready(self):
-        """Keep the nodes, which are otherwise read at each use."""
-        found = read_document(self.document)
+    def _ready(self, found=None):
+        """Keep the nodes, which are otherwise read at each use; `found` is the document, read."""
+        found = found or read_document(self.document)
         self.classes_, self.n_features_in_ = found.classes, len(found.classes)
         self._root = found.root
         return self

@@ -15,6 +15,7 @@ from .._typing import FloatArray
 from ._fields import Choice, Flag, Number, Numbers, entry, wrong
 from ._node import Node, check_length
 
+_SLACK = 1e-9  # what rounding may move a probability beyond 0 or 1 by
 TIES = Flag(
     "Whether x is first rounded to 36 significant bits, halves to even; of log-odds those of size "
     "below 1 to multiples of 2^-36. Rows that differ by rounding noise alone then get one result."
@@ -118,7 +119,9 @@ class Curve(Function):
     """What the two kinds of curves between knots share."""
 
     knots: FloatArray = entry(Numbers("Increasing, at least two.", least=2, increasing=True))
-    values: FloatArray = entry(Numbers("The values at the knots."))
+    values: FloatArray = entry(
+        Numbers("The values at the knots; without a link and with a domain, in [0, 1].")
+    )
     domain: FloatArray | None = entry(DOMAIN)
     scale: str = entry(SCALE, "input")
     link: str | None = entry(LINK, None)
@@ -136,6 +139,8 @@ class Curve(Function):
                 wrong(
                     f"{at}.domain", "a domain within the knots, where scale is 'proba'", "another"
                 )
+        if self.link is None and self.domain is not None:
+            Numbers("", -_SLACK, 1 + _SLACK).read(self.values, f"{at}.values")
 
     def _place(self, x):
         """The piece of each number, t, and the length of the piece."""

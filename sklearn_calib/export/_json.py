@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .._files import write_whole
-from ._document import Kind, document_of
+from ._document import SCHEMA, Kind, document_of, read_document
 from ._exported import ExportedMap
 from ._fields import shown, wrong
 from ._tree import MAX_DEPTH
@@ -41,8 +41,8 @@ def to_dict(
     -------
     document : dict
         Entries "format", "schema", "package", "classes", "classes_type", "estimator", "input",
-        "map", the tree of nodes, "check", five rows with their results, and where `tabulate` or
-        `simplify` were used "largest_error".
+        "map", the tree of nodes, "check", five rows with their results, where `tabulate` or
+        `simplify` were used "largest_error", and "sha256", the checksum of all others.
 
     Raises
     ------
@@ -69,12 +69,16 @@ def to_dict(
     return document_of(fitted, input=input, tabulate=tabulate).to_dict()
 
 
-def from_dict(document: dict[str, Any]) -> ExportedMap:
+def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     """Read what `to_dict` returned, in this version or an earlier one.
 
     Parameters
     ----------
     document : dict
+    edited : bool, default=False
+        Whether the document was changed by hand: its checksum and its check rows are then made
+        anew, not compared. Ranges and orders are checked as always, and the document that the
+        result holds says ``"edited": true`` in its entry "estimator".
 
     Returns
     -------
@@ -83,9 +87,16 @@ def from_dict(document: dict[str, Any]) -> ExportedMap:
     Raises
     ------
     ValueError
-        A document that is no map, was written by a newer version, is damaged, or whose check rows
-        do not give the results that it states, within 1e-9. The message names the place in the
-        tree. Nothing in a document is ever executed.
+        A document that is no map, was written by a newer version, is damaged, whose check rows
+        do not give the results that it states, within 1e-9, or that was changed since it was
+        written, which its checksum tells. The message names the place in the tree. Nothing in a
+        document is ever executed.
+
+    Warns
+    -----
+    CalibrationWarning
+        A document of schema 1, which had no checksum: its check rows fit, but not every change
+        would show.
 
     Examples
     --------
@@ -101,7 +112,10 @@ def from_dict(document: dict[str, Any]) -> ExportedMap:
     ValueError: sklearn_calib.export, map.parts[1].coef: expected a value, got nothing. The map was
     changed or cut off; export it again.
     """
-    return ExportedMap(document)._ready()
+    found = read_document(document, edited=edited)
+    if edited or document["schema"] != SCHEMA:
+        document = found.to_dict()
+    return ExportedMap(document)._ready(found)
 
 
 def to_json(
@@ -152,13 +166,15 @@ def to_json(
     return text
 
 
-def from_json(source: str | Path) -> ExportedMap:
+def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
     """Read JSON text, or a file that holds it.
 
     Parameters
     ----------
     source : str or Path
         Text that begins with a brace or a bracket is JSON, other text the path of a file.
+    edited : bool, default=False
+        As in `from_dict`.
 
     Returns
     -------
@@ -172,6 +188,11 @@ def from_json(source: str | Path) -> ExportedMap:
     OSError
         The file cannot be read.
 
+    Warns
+    -----
+    CalibrationWarning
+        As `from_dict`.
+
     Examples
     --------
     >>> from sklearn_calib.export import from_json
@@ -181,7 +202,7 @@ def from_json(source: str | Path) -> ExportedMap:
     ValueError: sklearn_calib.export, the document: expected a dict, got list. Pass what to_dict
     returned.
     """
-    return from_dict(_parsed(_content(source)))
+    return from_dict(_parsed(_content(source)), edited=edited)
 
 
 def _content(source):

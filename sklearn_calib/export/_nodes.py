@@ -63,6 +63,10 @@ class Raised(Node):
     floor: float = entry(Number("The smallest probability.", 0.0, 1.0))
     hands_on_logits: ClassVar[bool] = True
 
+    def check(self, k: int, at: str) -> None:
+        if self.floor > 1 / k:
+            wrong(f"{at}.floor", f"a number <= {1 / k:.6g}, one over the classes", f"{self.floor}")
+
     def __call__(self, rows: FloatArray) -> FloatArray:
         return raised(rows, self.floor)
 

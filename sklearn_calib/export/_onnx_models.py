@@ -97,6 +97,9 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     skl2onnx = require("skl2onnx", "export", "to_onnx")
     check_is_fitted(fitted)
     register_onnx_converters()
+    if np.asarray(getattr(fitted, "classes_", ())).dtype.kind == "S":
+        rule, cure = "labels that are text or whole numbers", "Fit with y.astype(str)"
+        refuse("to_onnx", rule, "bytes, which ONNX does not have", cure, TypeError)
     X = X[:_ROWS]
     rows = X  # as the ONNX model gets them
     if not (hasattr(X, "columns") and _reads_columns(fitted)):

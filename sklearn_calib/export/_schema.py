@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .._checksum import ENTRY
 from ._document import FORMAT, KINDS, N_CHECKS, SCHEMA
 from ._fields import kinds_of
 from ._nodes import NODES
@@ -10,9 +11,10 @@ from ._nodes import NODES
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what `to_json` writes.
 
-    A copy lies in the package as ``sklearn_calib/export/schema-1.json``, for programs in other
-    languages. It says what each field holds. What fields have to do with each other, such as one
-    value per knot, only the readers check.
+    A copy lies in the package as ``sklearn_calib/export/schema-2.json``, for programs in other
+    languages; ``schema-1.json`` is that of documents without a checksum. It says what each field
+    holds. What fields have to do with each other, such as one value per knot, only the readers
+    check.
 
     Returns
     -------
@@ -23,7 +25,7 @@ def json_schema() -> dict[str, Any]:
     >>> from sklearn_calib.export import json_schema
     >>> schema = json_schema()
     >>> schema["properties"]["schema"]
-    {'const': 1}
+    {'const': 2}
     >>> schema["$defs"]["steps"]["required"]
     ['node', 'input', 'edges', 'values']
     """
@@ -41,6 +43,12 @@ def json_schema() -> dict[str, Any]:
         "map": {"$ref": "#/$defs/node"},
         "check": {"type": "array", "items": pair, "minItems": N_CHECKS, "maxItems": N_CHECKS},
         "largest_error": {"type": "object", "additionalProperties": {"type": "number"}},
+        ENTRY: {
+            "type": "string",
+            "pattern": "^[0-9a-f]{64}$",
+            "description": "SHA-256 of the document without this entry, in the form of RFC 8785; "
+            "integers above 2^53 in full.",
+        },
     }
     optional = ("estimator", "largest_error")
     definitions = {name: _node_schema(name, cls) for name, cls in sorted(NODES.items())}

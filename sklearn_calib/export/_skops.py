@@ -2,6 +2,7 @@
 
 import sys
 
+from .. import meta
 from ..recalibrators import all_recalibrators
 from ._exported import ExportedMap
 
@@ -16,7 +17,9 @@ def _types_beside(cls):
     ]
 
 
-#: For ``skops.io.load(file, trusted=skops_trusted)``: recalibrators and what they are made of.
-skops_trusted: list[str] = sorted(
-    {name for cls in (*all_recalibrators().values(), ExportedMap) for name in _types_beside(cls)}
-)
+_MODELS = [value for name in meta.__all__ if isinstance(value := getattr(meta, name), type)]
+_OWN = (*all_recalibrators().values(), ExportedMap, *_MODELS, meta.CalibratedPair)
+
+#: For ``skops.io.load(file, trusted=skops_trusted)``: recalibrators and whole models, and what they
+#: are made of. Classifiers inside that are not scikit-learn's have types of their own.
+skops_trusted: list[str] = sorted({name for cls in _OWN for name in _types_beside(cls)})

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ._dialects import DIALECTS, Dialect
 from ._document import Kind, MapDocument, document_of
 from ._head import head_of
@@ -118,7 +118,7 @@ def to_sql(
     """
     known = DIALECTS.get(dialect) if isinstance(dialect, str) else None
     if known is None:
-        refuse("to_sql", f"one of {', '.join(DIALECTS)}", repr(dialect), "Choose a dialect")
+        refuse_unknown("to_sql", "a dialect", dialect, DIALECTS, "Choose a dialect")
     document = document_of(fitted, input=input, tabulate=tabulate)
     head = f"/* {head_of(document)} */"
     if isinstance(columns, str):

@@ -11,7 +11,7 @@ from .._random import generator, label_bounds
 from .._simplex import each_against_rest, log_proba, top_against_rest
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..canonical import canonical_weight
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..metrics import Case, canonical_case
 from ._grouping import find_groups
 from ._result import GroupCalibration, GroupRow
@@ -204,8 +204,8 @@ def _check_arguments(level, n_resamples, multiclass, where):
         refuse(where, "n_resamples >= 1", repr(n_resamples), "Pass 999 for p-values down to 0.001")
     known = ("auto", "confidence", "classwise")
     if multiclass not in known:
-        rule = f"multiclass among {', '.join(known)}"
-        refuse(where, rule, repr(multiclass), "See the user guide, Groups and fairness")
+        cure = "See the user guide, Groups and fairness"
+        refuse_unknown(where, "multiclass", multiclass, known, cure)
 
 
 class _Event:

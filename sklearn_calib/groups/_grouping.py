@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import is_missing, read_array
-from .._show import plain
+from .._show import plain, quoted
 from .._typing import AnyArray, IntArray
 from ..exceptions import caution, refuse
 
@@ -239,6 +239,10 @@ def named_columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
         if groups.ndim == 1:
             yield ("group" if groups.name is None else groups.name), groups
         else:
+            if not groups.columns.is_unique:
+                twice = groups.columns[groups.columns.duplicated()][0]
+                got = f"{quoted(twice)} twice"
+                refuse(where, "different names of columns", got, "Rename them")
             yield from ((name, groups.iloc[:, i]) for i, name in enumerate(groups.columns))
     elif hasattr(groups, "column_names"):  # pyarrow
         yield from ((name, groups[name].to_numpy()) for name in groups.column_names)

@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels import _classical_tests
 from .._kernels._binning import pool
 from .._typing import ArrayLike
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..metrics import canonical_case
 
 
@@ -237,7 +237,7 @@ def cumulative_test(
     where = "cumulative_test"
     laws = _classical_tests.LAWS
     if statistic not in laws:
-        refuse(where, f"statistic among {', '.join(laws)}", repr(statistic), "Check the spelling")
+        refuse_unknown(where, "statistic", statistic, laws)
     p, hit, w = _one_problem(where, y_true, y_proba, sample_weight, labels, pos_label)
     order = np.argsort(p, kind="stable")
     residual, variance = (w * (hit - p))[order], (w**2 * p * (1 - p)).sum()

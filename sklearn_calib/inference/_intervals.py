@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
-from ..exceptions import CalibrationWarning, check_level, refuse
+from ..exceptions import CalibrationWarning, check_level, refuse_unknown
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._resampling import bootstrap_distribution, null_distribution
@@ -127,9 +127,9 @@ def confidence_interval(
     where = "confidence_interval"
     function = all_metrics().get(measure)
     if function is None:
-        refuse(where, f"a measure among {', '.join(all_metrics())}", repr(measure), "See the list")
+        refuse_unknown(where, "a measure", measure, all_metrics(), "See the list")
     if method not in _METHODS:
-        refuse(where, f"method among {', '.join(_METHODS)}", repr(method), "Check the spelling")
+        refuse_unknown(where, "method", method, _METHODS)
     check_level(level, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     function.check_options(options, where)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..metrics import Measure, all_metrics, canonical_case
 from ._pooled import pooled_rows
 from ._resampling import distribution_of_draws, null_distribution
@@ -168,12 +168,8 @@ def _evaluation(case, statistic, options, where):
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
         measure = all_metrics().get(name)
         if measure is None:
-            refuse(
-                where,
-                f"a statistic among smooth, {', '.join(all_metrics())}, or a callable",
-                repr(statistic),
-                "Check the spelling",
-            )
+            known = ("smooth", *all_metrics())
+            refuse_unknown(where, "a callable, or a statistic", statistic, known)
     if isinstance(measure, Measure):
         measure.check_options(options, where)
         sign = -1.0 if measure.spec.greater_is_better else 1.0

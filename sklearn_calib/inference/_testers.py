@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
 _METHODS = ("smooth", "distance")
@@ -202,7 +202,7 @@ tester_sample_size.__test__ = False  # type: ignore[attr-defined]
 def _margin(tolerance, epsilon, method, where):
     """How far both kinds of predictions are from the threshold."""
     if method not in _METHODS:
-        refuse(where, f"method among {', '.join(_METHODS)}", repr(method), "Check the spelling")
+        refuse_unknown(where, "method", method, _METHODS)
     least = 4 * tolerance if method == "smooth" else tolerance
     if not (tolerance >= 0 and least < epsilon <= 1):
         rule = (

@@ -12,7 +12,7 @@ from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
 from .._typing import ArrayLike, Multiclass, RandomStateLike, RecalibratorLike
 from ..decomposition import indices_of_problem
-from ..exceptions import caution, check_level, refuse
+from ..exceptions import caution, check_level, refuse, refuse_unknown
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
 from ._monte_carlo import MonteCarloResult
@@ -146,7 +146,7 @@ def validation_summary(
     """
     check_level(level, _WHERE)
     if ci not in ("profile", "wald", "sandwich"):
-        refuse(_WHERE, "ci among profile, wald, sandwich", repr(ci), "Check the spelling")
+        refuse_unknown(_WHERE, "ci", ci, ("profile", "wald", "sandwich"))
     if isinstance(n_resamples, bool) or not n_resamples >= 1 or n_resamples != int(n_resamples):
         got = repr(n_resamples)
         refuse(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .._extras import require
 from .._show import Section, Shown, Table
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,8 +77,8 @@ class ValidationTable:
         for row in self.rows:
             if row.quantity == quantity:
                 return row
-        known = ", ".join(repr(row.quantity) for row in self.rows)
-        refuse("ValidationTable", f"one of {known}", repr(quantity), "Check the spelling", KeyError)
+        known = [row.quantity for row in self.rows]
+        refuse_unknown("ValidationTable", "a quantity", quantity, known, error=KeyError)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ One file per family and one import line per measure. The registry is read off th
 from collections.abc import Iterable as _Iterable
 from typing import Any as _Any
 
-from ..exceptions import expectation as _expectation
+from ..exceptions import refuse_unknown as _refuse_unknown
 from ._bins import checked_bins as checked_bins
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
@@ -104,7 +104,7 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     Raises
     ------
     ValueError
-        Unknown name or option.
+        Unknown name or option; the message names the nearest one.
 
     Examples
     --------
@@ -123,14 +123,8 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     for function in _REGISTRY.values():
         if function.spec.scorer_name == name:
             return make_probability_scorer(function, **options)
-    raise ValueError(
-        _expectation(
-            "get_scorer",
-            f"one of {', '.join(scorer_names())}",
-            repr(name),
-            "For scikit-learn's own scorers call sklearn.metrics.get_scorer",
-        )
-    )
+    cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
+    _refuse_unknown("get_scorer", "a scorer", name, scorer_names(), cure)
 
 
 __all__ = [

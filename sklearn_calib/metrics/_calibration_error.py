@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 from .._kernels._binning import bin_of_distinct, bin_sums, swept_bins
 from .._typing import Multiclass, NumberOfBins, Strategy
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ._bins import checked_bins
 from ._case import BINARY
 from ._measure import metric
@@ -117,8 +117,7 @@ def _check(case, norm, strategy, n_bins, debias, bin_weight):
     where = case.where
     for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
         if value not in _OPTIONS[name]:
-            known = f"{name} among {', '.join(_OPTIONS[name])}"
-            refuse(where, known, repr(value), "Check the spelling")
+            refuse_unknown(where, name, value, _OPTIONS[name])
     if debias and norm == "max":
         refuse(where, "debias with norm 'l1' or 'l2'", "'max'", "Set debias=False")
     return checked_bins(where, n_bins, case)

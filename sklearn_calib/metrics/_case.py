@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._weights import weight_and_unit
 from ..canonical import canonical_labels, check_same_length, two_columns, valid_proba
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 
 BINARY = ("confidence", "top_label", "classwise")  # the ways to make two-class problems of many
 MULTICLASS = ("auto", *BINARY)
@@ -305,11 +305,8 @@ class Case:
         problems : list of BinaryProblem
         """
         if multiclass not in MULTICLASS:
-            refuse(
-                self.where,
-                f"multiclass among {', '.join(MULTICLASS)}",
-                repr(multiclass),
-                "See the user guide, Measures",
+            refuse_unknown(
+                self.where, "multiclass", multiclass, MULTICLASS, "See the user guide, Measures"
             )
         if multiclass not in self._problems:
             self._problems[multiclass] = self._make_problems(multiclass)

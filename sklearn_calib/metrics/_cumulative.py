@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from .._typing import ArrayLike, FloatArray, Multiclass
-from ..exceptions import refuse
+from ..exceptions import refuse_unknown
 from ._case import BINARY, canonical_case
 from ._measure import metric
 
@@ -168,6 +168,5 @@ def cumulative_calibration_error(
     0.25
     """
     if not isinstance(statistic, str) or statistic not in _STATISTICS:
-        known = f"statistic among {', '.join(_STATISTICS)}"
-        refuse(problem.where, known, repr(statistic), "Check the spelling")
+        refuse_unknown(problem.where, "statistic", statistic, _STATISTICS)
     return _size(np.cumsum(problem.cells.residual), statistic)

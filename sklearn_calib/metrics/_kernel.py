@@ -11,7 +11,7 @@ from .._kernels._pairs_of_rows import (
     mean_of_pairs,
     median_bandwidth,
 )
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ._case import BINARY
 from ._measure import metric
 
@@ -152,8 +152,7 @@ def _check(where, kernel, estimator):
     if kernel != "laplace":
         refuse(where, "kernel 'laplace'", repr(kernel), "Leave the default")
     if not isinstance(estimator, str) or estimator not in _ESTIMATORS:
-        known = f"estimator among {', '.join(_ESTIMATORS)}"
-        refuse(where, known, repr(estimator), "Check the spelling")
+        refuse_unknown(where, "estimator", estimator, _ESTIMATORS)
 
 
 def _check_bandwidth(where, bandwidth, other=""):

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from inspect import Parameter, Signature, cleandoc, signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .._label_tables import is_label_table
-from .._typing import ArrayLike, FloatArray
-from ..exceptions import refuse
+from .._typing import ArrayLike, FloatArray, Function
+from ..exceptions import meant, nearest, refuse
 from ._case import BINARY, canonical_case
 from ._label_cases import label_cases
 
@@ -56,6 +56,25 @@ class MetricSpec:
     @property
     def scorer_name(self) -> str:
         return self.name if self.greater_is_better else f"neg_{self.name}"
+
+
+_BOTH = {"y_true": "the labels", "y_proba": "the probabilities"}
+
+
+def _with_both(call: Function) -> Function:
+    """The call of a measure, which says under which name labels or scores were expected."""
+
+    @wraps(call)
+    def checked(self, *rows, **options):
+        for name in (*_BOTH,)[len(rows) :]:
+            if name not in options:
+                others = [other for other in options if nearest(other, [name])]
+                got = f"{others[0]}=" if others else "none"
+                cure = f"Write {name}="
+                refuse(self.spec.name, f"{name}, {_BOTH[name]}", got, cure, TypeError)
+        return call(self, *rows, **options)
+
+    return cast("Function", checked)
 
 
 class Measure:
@@ -124,6 +143,7 @@ class Measure:
         described = [name for name in self.option_names if name in _SHARED] + shared
         self.__doc__ = _documented(function, described, canonical is not None)
 
+    @_with_both
     def __call__(
         self,
         y_true: ArrayLike,
@@ -194,13 +214,13 @@ class Measure:
     def check_options(self, options: Iterable[str], where: str | None = None) -> None:
         """Raise ValueError for a name that is no option of this measure."""
         for name in options:
+            if name in self.option_names:
+                continue
+            cure = meant(name, signature(self).parameters)
             if name in self._moved:
                 cure = f"Call {self._moved[name]} instead"
-            else:
-                cure = "Check the spelling"
-            if name not in self.option_names:
-                known = ", ".join(sorted(self.option_names)) or "none"
-                refuse(where or self.spec.name, f"options among {known}", repr(name), cure)
+            known = ", ".join(sorted(self.option_names)) or "none"
+            refuse(where or self.spec.name, f"options among {known}", repr(name), cure)
 
     def __repr__(self) -> str:
         return f"<measure {self.spec.name}>"

@@ -19,7 +19,7 @@ from .._typing import (
     NumberOfBins,
     RandomStateLike,
 )
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ._bins import checked_bins
 from ._case import canonical_case
 from ._label_cases import label_cases
@@ -212,7 +212,7 @@ def curve_of(
 ) -> ReliabilityCurve:
     """The curve of `reliability_curve`, whose options these are, for rows or for cells of them."""
     if strategy not in _STRATEGIES:
-        refuse(where, f"strategy among {', '.join(_STRATEGIES)}", repr(strategy), "Check it")
+        refuse_unknown(where, "strategy", strategy, _STRATEGIES)
     if not 0 < level < 1:
         refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
     score, weight, hits, title = rows.score, rows.weight, rows.hits, rows.title

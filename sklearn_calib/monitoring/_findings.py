@@ -35,6 +35,7 @@ class Findings:
     _impossible: AnyArray  # of shape (n_groups, n_parallel)
     _largest: float  # of the logarithms of the e-values
     _last: Any  # time
+    _written: str | None  # the same as it came
     _n_before: int  # alarms before the last update
     _course: Course
 

@@ -8,7 +8,7 @@ import numpy as np
 from .._kernels._logistic_grid import COARSE, detect, log_mixture, log_ratios
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ._course import Course
 from ._findings import MOST_NEW, Findings
 from ._result import Alarm
@@ -152,8 +152,7 @@ class CalibrationMonitor(Findings, Storable):
             ("multiclass", multiclass, _MULTICLASS),
         ):
             if value not in known:
-                rule = f"{name} among {', '.join(known)}"
-                refuse(where, rule, repr(value), "Check the spelling")
+                refuse_unknown(where, name, value, known)
         rule = "average_run_length above 1, at most 1e12"
         _check_number(average_run_length, 1, 1e12 + 1, rule, where)
         _check_number(alpha, 0, 1, "alpha between 0 and 1", where)
@@ -179,6 +178,7 @@ class CalibrationMonitor(Findings, Storable):
         self._n_before = 0  # alarms before the last update
         self._largest = 0.0  # of the logarithms of the e-values
         self._last = None  # time
+        self._written = None  # the same as it came
         self._course = Course()
         self._open()
         return self
@@ -232,7 +232,7 @@ class CalibrationMonitor(Findings, Storable):
             multiclass=self.multiclass,
             where=where,
         )
-        check_time_goes_on(self._last, rows, where, strict=only_later)
+        check_time_goes_on(self._last, self._written, rows, where, strict=only_later)
         if self.classes_ is None:
             self.classes_ = classes
             self._open()
@@ -269,8 +269,8 @@ class CalibrationMonitor(Findings, Storable):
             refuse(where, "a monitor of the same settings and classes", "another", cure)
         if other.classes_ is None:
             return self
-        times = [last for last in (self._last, other._last) if last is not None]
-        if len({isinstance(last, np.datetime64) for last in times}) > 1:
+        times = {type(last) for last in (self._last, other._last) if last is not None}
+        if len(times) > 1:
             refuse(where, "times of one kind", "numbers and dates", "Give both the same times")
         if self.classes_ is None:
             self.classes_ = other.classes_
@@ -285,11 +285,12 @@ class CalibrationMonitor(Findings, Storable):
         self.n_alarms_ += other.n_alarms_
         self.alarms_ = [*self.alarms_, *other.alarms_][-_MOST_ALARMS:]
         self._n_before = self.n_alarms_
-        self._last = max(times, default=None)
-        self._see(np.array([self.log_e_value_]), self.n_samples_, self._last)
+        if self._last is None or (other._last is not None and other._last > self._last):
+            self._last, self._written = other._last, other._written
+        self._see(np.array([self.log_e_value_]), self.n_samples_)
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
-            self._raise_detector(self.log_detector_, self.n_samples_, self._last)
+            self._raise_detector(self.log_detector_, self.n_samples_, self._last, self._written)
         return self
 
     # -- the machinery ------------------------------------------------------------------------
@@ -319,7 +320,7 @@ class CalibrationMonitor(Findings, Storable):
         n, parallel = rows.hit.shape
         gain, impossible = log_ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), COARSE)
         gain, impossible = gain.reshape(n, parallel, -1), impossible.reshape(n, parallel)
-        self._see(self._evidence(gain, impossible, rows.group), self.n_samples_ + 1, rows.time)
+        self._see(self._evidence(gain, impossible, rows.group), self.n_samples_ + 1, rows)
         certain = impossible.any(axis=1)
         row, given = -1, (gain, certain, rows.group, COARSE, self.average_run_length)
         while True:
@@ -328,10 +329,10 @@ class CalibrationMonitor(Findings, Storable):
                 break
             when = None if rows.time is None else rows.time[row]
             log = math.inf if certain[row] else math.log(statistic)
-            self._raise_detector(log, self.n_samples_ + row + 1, when)
+            self._raise_detector(log, self.n_samples_ + row + 1, when, rows.written(row))
         self.n_samples_ += n
         if rows.time is not None:
-            self._last = rows.time[-1]
+            self._last, self._written = rows.time[-1], rows.written(-1)
         if self._course.is_due(self.n_samples_):
             self._course.add(self._moment())
 
@@ -349,8 +350,8 @@ class CalibrationMonitor(Findings, Storable):
             path[place] = np.append(now[place], np.logaddexp.reduce(log, axis=1))[known]
         return np.logaddexp.reduce(path, axis=0) - math.log(self._impossible.size)
 
-    def _see(self, path, first, time):
-        """Remember the largest evidence, and when it was enough."""
+    def _see(self, path, first, rows=None):
+        """Remember the largest evidence, and when it was enough; without rows it is now."""
         self._largest = max(self._largest, float(path.max()))
         enough = path >= -math.log(self.alpha)
         if self.rejected_at_ is not None or not enough.any():
@@ -358,18 +359,22 @@ class CalibrationMonitor(Findings, Storable):
         row = int(enough.argmax())
         self.rejected_at_ = first + row
         if self.alarm == "test":
-            when = time if time is None or np.ndim(time) == 0 else time[row]
-            self._raise(float(path[row]), self.rejected_at_, when, self._log_e_values())
+            when, written = self._last, self._written
+            if rows is not None:
+                when = None if rows.time is None else rows.time[row]
+                written = rows.written(row)
+            parts = self._log_e_values()
+            self._raise(float(path[row]), self.rejected_at_, when, parts, written)
 
-    def _raise_detector(self, log_statistic, n_samples, when):
+    def _raise_detector(self, log_statistic, n_samples, when, written):
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
                 parts = np.log(self._detector @ np.exp(COARSE.log_prior))
-            self._raise(log_statistic, n_samples, when, parts)
+            self._raise(log_statistic, n_samples, when, parts, written)
             self._course.add(self._moment(n_samples, log_statistic, when))
         self._detector[:] = 0.0
 
-    def _raise(self, log_statistic, n_samples, when, parts):
+    def _raise(self, log_statistic, n_samples, when, parts, written):
         time = None if when is None else shown_time(when)
         alarm = Alarm(
             n_samples,
@@ -379,6 +384,7 @@ class CalibrationMonitor(Findings, Storable):
             self.shift_,
             self._stream(parts),
             self.meaning_,
+            written,
         )
         if self.n_alarms_ - self._n_before < MOST_NEW:
             self.alarms_ = [*self.alarms_, alarm][-_MOST_ALARMS:]

@@ -30,6 +30,8 @@ class Alarm(NamedTuple):
         only one.
     meaning : str
         Slope and shift in words.
+    time_as_given : str or None
+        The time as it came, where it came as text or as a whole number.
     """
 
     n_samples: int
@@ -39,9 +41,10 @@ class Alarm(NamedTuple):
     shift: float
     stream: str | None
     meaning: str
+    time_as_given: str | None = None
 
     def __str__(self) -> str:
-        when = "" if self.time is None else f" ({self.time})"
+        when = "" if self.time is None else f" ({self.time_as_given or self.time})"
         who = "" if self.stream is None else f", {self.stream}"
         return f"row {self.n_samples}{when}{who}: {self.meaning}"
 

@@ -19,11 +19,20 @@ class Rows(NamedTuple):
     hit: AnyArray  # of shape (n, n_parallel), bool
     group: IntArray  # of shape (n,)
     time: AnyArray | None  # of shape (n,), float64 or datetime64
+    given: AnyArray | None  # the times as they came
 
     def take(self, rows: Any) -> "Rows":
         """Some of the rows."""
-        time = None if self.time is None else self.time[rows]
-        return Rows(self.log_pair[rows], self.hit[rows], self.group[rows], time)
+        time, given = (None if t is None else t[rows] for t in (self.time, self.given))
+        return Rows(self.log_pair[rows], self.hit[rows], self.group[rows], time, given)
+
+    def written(self, row: int) -> str | None:
+        """The time of a row as it was written; None for floats and dates, which have no text."""
+        value = None if self.given is None else self.given[row]
+        if isinstance(value, str):
+            return value.strip()
+        zoned = getattr(value, "tzinfo", None) is not None
+        return str(value) if zoned or isinstance(value, int | np.integer) else None
 
 
 def read_rows(
@@ -56,9 +65,10 @@ def read_rows(
     group = _group_codes(groups, known_groups, len(codes), where)
     log_pair, hit = _problems(proba, codes, multiclass)
     if time is None:
-        return Rows(log_pair, hit, group, None), classes
-    moment = _moments(time, len(codes), where)
-    return Rows(log_pair, hit, group, moment).take(np.argsort(moment, kind="stable")), classes
+        return Rows(log_pair, hit, group, None, None), classes
+    moment, given = _moments(time, len(codes), where)
+    rows = Rows(log_pair, hit, group, moment, given)
+    return rows.take(np.argsort(moment, kind="stable")), classes
 
 
 def _problems(proba, codes, multiclass):
@@ -102,7 +112,7 @@ def _group_codes(groups, known, n, where):
 
 
 def _moments(time, n, where):
-    """Times as float64 or datetime64[us], shape (n,)."""
+    """Times as float64 or datetime64[us], and as they came; shape (n,)."""
     raw = np.asarray(time)
     raw = np.full(n, raw) if raw.ndim == 0 else raw
     if raw.shape != (n,):
@@ -120,7 +130,7 @@ def _moments(time, n, where):
         row = int(bad.argmax())
         rule = "times that are numbers, dates, or text in ISO form such as 2026-03-01T12:00"
         refuse(where, rule, f"{str(raw[row])!r} in row {row}", "Convert them first")
-    return found
+    return found, raw
 
 
 def _moment(value: Any) -> Any:
@@ -156,8 +166,13 @@ def shown_time(moment: Any) -> float | str:
     return text
 
 
-def check_time_goes_on(last: Any, rows: Rows, where: str, *, strict: bool) -> None:
-    """Refuse rows before the last one (`strict`: or with it), and times of another kind."""
+def check_time_goes_on(
+    last: Any, written: str | None, rows: Rows, where: str, *, strict: bool
+) -> None:
+    """Refuse rows before the last one (`strict`: or with it), and times of another kind.
+
+    `written` is how the last time was written.
+    """
     if rows.time is None or last is None:
         return
     dates = isinstance(last, np.datetime64)
@@ -165,11 +180,12 @@ def check_time_goes_on(last: Any, rows: Rows, where: str, *, strict: bool) -> No
         kinds = ("dates", "numbers") if dates else ("numbers", "dates")
         refuse(where, f"{kinds[0]} as times, as before", kinds[1], "Convert them")
     if rows.time[0] < last or (strict and rows.time[0] == last):
-        rule = f"rows after {shown_time(last)}" if strict else f"rows from {shown_time(last)} on"
+        said = written or shown_time(last)
+        rule = f"rows after {said}" if strict else f"rows from {said} on"
         refuse(
             where,
             f"{rule}, the time of the last row",
-            f"one of {shown_time(rows.time[0])}",
+            f"one of {rows.written(0) or shown_time(rows.time[0])}",
             "Time runs backwards: leave out rows that were given before; where labels come late, "
             "take the time at which the label came",
         )

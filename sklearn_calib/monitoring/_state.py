@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from .._checksum import ENTRY, checksum
 from .._typing import Self
-from ..exceptions import refuse
+from ..exceptions import caution, refuse
 from ._result import Alarm, in_json
 from ._rows import read_stored, stored_time
 
 _FORMAT = "sklearn-calib monitor"
-_VERSION = 1
+_VERSION = 2
+_WITH_CHECKSUM = 2  # the first version that has one
 
 
 class Storable:
@@ -58,26 +60,47 @@ class Storable:
         Raises
         ------
         ValueError
-            A state of another version, or none.
+            A state of a newer version, one that was changed or cut off, which its checksum tells,
+            or none.
+
+        Warns
+        -----
+        CalibrationWarning
+            A state of version 1, which had no checksum.
         """
         where = "CalibrationMonitor.from_state_dict"
         found = state.get("format") if isinstance(state, dict) else None
         if found != _FORMAT:
             cure = "Give what state_dict returned"
             refuse(where, "the state of a monitor", "something else", cure)
-        if (version := state.get("version")) != _VERSION:
+        version = state.get("version")
+        if isinstance(version, bool) or version not in range(1, _VERSION + 1):
             cure = "Read it with the version of sklearn-calib that wrote it, or start anew"
-            refuse(where, f"a state of version {_VERSION}", f"version {version!r}", cure)
+            refuse(where, f"a state of version 1 to {_VERSION}", f"version {version!r}", cure)
         try:
-            return _from_dict(cls, state)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            found = _from_dict(cls, state)
+            if (ENTRY in state) != (version >= _WITH_CHECKSUM):
+                raise ValueError(f"a checksum is missing, or too many, in version {version}")
+            if ENTRY in state and state[ENTRY] != checksum(state):
+                raise ValueError("its content has another checksum")
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             got = f"{type(error).__name__}: {error}".rstrip(".")
             refuse(where, "an unchanged state", got, "Take the last state that was whole")
+        if version < _WITH_CHECKSUM:
+            caution(
+                where,
+                "the checksum of the state",
+                f"none, as of version {version}",
+                "It was read, but a change of its numbers would go unseen; the state that is "
+                "written next has one",
+                stacklevel=3,
+            )
+        return found
 
 
 def _to_dict(monitor: Any) -> dict[str, Any]:
     where = "CalibrationMonitor.state_dict"
-    return {
+    state: dict[str, Any] = {
         "format": _FORMAT,
         "version": _VERSION,
         "settings": {
@@ -96,6 +119,7 @@ def _to_dict(monitor: Any) -> dict[str, Any]:
         "largest": _finite(monitor._largest),
         "rejected_at": monitor.rejected_at_,
         "time": None if monitor._last is None else stored_time(monitor._last),
+        "time_as_given": monitor._written,
         "n_alarms": monitor.n_alarms_,
         "n_before": monitor._n_before,
         "alarms": [
@@ -108,6 +132,7 @@ def _to_dict(monitor: Any) -> dict[str, Any]:
             for n, *numbers, time in monitor._course.moments
         ],
     }
+    return state | {ENTRY: checksum(state)}
 
 
 def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
@@ -124,11 +149,17 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
         found = np.array(state[key], dtype=own.dtype)
         if found.shape != own.shape or not np.isfinite(found).all():
             raise ValueError(f"{key} of another shape, or not finite")
+        if key != "log_ratios" and (found < 0).any():
+            raise ValueError(f"{key} below 0")
         setattr(monitor, name, found)
+    for key in ("n_samples", "n_alarms", "n_before", "stride"):
+        if not isinstance(state[key], int) or state[key] < (key == "stride"):
+            raise ValueError(f"{key} is {state[key]!r}")
     monitor.n_samples_ = int(state["n_samples"])
     monitor.rejected_at_ = state["rejected_at"]
     monitor._largest = _number(state["largest"])
     monitor._last = None if state["time"] is None else read_stored(state["time"])
+    monitor._written = state.get("time_as_given")
     monitor.n_alarms_, monitor._n_before = int(state["n_alarms"]), int(state["n_before"])
     monitor.alarms_ = [
         Alarm(n, time, _number(log), *rest) for n, time, log, *rest in state["alarms"]

@@ -43,13 +43,14 @@ def map_nodes(fitted: Estimator, where: str) -> Tree:
         steps = [part for _, part in fitted.steps if part not in (None, "passthrough")]
         return chain(*(map_nodes(part, where) for part in steps)) if steps else IDENTITY
     if not isinstance(fitted, Recalibrator):
-        refuse(
-            where,
-            "a recalibrator of this package, or a pipeline of them",
-            type(fitted).__name__,
-            "Other estimators cannot be written as a map",
-            error=TypeError,
-        )
+        cure = "Other estimators cannot be written as a map"
+        if hasattr(fitted, "calibrated_pairs_") or hasattr(fitted, "recalibrator_"):
+            cure = f"Pass the map on its scores alone, {where}(model.recalibrator_)"
+            if not hasattr(fitted, "recalibrator_"):
+                cure = "Pass the map of one fold, model.calibrated_pairs_[0].recalibrator, or fit "
+                cure += "with ensemble=False, which makes one map, model.recalibrator_"
+        rule = "a recalibrator of this package, or a pipeline of them"
+        refuse(where, rule, type(fitted).__name__, cure, error=TypeError)
     check_is_fitted(fitted)
     if reason := fitted.capabilities.not_exported:
         refuse(where, "a method that can be written as nodes", type(fitted).__name__, reason)

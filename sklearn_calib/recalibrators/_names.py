@@ -1,7 +1,8 @@
 """Names of methods in other packages, and the nearest name to a misspelt one."""
 
 from collections.abc import Collection
-from difflib import get_close_matches
+
+from ..exceptions import meant
 
 #: Other name -> (name here, where it is called so).
 ELSEWHERE = {
@@ -29,12 +30,10 @@ ELSEWHERE = {
 def suggestion(name: str, names: Collection[str], prefix: str = "") -> str | None:
     """What to write for a name that is not among `names`; None where nothing is near."""
     plain = _plain(str(name))
-    meant = {_plain(other): found for other, found in ELSEWHERE.items()}.get(plain)
-    if meant and meant[0] in names:
-        return f"Write {prefix}{meant[0]!r}, the same as {meant[1]}"
-    by_plain = {_plain(known): known for known in names}
-    near = get_close_matches(plain, by_plain, n=1)
-    return f"Write {prefix}{by_plain[near[0]]!r}, the nearest name" if near else None
+    same = {_plain(other): found for other, found in ELSEWHERE.items()}.get(plain)
+    if same and same[0] in names:
+        return f"Write {prefix}{same[0]!r}, the same as {same[1]}"
+    return meant(name, names, "").replace("Write ", f"Write {prefix}", 1) or None
 
 
 def _plain(name):

@@ -11,7 +11,7 @@ from .._show import plain
 from .._typing import Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..groups import GroupCalibration
 from ..metrics import all_metrics
 from ._advice import Advice, advise
@@ -74,8 +74,8 @@ class Content:
         if name is None and len(self._models) == 1:
             return next(iter(self._models))
         if name not in self._models:
-            known = ", ".join(map(plain, self._models))
-            refuse(where, f"a model among {known}", repr(name), "Name one of them")
+            known = map(plain, self._models)
+            refuse_unknown(where, "a model", name, known, "Name one of them")
         return name
 
     def advise(self, progress: Progress | None = None) -> dict[str, Advice | None]:

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from .._random import generator
 from .._show import plain
 from .._typing import FloatArray, Progress, RandomStateLike
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..inference import bootstrap_distribution, distribution_of_draws, null_distribution
 from ..metrics import all_metrics
 
@@ -78,7 +78,7 @@ def report_measures(names: Iterable[str] | None, where: str) -> "list[Measure]":
         return [f for f in registered.values() if f.spec.in_report]
     for measure in names:
         if measure not in registered:
-            refuse(where, f"measures among {', '.join(registered)}", repr(measure), "Check it")
+            refuse_unknown(where, "measures", measure, registered)
     return [registered[measure] for measure in names]
 
 

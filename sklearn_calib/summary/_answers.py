@@ -19,7 +19,7 @@ from .._typing import (
     RandomStateLike,
     RecalibratorLike,
 )
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import Measure, ReliabilityCurve, all_metrics, curve_of
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
@@ -290,8 +290,7 @@ class Answers:
     def _known(self, name, where):
         measure = all_metrics().get(name)
         if measure is None:
-            rule = f"a measure among {', '.join(all_metrics())}"
-            refuse(where, rule, repr(name), "Check the spelling")
+            refuse_unknown(where, "a measure", name, all_metrics())
         return measure
 
     def _only_state(self, where):
@@ -366,8 +365,8 @@ class Answers:
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
         measure = all_metrics().get(name)
         if measure is None:
-            known = ", ".join(["smooth", *CLASSICAL, *all_metrics()])
-            refuse(where, f"a statistic among {known}", repr(statistic), "Check the spelling")
+            known = ("smooth", *CLASSICAL, *all_metrics())
+            refuse_unknown(where, "a statistic", statistic, known)
         measure.check_options(options, where)
         options = self._options(measure, options, where)
         if len(self._states) == 1 and self._joint is not None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._extras import require
-from ..exceptions import refuse
+from ..exceptions import meant, refuse
 from ._parts import StreamPart
 
 _SPLIT_EVERY = 8
@@ -20,7 +20,7 @@ def tally_of_dask(data: Any, plan: Any, where: str) -> Any:
         missing = [name for name in plan.needed if name not in data.columns]
         if missing:
             got = f"{[*data.columns][:30]}"
-            refuse(where, f"the column {missing[0]!r}", got, "Check the spelling")
+            refuse(where, f"the column {missing[0]!r}", got, meant(missing[0], data.columns))
         pieces = data[plan.needed].to_delayed()
     part, merged = dask.delayed(_tally_of_piece), dask.delayed(_merged)
     tallies = [part(piece, f"partition {i}", plan) for i, piece in enumerate(pieces)]

@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels import _classical_tests as tests
 from .._kernels._cells import N0, N1, TOTALS, WIDE, label_sums, mean_scores
 from .._typing import AnyArray, FloatArray
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ._resampling import CellSample
 from ._state import CellState
 
@@ -66,8 +66,7 @@ def classical(name: str, state: CellState, options: dict[str, Any], where: str) 
     known = ("n_bins",) if name == "hosmer_lemeshow" else ()
     for option in options:
         if option not in known:
-            rule = f"options of {name!r} among {', '.join(known) or 'none'}"
-            refuse(where, rule, repr(option), "Check the spelling")
+            refuse_unknown(where, f"options of {name!r}", option, known)
     totals = dict(zip(TOTALS, state.totals.tolist(), strict=True))
     return CLASSICAL[name](state.table, totals, where, **options)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._checksum import ENTRY, checksum
 from .._extras import require
 from .._files import write_whole
 from .._kernels._cells import ID, N0, N1, NARROW, OFFSET, WIDE, dropped_bits, real, widened
@@ -22,7 +23,8 @@ from ..exceptions import refuse
 
 KEY = b"sklearn_calib.summary"
 _FORMAT = "sklearn-calib summary "
-_VERSION = "1"
+_VERSION = "2"
+_FORMER = "1"  # with another form under its checksum
 _WHOLE = ("id", "n0", "n1")
 _REAL = ("offset", "w0", "w1", "v0", "v1")
 _PACKED = "packed_offset"
@@ -190,7 +192,7 @@ def _to_table(summary, where):
         columns = {"problem": problem, **columns}
     table = pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
     metadata = _metadata(summary, where)
-    metadata["checksum"] = _checksum(metadata, cells)
+    metadata[ENTRY] = checksum(metadata, cells.tobytes())
     return table.replace_schema_metadata({KEY: json.dumps(metadata)})
 
 
@@ -241,7 +243,7 @@ def _from_table(cls, table, name, where):
         version = metadata["format"]
     except (ValueError, KeyError, TypeError):
         refuse(where, f"a calibration summary in {name}", "metadata that cannot be read", cure)
-    if version != _FORMAT + _VERSION:
+    if version not in (_FORMAT + _VERSION, _FORMAT + _FORMER):
         rule = f"{_FORMAT + _VERSION!r} in {name}"
         refuse(
             where, rule, repr(version), "Read it with the version of sklearn-calib that wrote it"
@@ -270,7 +272,9 @@ def _assembled(cls, table, metadata):
     for place, name in enumerate(columns):
         target = cells if name in _WHOLE else real(cells)
         target[:, place] = table.column(name).to_numpy()
-    if metadata["checksum"] != _checksum(metadata, cells):
+    former = metadata["format"] == _FORMAT + _FORMER
+    own = _former_checksum if former else checksum
+    if metadata["checksum" if former else ENTRY] != own(metadata, cells.tobytes()):
         raise ValueError("another checksum")
     ends = np.cumsum([said["cells"] for said in metadata["problems"]])
     for state, said, own in zip(
@@ -282,11 +286,10 @@ def _assembled(cls, table, metadata):
     return summary
 
 
-def _checksum(metadata, cells):
-    """Of all that a table holds: the metadata but for the checksum itself, and the cells."""
+def _former_checksum(metadata, cells):
+    """That of version 1."""
     said = {name: value for name, value in metadata.items() if name != "checksum"}
-    content = json.dumps(said, sort_keys=True).encode() + cells.tobytes()
-    return hashlib.sha256(content).hexdigest()
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode() + cells).hexdigest()
 
 
 # -- files ----------------------------------------------------------------------------------------

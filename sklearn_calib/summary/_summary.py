@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 
 from .._kernels._cells import KEPT_BITS
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
-from ..exceptions import refuse
+from ..exceptions import refuse, refuse_unknown
 from ..metrics import Case
 from ._answers import Answers
 from ._input import Labels, checked_counts, checked_scores, checked_weight
@@ -136,8 +136,9 @@ class CalibrationSummary(Answers, Storable):
             rule = f"max_cells from {LEAST_CELLS} to {_MOST_CELLS}"
             refuse(where, rule, repr(max_cells), "Leave the default, or take 4096")
         if multiclass not in _MULTICLASS:
-            rule = f"multiclass among {', '.join(_MULTICLASS)}"
-            refuse(where, rule, repr(multiclass), "See the user guide, Measures")
+            refuse_unknown(
+                where, "multiclass", multiclass, _MULTICLASS, "See the user guide, Measures"
+            )
         self.multiclass = multiclass
         self._labels = Labels(classes, pos_label, where)
         self._max_cells = int(max_cells)

@@ -92,7 +92,7 @@ def uncommon():
     """(tree, number of classes)."""
     rng = np.random.default_rng(0)
     knots = np.sort(rng.normal(size=9))
-    curve = {"knots": knots, "values": rng.uniform(-1, 2, 9), "slopes": rng.normal(size=9)}
+    curve = {"knots": knots, "values": rng.uniform(0, 1, 9), "slopes": rng.normal(size=9)}
     linear = {key: curve[key] for key in ("knots", "values")}
     for score in ("proba", "logit", "rank"):
         for domain in (None, [-0.5, 0.5], [-9.0, 9.0]):
@@ -219,7 +219,9 @@ def test_python_needs_two_modules_of_its_library():
 
 
 def test_refusals(monkeypatch):
-    with pytest.raises(ValueError, match=r"expected one of c, javascript, python, got 'rust'"):
+    with pytest.raises(
+        ValueError, match=r"expected a language among c, javascript, python, got 'rust'"
+    ):
         to_code(fitted("platt", 2), "rust")
     monkeypatch.setattr(code_module, "_MOST", 20)
     with pytest.raises(ValueError, match=r"a map of at most 20 operations, got \d+. Use to_json"):

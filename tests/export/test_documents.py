@@ -13,6 +13,7 @@ from export_cases import METHODS, fitted, tabulate
 
 import sklearn_calib.export
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, from_json, json_schema, simplify, to_dict, to_json
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
@@ -23,7 +24,8 @@ from sklearn_calib.recalibrators import (
 
 MAPS = Path(__file__).parent.parent / "data" / "maps"
 STORED = sorted(MAPS.glob("*.json"))
-SCHEMA_FILE = Path(sklearn_calib.export.__file__).parent / "schema-1.json"
+SCHEMA_FILE = Path(sklearn_calib.export.__file__).parent / "schema-2.json"
+FORMER_SCHEMA_FILE = SCHEMA_FILE.with_name("schema-1.json")
 
 
 def labelled(labels):
@@ -104,10 +106,15 @@ def large(path):
 )
 def test_documents_follow_the_schema(path):
     jsonschema = pytest.importorskip("jsonschema")
-    validator = jsonschema.validators.validator_for(json_schema())(json_schema())
-    if path == STORED[0]:
-        validator.check_schema(json_schema())
-    validator.validate(json.loads(path.read_text()))
+    former = json.loads(FORMER_SCHEMA_FILE.read_text())
+    document = json.loads(path.read_text())
+    with pytest.warns(CalibrationWarning, match="schema 1"):
+        upgraded = from_dict(document).document
+    for schema, found in ((former, document), (json_schema(), upgraded)):
+        validator = jsonschema.validators.validator_for(schema)(schema)
+        if path == STORED[0]:
+            validator.check_schema(schema)
+        validator.validate(found)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +150,8 @@ def test_a_document_of_every_method_is_stored():
 def test_stored_documents_are_read(path, oracle):
     """The check rows, and what version 0.1.0 predicted for other rows."""
     k = path.stem.rpartition("-")[2]
-    exported = from_json(path)
+    with pytest.warns(CalibrationWarning, match="checksum of the map, got none, as of schema 1"):
+        exported = from_json(path)
     rows = make_overconfident(int(k), 12, random_state=5)[0]
     expected = np.array(oracle("maps/expected/predictions.json")[path.stem])
     assert np.abs(exported.predict_proba(rows) - expected).max() <= 1e-12
@@ -289,7 +297,7 @@ def test_the_number_of_nodes_is_bounded(monkeypatch):
     [
         ({"format": "pickle"}, "format: expected 'sklearn-calib-map', got 'pickle'"),
         ({"format": [[[[[[[]]]]]]]}, r"format: expected 'sklearn-calib-map', got \["),
-        ({"schema": 2}, "schema: expected at most 1, .* got 2. Update the package"),
+        ({"schema": 3}, "schema: expected at most 2, .* got 3. Update the package"),
         ({"schema": True}, "schema: expected a whole number"),
         ({"schema": "1"}, "schema: expected a whole number"),
         ({"input": None}, "input: expected 'proba' or 'logits'"),
@@ -422,7 +430,7 @@ def test_steps_are_as_few_as_possible(tolerance, pieces):
     rows = [[1 - p, p] for p in (0.01, 0.25, 0.55, 0.75, 0.99)]
     steps = [0.0, 0.2, 0.5, 0.7, 0.9]
     document["check"] = [[row, [1 - v, v]] for row, v in zip(rows, steps, strict=True)]
-    found = simplify(document, tolerance)._nodes()["values"]
+    found = simplify(from_dict(document, edited=True), tolerance)._nodes()["values"]
     assert len(found) == pieces
 
 

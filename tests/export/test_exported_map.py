@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_calib import CalibratedModel, canonical_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import CalibratingFunctionDisplay
-from sklearn_calib.export import ExportedMap, from_dict, skops_trusted, to_dict
+from sklearn_calib.export import ExportedMap, from_dict, skops_trusted, to_dict, to_onnx
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
     OneVsRest,
@@ -196,3 +196,22 @@ def test_stored_pickles_are_read(path):
     rows = make_overconfident(k, 12, random_state=5)[0]
     expected = json.loads((path.parent / "predictions.json").read_text())[path.stem]
     assert np.abs(method.predict_proba(rows) - expected).max() <= 1e-12
+
+
+def test_whole_models_are_trusted_and_named_where_a_map_is_expected():
+    sio = pytest.importorskip("skops.io")
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    model = CalibratedModel(LogisticRegression(), ensemble=False).fit(X, X[:, 0] > 0)
+    data = sio.dumps(model)
+    assert set(sio.get_untrusted_types(data=data)) <= set(skops_trusted)
+    again = sio.loads(data, trusted=skops_trusted)
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(TypeError, match=r"got CalibratedModel\. Pass .*\(model\.recalibrator_\)"):
+        to_dict(model)
+    many = CalibratedModel(LogisticRegression(), ensemble=True).fit(X, X[:, 0] > 0)
+    with pytest.raises(TypeError, match=r"model\.calibrated_pairs_\[0\]\.recalibrator"):
+        to_dict(many)
+    texts = CalibratedModel(LogisticRegression()).fit(X, np.where(X[:, 0] > 0, b"yes", b"no"))
+    pytest.importorskip("skl2onnx")
+    with pytest.raises(TypeError, match=r"got bytes.*y\.astype\(str\)"):
+        to_onnx(texts, X)

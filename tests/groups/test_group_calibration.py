@@ -1,6 +1,7 @@
 """The audit of groups: values of the note, an independent computation, bad input."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from golden_sets import golden_set
 from scipy import optimize
@@ -313,3 +314,10 @@ def test_wrong_groups_are_found_and_worst_first():
     assert found.rejected[0].ratio_high < 1
     assert all("site = d" in r.group or "site" not in r.group for r in found.rejected)
     assert "site = d" in str(found).partition("adjusted p")[2].splitlines()[1]
+
+
+def test_columns_of_one_name_are_refused():
+    y, p = golden_set()
+    groups = pd.DataFrame([["a", "b"], ["a", "c"]] * 100, columns=["g", "g"])
+    with pytest.raises(ValueError, match=r"different names of columns, got 'g' twice"):
+        group_calibration(y, p, groups)

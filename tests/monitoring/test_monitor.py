@@ -1,4 +1,5 @@
 import json
+import re
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.special import expit, logsumexp
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.monitoring import CalibrationMonitor
 
 
@@ -255,15 +257,22 @@ def test_a_state_goes_on_as_if_nothing_had_happened():
 def test_states_of_other_versions_and_damaged_ones():
     state = CalibrationMonitor().update(*stream()).state_dict()
     for change, said in (
-        ({"version": 2}, "version 1, got version 2"),
+        ({"version": 3}, "version 1 to 2, got version 3"),
         ({"format": "x"}, "the state of a monitor"),
         ({"detector": [[[0.0]]]}, "unchanged"),
         ({"detector": None}, "unchanged"),
         ({"settings": {"alarm": "x"}}, "unchanged"),
         ({"course": [[1]]}, "unchanged"),
+        ({"stride": 0}, "unchanged.*stride is 0"),
+        ({"n_samples": 199}, "unchanged.*another checksum"),
+        ({"version": 1}, "unchanged.*checksum is missing, or too many"),
     ):
         with pytest.raises(ValueError, match=said):
             CalibrationMonitor.from_state_dict({**state, **change})
+    former = {k: v for k, v in state.items() if k not in ("sha256", "time_as_given")}
+    with pytest.warns(CalibrationWarning, match="checksum of the state, got none, as of version 1"):
+        again = CalibrationMonitor.from_state_dict(former | {"version": 1})
+    assert again.state_dict() == state
     for wrong in (None, [], {}):
         with pytest.raises(ValueError, match="the state of a monitor"):
             CalibrationMonitor.from_state_dict(wrong)
@@ -282,7 +291,7 @@ def test_states_of_other_versions_and_damaged_ones():
         ({"y_proba": [0.2, np.nan]}, "finite"),
         ({"y_proba": [0.2, 1.2]}, r"\[0, 1\]"),
         ({"y_proba": [[0.2, 0.3, 0.5]] * 2}, "scores of 2 classes"),
-        ({"time": [5, 2]}, "rows from 3.0 on.*Time runs backwards"),
+        ({"time": [5, 2]}, "rows from 3 on.*got one of 2.*Time runs backwards"),
         ({"time": ["2026-01-01"] * 2}, "numbers as times, as before, got dates"),
         ({"time": [4, np.nan]}, "times that are numbers"),
         ({"time": ["x", "y"]}, "times that are numbers"),
@@ -311,9 +320,31 @@ def test_rows_of_a_batch_are_put_in_the_order_of_their_times():
     order = np.random.default_rng(0).permutation(200)
     one = CalibrationMonitor(average_run_length=30).update(y, p, time=times)
     two = CalibrationMonitor(average_run_length=30)
-    two.update(y[order], p[order], time=[times[i].replace("+00:00", "Z") for i in order])
+    two.update(y[order], p[order], time=[times[i] for i in order])
     assert whole(one) == whole(two)
     assert one.alarms_[0].time == str(np.datetime64(times[one.alarms_[0].n_samples - 1][:16]))
+
+
+@pytest.mark.parametrize(
+    ("write", "shown"),
+    [
+        (lambda i: f" 2026-03-01 {i // 60:02}:{i % 60:02}+02:00", "2026-03-01 00:"),
+        (lambda i: 20260301 + i, "2026"),
+        (lambda i: np.datetime64("2026-03-01T00:00") + i, "2026-03-01T"),
+    ],
+)
+def test_times_are_shown_as_they_came(write, shown):
+    y, p = stream()
+    times = [write(i) for i in range(200)]
+    monitor = CalibrationMonitor(average_run_length=30).update(y, p, time=times)
+    monitor = CalibrationMonitor.from_state_dict(json.loads(whole(monitor)))
+    alarm = monitor.alarms_[0]
+    came = str(times[alarm.n_samples - 1]).strip()
+    assert came.startswith(shown) and f"row {alarm.n_samples} ({came})" in str(alarm)
+    with pytest.raises(
+        ValueError, match=re.escape(f"rows after {str(times[-1]).strip()}, the time")
+    ):
+        monitor.update(1, 0.5, time=times[0], only_later=True)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""The checksum of a document: a change of its content is noticed, one of its form is none.
+
+The canonical form is that of RFC 8785: keys in the order of their UTF-16 units, no spaces, UTF-8,
+numbers as JavaScript writes them. Programs in other languages have it ready made, and a file that
+passed through one of them keeps its checksum. Only whole numbers above 2^53, which are labels,
+differ: they are written in full.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+#: The entry of a document that holds it.
+ENTRY = "sha256"
+
+
+def checksum(document: dict[str, Any], content: bytes = b"") -> str:
+    """The SHA-256 of a document but for its entry "sha256", and of what belongs to it.
+
+    Parameters
+    ----------
+    document : dict
+        Of JSON's types; tuples count as lists.
+    content : bytes, default=b""
+        What stands beside it, such as a table.
+
+    Returns
+    -------
+    digest : str
+        64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> from sklearn_calib._checksum import checksum
+    >>> checksum({"a": 1.0, "b": [2]}) == checksum({"b": [2.0], "a": 1, "sha256": "..."})
+    True
+    """
+    said = {name: value for name, value in document.items() if name != ENTRY}
+    text = "".join(_pieces(said)).encode(errors="surrogatepass")
+    return hashlib.sha256(text + content).hexdigest()
+
+
+def _pieces(value):
+    if isinstance(value, dict):
+        yield "{"
+        for number, name in enumerate(sorted(value, key=_units)):
+            yield f"{',' * bool(number)}{_text(name)}:"
+            yield from _pieces(value[name])
+        yield "}"
+    elif isinstance(value, list | tuple):
+        yield "["
+        if all(type(one) is float for one in value):  # tables, which may be long
+            yield ",".join(map(_number, value))
+        else:
+            for number, one in enumerate(value):
+                yield "," * bool(number)
+                yield from _pieces(one)
+        yield "]"
+    elif isinstance(value, float):
+        yield _number(value)
+    else:
+        yield _text(value)
+
+
+def _text(value):
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _units(name):
+    return name.encode("utf-16-be", errors="surrogatepass")
+
+
+def _number(value):
+    """A float as ECMAScript writes it: exponents below 1e-6 and from 1e21 on."""
+    text = repr(value)
+    if "e" not in text:
+        return text.removesuffix(".0") if value else "0"
+    mantissa, _, exponent = text.partition("e")
+    power = int(exponent)
+    if -7 < power < 21:
+        sign = "-" * mantissa.startswith("-")
+        digits = mantissa.lstrip("-").replace(".", "")
+        if power < 0:
+            return f"{sign}0.{'0' * (-power - 1)}{digits}"
+        return sign + digits.ljust(power + 1, "0")
+    return f"{mantissa}e{'+' * (power > 0)}{power}"

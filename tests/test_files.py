@@ -1,0 +1,117 @@
+"""Files are written whole, by one process at a time, and nothing is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sklearn_calib import _files
+from sklearn_calib._cli._remote import local_files
+from sklearn_calib._files import held, temporary_folder, whole_file, write_whole
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed there")
+
+WRITER = """
+import runpy, sys, time
+globals().update(runpy.run_path(sys.argv[1]))  # without the package, which takes seconds
+sys.argv.pop(1)
+with {what} as found:
+    print(found if isinstance(found, str) else "", flush=True)
+    time.sleep(60)
+"""
+
+
+def started(what, *arguments, **more):
+    """A process that is inside, and the line that it printed."""
+    code = WRITER.format(what=what)
+    command = [sys.executable, "-c", code, _files.__file__, *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **more)
+    return process, process.stdout.readline().strip()
+
+
+def kill(process):
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError, GeneratorExit])
+def test_nothing_is_left_after_any_error(tmp_path, error):
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    with pytest.raises(error), whole_file(path) as file:
+        file.write(b"new")
+        raise error
+    assert [p.name for p in tmp_path.iterdir()] == ["out.txt"] and path.read_text() == "old"
+
+
+def test_leftovers_of_dead_writers_go_at_the_next_write(tmp_path):
+    path, other = tmp_path / "out.txt", tmp_path / "other.txt"
+    what = "whole_file(sys.argv[1])"
+    (dead, _), (living, _), (elsewhere, _) = (started(what, p) for p in (path, path, other))
+    kill(dead)
+    kill(elsewhere)
+    left = {p.name for p in tmp_path.iterdir()}
+    assert len(left) == 3 and all(name.endswith(".tmp") for name in left)
+    (tmp_path / ".0123456789abcdef.tmp").write_text("not ours")
+    try:
+        write_whole(path, "new")
+        now = {p.name for p in tmp_path.iterdir()}
+        assert len(now & left) == 2  # of the living writer, and of another file
+        assert now - left == {"out.txt", ".0123456789abcdef.tmp"}
+    finally:
+        kill(living)
+    write_whole(path, "newer")
+    write_whole(other, "newer")
+    assert {p.name for p in tmp_path.iterdir()} == {"out.txt", "other.txt", ".0123456789abcdef.tmp"}
+
+
+def test_the_longest_names_can_be_written_and_held(tmp_path):
+    path = tmp_path / ("x" * 255)
+    with held(path, 0):
+        write_whole(path, "new")
+    assert path.read_text() == "new" and len([*tmp_path.iterdir()]) == 1
+
+
+def test_a_lock_ends_with_its_process(tmp_path):
+    path = tmp_path / "state.json"
+    process, _ = started("held(sys.argv[1], 0)", path)
+    with pytest.raises(TimeoutError), held(path, 0.1):
+        pass
+    kill(process)
+    with held(path, 0) as locked:
+        assert locked
+    assert not [*tmp_path.iterdir()]
+
+
+def test_who_waits_gets_it(tmp_path):
+    path = tmp_path / "state.json"
+    process, _ = started("held(sys.argv[1], 0)", path)
+    begin = time.monotonic()
+    with pytest.raises(TimeoutError), held(path, 0.4):
+        pass
+    assert time.monotonic() - begin >= 0.4
+    kill(process)
+
+
+def test_temporary_folders(tmp_path, monkeypatch):
+    """None is made for local files; those of dead processes go, those of others stay."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    where = {"env": os.environ | {"TMPDIR": str(tmp_path)}}
+    (dead, gone), (living, kept) = (started("temporary_folder()", **where) for _ in range(2))
+    kill(dead)
+    assert os.path.isdir(gone)
+    foreign = tmp_path / "sklearn-calib-mine"
+    foreign.mkdir()
+    try:
+        with local_files([str(tmp_path / "t.csv")], allow_remote=True):
+            assert os.path.isdir(gone)  # nothing was made, nothing looked at
+        with temporary_folder() as own:
+            assert sorted(os.listdir(tmp_path)) == sorted(
+                map(os.path.basename, (kept, own, foreign))
+            )
+        assert not os.path.exists(own) and os.path.isdir(kept)
+    finally:
+        kill(living)

@@ -1,0 +1,98 @@
+"""A name that nobody knows gets the nearest one that is known, everywhere."""
+
+import pytest
+
+from sklearn_calib._cli import main
+from sklearn_calib._cli._gate import conditions_of
+from sklearn_calib._tables import UserError
+from sklearn_calib.decomposition import integrated_calibration_index
+from sklearn_calib.exceptions import nearest
+from sklearn_calib.export import to_code, to_sql
+from sklearn_calib.inference import calibration_test, confidence_interval
+from sklearn_calib.metrics import calibration_error, get_scorer, scorer_names
+from sklearn_calib.monitoring import CalibrationMonitor
+from sklearn_calib.recalibrators import PlattScaling, get_recalibrator, recalibrator_names
+from sklearn_calib.summary import CalibrationSummary
+
+Y, P = [0, 1, 0, 1], [0.1, 0.6, 0.5, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("temp", recalibrator_names(), "temperature"),
+        ("Histogram-Binning", recalibrator_names(), "histogram_binning"),
+        ("bins", ["norm", "n_bins"], "n_bins"),
+        ("num_bins", ["norm", "n_bins"], "n_bins"),
+        ("y_prob", ["y_true", "y_proba"], "y_proba"),
+        ("ece", scorer_names(), "neg_expected_calibration_error"),
+        ("javascript", ["c", "js", "sql"], "js"),
+        ("lable", ["label", "prob"], "label"),
+        ("zzz", recalibrator_names(), None),
+        ("", ["label"], None),
+        ("x" * 10_000, ["label"], None),
+        (None, ["label"], None),
+        (3, [1, 2, 3], "3"),
+    ],
+)
+def test_nearest(name, known, near):
+    assert nearest(name, known) == near
+
+
+@pytest.mark.parametrize(
+    ("call", "near"),
+    [
+        (lambda: get_recalibrator("temp"), "'temperature'"),
+        (lambda: get_recalibrator("histogram_binning", num_bins=3), "'n_bins'"),
+        (lambda: get_scorer("smooth_calibration_error"), "'neg_smooth_calibration_error'"),
+        (lambda: calibration_error(Y, P, bins=2), "'n_bins'"),
+        (lambda: calibration_error(Y, P, num_bins=2), "'n_bins'"),
+        (lambda: calibration_error(Y, P, sample_weigth=[1]), "'sample_weight'"),
+        (lambda: calibration_error(Y, y_prob=P), "y_proba="),
+        (lambda: calibration_error(Y, P, strategy="quantil"), "'quantile'"),
+        (lambda: integrated_calibration_index(Y, P, smoother="lowess"), "'loess'"),
+        (lambda: confidence_interval(Y, P, "brier"), "'brier_loss'"),
+        (lambda: calibration_test(Y, P, statistic="ece"), "'expected_calibration_error'"),
+        (lambda: CalibrationMonitor("detektor"), "'detector'"),
+        (lambda: CalibrationSummary().update(Y, P).measure("ece"), "'expected_calibration_error'"),
+        (lambda: to_sql(PlattScaling().fit(P, Y), dialect="postgresql"), "'postgres'"),
+        (lambda: to_code(PlattScaling().fit(P, Y), "js"), "'javascript'"),
+    ],
+)
+def test_errors_of_python(call, near):
+    with pytest.raises((ValueError, TypeError), match=f"expected .*, got .*Write {near}"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("condition", "near"),
+    [
+        ("ece > 0.05", "Write 'expected_calibration_error'"),
+        ("log_loss.hi > 1", "Write 'high'"),
+        ("smooth_calibration_error > 5%", "Write 0.05 for 5%"),
+        ("smooth_calibration_error > 0,05", r"Write 0\.05"),
+        ("smooth_calibration_error > if_calibratd", "Write if_calibrated"),
+    ],
+)
+def test_conditions(condition, near):
+    with pytest.raises(UserError, match=near):
+        conditions_of([condition])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [
+        (["export", "m.json", "--to", "javascript"], "do you mean js?"),
+        (["audit", "x.csv", "--lable", "y"], "do you mean --label?"),
+        (["monitor", "x.csv", "--lable=y"], "do you mean --label?"),
+        (["monitr", "x.csv"], "do you mean monitor?"),
+        (["audit", "x.csv", "\x1b[31m"], "unrecognized arguments|expected"),
+    ],
+)
+def test_options(arguments, near, capsys):
+    try:
+        assert main(arguments) == 2
+    except SystemExit as stop:
+        assert stop.code == 2
+    said = capsys.readouterr().err
+    assert "\x1b" not in said and any(text in said for text in near.split("|"))
