@@ -65,7 +65,7 @@ def test_all_methods(dialect):
     for name, k in IN_FULL:
         if name not in TABULATED and k < 10:
             for kind in ("proba", "logits"):
-                check(dialect, name, k, 300, 500, kind)
+                check(dialect, name, k, 150, 200, kind)
 
 
 @pytest.mark.parametrize(
