@@ -203,3 +203,13 @@ def test_what_is_given_stays_as_it_is():
 def test_refused(options, error, message):
     with pytest.raises(error, match=message):
         integrated_calibration_index(Y, P, **options)
+
+
+@pytest.mark.parametrize("smoother", ["loess", "isotonic", "platt", "spline"])
+def test_weights_are_repetition(smoother):
+    weight = 1 + np.arange(len(Y)) % 4 * Y
+    weighted = calibration_indices(Y, P, smoother=smoother, sample_weight=weight)
+    repeated = calibration_indices(np.repeat(Y, weight), np.repeat(P, weight), smoother=smoother)
+    assert np.array(weighted) == pytest.approx(np.array(repeated), abs=1e-6)
+    plain = calibration_indices(Y, P, smoother=smoother)
+    assert np.abs(np.array(plain) - np.array(weighted)).max() > 0.01
