@@ -448,3 +448,10 @@ def test_what_the_message_says_of_other_sums():
 def test_a_tolerance_does_not_widen_the_range():
     with pytest.raises(ValueError, match=r"expected probabilities in \[0, 1\], got -0.01"):
         canonical_proba([[-0.01, 1.01]], tolerance=0.1)
+
+
+def test_float32_logits_lose_no_digits_in_the_difference():
+    logits = np.array([[1000.125, 0.1, 999.7], [3e4, -1.7, 29999.3]], dtype=np.float32)
+    single = log_proba(canonical_proba(logits, kind="logits"))
+    double = log_proba(canonical_proba(logits.astype(np.float64), kind="logits"))
+    np.testing.assert_allclose(single, double, rtol=1e-15)

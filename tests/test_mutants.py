@@ -238,6 +238,25 @@ MUTANTS = {
         "estimates = 4 / beta**2",
         "metrics/test_lp_calibration.py::test_required_samples",
     ),
+    # -- weights and ties
+    "a score at its threshold is not acted on": Mutant(
+        "_kernels._net_benefit",
+        'np.searchsorted(thresholds, score, side="right")',
+        'np.searchsorted(thresholds, score, side="left")',
+        "decisions/test_decision_curve.py::test_a_score_at_a_threshold_is_acted_on",
+    ),
+    "spline: cells pooled without the weights": Mutant(
+        "_kernels._spline",
+        "np.add.reduceat(cells.unit * cells.mass, starts, axis=1)",
+        "np.add.reduceat(cells.mass, starts, axis=1)",
+        "recalibrators/test_spline.py::test_one_cell_of_several_weighs_what_they_weigh",
+    ),
+    "confusion matrix without the weights": Mutant(
+        "_kernels._confusion",
+        "member[np.arange(len(codes)), codes] = weight",
+        "member[np.arange(len(codes)), codes] = 1.0",
+        "recalibrators/test_prior_shift.py::test_weights_of_the_labelled_rows[bbse-soft]",
+    ),
     # -- the command line
     "advice for two classes fitted on the rows it is judged on": Mutant(
         "summary._resampling",

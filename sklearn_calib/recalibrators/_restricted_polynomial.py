@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -10,13 +10,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._binning import bin_of_distinct, bin_sums, pool
 from .._simplex import log_odds, second_score, without_rounding_noise
-from .._typing import FloatArray, Self
+from .._typing import AnyArray, FloatArray, Self
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import constant
 
 _DEGREES = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20)  # the ones that cross-validation tries
 _WORST_GAP = 1e-6
+_MAX_CONSTRAINTS = 200
+_WHERE = "RestrictedPolynomialRegression.fit"
 
 
 class RestrictedPolynomialRegression(Recalibrator):
@@ -30,7 +32,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     ----------
     degree : int, "cv" or array-like of int, default="cv"
         From 1 to 60. Of several degrees, and "cv" means those up to 20, cross-validation takes one.
-        Never more than the number of distinct scores less one.
+        Never more than the number of distinct scores, and points of constraints, less one.
     l1 : float or array-like of float, default=None
         Bound, above 0, on the sum of the absolute coefficients of the powers of the score moved to
         [-1, 1]: it smooths polynomials of a high degree. Below 1 it also bounds the map itself, and
@@ -47,7 +49,16 @@ class RestrictedPolynomialRegression(Recalibrator):
         Folds; every `cv`-th distinct score belongs to the same one, so nothing is random.
     solver : {"auto", "ipm", "clarabel", "cvxpy"}, default="auto"
         "ipm", which is what "auto" takes, is this library's own; the others state the program in
-        cvxpy and hand it to Clarabel or to the solver that cvxpy chooses, for comparison.
+        cvxpy and hand it to Clarabel or to the solver that cvxpy chooses. With `constraints`,
+        "auto" is "clarabel", and "ipm" is refused.
+    constraints : sequence of (quantity, at, relation, bound), default=None
+        What you know of the map P, at most 200 entries. `quantity` is "value", for P(at), or
+        "slope", for the derivative of P by the probability; `at` is a probability from 0 to 1,
+        strictly between with ``scale="logit"``; `relation` is "<=", ">=" or "=="; `bound` is a
+        number, for a value from 0 to 1 and for a slope at least 0. ``[("value", 0.0, "==", 0.0)]``
+        lets the map pass through the origin. The domain then reaches to the points `at`. Degrees
+        that cannot fulfil the constraints are not candidates. Of more than two classes the
+        constraints hold for the map of each class, before rows are divided by their sums.
 
     Attributes
     ----------
@@ -58,9 +69,13 @@ class RestrictedPolynomialRegression(Recalibrator):
     coef_ : ndarray of shape (n_coefficients,)
         Chebyshev coefficients on the domain moved to [-1, 1].
     domain_ : ndarray of shape (2,)
-        Smallest and largest calibration score; beyond them the map is constant.
+        Smallest and largest calibration score or point of a constraint; beyond them the map is
+        constant.
     optimality_gap_ : float
-        The mean squared error is above the best possible one by no more than this.
+        The mean squared error is above the best possible one, among the maps that fulfil the
+        constraints, by no more than this.
+    constraint_gap_ : float
+        The map misses its constraints by no more than this; 0 without constraints.
     one_vs_rest_ : list of RestrictedPolynomialRegression
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
@@ -69,7 +84,13 @@ class RestrictedPolynomialRegression(Recalibrator):
     Warns
     -----
     CalibrationWarning
-        The optimality gap is above 1e-6.
+        The optimality gap or the constraint gap is above 1e-6.
+
+    Raises
+    ------
+    ValueError
+        Constraints that are not understood, that contradict each other, or that no polynomial of
+        the degrees and bounds allowed fulfils.
 
     Notes
     -----
@@ -78,7 +99,8 @@ class RestrictedPolynomialRegression(Recalibrator):
     standard solvers report wrong solutions as optimal from about degree 8. The duality gap is
     computed for every fit. The published bound is on the coefficients of the raw score, which
     depend on its unit: there the paper's 1000 never binds. Cost: O(n degree) for the moments, some
-    4 ms at degree 16.
+    4 ms at degree 16. With `constraints` cvxpy states the program and Clarabel solves it, in some
+    40 ms for each candidate and fold; the gap is then that of the program with the constraints.
 
     References
     ----------
@@ -97,6 +119,16 @@ class RestrictedPolynomialRegression(Recalibrator):
     True
     >>> rpr.optimality_gap_ < 1e-8
     True
+
+    A map through the origin that at no point of a grid rises faster than 1.5 to 1:
+
+    >>> known = [("value", 0.0, "==", 0.0)]
+    >>> known += [("slope", at, "<=", 1.5) for at in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    >>> rpr = RestrictedPolynomialRegression(degree=3, constraints=known).fit(p, y)
+    >>> round(float(rpr.predict_proba([0.0])[0, 1]), 6)
+    0.0
+    >>> rpr.constraint_gap_ < 1e-8
+    True
     """
 
     degree_: int
@@ -104,6 +136,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     coef_: FloatArray
     domain_: FloatArray
     optimality_gap_: float
+    constraint_gap_: float
 
     capabilities = Capabilities(
         monotone=True, continuous=True, flexible=True, cost="O(k n)", max_classes=200
@@ -115,6 +148,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         "selection": [StrOptions({"brier", "mce"})],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "solver": [StrOptions({"auto", "ipm", "clarabel", "cvxpy"})],
+        "constraints": [None, "array-like"],
     }
 
     def __init__(
@@ -126,6 +160,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         selection: Literal["brier", "mce"] = "brier",
         cv: int = 5,
         solver: Literal["auto", "ipm", "clarabel", "cvxpy"] = "auto",
+        constraints: Sequence[tuple[str, float, str, float]] | None = None,
     ) -> None:
         self.degree = degree
         self.l1 = l1
@@ -133,6 +168,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.selection = selection
         self.cv = cv
         self.solver = solver
+        self.constraints = constraints
 
     @classmethod
     def paper(cls) -> Self:
@@ -152,31 +188,55 @@ class RestrictedPolynomialRegression(Recalibrator):
 
         score = self._score(proba)
         knots, _, mass, share = pool(score, codes, weight)
-        self.domain_ = np.array([knots[0], knots[-1]])
+        known = self._known()
+        points = knots if known is None else np.union1d(knots, self._score_at(known.at))
+        self.domain_ = points[[0, -1]]
         degrees, bounds = self._candidates()
-        if len(knots) == 1 or not self.domain_[1] - self.domain_[0] > 0:
-            mean = weight @ codes / weight.sum()
-            self.coef_ = np.array([min(mean, bounds[-1])])
-            self.degree_, self.l1_, self.optimality_gap_ = 0, float(self.coef_[0]), 0.0
+        if len(points) == 1 or not self.domain_[1] - self.domain_[0] > 0:
+            self._fit_constant(float(weight @ codes / weight.sum()), bounds[-1], known)
             return
         x = self._to_unit(knots)
+        own = None if known is None else self._own(known)
         self.degree_, bound = degrees[0], bounds[0]
         if len(degrees) * len(bounds) > 1:
-            self.degree_, bound = self._choose(x, share, mass, degrees, bounds)
-        self.degree_ = int(min(self.degree_, len(knots) - 1))
+            self.degree_, bound = self._choose(x, share, mass, degrees, bounds, own)
+        self.degree_ = int(min(self.degree_, len(points) - 1))
         # y^2 of 0/1 labels is y: the pooled rows keep the spread within ties
         mean_t, mean_y, _ = moments(x, share, mass, self.degree_)
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
-        [[fit]] = self._solve(data, self.degree_, [bound])
+        [[fit]] = self._solve(data, self.degree_, [bound], own)
+        if fit is None:
+            self._refuse_impossible(known, f"a rising polynomial of degree {self.degree_}")
         self.coef_, self.l1_, self.optimality_gap_ = fit.coef, fit.l1, float(fit.gap)
+        self.constraint_gap_ = 0.0 if known is None else self._missed(known, own)
         if self.optimality_gap_ > _WORST_GAP:
             caution(
-                "RestrictedPolynomialRegression.fit",
+                _WHERE,
                 f"an optimality gap of at most {_WORST_GAP}",
                 f"{self.optimality_gap_:.2g}",
                 "Use a smaller degree, or another bound l1",
                 stacklevel=5,
             )
+        if known is not None and self.constraint_gap_ > _WORST_GAP:
+            caution(
+                _WHERE,
+                f"a map that misses its constraints by at most {_WORST_GAP}",
+                f"{self.constraint_gap_:.2g}",
+                "Use another degree, or fewer constraints",
+                stacklevel=5,
+            )
+
+    def _fit_constant(self, mean, bound, known):
+        """Where all scores, and points of constraints, are one."""
+        low, high = 0.0, bound
+        if known is not None:
+            low = known.low[~known.slope].max(initial=0.0)
+            high = min(known.high[~known.slope].min(initial=1.0), bound)
+            if low > high or (known.low[known.slope] > 0).any():
+                self._refuse_impossible(known, "a constant, since all scores are equal,")
+        self.coef_ = np.array([max(min(mean, high), low)])
+        self.degree_, self.l1_ = 0, float(self.coef_[0])
+        self.optimality_gap_ = self.constraint_gap_ = 0.0
 
     def _predict_proba(self, proba):
         x = self._to_unit(np.clip(self._score(proba), *self.domain_))
@@ -209,25 +269,25 @@ class RestrictedPolynomialRegression(Recalibrator):
         degrees = _DEGREES if isinstance(self.degree, str) else self.degree
         degrees = np.unique(np.asarray(degrees))
         bounds = np.unique(np.asarray(np.inf if self.l1 is None else self.l1, dtype=np.float64))
-        where = "RestrictedPolynomialRegression.fit"
         if degrees.dtype.kind != "i" or not len(degrees) or degrees[0] < 1 or degrees[-1] > 60:
             cure = "Pass an int, a list of them or 'cv'"
-            refuse(where, "degrees that are integers from 1 to 60", repr(self.degree), cure)
+            refuse(_WHERE, "degrees that are integers from 1 to 60", repr(self.degree), cure)
         if not len(bounds) or not bounds[0] > 0:
-            refuse(where, "bounds l1 above 0", repr(self.l1), "Pass None for no bound")
+            refuse(_WHERE, "bounds l1 above 0", repr(self.l1), "Pass None for no bound")
         return degrees.tolist(), bounds.tolist()
 
-    def _solve(self, data, degree, bounds, tol=1e-10):
-        if self.solver in ("auto", "ipm"):
+    def _solve(self, data, degree, bounds, own, tol=1e-10):
+        """A fit for each part of the data and bound; None where constraints cannot be fulfilled."""
+        if own is None and self.solver in ("auto", "ipm"):
             from .._kernels._monotone_polynomial import fit_many
 
             return fit_many(data, degree, bounds, tol)
         from .._kernels._monotone_program import fit_program
 
-        name = "CLARABEL" if self.solver == "clarabel" else None
-        return [[fit_program(*part, degree, bound, name) for bound in bounds] for part in data]
+        name = None if self.solver == "cvxpy" else "CLARABEL"
+        return [[fit_program(*part, degree, bound, name, own) for bound in bounds] for part in data]
 
-    def _choose(self, x, share, mass, degrees, bounds):
+    def _choose(self, x, share, mass, degrees, bounds, own):
         """The degree and the bound with the smallest held-out error."""
         from .._kernels._monotone_polynomial import moments
 
@@ -235,7 +295,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         smallest = min(np.count_nonzero(fold != f) for f in range(self.cv)) - 1
         degrees = [degree for degree in degrees if degree <= smallest]
         if len(x) < 2 * self.cv or not degrees:
-            return 1, bounds[-1]
+            return self._smallest_degree(x, share, mass, bounds[-1], own), bounds[-1]
         sums = []
         for f in range(self.cv):
             rows = fold == f
@@ -249,16 +309,115 @@ class RestrictedPolynomialRegression(Recalibrator):
             rests.append((mean_t / total, mean_y / total, 0.0))
         losses = np.zeros((len(degrees), len(bounds)))
         for i, degree in enumerate(degrees):
-            for f, fits in enumerate(self._solve(rests, degree, bounds, tol=1e-8)):
+            for f, fits in enumerate(self._solve(rests, degree, bounds, own, 1e-8)):
                 rows = fold == f
                 held = x[rows], share[rows], mass[rows]
                 for j, fit in enumerate(fits):
-                    if self.selection == "brier":
+                    if fit is None:
+                        losses[i, j] = np.inf
+                    elif self.selection == "brier":
                         losses[i, j] += _squared_error(fit.coef, sums[f])
                     else:
                         losses[i, j] += _largest_error(fit.coef, *held)
         i, j = np.unravel_index(losses.argmin(), losses.shape)
+        if not np.isfinite(losses[i, j]):  # where the highest degree cannot either, `_fit` says so
+            return degrees[-1], bounds[-1]
         return degrees[i], bounds[j]
+
+    def _smallest_degree(self, x, share, mass, bound, own):
+        """The smallest degree that fulfils the constraints, for few scores; 1 without any."""
+        from .._kernels._monotone_polynomial import moments
+
+        for degree in range(1, 1 if own is None else len(x) + len(own.x)):
+            data = [moments(x, share, mass, degree)]
+            if self._solve(data, degree, [bound], own)[0][0] is not None:
+                return degree
+        return 1
+
+    # -- constraints of the user's own
+
+    def _known(self):
+        """The constraints as they are written, checked; None without any."""
+        if self.constraints is None or len(self.constraints) == 0:
+            return None
+        if self.solver == "ipm":
+            cure = "Use solver='auto'"
+            refuse(_WHERE, "a solver of programs with constraints", "solver='ipm'", cure)
+        if len(self.constraints) > _MAX_CONSTRAINTS:
+            rule, got = f"at most {_MAX_CONSTRAINTS} constraints", str(len(self.constraints))
+            refuse(_WHERE, rule, got, "Bound the map at fewer points")
+        parts = [_parsed(entry, self.scale) for entry in self.constraints]
+        columns = [np.array(column) for column in zip(*parts, strict=True)]
+        known = _Known(*columns[:-1], tuple(columns[-1].tolist()))
+        for i, j in np.argwhere(known.low[:, None] > known.high):
+            same = known.slope[i] == known.slope[j]
+            ahead = known.at[i] <= known.at[j] and not known.slope[i]  # of values, which rise
+            if same and (ahead or known.at[i] == known.at[j]):
+                got = f"{known.text[i]} and {known.text[j]}"
+                refuse(_WHERE, "constraints that a map that rises can fulfil", got, "Drop one")
+        return known
+
+    def _score_at(self, at):
+        return self._score(np.column_stack([1 - at, at]))
+
+    def _per_unit(self, at):
+        """How fast the domain moved to [-1, 1] passes at probabilities."""
+        pace = 2 / (self.domain_[1] - self.domain_[0])
+        return pace / (at * (1 - at)) if self.scale == "logit" else np.full(len(at), pace)
+
+    def _own(self, known):
+        """The constraints on the domain moved to [-1, 1]."""
+        from .._kernels._monotone_program import LinearConstraints
+
+        pace = np.where(known.slope, self._per_unit(known.at), 1.0)
+        x = self._to_unit(self._score_at(known.at))
+        return LinearConstraints(x, known.slope, known.low / pace, known.high / pace)
+
+    def _missed(self, known, own):
+        """By how much the map misses its constraints, in their own units."""
+        pace = np.where(known.slope, self._per_unit(known.at), 1.0)
+        found = own.matrix(self.degree_) @ self.coef_ * pace
+        return float(np.maximum(known.low - found, found - known.high).max(initial=0.0))
+
+    def _refuse_impossible(self, known, what):
+        got = ", ".join(known.text[:4]) + ("" if len(known.text) <= 4 else ", ...")
+        cure = "Use a higher degree, a larger bound l1, or fewer constraints"
+        refuse(_WHERE, f"constraints that {what} can fulfil", got, cure)
+
+
+class _Known(NamedTuple):
+    """Constraints by the probability: `low` <= P or its slope at `at` <= `high`."""
+
+    at: FloatArray
+    slope: AnyArray
+    low: FloatArray
+    high: FloatArray
+    text: tuple[str, ...]
+
+
+def _parsed(entry, scale):
+    """(at, slope, low, high, text) of a constraint."""
+    rule = "constraints as (quantity, at, relation, bound)"
+    cure = "Write for instance ('value', 0.0, '==', 0.0) or ('slope', 0.5, '<=', 2.0)"
+    got = repr(entry)[:80]
+    if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) != 4:
+        refuse(_WHERE, rule, got, cure)
+    quantity, at, relation, bound = entry
+    if quantity not in ("value", "slope") or relation not in ("<=", ">=", "=="):
+        rule += ", quantity 'value' or 'slope', relation '<=', '>=' or '=='"
+        refuse(_WHERE, rule, got, cure)
+    numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in (at, bound))
+    if not numbers or not 0 <= at <= 1 or (scale == "logit" and at in (0, 1)):
+        between = "strictly between 0 and 1 on the log-odds" if scale == "logit" else "from 0 to 1"
+        refuse(_WHERE, f"constraints at probabilities {between}", got, cure)
+    if not 0 <= bound <= (1 if quantity == "value" else np.finfo(float).max):
+        what = "values from 0 to 1" if quantity == "value" else "slopes of at least 0"
+        refuse(_WHERE, f"constraints with bounds on {what}", got, cure)
+    slope = quantity == "slope"
+    name = "P'" if slope else "P"
+    low = -np.inf if relation == "<=" else float(bound)
+    high = np.inf if relation == ">=" else float(bound)
+    return float(at), slope, low, high, f"{name}({float(at):g}) {relation} {float(bound):g}"
 
 
 def _squared_error(coef, held):

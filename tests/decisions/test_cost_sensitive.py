@@ -203,3 +203,11 @@ def test_other_bad_input():
         CostSensitiveClassifier(GaussianNB()).fit(X[:50], NAMES[:50])
     with pytest.raises(ValueError, match=r"expected labels among .*got .*'rose'"):
         CostSensitiveClassifier(MODEL).fit(X, np.where(Y == 0, "rose", NAMES))
+
+
+@pytest.mark.parametrize("without", range(3))
+def test_score_of_rows_without_a_class(without):
+    clf = CostSensitiveClassifier(MODEL, COSTS).fit(X, NAMES)
+    rows = without != Y
+    paid = COSTS[Y[rows], np.searchsorted(clf.classes_, clf.predict(X[rows]))]
+    assert clf.score(X[rows], NAMES[rows]) == pytest.approx(-paid.mean())

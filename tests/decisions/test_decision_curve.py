@@ -204,3 +204,22 @@ def test_coverage_two_sided():
     assert ((found[[0, 1, 2, 4, 5, 6]] >= 0.002) & (found[[0, 1, 2, 4, 5, 6]] <= 0.06)).all()
     assert found[3] <= 0.06 and found[7] <= 0.06
     assert 0.93 <= found[8] <= 1
+
+
+def test_a_score_at_a_threshold_is_acted_on():
+    y, p = [0, 1, 0, 1], [0.1, 0.5, 0.5, 0.9]
+    curve = decision_curve(y, p, thresholds=[0.5])
+    assert curve.acted == pytest.approx([3 / 4])
+    assert curve.net_benefit == pytest.approx([(2 - 1) / 4])
+    none = decision_difference(y, p, [0.1, 0.4, 0.4, 0.9], thresholds=[0.5])
+    assert none.difference == pytest.approx([0])  # one true and one false positive less
+
+
+def test_the_positive_class_of_both_models():
+    other = np.sqrt(P)
+    expected = decision_difference(1 - Y, 1 - P, 1 - other, random_state=0)
+    names = np.where(Y == 1, "yes", "no")
+    columns = [np.column_stack([1 - p, p]) for p in (P, other)]
+    found = decision_difference(names, *columns, pos_label="no", random_state=0)
+    same(found, expected)
+    assert np.abs(found.difference).max() > 0.01

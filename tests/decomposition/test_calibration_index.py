@@ -228,3 +228,13 @@ def test_a_smoother_that_is_linear_everywhere_ends(monkeypatch):
     """No interval is worth another support point, and the loop looks for some."""
     monkeypatch.setattr(_loess, "_rows", lambda x, mass, x0, width: np.zeros((len(x0), len(x))))
     assert (Loess(np.linspace(0, 1, 2000))(np.ones(2000), np.ones(2000)) == 0).all()
+
+
+@pytest.mark.parametrize("smoother", ["loess", "isotonic", "platt", "spline"])
+def test_weights_are_repetition(smoother):
+    weight = 1 + np.arange(len(Y)) % 4 * Y
+    weighted = calibration_indices(Y, P, smoother=smoother, sample_weight=weight)
+    repeated = calibration_indices(np.repeat(Y, weight), np.repeat(P, weight), smoother=smoother)
+    assert np.array(weighted) == pytest.approx(np.array(repeated), abs=1e-6)
+    plain = calibration_indices(Y, P, smoother=smoother)
+    assert np.abs(np.array(plain) - np.array(weighted)).max() > 0.01

@@ -24,7 +24,7 @@ from sklearn_calib.export._functions import Function
 from sklearn_calib.export._nodes import NODES
 from sklearn_calib.export._onnx_nodes import _value, written
 from sklearn_calib.export._tree import read_nodes
-from sklearn_calib.recalibrators import PlattScaling, VennAbers
+from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, VennAbers
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -277,3 +277,17 @@ def test_what_to_install(monkeypatch):
     )
     with pytest.raises(ModuleNotFoundError, match=words):
         to_onnx(fitted("platt", 2))
+
+
+def test_edges_of_bins():
+    """A score at an edge belongs to the bin above it."""
+    grid = np.linspace(0, 1, 11)
+    method = HistogramBinning(5, strategy="uniform").fit(grid, np.arange(11) % 2)
+    steps = VennAbers().fit(grid, np.arange(11) % 2)
+    near = np.concatenate([grid, np.nextafter(grid[1:], 0), np.nextafter(grid[:-1], 1)])
+    pairs = np.column_stack([1 - near, near])
+    for one in (method, steps):
+        expected = one.predict_proba(pairs)
+        found = run(to_onnx(one, dtype="float64"), pairs)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        assert len(np.unique(expected[:, 1])) > 2

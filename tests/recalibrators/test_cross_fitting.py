@@ -8,7 +8,12 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import refinement_error
 from sklearn_calib.metrics import brier_loss
-from sklearn_calib.recalibrators import IsotonicCalibration, PlattScaling, cross_fitted_proba
+from sklearn_calib.recalibrators import (
+    IsotonicCalibration,
+    PlattScaling,
+    aligned_proba,
+    cross_fitted_proba,
+)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -79,3 +84,13 @@ def test_refuses():
         cross_fitted_proba("platt", 3 * proba, y, where="nobody")
     with pytest.raises(TypeError, match="cross_fitted_proba: expected a recalibrator"):
         cross_fitted_proba(3, proba, y)
+
+
+def test_predictions_go_to_the_columns_of_their_classes():
+    """A classifier of anyone's that has not seen the middle class."""
+    proba, y = make_overconfident(3, 200)
+    seen = y != 1
+    model = LogisticRegression().fit(proba[seen], y[seen])
+    found = aligned_proba(model, proba, np.arange(3))
+    assert np.array_equal(found[:, [0, 2]], model.predict_proba(proba))
+    assert not found[:, 1].any()

@@ -425,3 +425,13 @@ def test_no_warning_of_numpy():
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         MultilabelCalibration().fit(p, np.column_stack([Y[:, 0], p[:, 1] > np.median(p[:, 1])]))
+
+
+def test_one_half_is_not_predicted():
+    """What the method documents of a tie: a label is set above 1/2."""
+    Y = np.tile([[0, 1], [1, 0]], (20, 1))
+    same = MultilabelCalibration("identity", pooling="none").fit(
+        np.tile([[0.3, 0.7], [0.7, 0.3]], (20, 1)), Y
+    )
+    rows = [[0.5, np.nextafter(0.5, 1)], [np.nextafter(0.5, 0), 0.5]]
+    assert same.predict(rows).tolist() == [[0, 1], [0, 0]]

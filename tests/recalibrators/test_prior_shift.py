@@ -406,3 +406,28 @@ def test_standard_errors_and_intervals_hold(prior, how, truth):
     if min(truth) > 0.05:  # no estimate is cut off at 0
         ratio = np.mean(errors, axis=0) / np.std(found, axis=0)
         assert (np.abs(ratio - 1) < 0.12).all()
+
+
+@pytest.mark.parametrize("confusion", ["hard", "soft"])
+@pytest.mark.parametrize("prior", ["em", "bbse"])
+def test_weights_of_the_labelled_rows(prior, confusion):
+    p, y, target = source_and_target()
+    weight = 1 + 3 * (p > 0.5) + np.arange(len(y)) % 2
+    weighted = PriorShift(prior, confusion=confusion).fit(p, y, sample_weight=weight)
+    repeated = clone(weighted).fit(np.repeat(p, weight), np.repeat(y, weight))
+    plain = clone(weighted).fit(p, y)
+    priors = [one.adapt(target).prior_ for one in (weighted, repeated, plain)]
+    assert priors[0] == pytest.approx(priors[1], abs=1e-9)
+    assert np.abs(priors[0] - priors[2]).max() > 0.01
+
+
+def test_weights_of_the_labelled_rows_within_a_class():
+    """The penalised weights use them too: by hand without a penalty."""
+    p, y, target = source_and_target()
+    weight = 1.0 + 3 * (p > 0.5)
+    found = PriorShift("rlls", penalty=0.0, confusion="soft").fit(p, y, sample_weight=weight)
+    both = np.column_stack([1 - p, p])
+    given = [np.average(both[y == c], axis=0, weights=weight[y == c]) for c in (0, 1)]
+    expected = np.linalg.solve(np.transpose(given), [1 - target.mean(), target.mean()])
+    assert (expected > 0).all()
+    assert found.adapt(target).prior_ == pytest.approx(expected, abs=1e-6)

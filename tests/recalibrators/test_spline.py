@@ -266,3 +266,32 @@ def test_swapping_the_classes_with_rounded_scores(digits):
         found = SplineCalibration().fit(proba, y).predict_proba(proba)
         swapped = SplineCalibration().fit(proba[:, ::-1], 1 - y).predict_proba(proba[:, ::-1])
         assert np.abs(found - swapped[:, ::-1]).max() < 1e-10, seed
+
+
+def test_one_cell_of_several_weighs_what_they_weigh():
+    """Pooled: the mean score and the mean unit of the rows, by their weights."""
+    rng = np.random.default_rng(0)
+    score, codes, weight = rng.normal(size=900), rng.integers(0, 2, 900), rng.gamma(0.3, 5, 900)
+    cells = kernel.cells_of(score, codes, weight)
+    few = kernel.coarser(cells, 30)
+    assert 20 <= len(few.x) <= 30
+    assert few.mass.sum() == pytest.approx(weight.sum())
+    assert few.x @ few.mass.sum(axis=0) == pytest.approx(weight @ score)
+    assert (few.unit * few.mass).sum() == pytest.approx((weight**2).sum())
+    order = np.argsort(score)
+    rows = order[np.cumsum(weight[order]) <= few.mass[:, 0].sum() * (1 + 1e-9)]
+    assert few.x[0] == pytest.approx(np.average(score[rows], weights=weight[rows]))
+    for c in (0, 1):
+        of_class = rows[codes[rows] == c]
+        expected = (weight[of_class] ** 2).sum() / weight[of_class].sum()
+        assert few.unit[c, 0] == pytest.approx(expected)
+
+
+def test_weights_do_not_bend_the_curve():
+    """Weights that say nothing cost some rows, and no degrees of freedom come from them."""
+    rng = np.random.default_rng(1)
+    p = rng.random(3000)
+    y = (rng.random(3000) < p).astype(int)
+    plain = SplineCalibration().fit(p, y)
+    weighted = SplineCalibration().fit(p, y, sample_weight=rng.gamma(0.5, 40.0, 3000))
+    assert plain.edf_ < 4 and weighted.edf_ < 6

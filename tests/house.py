@@ -1,0 +1,238 @@
+"""How large the house is, and how often it says the same: ``python tests/house.py``.
+
+The numbers that `test_house.py` keeps from growing, and those that a redesign is judged by.
+"""
+
+import ast
+import io
+import sys
+import tokenize
+from collections import defaultdict
+from functools import cache
+from importlib import import_module
+from itertools import combinations
+
+from test_architecture import FILES, FLOORS, ROOT, imports, layer
+
+DOORS = {"__init__", "__main__"}  # no rooms
+RUN = 6  # lines that say the same in two places
+LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
+#: What must not grow; a redesign lowers them.
+LIMITS = {"rooms": 37, "floors": 16, "circles of imports": 1}
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
+@cache
+def imported(path):
+    return list(imports(parsed(path), path))
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def code_lines(path):
+    """(number, text) of the lines that are neither blank nor comment nor docstring."""
+    text = path.read_text()
+    documented = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Module | DEFINITIONS) and ast.get_docstring(node) is not None:
+            documented |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    silent = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    found = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in (*silent, tokenize.ENDMARKER):
+            found |= set(range(token.start[0], token.end[0] + 1))
+    lines = text.splitlines()
+    return [(i, lines[i - 1].strip()) for i in sorted(found - documented)]
+
+
+# -- circles ----------------------------------------------------------------------------------
+
+
+@cache
+def file_of(module):
+    """The file of a dotted path below the package, or None."""
+    place = ROOT.joinpath(*module.split(".")[1:])
+    for path in (place.with_suffix(".py"), place / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+@cache
+def sources(path):
+    """Where the names that a file imports from the package come from: name -> module."""
+    found = {}
+    for module, node in imported(path):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                found[alias.asname or alias.name] = module
+    return found
+
+
+def defining(module, name):
+    """The file of a name that is imported from a module: its own, or where it is passed on from."""
+    path = file_of(f"{module}.{name}") or file_of(module)
+    if path is not None and path.name == "__init__.py" and name in sources(path):
+        passed = sources(path)[name]
+        if passed != module:
+            return defining(passed, name)
+    return path
+
+
+def depends(path):
+    """The files of the package that a file imports from, lazily or not."""
+    found = set()
+    for module, node in imported(path):
+        if module.split(".")[0] != "sklearn_calib":
+            continue
+        names = [a.name for a in node.names] if isinstance(node, ast.ImportFrom) else [""]
+        found |= {defining(module, name) for name in names}
+    return found - {None, path}
+
+
+def circles():
+    """Sets of files, each of which imports the others, directly or through others."""
+    graph = {path: depends(path) for path in FILES}
+    order, seen = [], set()
+
+    def visit(path, edges, into):
+        waiting = [(path, iter(edges[path]))]
+        seen.add(path)
+        while waiting:
+            one, ahead = waiting[-1]
+            after = next((other for other in ahead if other not in seen), None)
+            if after is None:
+                into.append(one)
+                waiting.pop()
+            else:
+                seen.add(after)
+                waiting.append((after, iter(edges[after])))
+
+    for path in FILES:
+        if path not in seen:
+            visit(path, graph, order)
+    back = {path: [] for path in FILES}
+    for path, targets in graph.items():
+        for target in targets:
+            back[target].append(path)
+    seen.clear()
+    found = []
+    for path in reversed(order):
+        if path not in seen:
+            together = []
+            visit(path, back, together)
+            if len(together) > 1:
+                found.append(sorted(map(name_of, together)))
+    return found
+
+
+# -- what is said several times ---------------------------------------------------------------
+
+
+def repeats():
+    """(file, line, file, line, number of lines) of runs of six or more equal lines.
+
+    Imports, and lines of brackets alone, do not count.
+    """
+    texts, places = {}, defaultdict(list)
+    for path in FILES:
+        skipped = set()
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                skipped |= set(range(node.lineno, node.end_lineno + 1))
+        kept = [(i, t) for i, t in code_lines(path) if i not in skipped and t.strip("()[]{},:")]
+        texts[path] = kept
+        for start in range(len(kept) - RUN + 1):
+            places[tuple(text for _, text in kept[start : start + RUN])].append((path, start))
+    found = []
+    for several in places.values():
+        for (a, i), (b, j) in combinations(several, 2):
+            before = i > 0 and j > 0 and texts[a][i - 1][1] == texts[b][j - 1][1]
+            if before or (a == b and abs(i - j) < RUN):
+                continue
+            length = RUN
+            ends = texts[a][i + length :], texts[b][j + length :]
+            for (_, one), (_, other) in zip(*ends, strict=False):
+                if one != other:
+                    break
+                length += 1
+            found.append((name_of(a), texts[a][i][0], name_of(b), texts[b][j][0], length))
+    return sorted(found, key=lambda one: -one[-1])
+
+
+def classes():
+    """Files of each class that is defined at the top of a file."""
+    found = defaultdict(list)
+    for path in FILES:
+        for node in parsed(path).body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(name_of(path))
+    return found
+
+
+def named_losses():
+    """file:line of a loss named by a string.
+
+    Not those of docstrings, of defaults and of lists of names; in `export` "log" is a function.
+    """
+    found = set()
+    for path in FILES:
+        if layer(path) == "export":
+            continue
+        quiet = set()
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.arguments):
+                quiet |= {id(one) for one in [*node.defaults, *node.kw_defaults]}
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                quiet |= {id(one) for one in ast.walk(node.value)}
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Constant) and id(node) not in quiet and node.value in LOSSES:
+                found.add(f"{name_of(path)}:{node.lineno}")
+    return sorted(found)
+
+
+def public_names():
+    """What the public sub-packages list, and modules of the root; each once."""
+    rooms = sorted({layer(path) for path in FILES if layer(path)[0] != "_"})
+    modules = [import_module(f"sklearn_calib.{room}") for room in rooms]
+    return {(name, id(getattr(m, name))) for m in modules for name in getattr(m, "__all__", [])}
+
+
+COUNTS = {
+    "code lines": lambda: sum(len(code_lines(path)) for path in FILES),
+    "files": lambda: len(FILES),
+    "rooms": lambda: len({layer(path) for path in FILES} - DOORS),
+    "floors": lambda: len([floor for floor in FLOORS if not DOORS & set(floor)]),
+    "circles of imports": lambda: len(circles()),
+    "pairs of places that repeat six or more lines": lambda: len(repeats()),
+    "classes": lambda: sum(map(len, classes().values())),
+    "names of classes in several files": lambda: sum(len(f) > 1 for f in classes().values()),
+    "places where a loss is named by a string": lambda: len(named_losses()),
+    "public names": lambda: len(public_names()),
+}
+
+
+def main():
+    for name, count in COUNTS.items():
+        print(f"{count():>7,}  {name}")
+    if "-v" in sys.argv:
+        for circle in circles():
+            print("circle:", ", ".join(circle))
+        for one, line, other, at, length in repeats():
+            print(f"{length} lines: {one}:{line} and {other}:{at}")
+        for name, files in sorted(classes().items()):
+            if len(files) > 1:
+                print(f"class {name}: {', '.join(files)}")
+        print("losses:", *named_losses(), sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()

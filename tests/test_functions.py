@@ -1,0 +1,296 @@
+"""The contract of plain functions and measures, read off their signatures.
+
+Whatever has `pos_label`, `labels`, `sample_weight` or `random_state` keeps what the word promises,
+with every string that its annotations allow, not with the defaults alone.
+"""
+
+import dataclasses
+import inspect
+import typing
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import sklearn_calib
+from sklearn_calib.metrics import Measure
+
+WORDS = {"pos_label", "labels", "sample_weight", "random_state"}
+ROOMS = (
+    *("decisions", "decomposition", "groups", "inference", "linear", "metrics", "monitoring"),
+    *("report", "shift", "summary"),
+)
+N = 80
+
+#: Functions whose words are tested elsewhere, each with its reason.
+EXEMPT = {
+    "bootstrap_distribution": "takes a validated case: its callers are tested",
+    "null_distribution": "takes a validated case: its callers are tested",
+    "distribution_of_draws": "takes a function that draws: its callers are tested",
+    "canonical_case": "gives the rows as they are: tests/metrics/test_label_cases.py",
+    "label_cases": "takes a table of labels: tests/metrics/test_label_cases.py",
+    "canonical_labels": "is one of the words: tests/test_canonical.py",
+    "canonical_weight": "is one of the words: tests/test_canonical.py",
+    "approximate_leave_one_out": "takes a fitted model: tests/linear/test_leave_one_out.py",
+    "logistic_intervals": "takes a fitted model: tests/recalibrators/test_adaptive.py",
+    "covariate_weights": "takes features: tests/shift/test_covariate_weights.py",
+    "prior_shift_test": "takes a second sample: tests/shift/test_prior_shift_test.py",
+    "summarize": "takes a table: tests/summary/test_sources.py",
+    "find_column_order": "gives words: tests/test_report_columns.py",
+    "calibration_report": "has its own tests of every word: tests/test_report*.py",
+}
+#: Options for which a weight of 2 is not two rows.
+NOT_REPEATED = {
+    "n_bins": "the number of bins depends on the number of rows",
+    "recalibrator": "the folds of a cross-fit are of rows",
+    ("strategy", "polynomial"): "its degree is tested for as many rows as the weights are worth",
+    "bandwidth": "the median is one of the pairs of rows",
+    "estimator": "a row is not paired with itself",
+}
+#: Functions for which it is not either.
+COUNTING_ROWS = {
+    "decompose_loss": "cross-fits: copies of a row would be in several folds",
+    "proper_calibration_error": "cross-fits",
+    "refinement_error": "cross-fits",
+    "refinement_curve": "cross-fits",
+    "isotonic_refinement_brier": "cross-fits",
+    "isotonic_refinement_log_loss": "cross-fits",
+    "temperature_refinement_brier": "cross-fits",
+    "temperature_refinement_log_loss": "cross-fits",
+    "regret_curve": "cross-fits",
+    "expected_metrics": "its AUC is of pairs of different rows",
+    "lp_calibration_test": "the test is of rows: weights make its null law another one",
+    "lp_calibration_bound": "bounds widen where fewer rows carry the weight",
+}
+#: Fields that are standardised by an error, and so depend on how many rows there are.
+STANDARDISED = {"cumulative_test", "expected_cost_test", "spiegelhalter_test"}
+#: Options that are refused without another one.
+WITH = {
+    ("kernel_calibration_error", "bandwidth"): {"multiclass": "canonical"},
+    ("kernel_calibration_error", "estimator"): {"multiclass": "canonical"},
+}
+#: Of two classes only, so that a third cannot be without rows.
+TWO_CLASSES = {
+    "decision_curve": "acts or does not",
+    "decision_difference": "acts or does not",
+    "regret_curve": "acts or does not",
+}
+#: With no measure that ships, or only with some.
+WITHOUT_DRAWS = {"paired_difference": "draws for proper losses that are no means of rows"}
+SLOW = {
+    *("lower_distance_interval", "lower_distance_to_calibration"),
+    *("paired_difference", "validation_summary"),
+}
+#: Arguments that tests give, by name; all else is left at its default.
+QUICK = {
+    "measure": "calibration_error",
+    "n_resamples": 20,
+    "n_splits": 3,
+    "thresholds": (0.25, 0.5),
+    "cv": 3,
+}
+
+
+def functions():
+    """Public functions and measures with one of the words, by name."""
+    found = {}
+    for room in ROOMS:
+        module = import_module(f"sklearn_calib.{room}")
+        for name in module.__all__:
+            thing = getattr(module, name)
+            callable_ = inspect.isfunction(thing) or isinstance(thing, Measure)
+            if callable_ and WORDS & set(inspect.signature(thing).parameters):
+                found[name] = thing
+    return found
+
+
+FUNCTIONS = {name: thing for name, thing in functions().items() if name not in EXEMPT}
+
+
+def having(word, but=()):
+    """Parameters of a test: the functions that have the word."""
+    names = sorted(n for n, f in FUNCTIONS.items() if word in inspect.signature(f).parameters)
+    slow = [pytest.mark.slow]
+    return [pytest.param(n, marks=slow if n in SLOW else ()) for n in names if n not in but]
+
+
+def strings(annotation):
+    """The strings of all `Literal` inside an annotation."""
+    if typing.get_origin(annotation) is typing.Literal:
+        return [one for one in typing.get_args(annotation) if isinstance(one, str)]
+    return [one for part in typing.get_args(annotation) for one in strings(part)]
+
+
+def options(name):
+    """Keyword arguments: none, and each string option by itself."""
+    yield {}
+    for option, parameter in inspect.signature(FUNCTIONS[name]).parameters.items():
+        if option not in ("multilabel", "kind"):  # of other kinds of arguments
+            for value in strings(parameter.annotation):
+                if value != parameter.default:
+                    yield {option: value} | WITH.get((name, option), {})
+
+
+def rows(k, seed=0):
+    """Labels and predictions of two models, of k classes, and groups."""
+    rng = np.random.default_rng(seed)
+    first = rng.dirichlet(np.ones(k), N)
+    second = 0.7 * first + 0.3 * rng.dirichlet(np.ones(k), N)
+    law = np.cumsum(0.6 * first + 0.4 / k * np.linspace(0.5, 1.5, k), axis=1)
+    y = (rng.random(N)[:, None] * law[:, -1:] > law).sum(axis=1)
+    return {"y": y, "first": first, "second": second, "groups": np.arange(N) % 2}
+
+
+def call(function, data, **more):
+    """The function on these rows: arguments by their names."""
+    by_name = {
+        "y_true": data["y"],
+        "y_proba": data["first"],
+        "first_proba": data["first"],
+        "second_proba": data["second"],
+        "staged_proba": [data["first"], data["second"]],
+        "groups": data["groups"],
+        "min_rows": 10,
+    } | QUICK
+    known = inspect.signature(function).parameters
+    given = {name: value for name, value in by_name.items() if name in known}
+    return function(**given | more)
+
+
+#: Numbers that are not the quantity itself: what they do with weights is in tests of their own.
+UNCERTAIN = (
+    *("se", "error", "low", "high", "pvalue", "p_value", "interval", "band", "variance", "level"),
+    *("n_", "sigma", "effective", "std", "null", "count", "size", "replicates", "draws"),
+    *("confidence", "members"),  # positions of rows
+)
+
+
+def numbers(result, name="", exact=False):
+    """(path, array) of all numbers that a result holds; `exact` leaves out the uncertain ones."""
+    last = name.rpartition(".")[2]
+    if exact and any(
+        last == word or last.startswith(word) or f"_{word}" in last for word in UNCERTAIN
+    ):
+        return
+    if isinstance(result, dict):
+        parts = result.items()
+    elif hasattr(result, "_fields"):
+        parts = ((field, getattr(result, field)) for field in result._fields)
+    elif dataclasses.is_dataclass(result):
+        parts = ((f.name, getattr(result, f.name)) for f in dataclasses.fields(result))
+    elif isinstance(result, list | tuple) and not all(np.isscalar(one) for one in result):
+        parts = ((str(i), one) for i, one in enumerate(result))
+    elif type(result).__module__.startswith("sklearn_calib."):
+        parts = vars(result).items()
+    else:
+        array = np.asarray(result) if result is not None else np.array([])
+        if array.dtype.kind in "fiub" and array.size:
+            yield name, array.astype(float)
+        return
+    for part, one in parts:
+        if part[0] != "_":
+            yield from numbers(one, f"{name}.{part}", exact)
+
+
+def same(one, other, rtol=1e-7, exact=True, but=()):
+    first, second = dict(numbers(one, exact=exact)), dict(numbers(other, exact=exact))
+    assert first and first.keys() == second.keys()
+    for name, value in first.items():
+        if name in but:
+            continue
+        np.testing.assert_allclose(second[name], value, rtol=rtol, atol=1e-9, err_msg=name)
+
+
+def differ(one, other):
+    first, second = dict(numbers(one)), dict(numbers(other))
+    return any(not np.array_equal(first[name], second.get(name)) for name in first)
+
+
+def on_each(name, check, classes=(2, 3), but=()):
+    """Run a check with every option, of two and of three classes; something must not be refused."""
+    for option in options(name):
+        if set(option) & set(but) or set(option.items()) & set(but):
+            continue
+        ran = 0
+        for k in classes:
+            try:
+                check(rows(k), option)
+                ran += 1
+            except (ValueError, TypeError) as error:
+                worded = "expected" in str(error)
+                assert worded, f"{option}, {k} classes: {error!r}"
+        assert ran, f"{option} is refused for {classes} classes"
+
+
+def test_every_function_is_here():
+    assert len(FUNCTIONS) > 40
+    unknown = set(EXEMPT) - set(functions()) - {"canonical_labels", "canonical_weight"}
+    assert not unknown
+    assert set(ROOMS) >= {room for room in sklearn_calib.__all__ if room in ROOMS}
+
+
+@pytest.mark.parametrize("name", having("pos_label"))
+def test_swapped_classes_are_flipped_columns(name):
+    function = FUNCTIONS[name]
+
+    def check(data, option):
+        if option.get("multiclass") in ("classwise", "top_label"):
+            return  # one result for each class, in the order of the columns
+        names = np.array(["a", "b"])
+        flipped = {key: data[key][:, ::-1] for key in ("first", "second")}
+        one = call(function, data | {"y": names[data["y"]]}, pos_label="a", **option)
+        swapped = data | flipped | {"y": names[1 - data["y"]]}
+        same(call(function, swapped, pos_label="b", **option), one)
+        same(call(function, swapped, **option), one)  # the last class is the default
+
+    on_each(name, check, classes=(2,))
+
+
+@pytest.mark.parametrize("name", having("sample_weight", but=COUNTING_ROWS))
+def test_weight_2_is_repetition(name):
+    function = FUNCTIONS[name]
+
+    def check(data, option):
+        weight = 1 + (data["y"] == 0) + np.arange(N) % 3 % 2
+        again = {key: np.repeat(value, weight, axis=0) for key, value in data.items()}
+        found = call(function, data, sample_weight=weight, **option)
+        but = [".statistic"] if name in STANDARDISED else []
+        same(call(function, again, **option), found, rtol=1e-5, but=but)
+        assert differ(call(function, data, **option), found), f"{option}: weights change nothing"
+
+    on_each(name, check, but=NOT_REPEATED)
+
+
+@pytest.mark.parametrize("name", having("labels", but=TWO_CLASSES))
+def test_a_class_without_rows(name):
+    """With `labels` the columns stay where they are: the names of the classes do not matter."""
+    function = FUNCTIONS[name]
+    words = np.array(["x", "y", "z"])
+
+    def check(data, option):
+        k = data["first"].shape[1]
+        for missing in range(k) if k > 2 else ():
+            kept = data["y"] != missing
+            some = {key: value[kept] for key, value in data.items()}
+            found = call(function, some, labels=np.arange(k), **option)
+            named = some | {"y": words[some["y"]]}
+            same(call(function, named, labels=words[:k], **option), found)
+            weighted = "sample_weight" in inspect.signature(function).parameters
+            if weighted:
+                same(call(function, data, sample_weight=1.0 * kept, **option), found, rtol=1e-5)
+
+    on_each(name, check, classes=(3,))
+
+
+@pytest.mark.parametrize("name", having("random_state"))
+def test_a_seed_gives_its_draws(name):
+    function = FUNCTIONS[name]
+    changed = []
+
+    def check(data, option):
+        first = call(function, data, random_state=0, **option)
+        same(call(function, data, random_state=0, **option), first, rtol=0, exact=False)
+        changed.append(differ(first, call(function, data, random_state=1, **option)))
+
+    on_each(name, check)
+    assert any(changed) == (name not in WITHOUT_DRAWS)
