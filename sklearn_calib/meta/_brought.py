@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_outlier_detector
+from sklearn.base import BaseEstimator, ClassifierMixin, is_outlier_detector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._sklearn_compat import clone_by_value
 from .._typing import AnyArray, Estimator, Features, FloatArray, Self
 from ..exceptions import expectation, refuse
 from ._scores import is_boosted
@@ -92,14 +93,13 @@ def frozen_with_classes(
 def fresh(estimator: Estimator, where: str) -> Estimator:
     """An unfitted clone, or an error that says what to do without."""
     try:
-        return clone(estimator)
+        return clone_by_value(estimator)
     except RuntimeError as error:
         message = expectation(
             where,
             "an estimator that scikit-learn can clone",
             f"{type(estimator).__name__}, whose constructor changes its parameters ({error})",
-            "Pass such parameters to fit, for CatBoost fit(X, y, cat_features=...), or fit it "
-            "yourself and pass FrozenEstimator(model) with rows of its own",
+            "Fit it yourself and pass FrozenEstimator(model) with rows of its own",
         )
         raise ValueError(message) from error
 
@@ -121,12 +121,20 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object], whe
         return
     settings = learner.get_params()
     names = ("early_stopping_rounds", "early_stopping_round")
-    rounds = next((settings[name] for name in names if settings.get(name)), None)
-    if rounds and not any(name.endswith(("eval_set", "eval_X")) for name in params):
+    found = [f"{name}={settings[name]}" for name in names if settings.get(name)]
+    callbacks = [*(settings.get("callbacks") or ()), *_own(params, "callbacks")]
+    found += [type(c).__name__ for c in callbacks if "EarlyStopping" in type(c).__name__]
+    if found and not any(name.endswith(("eval_set", "eval_X")) for name in params):
         refuse(
             where,
             "an eval_set for the early stopping",
-            f"early_stopping_rounds={rounds} without one",
+            f"{found[0]} without one",
             "Pass fit(X, y, eval_set=[(X_valid, y_valid)]) with rows of their own, or use "
             "RefineThenCalibrateCV, which chooses the round by itself",
         )
+
+
+def _own(params, wanted):
+    """The entries of a list among the parameters of a fit, or of a step's fit."""
+    found = (value for name, value in params.items() if name.rpartition("__")[2] == wanted)
+    return next(found, None) or ()

@@ -201,7 +201,9 @@ class CalibratedModel(CalibratedClassifier):
             Weights >= 0, passed to the estimator where it takes them, and to the recalibrator.
         **fit_params : dict
             ``groups`` is passed to the splitter, the rest to the estimator's fit; with metadata
-            routing enabled, each to whoever requests it (estimator, recalibrator, splitter).
+            routing enabled, each to whoever requests it (estimator, recalibrator, splitter). The
+            labels of ``eval_set`` (``eval_y``, ``y_val``) are those of `y`; every fold's model is
+            judged on all its rows, but for classes that the fold misses.
 
         Returns
         -------
