@@ -25,6 +25,7 @@ from ..canonical import (
     check_same_length,
 )
 from ..exceptions import CalibrationWarning, expectation, refuse
+from ._falling import falling_by, warn_of_falling_scores
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ class Capabilities:
         copy per class and divides the rows by their sums.
     monotone : bool
         For two classes the result is a monotone function of the score.
+    increasing : bool
+        For two classes the result never falls where the score rises, so that scores which fall with
+        the outcome are lost: `Recalibrator.fit` then warns. Where the method has a parameter
+        ``monotone``, only if that is true.
     continuous : bool
         For two classes the result is a continuous function of the score, by default parameters.
     flexible : bool
@@ -68,6 +73,7 @@ class Capabilities:
 
     multiclass: str = "one-vs-rest"
     monotone: bool = False
+    increasing: bool = False
     continuous: bool = False
     flexible: bool = False
     takes_logarithm: bool = False
@@ -162,6 +168,13 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             Anything `canonical_proba` refuses; labels that do not match the columns; weights that
             are negative or all zero; more classes than ``capabilities.max_classes``. After any
             error or interruption the estimator is unfitted, also where it was fitted before.
+
+        Warns
+        -----
+        CalibrationWarning
+            Equal rows of scores. From maps that cannot fall (``capabilities.increasing``): scores
+            that fall with the outcome, by the rank correlation at a level of 1e-4, one-sided,
+            divided by the number of classes where there are more than two.
         """
         where = f"{type(self).__name__}.fit"
         self._forget()
@@ -310,20 +323,27 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             check_feature_names(self, X, reset=reset)
 
     def _fit_lifted(self, proba, codes, weight):
+        increasing = self.capabilities.increasing and getattr(self, "monotone", True)
         if proba.shape[1] == 2 or self.capabilities.multiclass == "native":
+            if increasing and (found := falling_by(proba, codes, weight)):
+                warn_of_falling_scores(self, {"": found}, stacklevel=4)
             self._fit(proba, codes, weight)
             return
-        self.one_vs_rest_, said = [], {}
+        self.one_vs_rest_, said, falling = [], {}, {}
         for column, (label, pair) in enumerate(
             zip(self.classes_, each_against_rest(proba), strict=True)
         ):
-            part = clone(self)
+            part, hit = clone(self), (codes == column).astype(np.intp)
+            if increasing and (found := falling_by(pair, hit, weight, proba.shape[1])):
+                falling[str(label)] = found
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                part._fit(pair, (codes == column).astype(np.intp), weight)
+                part._fit(pair, hit, weight)
             for warning in caught:
                 said.setdefault((warning.category, str(warning.message)), []).append(str(label))
             self.one_vs_rest_.append(part)
+        if falling:
+            warn_of_falling_scores(self, falling, stacklevel=4)
         for (category, message), labels in said.items():  # once, not once a class
             where = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
             warnings.warn(f"{message} (One-vs-rest, classes {where}.)", category, stacklevel=3)

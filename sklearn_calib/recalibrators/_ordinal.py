@@ -77,6 +77,7 @@ class OrdinalCalibration(Recalibrator):
     capabilities = Capabilities(
         multiclass="native",
         monotone=True,
+        increasing=True,
         continuous=True,
         takes_logarithm=True,
         weights="counts",
