@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._column_order import warn_of_order
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
     canonical_labels,
@@ -362,6 +363,7 @@ def canonical_case(
     labels: ArrayLike | None = None,
     pos_label: object = None,
     validate: Callable[..., FloatArray] | None = None,
+    check_order: bool = True,
 ) -> Case:
     """Validate what every measure takes.
 
@@ -374,6 +376,8 @@ def canonical_case(
     validate : callable, default=None
         Another function than `canonical_proba` that checks the scores, called with
         ``(y_proba, _where=where)``.
+    check_order : bool, default=True
+        Warn where the columns fit another order than that of `labels` far better.
 
     Returns
     -------
@@ -384,6 +388,11 @@ def canonical_case(
     ------
     ValueError, TypeError
         Invalid scores, labels or weights; see `canonical_proba`.
+
+    Warns
+    -----
+    CalibrationWarning
+        `labels` in an order of their own which the columns cannot have.
 
     Examples
     --------
@@ -402,6 +411,8 @@ def canonical_case(
             f"{len(classes)} classes, {classes[:10].tolist()}",
             "If y_true misses a class, pass labels= with all classes in the order of the columns",
         )
+    if labels is not None and check_order:
+        warn_of_order(proba, codes, classes, "labels", where, stacklevel=5)
     positive = 1
     if pos_label is not None:
         match = np.flatnonzero(classes == pos_label)

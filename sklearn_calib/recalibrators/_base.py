@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._column_order import warn_of_order
 from .._kernels._logistic import smoothed_targets
 from .._simplex import each_against_rest, learned_floor, raised
 from .._sklearn_compat import check_feature_names
@@ -156,7 +157,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns, for a calibration set that misses one.
+            All classes in the order of the columns, for a calibration set that misses one, or
+            columns that are not in the order of the sorted labels. It names the columns and moves
+            nothing.
 
         Returns
         -------
@@ -172,7 +175,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Warns
         -----
         CalibrationWarning
-            Equal rows of scores. From maps that cannot fall (``capabilities.increasing``): scores
+            Equal rows of scores; `classes` in an order of their own where the columns fit another
+            one far better. From maps that cannot fall (``capabilities.increasing``): scores
             that fall with the outcome, by the rank correlation at a level of 1e-4, one-sided,
             divided by the number of classes where there are more than two.
         """
@@ -266,10 +270,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _checked(self, X, y, sample_weight, classes, where):
         """Rows of positive weight as (proba, codes, weight), and the classes."""
-        proba = canonical_proba(X, _where=where)
+        proba, named = canonical_proba(X, _where=where), classes is not None
         classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
         self._check_fit_shapes(proba, classes, where)
+        if named:
+            warn_of_order(proba, codes, classes, "classes", where, stacklevel=4)
         weight = canonical_weight(sample_weight, len(codes), _where=where)
         if not self.capabilities.sample_weight and not (weight == weight[0]).all():
             refuse(
@@ -325,7 +331,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _fit_lifted(self, proba, codes, weight):
         increasing = self.capabilities.increasing and getattr(self, "monotone", True)
         if proba.shape[1] == 2 or self.capabilities.multiclass == "native":
-            if increasing and (found := falling_by(proba, codes, weight)):
+            if increasing and (found := self._falling(proba, codes, weight)):
                 warn_of_falling_scores(self, {"": found}, stacklevel=4)
             self._fit(proba, codes, weight)
             return
@@ -347,6 +353,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         for (category, message), labels in said.items():  # once, not once a class
             where = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
             warnings.warn(f"{message} (One-vs-rest, classes {where}.)", category, stacklevel=3)
+
+    def _falling(self, proba, codes, weight):
+        """The rank correlation of scores that fall with the outcome; an order of one's own."""
+        return falling_by(proba, codes, weight)
 
     def _predict_lifted(self, proba):
         parts = getattr(self, "one_vs_rest_", None)
