@@ -83,11 +83,38 @@ def frozen_with_classes(
             where,
             "a fitted classifier, a model whose predict returns probabilities, or a function of X",
             repr(inner),
-            "For the scores of an outlier detector fit a recalibrator on them, for instance "
-            "PlattScaling().fit(canonical_proba(-model.score_samples(X), kind='logits'), y)",
+            _OUTLIERS,
             error=TypeError,
         )
     return estimator if known else FrozenEstimator(ForeignModel(inner, classes_of_labels(), where))
+
+
+_OUTLIERS = (
+    "For the scores of an outlier detector fit a recalibrator on them, for instance "
+    "PlattScaling().fit(canonical_proba(-model.score_samples(X), kind='logits'), y)"
+)
+
+
+def check_bare(estimator: object, where: str) -> None:
+    """Say what to write for models without FrozenEstimator that cannot be fitted again here."""
+    if isinstance(estimator, type | FrozenEstimator):
+        return
+    ends = [estimator.steps[-1][1]] if isinstance(estimator, Pipeline) else [estimator]
+    if hasattr(ends[0], "__sklearn_tags__") and is_outlier_detector(ends[0]):
+        rule, got = "a classifier", f"{type(ends[0]).__name__}, which learns no labels"
+        refuse(where, rule, got, _OUTLIERS, error=TypeError)
+    able = any(hasattr(estimator, name) for name in ("predict_proba", "decision_function"))
+    if (hasattr(estimator, "fit") and able) or hasattr(estimator, "get_params"):
+        return
+    if able or hasattr(estimator, "predict") or callable(estimator):
+        refuse(
+            where,
+            "a classifier in the manner of scikit-learn, or a fitted model in a FrozenEstimator",
+            f"{type(estimator).__name__}, which has no predict_proba or no fit",
+            "Fit it, and write FrozenEstimator(model) for it, with rows that it has not seen; "
+            "from sklearn.frozen import FrozenEstimator",
+            error=TypeError,
+        )
 
 
 def fresh(estimator: Estimator, where: str) -> Estimator:

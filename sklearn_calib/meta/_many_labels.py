@@ -16,7 +16,7 @@ from ..canonical import canonical_proba, canonical_weight
 from ..exceptions import refuse
 from ..recalibrators import MultilabelCalibration, resolve_recalibrator
 from ._arguments import refuse_prefit
-from ._brought import check_early_stopping, fresh
+from ._brought import check_bare, check_early_stopping, fresh
 from ._concerns import warn_of_harm_to_labels
 from ._scores import no_method
 
@@ -109,6 +109,7 @@ def start_labels(
     """What the parts of a fit need, where `y` has a column for each label."""
     where = f"{type(model).__name__}.fit"
     refuse_prefit(model.cv, where)
+    check_bare(model.estimator, where)
     model._validate_params()
     n_samples, n_labels = np.shape(y)
     table = canonical_label_table(y, n_samples, n_labels, where)

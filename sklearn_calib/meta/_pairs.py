@@ -28,7 +28,7 @@ from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import caution, expectation, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._arguments import refuse_prefit
-from ._brought import check_early_stopping, fresh, frozen_with_classes, loses_fit
+from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._concerns import warn_of_harm
 from ._eval_set import Labelling, with_own_labels
 from ._scores import aligned_scores, is_boosted
@@ -297,6 +297,7 @@ class CalibratedClassifier(
         """Check the arguments of fit; what its parts need."""
         where = f"{type(self).__name__}.fit"
         refuse_prefit(self.cv, where)
+        check_bare(self.estimator, where)
         self._validate_params()
         estimator, frozen = self._given_estimator(
             lambda: canonical_labels(y, _where=where)[0], where

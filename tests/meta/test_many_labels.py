@@ -288,10 +288,9 @@ class Logits(ClassifierMixin, BaseEstimator):
 
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_labels_that_lose_their_frequency_are_said(ensemble):
-    z, Y = labels_of_scores(shift=2.0)
-    with pytest.warns(
-        CalibrationWarning, match="1 of 3 labels without, such as number 2"
-    ) as caught:
+    z, Y = labels_of_scores(3000, shift=0.7)
+    message = "1 of 3 labels without, such as number 2"
+    with pytest.warns(CalibrationWarning, match=message) as caught:
         CalibratedModel(Logits(), "temperature", ensemble=ensemble).fit(z, Y)
     assert sum("labels without" in str(w.message) for w in caught) == 1
     CalibratedModel(Logits(), "default", ensemble=ensemble).fit(z, Y)  # warnings are errors
