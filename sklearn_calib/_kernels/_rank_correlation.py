@@ -11,13 +11,12 @@ def rank_correlation(
     """Spearman's correlation of scores and outcomes, and its statistic.
 
     The statistic is standard normal for many rows whose outcomes say nothing about the scores; for
-    two outcomes and no weights it is Mann and Whitney's, with ties. Whole numbers as weights count
-    rows; for others the variance is that of a weighted mean. Zeros where one side is constant.
+    two outcomes and no weights it is Mann and Whitney's, with ties. Its variance is that of a
+    weighted mean for whole numbers as well, which may be importances: heavy rows prove no more than
+    one row each. Zeros where one side is constant.
     """
     order = np.argsort(score, kind="stable")
-    scores, largest = score[order], weight.max()
-    counts = bool(largest <= 2.0**53 and (weight == np.floor(weight)).all())
-    share = (weight if counts else weight / largest)[order]
+    scores, share = score[order], weight[order] / weight.max()
     starts = np.flatnonzero(np.r_[True, scores[1:] != scores[:-1]])
     mass = np.add.reduceat(share, starts)
     total = mass.sum()
@@ -28,8 +27,7 @@ def rank_correlation(
     if not (spread_of_ranks > 0 and spread > 0):
         return 0.0, 0.0
     together = (share * rank) @ far
-    rows = total if counts else total**2 / (share @ share)
-    ranks = spread_of_ranks if counts else share**2 @ rank**2
-    variance = ranks * spread / total * rows / max(rows - 1, 1)
+    rows = total**2 / (share @ share)  # Kish's effective number
+    variance = (share**2 @ rank**2) * spread / total * rows / max(rows - 1, 1)
     correlation = together / np.sqrt(spread_of_ranks * spread)
     return float(correlation), float(together / np.sqrt(variance))

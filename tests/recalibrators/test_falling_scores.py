@@ -142,7 +142,7 @@ def test_weights_of_the_statistic():
     again = rank_correlation(
         np.repeat(score, counts), np.repeat(outcome, counts), np.ones(counts.sum())
     )
-    assert whole == pytest.approx(again)
+    assert whole[0] == pytest.approx(again[0]) and abs(whole[1]) <= abs(again[1])
     weight = rng.random(50)
     found = rank_correlation(score, outcome, weight)
     for factor in (1e-200, 3.7, 1e200):
@@ -152,7 +152,7 @@ def test_weights_of_the_statistic():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["plain", "ties", "weights", "skewed"])
+@pytest.mark.parametrize("kind", ["plain", "ties", "weights", "counts", "skewed"])
 def test_level_on_scores_that_say_nothing(kind):
     """Two-sided, of the statistic at levels that can be counted, and of the warning itself."""
     rng = np.random.default_rng(0)
@@ -166,7 +166,9 @@ def test_level_on_scores_that_say_nothing(kind):
             p = np.round(p, 1).clip(0.05, 0.95)
         if kind == "skewed":
             p = p**6
-        weight = 0.5 + rng.random(n) if kind == "weights" else ones
+        weight = ones
+        if kind in ("weights", "counts"):
+            weight = 0.5 + rng.random(n) if kind == "weights" else rng.integers(1, 4, n) * 1.0
         statistics[i] = rank_correlation(p, y, weight)[1]
         if statistics[i] < -3.5:
             fired += falling_by(np.column_stack([1 - p, p]), y, weight) is not None
