@@ -1,15 +1,62 @@
 """The only file that imports private scikit-learn names."""
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names as check_feature_names
-from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _check_method_params
 
 from ._typing import Function
+
+
+def clone_by_value(estimator: Any) -> Any:
+    """A clone, also of estimators whose constructor copies what it is given.
+
+    scikit-learn asks that a parameter is the same object afterwards; CatBoost copies
+    ``cat_features``. Here equal parameters will do, at any depth. RuntimeError where they differ.
+    """
+    try:
+        return clone(estimator)
+    except RuntimeError:
+        return rebuilt(estimator)
+
+
+def rebuilt(estimator: Any) -> Any:
+    """The same estimator again from copies of its parameters."""
+    given = {name: _copied(value) for name, value in estimator.get_params(deep=False).items()}
+    fresh = type(estimator)(**given)
+    kept = fresh.get_params(deep=False)
+    for name in given:
+        if name not in kept or not _same(kept[name], given[name]):
+            raise RuntimeError(f"the constructor of {type(estimator).__name__} changes {name}")
+    for name in ("_metadata_request", "_skl_callbacks", "_sklearn_output_config"):
+        if hasattr(estimator, name):
+            setattr(fresh, name, copy.copy(getattr(estimator, name)))
+    return fresh
+
+
+def _copied(value):
+    if type(value) in (list, tuple):
+        return type(value)(map(_copied, value))
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return copy.deepcopy(value)
+    own = getattr(type(value), "__sklearn_clone__", None)  # of a FrozenEstimator: itself
+    return rebuilt(value) if own in (None, BaseEstimator.__sklearn_clone__) else clone(value)
+
+
+def _same(one, other):
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return type(one) is type(other) and bool(one == other)
+
 
 try:
     from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
@@ -18,6 +65,22 @@ except ImportError:  # pragma: no cover - a later scikit-learn may move it
 
     def routing_enabled() -> bool:
         return get_config().get("enable_metadata_routing", False)
+
+
+_JUDGED_ON = (  # what learners call rows of their own to be judged on, and what belongs to these
+    "eval_set", "eval_X", "eval_y", "X_val", "y_val", "sample_weight_val",
+    "sample_weight_eval_set", "base_margin_eval_set", "eval_sample_weight", "eval_init_score",
+)  # fmt: skip
+
+
+def check_method_params(X: Any, params: dict[str, Any], indices: Any = None) -> dict[str, Any]:
+    """Parameters with one entry per row of X, for some rows; those of other rows stay whole.
+
+    scikit-learn itself goes by the length alone: ``eval_X`` of as many rows as X would be cut.
+    """
+    whole = {name: params[name] for name in params if name.rpartition("__")[2] in _JUDGED_ON}
+    others = {name: value for name, value in params.items() if name not in whole}
+    return {**_check_method_params(X, params=others, indices=indices), **whole}
 
 
 try:
@@ -89,6 +152,8 @@ __all__ = [
     "callback_tasks",
     "check_feature_names",
     "check_method_params",
+    "clone_by_value",
+    "rebuilt",
     "routing_enabled",
     "safe_split",
     "with_callbacks",

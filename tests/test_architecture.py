@@ -17,7 +17,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = (
     ("_typing",),
     ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random"),
-    ("_checksum", "_extras", "_files", "_show"),
+    ("_checksum", "_extras", "_files", "_show", "_column_order"),
     ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
     ("_weights",),
@@ -146,7 +146,7 @@ def imports_numba(parts):
 
 
 # files without a name of their own
-SHARED = ("__init__", "_softmax_family", "_paths", "_stacking", "_measure", "_blocks")
+SHARED = ("__init__", "_softmax_family", "_paths", "_stacking", "_measure", "_blocks", "_falling")
 
 
 def files_without_line(folder):

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import routing_enabled
+from .._sklearn_compat import clone_by_value, routing_enabled
 from .._typing import AnyArray, Estimator, Features, FloatArray
 from ..canonical import canonical_labels, canonical_proba
 from ..exceptions import refuse
@@ -97,7 +97,7 @@ class DecidingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _fitted_estimator(self, X, y, params):
         """A fitted clone; a FrozenEstimator stays as it is."""
-        estimator = clone(self.estimator)
+        estimator = clone_by_value(self.estimator)
         if not self._is_frozen:
             estimator.fit(X, y, **params)
         return estimator

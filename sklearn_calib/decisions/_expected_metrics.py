@@ -37,7 +37,7 @@ class ExpectedMetrics(Shown):
         Mean cost of the cheapest actions; without `costs`, the error rate of the largest
         probability.
     precision, recall, auc : float or None
-        Of the second class; None for more than two classes. NaN where they have no value: nothing
+        Of the positive class; None for more than two classes. NaN where they have no value: nothing
         predicted positive, or no event possible.
     confusion : ndarray of shape (n_classes, n_classes)
         Expected weight of the rows of each true class (rows) and predicted class (columns).
@@ -121,6 +121,7 @@ def expected_metrics(
     y_true: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> ExpectedMetrics:
     """Accuracy, precision, AUC and more of unlabelled rows, if the probabilities are calibrated.
 
@@ -129,8 +130,8 @@ def expected_metrics(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities.
     threshold : float in (0, 1), default=None
-        Of two classes: the second is predicted from this probability on. By default the class with
-        the largest probability is predicted.
+        Of two classes: the positive one is predicted from this probability on. By default the class
+        with the largest probability is predicted.
     costs : array-like of shape (n_classes, n_actions), default=None
         As in `CostSensitiveClassifier`, for ``cost``.
     y_true : array-like of shape (n_samples,), default=None
@@ -139,6 +140,10 @@ def expected_metrics(
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns, where `y_true` misses one.
+    pos_label : label, default=None
+        Of two classes the one that `threshold`, precision, recall and AUC are about; by default the
+        second. Without `y_true` and `labels` the classes are 0 and 1. One column of `y_proba` is
+        the probability of the second class all the same.
 
     Returns
     -------
@@ -147,8 +152,9 @@ def expected_metrics(
     Raises
     ------
     ValueError
-        A threshold outside (0, 1) or with more than two classes, invalid costs (see
-        `CostSensitiveClassifier`), or invalid scores, labels or weights; see `canonical_proba`.
+        A `pos_label` that is no class, or with more than two; a threshold outside (0, 1) or with
+        more than two classes, invalid costs (see `CostSensitiveClassifier`), or invalid scores,
+        labels or weights; see `canonical_proba`.
 
     Notes
     -----
@@ -180,11 +186,12 @@ def expected_metrics(
     where = "expected_metrics"
     proba = np.asarray(canonical_proba(y_proba, _where=where))
     codes = _codes(proba, y_true, labels, where)
+    positive = _positive(proba.shape[1], y_true, labels, pos_label, where)
     weight, unit = np.ones(len(proba)), 1.0
     if sample_weight is not None:
         weight, unit = weight_and_unit(sample_weight, len(proba), where)
     share = weight / weight.sum()
-    predicted = _predicted(proba, threshold, where)
+    predicted = _predicted(proba, threshold, positive, where)
     values = _values(proba, predicted, costs, where)
     found = {name: kernels.mean_of_rows(proba, rows, share) for name, rows in values.items()}
     realised = {}
@@ -192,10 +199,10 @@ def expected_metrics(
         own = np.arange(len(codes)), codes
         realised = {name: float(share @ rows[own]) for name, rows in values.items()}
     if proba.shape[1] == 2:
-        score = proba[:, 1]
-        found |= _of_events(score, score, predicted, share)
+        score, acts = proba[:, positive], predicted == positive
+        found |= _of_events(score, score, acts, share)
         if codes is not None:
-            events = _of_events(score, codes.astype(float), predicted, share)
+            events = _of_events(score, (codes == positive).astype(float), acts, share)
             realised |= {name: value for name, (value, _) in events.items()}
     confusion = np.zeros((proba.shape[1],) * 2)
     np.add.at(confusion.T, predicted, proba * weight[:, None])
@@ -223,7 +230,24 @@ def _codes(proba, y_true, labels, where):
     return codes
 
 
-def _predicted(proba, threshold, where):
+def _positive(k, y_true, labels, pos_label, where):
+    """The column of the positive class."""
+    if pos_label is None:
+        return 1
+    if k != 2:
+        cure = "Leave pos_label out, or pass one class against the others"
+        refuse(where, "two classes with pos_label=", f"{k}", cure)
+    classes = [0, 1]
+    if labels is not None or y_true is not None:
+        given = y_true if labels is None else labels
+        classes = canonical_labels(given, classes=labels, _where=where)[0].tolist()
+    if pos_label not in classes:
+        cure = "Name one of the labels; without y_true pass labels= too"
+        refuse(where, f"pos_label among {classes}", repr(pos_label), cure)
+    return classes.index(pos_label)
+
+
+def _predicted(proba, threshold, positive, where):
     """Position of the predicted class of each row."""
     if threshold is None:
         return proba.argmax(axis=1)
@@ -233,7 +257,7 @@ def _predicted(proba, threshold, where):
     if proba.shape[1] != 2:
         cure = "Leave threshold out, or pass one class against the others"
         refuse(where, "two classes with threshold=", f"{proba.shape[1]}", cure)
-    return (proba[:, 1] >= threshold).astype(np.intp)
+    return np.where(proba[:, positive] >= threshold, positive, 1 - positive)
 
 
 def _values(proba, predicted, costs, where):
@@ -251,9 +275,8 @@ def _values(proba, predicted, costs, where):
     }
 
 
-def _of_events(score, p, predicted, share):
-    """The metrics of the second of two classes, whose probabilities are p."""
-    acts = predicted == 1
+def _of_events(score, p, acts, share):
+    """The metrics of the positive of two classes, whose probabilities are p."""
     return {
         "precision": kernels.precision(p, acts, share),
         "recall": kernels.recall(p, acts, share),

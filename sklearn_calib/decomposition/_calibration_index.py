@@ -10,6 +10,7 @@ from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
 from ..exceptions import CalibrationWarning, refuse_unknown
 from ..metrics import canonical_case, metric
 from ..recalibrators import (
+    Identity,
     PlattScaling,
     aligned_proba,
     fit_recalibrator,
@@ -69,6 +70,10 @@ def smoothed_frequencies(
         refuse_unknown(problem.where, "a smoother", smoother, known)
     else:
         method = resolve_recalibrator(smoother, problem.where)
+    if isinstance(method, Identity):
+        rule = "a smoother that learns from the labels"
+        got = "Identity, whose curve is the predictions, so that every index is 0"
+        refuse(problem.where, rule, got, "Leave smoother out, or take 'cox' or 'spline'")
     both = np.arange(2)
     with warnings.catch_warnings():  # one class, or one score, is a fact here
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -182,7 +187,7 @@ def integrated_calibration_index(
     Raises
     ------
     ValueError, TypeError
-        An unknown smoother or summary.
+        An unknown smoother or summary; "identity", with which every index is 0.
 
     Notes
     -----

@@ -116,7 +116,7 @@ def read_linear(
 ) -> list[LinearFit]:
     """The penalised fits of a fitted classifier: one, or one per class."""
     if isinstance(model, Pipeline):
-        X, model = model[:-1].transform(X), model[-1]
+        X, model = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
     reader = next((read for kind, read in READERS.items() if isinstance(model, kind)), None)
     if reader is None or type(model).__name__.endswith("CV"):
         refuse(

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_outlier_detector
+from sklearn.base import BaseEstimator, ClassifierMixin, is_outlier_detector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._sklearn_compat import clone_by_value
 from .._typing import AnyArray, Estimator, Features, FloatArray, Self
 from ..exceptions import expectation, refuse
 from ._scores import is_boosted
@@ -82,24 +83,50 @@ def frozen_with_classes(
             where,
             "a fitted classifier, a model whose predict returns probabilities, or a function of X",
             repr(inner),
-            "For the scores of an outlier detector fit a recalibrator on them, for instance "
-            "PlattScaling().fit(canonical_proba(-model.score_samples(X), kind='logits'), y)",
+            _OUTLIERS,
             error=TypeError,
         )
     return estimator if known else FrozenEstimator(ForeignModel(inner, classes_of_labels(), where))
 
 
+_OUTLIERS = (
+    "For the scores of an outlier detector fit a recalibrator on them, for instance "
+    "PlattScaling().fit(canonical_proba(-model.score_samples(X), kind='logits'), y)"
+)
+
+
+def check_bare(estimator: object, where: str) -> None:
+    """Say what to write for models without FrozenEstimator that cannot be fitted again here."""
+    if isinstance(estimator, type | FrozenEstimator):
+        return
+    ends = [estimator.steps[-1][1]] if isinstance(estimator, Pipeline) else [estimator]
+    if hasattr(ends[0], "__sklearn_tags__") and is_outlier_detector(ends[0]):
+        rule, got = "a classifier", f"{type(ends[0]).__name__}, which learns no labels"
+        refuse(where, rule, got, _OUTLIERS, error=TypeError)
+    able = any(hasattr(estimator, name) for name in ("predict_proba", "decision_function"))
+    if (hasattr(estimator, "fit") and able) or hasattr(estimator, "get_params"):
+        return
+    if able or hasattr(estimator, "predict") or callable(estimator):
+        refuse(
+            where,
+            "a classifier in the manner of scikit-learn, or a fitted model in a FrozenEstimator",
+            f"{type(estimator).__name__}, which has no predict_proba or no fit",
+            "Fit it, and write FrozenEstimator(model) for it, with rows that it has not seen; "
+            "from sklearn.frozen import FrozenEstimator",
+            error=TypeError,
+        )
+
+
 def fresh(estimator: Estimator, where: str) -> Estimator:
     """An unfitted clone, or an error that says what to do without."""
     try:
-        return clone(estimator)
+        return clone_by_value(estimator)
     except RuntimeError as error:
         message = expectation(
             where,
             "an estimator that scikit-learn can clone",
             f"{type(estimator).__name__}, whose constructor changes its parameters ({error})",
-            "Pass such parameters to fit, for CatBoost fit(X, y, cat_features=...), or fit it "
-            "yourself and pass FrozenEstimator(model) with rows of its own",
+            "Fit it yourself and pass FrozenEstimator(model) with rows of its own",
         )
         raise ValueError(message) from error
 
@@ -121,12 +148,20 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object], whe
         return
     settings = learner.get_params()
     names = ("early_stopping_rounds", "early_stopping_round")
-    rounds = next((settings[name] for name in names if settings.get(name)), None)
-    if rounds and not any(name.endswith(("eval_set", "eval_X")) for name in params):
+    found = [f"{name}={settings[name]}" for name in names if settings.get(name)]
+    callbacks = [*(settings.get("callbacks") or ()), *_own(params, "callbacks")]
+    found += [type(c).__name__ for c in callbacks if "EarlyStopping" in type(c).__name__]
+    if found and not any(name.endswith(("eval_set", "eval_X")) for name in params):
         refuse(
             where,
             "an eval_set for the early stopping",
-            f"early_stopping_rounds={rounds} without one",
+            f"{found[0]} without one",
             "Pass fit(X, y, eval_set=[(X_valid, y_valid)]) with rows of their own, or use "
             "RefineThenCalibrateCV, which chooses the round by itself",
         )
+
+
+def _own(params, wanted):
+    """The entries of a list among the parameters of a fit, or of a step's fit."""
+    found = (value for name, value in params.items() if name.rpartition("__")[2] == wanted)
+    return next(found, None) or ()

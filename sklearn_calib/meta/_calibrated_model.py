@@ -94,7 +94,8 @@ class CalibratedModel(CalibratedClassifier):
         false alarm rate over all), judged on at most 20,000 rows; or, with 500 to 4000 calibration
         rows, the log loss of the rows of each half, recalibrated by a fit on the other half, is
         above the uncalibrated one by more than 3 standard errors and 5 %. Of an ensemble, the
-        first member is judged; maps of many labels are not. Or a fitted estimator without a
+        first member is judged; of many labels each, with the false alarm rate of one problem over
+        all, and the log loss of their sum. Or a fitted estimator without a
         FrozenEstimator, which is fitted again. UserWarning: sample weights that the estimator
         cannot use.
 
@@ -201,7 +202,9 @@ class CalibratedModel(CalibratedClassifier):
             Weights >= 0, passed to the estimator where it takes them, and to the recalibrator.
         **fit_params : dict
             ``groups`` is passed to the splitter, the rest to the estimator's fit; with metadata
-            routing enabled, each to whoever requests it (estimator, recalibrator, splitter).
+            routing enabled, each to whoever requests it (estimator, recalibrator, splitter). The
+            labels of ``eval_set`` (``eval_y``, ``y_val``) are those of `y`; every fold's model is
+            judged on all its rows, but for classes that the fold misses.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """Signs that a recalibration harms: it lost the base rate, or it predicts worse than before."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.stats import norm
@@ -73,6 +73,80 @@ def warn_of_harm(
         )
 
 
+def warn_of_harm_to_labels(
+    where: str,
+    refit: Callable[..., Estimator],
+    recalibrator: Estimator,
+    pairs: Sequence[FloatArray],
+    table: FloatArray,
+    weight: FloatArray,
+) -> None:
+    """`warn_of_harm` for many labels, each of them two classes; NaN in `table` is unknown.
+
+    The false alarm rate is that of one problem of two classes over all labels together, and one
+    warning names the label that is farthest off. `refit(rows)` fits all labels on some of the rows.
+    """
+    lost, known = [], [np.flatnonzero(~np.isnan(y) & (weight > 0)) for y in table.T]
+    for label, rows in enumerate(known):
+        method = recalibrator.recalibrators_[label]
+        codes, heavy = table[rows, label].astype(np.intp), weight[rows]
+        if len(np.unique(codes)) < 2 or _for_other_frequencies(method, codes, heavy, 2):
+            continue
+        some = _every(len(rows), _RATE_ROWS)
+        scores = pairs[label][rows[some]]
+        found = _lost_base_rate(
+            method, scores, codes[some], heavy[some], np.arange(2), n_tests=table.shape[1]
+        )
+        if found:
+            lost.append((found[3], label, found))
+    if lost:
+        _, label, (_, mean, rate, errors) = max(lost, key=lambda one: one[0])
+        caution(
+            where,
+            f"calibrated probabilities of each label whose mean is the label's frequency within "
+            f"{_ERRORS:g} standard errors",
+            f"{len(lost)} of {table.shape[1]} labels without, such as number {label}: mean "
+            f"{mean:.3g} for the frequency {rate:.3g}, {errors:.1f} standard errors off",
+            "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'",
+            stacklevel=5,
+        )
+        return
+    rows = np.flatnonzero((weight > 0) & ~np.isnan(table).all(axis=1))
+    if not _FEW_ROWS <= len(rows) <= _LOSS_ROWS:
+        return
+    after, before = np.zeros(len(rows)), np.zeros(len(rows))
+    halves = np.arange(len(rows)) % 2 == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for half in (halves, ~halves):
+            part = refit(rows[~half]).predict_proba([pair[rows[half]] for pair in pairs])
+            after[half] = _losses_of_labels(part, table[rows[half]])
+    before = _losses_of_labels([np.asarray(pair)[rows] for pair in pairs], table[rows])
+    if found := _risen(after, before, weight[rows]):
+        worse, better = found
+        caution(
+            where,
+            "a recalibrated log loss, on rows left out of the fit, that is not above the "
+            "uncalibrated one",
+            f"{worse:.4g} after and {better:.4g} before, summed over the labels",
+            "Take a method with fewer parameters, such as recalibrator='temperature', or more "
+            "calibration rows; or leave the model as it is",
+            stacklevel=5,
+        )
+
+
+def _losses_of_labels(proba, table):
+    """The sum over the known labels of each row."""
+    columns = proba if isinstance(proba, list) else list(np.asarray(proba).T)
+    total = np.zeros(len(table))
+    for part, y in zip(columns, table.T, strict=True):
+        second = np.asarray(part)[:, 1] if np.ndim(part) == 2 else np.asarray(part)
+        true = np.where(y == 1, second, 1 - second)
+        least = np.finfo(np.float64).eps
+        total += np.where(np.isnan(y), 0.0, -np.log(np.maximum(true, least)))
+    return total
+
+
 def _for_other_frequencies(recalibrator, codes, weight, n_classes):
     last = recalibrator[-1] if isinstance(recalibrator, Pipeline) else recalibrator
     wanted = getattr(last, "prior_", None)
@@ -86,7 +160,7 @@ def _name(recalibrator):
     return type(recalibrator).__name__
 
 
-def _lost_base_rate(recalibrator, scores, codes, weight, classes):
+def _lost_base_rate(recalibrator, scores, codes, weight, classes, n_tests=1):
     """The class whose mean probability is farthest from its frequency, if by more than noise.
 
     In the sum over the rows, whose variance is that of labels drawn from the probabilities and of
@@ -98,7 +172,7 @@ def _lost_base_rate(recalibrator, scores, codes, weight, classes):
     spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
     errors = np.abs(gap) / spread
     worst = len(classes) - 1 - int(errors[::-1].argmax())  # of two, the second
-    if errors[worst] <= norm.isf(norm.sf(_ERRORS) / (len(classes) - 1)):
+    if errors[worst] <= norm.isf(norm.sf(_ERRORS) / (len(classes) - 1) / n_tests):
         return None
     total = weight.sum()
     mean, rate = weight @ proba[:, worst] / total, weight @ hit[:, worst] / total
@@ -119,6 +193,11 @@ def _worse_than_before(refit, scores, codes, weight, classes):
             part = refit(np.flatnonzero(~half))
             after[half] = _losses(aligned_proba(part, scores[half], classes), codes[half])
     before = _losses(np.asarray(scores), codes)
+    return _risen(after, before, weight)
+
+
+def _risen(after, before, weight):
+    """The two mean losses of paired rows, where the first is larger beyond chance and by 5 %."""
     share = weight / weight.sum()
     rise = share @ (after - before)
     error = np.sqrt(share**2 @ (after - before - rise) ** 2)

@@ -16,7 +16,8 @@ from ..canonical import canonical_proba, canonical_weight
 from ..exceptions import refuse
 from ..recalibrators import MultilabelCalibration, resolve_recalibrator
 from ._arguments import refuse_prefit
-from ._brought import check_early_stopping, fresh
+from ._brought import check_bare, check_early_stopping, fresh
+from ._concerns import warn_of_harm_to_labels
 from ._scores import no_method
 
 
@@ -86,9 +87,20 @@ class LabelsJob(NamedTuple):
         self, scores: FoldScores, rows: IntArray, *, watch: bool = True
     ) -> Estimator:
         """A recalibrator fitted on scores of these rows; what was not learned is unknown."""
-        params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
         table = np.where(scores.learned, self.codes[rows], np.nan)
-        return clone(self.recalibrator).fit(scores.pairs, table, **params)
+        params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
+        weight = params.get("sample_weight")
+
+        def fit(some):
+            own = {} if weight is None else {"sample_weight": np.asarray(weight)[some]}
+            pairs = [pair[some] for pair in scores.pairs]
+            return clone(self.recalibrator).fit(pairs, table[some], **{**params, **own})
+
+        fitted = clone(self.recalibrator).fit(scores.pairs, table, **params)
+        if watch:
+            known = canonical_weight(weight, len(rows), _where=self.where)
+            warn_of_harm_to_labels(self.where, fit, fitted, scores.pairs, table, known)
+        return fitted
 
 
 def start_labels(
@@ -97,6 +109,7 @@ def start_labels(
     """What the parts of a fit need, where `y` has a column for each label."""
     where = f"{type(model).__name__}.fit"
     refuse_prefit(model.cv, where)
+    check_bare(model.estimator, where)
     model._validate_params()
     n_samples, n_labels = np.shape(y)
     table = canonical_label_table(y, n_samples, n_labels, where)

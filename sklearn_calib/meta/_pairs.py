@@ -19,16 +19,18 @@ from .._simplex import stack_rows
 from .._sklearn_compat import (
     CallbackSupportMixin,
     check_method_params,
+    rebuilt,
     routing_enabled,
     safe_split,
 )
-from .._typing import AnyArray, Estimator, Features, FloatArray, Function, IntArray
+from .._typing import AnyArray, Estimator, Features, FloatArray, Function, IntArray, Self
 from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import caution, expectation, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._arguments import refuse_prefit
-from ._brought import check_early_stopping, fresh, frozen_with_classes, loses_fit
+from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._concerns import warn_of_harm
+from ._eval_set import Labelling, with_own_labels
 from ._scores import aligned_scores, is_boosted
 
 GIVES_SCORES = [
@@ -96,9 +98,11 @@ class Job(NamedTuple):
             is_boosted(estimator, "xgboost") or self.classes.dtype.kind == "S"
         ):
             present, local = np.unique(codes, return_inverse=True)
-            fit(part, local, **params)
+            labelling = Labelling(self.classes, present, True, self.where)
+            fit(part, local, **with_own_labels(estimator, params, labelling))
             return estimator, present
-        fit(part, self.classes[codes], **params)
+        labelling = Labelling(self.classes, np.unique(codes), False, self.where)
+        fit(part, self.classes[codes], **with_own_labels(estimator, params, labelling))
         _, columns = canonical_labels(estimator.classes_, classes=self.classes, _where=self.where)
         return estimator, columns
 
@@ -265,6 +269,12 @@ class CalibratedClassifier(
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
 
+    def __sklearn_clone__(self) -> Self:
+        try:
+            return super().__sklearn_clone__()
+        except RuntimeError:  # the estimator's constructor copies what it is given
+            return rebuilt(self)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if not hasattr(getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"):
@@ -287,6 +297,7 @@ class CalibratedClassifier(
         """Check the arguments of fit; what its parts need."""
         where = f"{type(self).__name__}.fit"
         refuse_prefit(self.cv, where)
+        check_bare(self.estimator, where)
         self._validate_params()
         estimator, frozen = self._given_estimator(
             lambda: canonical_labels(y, _where=where)[0], where

@@ -247,7 +247,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             recalibrator.
         **fit_params : dict
             ``groups`` is passed to the splitter, the rest to the estimator's fit; with metadata
-            routing enabled, each to whoever requests it.
+            routing enabled, each to whoever requests it. ``eval_set`` as in `CalibratedModel`.
 
         Returns
         -------

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._column_order import warn_of_order
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._weights import weight_and_unit
 from ..canonical import canonical_labels, check_same_length, two_columns, valid_proba
@@ -360,6 +361,7 @@ def canonical_case(
     labels: ArrayLike | None = None,
     pos_label: object = None,
     validate: Callable[..., FloatArray] | None = None,
+    check_order: bool = True,
 ) -> Case:
     """Validate what every measure takes.
 
@@ -372,6 +374,8 @@ def canonical_case(
     validate : callable, default=None
         Another function than `canonical_proba` that checks the scores, called with
         ``(y_proba, _where=where)``.
+    check_order : bool, default=True
+        Warn where the columns fit another order than that of `labels` far better.
 
     Returns
     -------
@@ -382,6 +386,11 @@ def canonical_case(
     ------
     ValueError, TypeError
         Invalid scores, labels or weights; see `canonical_proba`.
+
+    Warns
+    -----
+    CalibrationWarning
+        `labels` in an order of their own which the columns cannot have.
 
     Examples
     --------
@@ -400,6 +409,8 @@ def canonical_case(
             f"{len(classes)} classes, {classes[:10].tolist()}",
             "If y_true misses a class, pass labels= with all classes in the order of the columns",
         )
+    if labels is not None and check_order:
+        warn_of_order(proba, codes, classes, "labels", where, stacklevel=5)
     positive = 1
     if pos_label is not None:
         match = np.flatnonzero(classes == pos_label)

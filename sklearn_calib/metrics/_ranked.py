@@ -15,8 +15,9 @@ def ranked_probability_score(case: "Case") -> float:
     """Brier loss for ordered classes: a prediction next to the truth costs less than one far off.
 
     The mean of the Brier losses of the questions "is the class at most k?", one for each class but
-    the last. The order of the classes is that of the columns, which is that of the sorted labels;
-    another one is said with `labels`.
+    the last. The order of the classes is that of the columns, which is that of the sorted labels.
+    `labels` names the columns in another one and does not move them: for text pass
+    ``proba[:, columns]`` with the columns from the lowest class to the highest.
 
     Returns
     -------

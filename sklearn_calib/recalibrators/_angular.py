@@ -98,7 +98,7 @@ class AngularCalibration(Recalibrator):
     link_intercept_: float
 
     capabilities = Capabilities(
-        monotone=True, continuous=True, takes_logarithm=True, max_classes=200
+        monotone=True, increasing=True, continuous=True, takes_logarithm=True, max_classes=200
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "cos_theta": [Interval(Real, -1, 1, closed="both"), None],

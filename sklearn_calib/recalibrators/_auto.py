@@ -161,6 +161,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     capabilities = Capabilities(
         multiclass="native",
+        increasing=True,  # with monotone=True
         flexible=True,
         takes_logarithm=True,
         nonparametric=True,

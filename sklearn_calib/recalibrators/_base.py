@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._column_order import warn_of_order
 from .._kernels._logistic import smoothed_targets
 from .._simplex import each_against_rest, learned_floor, raised
 from .._sklearn_compat import check_feature_names
@@ -25,6 +26,7 @@ from ..canonical import (
     check_same_length,
 )
 from ..exceptions import CalibrationWarning, expectation, refuse
+from ._falling import falling_by, warn_of_falling_scores
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class Capabilities:
         copy per class and divides the rows by their sums.
     monotone : bool
         For two classes the result is a monotone function of the score.
+    increasing : bool
+        For two classes the result never falls where the score rises, so that scores which fall with
+        the outcome are lost: `Recalibrator.fit` then warns. Where the method has a parameter
+        ``monotone``, only if that is true.
     continuous : bool
         For two classes the result is a continuous function of the score, by default parameters.
     flexible : bool
@@ -68,6 +74,7 @@ class Capabilities:
 
     multiclass: str = "one-vs-rest"
     monotone: bool = False
+    increasing: bool = False
     continuous: bool = False
     flexible: bool = False
     takes_logarithm: bool = False
@@ -150,7 +157,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns, for a calibration set that misses one.
+            All classes in the order of the columns, for a calibration set that misses one, or
+            columns that are not in the order of the sorted labels. It names the columns and moves
+            nothing.
 
         Returns
         -------
@@ -162,6 +171,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             Anything `canonical_proba` refuses; labels that do not match the columns; weights that
             are negative or all zero; more classes than ``capabilities.max_classes``. After any
             error or interruption the estimator is unfitted, also where it was fitted before.
+
+        Warns
+        -----
+        CalibrationWarning
+            Equal rows of scores; `classes` in an order of their own where the columns fit another
+            one far better. From maps that cannot fall (``capabilities.increasing``): scores
+            that fall with the outcome, by the rank correlation at a level of 1e-4, one-sided,
+            divided by the number of classes where there are more than two.
         """
         where = f"{type(self).__name__}.fit"
         self._forget()
@@ -253,10 +270,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False):
         """Rows of positive weight as (proba, codes, weight), and the classes."""
-        proba = canonical_proba(X, _where=where)
+        proba, named = canonical_proba(X, _where=where), classes is not None
         classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
         self._check_fit_shapes(proba, classes, where)
+        if named:
+            warn_of_order(proba, codes, classes, "classes", where, stacklevel=4)
         given = sample_weight, len(codes)
         weight = canonical_weight(*given, keeps_unit=keeps_unit, _where=where)
         if not self.capabilities.sample_weight and not (weight == weight[0]).all():
@@ -311,23 +330,34 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             check_feature_names(self, X, reset=reset)
 
     def _fit_lifted(self, proba, codes, weight):
+        increasing = self.capabilities.increasing and getattr(self, "monotone", True)
         if proba.shape[1] == 2 or self.capabilities.multiclass == "native":
+            if increasing and (found := self._falling(proba, codes, weight)):
+                warn_of_falling_scores(self, {"": found}, stacklevel=4)
             self._fit(proba, codes, weight)
             return
-        self.one_vs_rest_, said = [], {}
+        self.one_vs_rest_, said, falling = [], {}, {}
         for column, (label, pair) in enumerate(
             zip(self.classes_, each_against_rest(proba), strict=True)
         ):
-            part = clone(self)
+            part, hit = clone(self), (codes == column).astype(np.intp)
+            if increasing and (found := falling_by(pair, hit, weight, proba.shape[1])):
+                falling[str(label)] = found
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                part._fit(pair, (codes == column).astype(np.intp), weight)
+                part._fit(pair, hit, weight)
             for warning in caught:
                 said.setdefault((warning.category, str(warning.message)), []).append(str(label))
             self.one_vs_rest_.append(part)
+        if falling:
+            warn_of_falling_scores(self, falling, stacklevel=4)
         for (category, message), labels in said.items():  # once, not once a class
             where = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
             warnings.warn(f"{message} (One-vs-rest, classes {where}.)", category, stacklevel=3)
+
+    def _falling(self, proba, codes, weight):
+        """The rank correlation of scores that fall with the outcome; an order of one's own."""
+        return falling_by(proba, codes, weight)
 
     def _predict_lifted(self, proba):
         parts = getattr(self, "one_vs_rest_", None)

@@ -65,7 +65,9 @@ class BetaCalibration(Recalibrator):
     b_: float
     c_: float
 
-    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True)
+    capabilities = Capabilities(
+        monotone=True, increasing=True, continuous=True, takes_logarithm=True
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "parameters": [StrOptions({"abm", "am", "ab"})]
     }

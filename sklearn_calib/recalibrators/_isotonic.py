@@ -70,7 +70,12 @@ class IsotonicCalibration(Recalibrator):
     values_: FloatArray
 
     capabilities = Capabilities(
-        monotone=True, continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+        monotone=True,
+        increasing=True,
+        continuous=True,
+        flexible=True,
+        nonparametric=True,
+        cost="O(k n log n)",
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "prediction": [StrOptions({"linear", "step"})],

@@ -81,7 +81,12 @@ class OnlineCalibration(Recalibrator):
     log_weights_: FloatArray
 
     capabilities = Capabilities(
-        monotone=True, continuous=True, ordered=True, weights="counts", cost="O(k n)"
+        monotone=True,
+        increasing=True,
+        continuous=True,
+        ordered=True,
+        weights="counts",
+        cost="O(k n)",
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "share": [Interval(Real, 0, 1, closed="both")],

@@ -6,9 +6,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from .._kernels._ordinal import fit_ordinal, probabilities, thresholds
-from .._simplex import log_proba
-from .._typing import FloatArray
+from .._simplex import log_proba, take_columns
+from .._typing import AnyArray, ArrayLike, FloatArray
+from ..canonical import canonical_labels
+from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator, check_converged
+from ._describe import chain
+from ._falling import falling_by
 
 
 class OrdinalCalibration(Recalibrator):
@@ -19,8 +23,8 @@ class OrdinalCalibration(Recalibrator):
     probability is negative, and the new distribution moves up where the old one did. K parameters
     for K classes, which know that a class next to the true one is a smaller mistake.
 
-    The order of the classes is that of the columns: sorted labels, so "fair" < "good" < "poor".
-    Give numbers as labels, or pass the order as ``fit(..., classes=)``.
+    The order of the scale is `order`; by default that of the columns, which is that of the sorted
+    labels: "fair" < "good" < "poor".
 
     Parameters
     ----------
@@ -28,6 +32,9 @@ class OrdinalCalibration(Recalibrator):
         Weight, on the scale of the sample weights, of the belief that nothing need change: as if
         so many further rows had been seen, like the calibration rows, whose labels come as often as
         predicted. It keeps slope and shifts finite where classes are missing or separated.
+    order : array-like of shape (n_classes,), default=None
+        All classes from the lowest to the highest, such as ``["poor", "fair", "good"]``, whatever
+        the order of the columns. What ``fit(..., classes=)`` names are the columns.
 
     Attributes
     ----------
@@ -37,8 +44,15 @@ class OrdinalCalibration(Recalibrator):
         Not increasing.
     floor_ : float
         What smaller probabilities count as, learned at fit; see `Recalibrator`.
+    order_ : ndarray of shape (n_classes,)
+        The classes from the lowest to the highest; the shifts stand between them.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
+
+    Raises
+    ------
+    ValueError
+        An `order` that is not one of the classes; more than 500 classes.
 
     Warns
     -----
@@ -69,27 +83,64 @@ class OrdinalCalibration(Recalibrator):
     >>> above = model.predict_proba(P)[:, ::-1].cumsum(axis=1)  # falls to the left
     >>> bool((np.diff(above, axis=1) >= 0).all())
     True
+
+    Text, with columns in the order of the sorted labels, as scikit-learn's classifiers give them:
+
+    >>> words = np.array(["poor", "fair", "good"])[np.array(stars) - 1]
+    >>> ordinal = OrdinalCalibration(order=["poor", "fair", "good"])
+    >>> ordinal.fit(P[:, [1, 2, 0]], words).classes_.tolist()
+    ['fair', 'good', 'poor']
+    >>> ordinal.order_.tolist(), bool(np.isclose(ordinal.slope_, model.slope_))
+    (['poor', 'fair', 'good'], True)
     """
 
     slope_: float
+    order_: AnyArray
     shifts_: FloatArray
 
     capabilities = Capabilities(
         multiclass="native",
         monotone=True,
+        increasing=True,
         continuous=True,
         takes_logarithm=True,
         weights="counts",
         cost="O(n k)",
+        max_classes=500,
     )
     _parameter_constraints: dict = {  # noqa: RUF012
-        "prior_weight": [Interval(Real, 0, None, closed="neither")]
+        "prior_weight": [Interval(Real, 0, None, closed="neither")],
+        "order": ["array-like", None],
     }
 
-    def __init__(self, prior_weight: float = 1.0) -> None:
+    def __init__(self, prior_weight: float = 1.0, *, order: ArrayLike | None = None) -> None:
         self.prior_weight = prior_weight
+        self.order = order
+
+    def _falling(self, proba, codes, weight):
+        rank = np.argsort(self._columns_of_order())
+        return falling_by(take_columns(proba, np.argsort(rank)), rank[codes], weight)
+
+    def _columns_of_order(self):
+        """The column of each class from the lowest to the highest."""
+        if self.order is None:
+            return np.arange(len(self.classes_))
+        where = "OrdinalCalibration.fit, order"
+        columns = canonical_labels(self.order, classes=self.classes_, _where=where)[1]
+        if sorted(columns.tolist()) != [*range(len(self.classes_))]:
+            refuse(
+                where,
+                f"every class of {self.classes_[:10].tolist()} once",
+                f"{np.asarray(self.order)[:10].tolist()}",
+                "Name them from the lowest to the highest",
+            )
+        return columns
 
     def _fit(self, proba, codes, weight):
+        columns = self._columns_of_order()
+        self.order_ = self.classes_[columns]
+        self._columns = columns
+        proba, codes = take_columns(proba, columns), np.argsort(columns)[codes]
         share = weight / weight.sum()
         target = np.asarray(proba) * (share * (self.prior_weight / weight.sum()))[:, None]
         target[np.arange(len(codes)), codes] += share
@@ -98,7 +149,17 @@ class OrdinalCalibration(Recalibrator):
         self.slope_, self.shifts_ = fit.slope, fit.shifts
 
     def _predict_proba(self, proba):
-        return probabilities(thresholds(log_proba(proba)), self.slope_, self.shifts_)
+        found = thresholds(log_proba(take_columns(proba, self._columns)))
+        return probabilities(found, self.slope_, self.shifts_)[:, np.argsort(self._columns)]
 
     def _nodes(self):
-        return {"node": "cumulative_affine", "slope": self.slope_, "shifts": self.shifts_}
+        scale = {"node": "cumulative_affine", "slope": self.slope_, "shifts": self.shifts_}
+        if (np.diff(self._columns) == 1).all():
+            return scale
+        there = np.eye(len(self._columns))[self._columns]
+        zeros = np.zeros(len(there))
+        moved, back = (
+            {"node": "softmax_affine", "coef": coef, "intercept": zeros}
+            for coef in (there, there.T)
+        )
+        return chain(moved, scale, back)

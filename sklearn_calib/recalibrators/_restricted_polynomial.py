@@ -139,7 +139,12 @@ class RestrictedPolynomialRegression(Recalibrator):
     constraint_gap_: float
 
     capabilities = Capabilities(
-        monotone=True, continuous=True, flexible=True, cost="O(k n)", max_classes=200
+        monotone=True,
+        increasing=True,
+        continuous=True,
+        flexible=True,
+        cost="O(k n)",
+        max_classes=200,
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "degree": [Interval(Integral, 1, 60, closed="both"), StrOptions({"cv"}), "array-like"],

@@ -59,7 +59,12 @@ class SmoothIsotonicCalibration(Recalibrator):
     values_: FloatArray
 
     capabilities = Capabilities(
-        monotone=True, continuous=True, flexible=True, nonparametric=True, cost="O(k n log n)"
+        monotone=True,
+        increasing=True,
+        continuous=True,
+        flexible=True,
+        nonparametric=True,
+        cost="O(k n log n)",
     )
 
     def _fit(self, proba, codes, weight):

@@ -105,6 +105,7 @@ class SplineCalibration(Recalibrator):
 
     capabilities = Capabilities(
         monotone=True,
+        increasing=True,
         continuous=True,
         flexible=True,
         takes_logarithm=True,

@@ -54,7 +54,12 @@ class VennAbers(Recalibrator):
     table_: FloatArray
 
     capabilities = Capabilities(
-        monotone=True, flexible=True, nonparametric=True, weights="counts", cost="O(k n log n)"
+        monotone=True,
+        increasing=True,
+        flexible=True,
+        nonparametric=True,
+        weights="counts",
+        cost="O(k n log n)",
     )
 
     def predict_interval(self, X: ArrayLike) -> FloatArray:

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import linear_sum_assignment
-from scipy.special import gammaln
 
+from .._column_order import FARTHER, Ranks, better_order, rank_well
 from .._typing import AnyArray, ArrayLike
 from ..canonical import canonical_proba
 from ..exceptions import caution, refuse
@@ -17,9 +15,6 @@ from ._models import Model
 
 _ROUNDED = (2, 3)  # decimals that are repaired with a warning
 _HALF = 4e-3  # how far sums of half precision may be from 1
-_CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
-_FARTHER = 0.3  # by how much more rows have the largest probability on the true class
-_RANKS = 0.65  # the least AUC of each class under the other order
 
 
 class ColumnOrder(NamedTuple):
@@ -86,26 +81,16 @@ def find_column_order(
     [1, 2, 0]
     """
     where = "find_column_order"
-    return order_of_case(canonical_case(where, y_true, y_proba, None, labels, pos_label))
+    rows = y_true, y_proba, None, labels, pos_label
+    return order_of_case(canonical_case(where, *rows, check_order=False))
 
 
 def order_of_case(case: Case) -> ColumnOrder | None:
     """`find_column_order` of checked rows."""
-    plain, codes, k = np.asarray(case.proba), case.codes, len(case.classes)
-    table = np.zeros((k, k))
-    np.add.at(table, (codes, plain.argmax(axis=1)), 1)
-    column = _assignment(table)
-    moved = np.flatnonzero(column != np.arange(k))
-    rows = np.flatnonzero(np.isin(codes, moved))
-    if not len(rows):
+    plain, codes = np.asarray(case.proba), case.codes
+    places = better_order(plain, codes)
+    if places is None:
         return None
-    scores, mine = plain[rows], codes[rows]
-    top = moved[scores[:, moved].argmax(axis=1)]
-    farther = (top == column[mine]).mean() - (top == mine).mean()
-    ranks = [_ranks(scores[:, column[one]], mine == one) for one in moved[np.isin(moved, mine)]]
-    if farther < _FARTHER or not _rank_well(ranks, k):
-        return None
-    places = np.argsort(column)  # the class of each column
     right = plain.argmax(axis=1)
     return ColumnOrder(
         case.classes[places],
@@ -119,10 +104,10 @@ def order_of_cells(sample: CellSample) -> bool:
     zeros, ones = sample.counts.T.astype(np.float64)
     second = sample.proba[:, 1] > 0.5
     wrong, n = zeros[second].sum() + ones[~second].sum(), zeros.sum() + ones.sum()
-    if 2 * wrong - n < _FARTHER * n or not (zeros.any() and ones.any()):
+    if 2 * wrong - n < FARTHER * n or not (zeros.any() and ones.any()):
         return False
     below = np.cumsum(ones) - ones / 2
-    return _rank_well([_Ranks(zeros @ below, zeros.sum(), ones.sum())], 2)
+    return rank_well([Ranks(zeros @ below, zeros.sum(), ones.sum())], 2)
 
 
 def check_order(case: Case, name: str, where: str) -> None:
@@ -151,45 +136,6 @@ def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
             refuse(where, rule, got, f"{cure}; if they are meant, pass check_columns=False")
 
 
-def _assignment(table):
-    """The column of each class: that of the most rows, its own among equals."""
-    k = len(table)
-    if (table.argmax(axis=1) == np.arange(k)).all():
-        return np.arange(k)
-    return linear_sum_assignment(table + 1e-6 * np.eye(k), maximize=True)[1]
-
-
-class _Ranks(NamedTuple):
-    """Pairs of a row of a class and one of another in this order, and the numbers of both."""
-
-    pairs: float
-    ones: float
-    others: float
-
-    @property
-    def auc(self) -> float:
-        return self.pairs / (self.ones * self.others)
-
-    @property
-    def z(self) -> float:
-        """Mann and Whitney's statistic, standard normal for ranks without information."""
-        spread = np.sqrt((self.ones + self.others + 1) / (12 * self.ones * self.others))
-        return float((self.auc - 0.5) / spread)
-
-
-def _ranks(score, hit):
-    ones, others = float(hit.sum()), float((~hit).sum())
-    return _Ranks(stats.rankdata(score)[hit].sum() - ones * (ones + 1) / 2, ones, others)
-
-
-def _rank_well(ranks, k):
-    """Whether all classes are ranked well, and together so that chance cannot have done it."""
-    if not all(one.others and one.auc >= _RANKS for one in ranks):
-        return False
-    chance = stats.norm.logsf(np.mean([one.z for one in ranks]))
-    return bool(chance + gammaln(k + 1) < _CHANCE)
-
-
 def case_of_rows(
     y_true: ArrayLike, y_proba: ArrayLike, given: tuple[Any, ...], normalize: bool, where: str
 ) -> Case:
@@ -211,9 +157,9 @@ def case_of_rows(
     """
     if normalize:
         divided = canonical_proba(y_proba, tolerance=1 - 1e-6, _where=where)
-        return canonical_case(where, y_true, divided, *given)
+        return canonical_case(where, y_true, divided, *given, check_order=False)
     try:
-        return canonical_case(where, y_true, y_proba, *given)
+        return canonical_case(where, y_true, y_proba, *given, check_order=False)
     except ValueError as error:
         if "rows that sum to 1" not in str(error):
             raise
@@ -227,7 +173,7 @@ def case_of_rows(
     cure = "Each row was divided by its sum; with normalize=True this is not said"
     caution(where, "rows that sum to 1", got, cure)
     divided = canonical_proba(y_proba, tolerance=tolerance, _where=where)
-    return canonical_case(where, y_true, divided, *given)
+    return canonical_case(where, y_true, divided, *given, check_order=False)
 
 
 def _rounding(table):

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 
-from .._sklearn_compat import safe_split
+from .._sklearn_compat import clone_by_value, safe_split
 from .._typing import CV, Estimator, Features, FloatArray, RandomStateLike
 from ..exceptions import caution, refuse
 from ..recalibrators import folds_of
@@ -147,7 +146,7 @@ def covariate_weights(
     target = np.repeat([0, 1], [n, m])
     share = np.full(n + m, np.nan)
     for train, test in folds_of(target, cv, random_state):
-        model = clone(estimator)
+        model = clone_by_value(estimator)
         model.fit(*safe_split(model, X, target, train))
         rows, _ = safe_split(model, X, target, test, train)
         share[test] = model.predict_proba(rows)[:, 1]

@@ -248,13 +248,17 @@ def own_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
     """
     if isinstance(estimator, FrozenEstimator):
         return own_logits(estimator.estimator, X)
-    steps, learner = None, estimator
-    if isinstance(estimator, Pipeline):
-        steps, learner = estimator[:-1], estimator[-1]
+    piped = isinstance(estimator, Pipeline)
+    learner = estimator[-1] if piped else estimator
     staging = _adapter(type(learner))
     if staging is None or type(staging).logits is Staging.logits:  # no need to transform
         return None
-    return staging.logits(learner, X if steps is None else steps.transform(X))
+    return staging.logits(learner, _features(estimator, X) if piped else X)
+
+
+def _features(pipeline, X):
+    """What the last step sees, which may be the only one."""
+    return pipeline[:-1].transform(X) if len(pipeline.steps) > 1 else X
 
 
 def _adapter(learner_type):
@@ -301,12 +305,12 @@ class _PipelineStaging(Staging):
         return estimator
 
     def staged_scores(self, fitted, X):
-        return self.inner.staged_scores(fitted[-1], fitted[:-1].transform(X))
+        return self.inner.staged_scores(fitted[-1], _features(fitted, X))
 
     def staged_proba(self, fitted, X):
         if type(self.inner).staged_proba is Staging.staged_proba:  # no need to transform
             return None
-        return self.inner.staged_proba(fitted[-1], fitted[:-1].transform(X))
+        return self.inner.staged_proba(fitted[-1], _features(fitted, X))
 
     def caveat(self, estimator):
         return self.inner.caveat(estimator.steps[-1][1])

@@ -131,3 +131,38 @@ def test_printed_in_a_terminal_and_a_notebook():
     line = str(labelled).splitlines()[1].split()
     assert line[3:] == [f"{labelled.realised['accuracy']:.4f}", f"{labelled.z('accuracy'):.2f}"]
     assert found._repr_html_().count("<tr>") == 8 and "<p>" not in found._repr_html_()
+
+
+@pytest.mark.parametrize("threshold", [None, 0.3])
+def test_pos_label_is_the_other_class(threshold):
+    """As if the columns and the labels were exchanged."""
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = np.where(rng.random(300) < p, "no", "yes")
+    proba = np.column_stack([p, 1 - p])
+    found = expected_metrics(proba, threshold=threshold, y_true=y, pos_label="no")
+    wanted = expected_metrics(proba[:, ::-1], threshold=threshold, y_true=(y == "no").astype(int))
+    for name in ("accuracy", "precision", "recall", "auc", "log_loss"):
+        assert getattr(found, name) == pytest.approx(getattr(wanted, name))
+        assert found.realised[name] == pytest.approx(wanted.realised[name])
+        assert found.z(name) == pytest.approx(wanted.z(name), abs=1e-9)
+    np.testing.assert_allclose(found.confusion, wanted.confusion[::-1, ::-1])
+    default = expected_metrics(proba, threshold=threshold, y_true=y)
+    assert default.recall != pytest.approx(found.recall, abs=1e-3)
+    same = expected_metrics(proba, threshold=threshold, y_true=y, pos_label="yes")
+    assert same.recall == default.recall
+    unlabelled = expected_metrics(proba, threshold=threshold, pos_label=0)
+    assert unlabelled.precision == pytest.approx(found.precision)
+
+
+@pytest.mark.parametrize(
+    ("columns", "more", "message"),
+    [
+        (2, {"pos_label": "no"}, r"pos_label among \[0, 1\], got 'no'.*pass labels="),
+        (2, {"pos_label": 2, "labels": [3, 4]}, r"pos_label among \[3, 4\], got 2"),
+        (3, {"pos_label": 1}, r"two classes with pos_label=, got 3"),
+    ],
+)
+def test_pos_label_that_is_none(columns, more, message):
+    with pytest.raises(ValueError, match=f"expected_metrics: expected {message}"):
+        expected_metrics(np.full((4, columns), 1 / columns), **more)

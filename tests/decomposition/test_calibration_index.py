@@ -17,7 +17,7 @@ from sklearn_calib.decomposition import (
 )
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import canonical_case
-from sklearn_calib.recalibrators import IsotonicCalibration
+from sklearn_calib.recalibrators import Identity, IsotonicCalibration
 
 Y, P = golden_set()
 
@@ -238,3 +238,9 @@ def test_weights_are_repetition(smoother):
     assert np.array(weighted) == pytest.approx(np.array(repeated), abs=1e-6)
     plain = calibration_indices(Y, P, smoother=smoother)
     assert np.abs(np.array(plain) - np.array(weighted)).max() > 0.01
+
+
+@pytest.mark.parametrize("smoother", ["identity", Identity()])
+def test_a_curve_that_is_the_predictions_is_refused(smoother):
+    with pytest.raises(ValueError, match=r"a smoother that learns .* every index is 0\. Leave"):
+        integrated_calibration_index([0, 1, 1], [0.2, 0.4, 0.9], smoother=smoother)

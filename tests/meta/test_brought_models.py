@@ -278,15 +278,14 @@ def test_catboost_with_categories():
     X = pandas.DataFrame({"number": rng.random(300), "letter": letters})
     y = (rng.random(300) < np.where(letters == "x", 0.8, 0.2)).astype(int)
     options = {"iterations": 5, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
-    broken = catboost.CatBoostClassifier(cat_features=["letter"], **options)
+    named = catboost.CatBoostClassifier(cat_features=["letter"], **options)
     for cls in (CalibratedModel, RefineThenCalibrateCV):
-        with pytest.raises(ValueError, match=r"can clone, got CatBoost.*fit\(X, y, cat_features="):
-            cls(broken).fit(X, y)
-    # what the message says
+        model = cls(named).fit(X, y)
+        assert model.predict_proba(X)[letters == "x", 1].mean() > 0.6
     model = CalibratedModel(catboost.CatBoostClassifier(**options), "platt")
     model.fit(X, y, cat_features=["letter"])
     assert model.predict_proba(X)[letters == "x", 1].mean() > 0.6
-    frozen = CalibratedModel(FrozenEstimator(broken.fit(X[:200], y[:200])), "platt")
+    frozen = CalibratedModel(FrozenEstimator(named.fit(X[:200], y[:200])), "platt")
     assert frozen.fit(X[200:], y[200:]).predict_proba(X).shape == (300, 2)
 
 
@@ -399,3 +398,37 @@ def test_warnings_point_to_the_line_of_the_user():
         CalibratedModel(fitted, "platt").fit(X, y)
     pytest.importorskip("sklearn.callback")
     assert caught[0].filename == __file__
+
+
+# -- models without a FrozenEstimator that scikit-learn does not know ------------------------------
+
+
+class Bare:
+    """A network in the manner of Keras: predict gives probabilities."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return 1 / (1 + np.exp(-X[:, :1]))
+
+
+@pytest.mark.parametrize("cls", [CalibratedModel, RefineThenCalibrateCV])
+@pytest.mark.parametrize("model", [Bare(), lambda X: X], ids=["keras", "function"])
+def test_a_bare_model_says_what_to_write(cls, model):
+    X, y = make_classification(200, random_state=0)
+    message = rf"{cls.__name__}.fit: expected a classifier .* write FrozenEstimator\(model\)"
+    with pytest.raises(TypeError, match=message):
+        cls(model).fit(X, y)
+    if isinstance(model, Bare):
+        CalibratedModel(FrozenEstimator(model), "platt").fit(X, y)  # what the message says
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_bare_outlier_detector_says_what_to_write(piped):
+    X, y = make_classification(200, random_state=0)
+    model = IsolationForest(n_estimators=5, random_state=0)
+    model = make_pipeline(StandardScaler(), model) if piped else model
+    for given in (model, clone(model).fit(X)):
+        with pytest.raises(TypeError, match=r"got IsolationForest, .*PlattScaling\(\)\.fit"):
+            CalibratedModel(given).fit(X, y)

@@ -6,7 +6,7 @@ from unittest import SkipTest
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, get_scorer, log_loss
-from sklearn_calib.recalibrators import MultilabelCalibration
+from sklearn_calib.recalibrators import HistogramBinning, MultilabelCalibration
 
 NB = MultiOutputClassifier(GaussianNB())
 LISTED = {
@@ -261,3 +261,54 @@ def test_checks_of_scikit_learn():
             except SkipTest as skipped:
                 assert "decision_function" in str(skipped)
     assert ran == 4
+
+
+# -- a recalibration that harms ------------------------------------------------------------------
+
+
+def labels_of_scores(n=1500, shift=0.0, seed=0):
+    """Three labels and the logits of a model, off by `shift` for the last of them."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, 3)) - 1
+    Y = (rng.random((n, 3)) < 1 / (1 + np.exp(-z))).astype(int)
+    z[:, 2] += shift
+    return z, Y
+
+
+class Logits(ClassifierMixin, BaseEstimator):
+    """Its features are its logits."""
+
+    def fit(self, X, Y):
+        self.classes_ = [np.arange(2)] * Y.shape[1]
+        return self
+
+    def predict_proba(self, X):
+        return 1 / (1 + np.exp(-X))
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_labels_that_lose_their_frequency_are_said(ensemble):
+    z, Y = labels_of_scores(3000, shift=0.7)
+    message = "1 of 3 labels without, such as number 2"
+    with pytest.warns(CalibrationWarning, match=message) as caught:
+        CalibratedModel(Logits(), "temperature", ensemble=ensemble).fit(z, Y)
+    assert sum("labels without" in str(w.message) for w in caught) == 1
+    CalibratedModel(Logits(), "default", ensemble=ensemble).fit(z, Y)  # warnings are errors
+    with pytest.warns(CalibrationWarning, match="1 of 3 labels without"):
+        unknown = Y.astype(float)
+        unknown[::7, 0] = np.nan
+        weight = np.ones(len(Y))
+        weight[::5] = 0
+        frozen = FrozenEstimator(Logits().fit(z, Y))
+        CalibratedModel(frozen, "temperature").fit(z, unknown, sample_weight=weight)
+
+
+def test_labels_whose_loss_rises_are_said():
+    wild = HistogramBinning(100, prior_weight=0)
+    with pytest.warns(CalibrationWarning, match=r"not above .* after and .* before, summed over"):
+        CalibratedModel(Logits(), wild, ensemble=False).fit(*labels_of_scores())
+
+
+def test_no_word_on_labels_that_are_calibrated():
+    for seed in range(10):
+        CalibratedModel(Logits(), "temperature").fit(*labels_of_scores(600, seed=seed))

@@ -292,10 +292,14 @@ def test_monotone():
     stack = StackedCalibration(monotone=True).fit(p, y)
     grid = stack.predict_proba(np.linspace(0, 1, 4001))[:, 1]
     assert np.diff(grid).min() >= -1e-12
-    upside_down = StackedCalibration(monotone=True).fit(p, 1 - y)
+    with pytest.warns(CalibrationWarning, match="scores that rise with the outcome"):
+        upside_down = StackedCalibration(monotone=True).fit(p, 1 - y)
     assert np.diff(upside_down.predict_proba(np.linspace(0, 1, 4001))[:, 1]).min() >= -1e-12
     assert "default" not in upside_down.recalibrators_
-    with pytest.raises(ValueError, match="only maps that fall"):
+    with (
+        pytest.warns(CalibrationWarning, match="scores that rise with the outcome"),
+        pytest.raises(ValueError, match="only maps that fall"),
+    ):
         StackedCalibration(["platt"], monotone=True).fit(p, 1 - y)
 
 

@@ -202,6 +202,7 @@ def test_beta_saturated_scores_of_many_sizes():
     assert whole <= part + 1e-12
 
 
+@pytest.mark.filterwarnings("ignore:.*scores that rise with the outcome")
 def test_beta_weighted_with_parts_at_odds():
     """Heavy rows say one slope, light rows the other."""
     for seed in range(20):

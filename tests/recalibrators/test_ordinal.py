@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._ordinal import thresholds
 from sklearn_calib._simplex import log_proba
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_code, to_dict
 from sklearn_calib.metrics import log_loss, ranked_probability_score
 from sklearn_calib.recalibrators import OrdinalCalibration, PlattScaling, all_recalibrators
@@ -110,7 +111,8 @@ def test_weights_are_repetition():
 
 def test_scores_at_odds_with_the_labels():
     P, y = make_grades(4, 2000)
-    model = OrdinalCalibration().fit(P[:, ::-1], y)
+    with pytest.warns(CalibrationWarning, match="scores that rise with the outcome"):
+        model = OrdinalCalibration().fit(P[:, ::-1], y)
     assert 0 <= model.slope_ < 1e-9
     share = np.bincount(y) / len(y)
     np.testing.assert_allclose(model.predict_proba(P[:3]), np.tile(share, (3, 1)), atol=2e-3)
@@ -187,3 +189,67 @@ def test_bad_nodes_are_refused():
         with pytest.raises(ValueError, match=message):
             from_dict({**whole, "map": tree | change})
     assert "def " in to_code(whole, "python")
+
+
+# -- the order of the scale and the order of the columns -----------------------------------------
+
+GRADES = np.array(["poor", "fair", "good", "excellent"])
+COLUMNS = np.argsort(GRADES)  # excellent, fair, good, poor
+
+
+def named_grades():
+    P, y = make_grades(4, 400)
+    return P, y, P[:, COLUMNS], GRADES[y]
+
+
+def test_order_is_that_of_the_scale():
+    P, y, proba, names = named_grades()
+    numbered = OrdinalCalibration().fit(P, y)
+    model = OrdinalCalibration(order=GRADES).fit(proba, names)
+    assert model.slope_ == pytest.approx(numbered.slope_) and model.slope_ > 0.3
+    np.testing.assert_allclose(model.shifts_, numbered.shifts_)
+    assert model.order_.tolist() == GRADES.tolist()
+    assert model.classes_.tolist() == sorted(GRADES)
+    np.testing.assert_allclose(model.predict_proba(proba), numbered.predict_proba(P)[:, COLUMNS])
+    exported = from_dict(to_dict(model))
+    np.testing.assert_allclose(exported.predict_proba(proba), model.predict_proba(proba))
+    by_columns = OrdinalCalibration(order=GRADES).fit(P, names, classes=GRADES)
+    np.testing.assert_allclose(by_columns.predict_proba(P), numbered.predict_proba(P))
+
+
+@pytest.mark.parametrize("order", [GRADES[:3], [*GRADES, "poor"], [*GRADES[:3], "bad"]])
+def test_order_names_every_class(order):
+    _, _, proba, names = named_grades()
+    with pytest.raises(ValueError, match=r"OrdinalCalibration.fit, order: expected "):
+        OrdinalCalibration(order=order).fit(proba, names)
+
+
+def test_classes_do_not_move_columns():
+    """`classes` names the columns; an order of a scale that they do not have is said."""
+    P, y, proba, names = named_grades()
+    message = r"columns in the order of classes=\['poor', .* fit \['excellent', 'fair', .*not move"
+    for method in (OrdinalCalibration(), PlattScaling()):
+        with pytest.warns(CalibrationWarning, match=message) as caught:
+            method.fit(proba, names, classes=GRADES)
+        assert caught[0].filename == __file__
+        method.fit(P, names, classes=GRADES)  # warnings are errors: columns that are in that order
+        method.fit(proba, names)
+    with pytest.warns(CalibrationWarning, match=r"order of labels=\['poor', .*fit \['excellent'"):
+        ranked_probability_score(names, proba, labels=GRADES)
+    right = ranked_probability_score(names, P, labels=GRADES)
+    assert right == pytest.approx(ranked_probability_score(y, P))
+
+
+def test_grades_that_fall():
+    P, y, _, names = named_grades()
+    with pytest.warns(CalibrationWarning, match="scores that rise with the outcome"):
+        OrdinalCalibration().fit(P[:, ::-1], y)
+    with pytest.warns(CalibrationWarning, match="scores that rise with the outcome"):
+        OrdinalCalibration(order=GRADES).fit(P[:, ::-1][:, COLUMNS], names)
+
+
+def test_too_many_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 501, 2000)
+    with pytest.raises(ValueError, match=r"at most 500 classes, .* got 501"):
+        OrdinalCalibration().fit(rng.dirichlet(np.ones(501), 2000), y, classes=range(501))

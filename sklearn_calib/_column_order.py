@@ -1,0 +1,105 @@
+"""Whether columns of probabilities fit another order of the classes far better than the given."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import linear_sum_assignment
+from scipy.special import gammaln
+
+from ._typing import AnyArray, FloatArray, IntArray
+from .exceptions import caution
+
+_CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
+FARTHER = 0.3  # by how much more rows have the largest probability on the true class
+_LEAST_AUC = 0.65  # of each class under the other order
+
+
+def better_order(proba: FloatArray, codes: IntArray) -> IntArray | None:
+    """The class of each column where it cannot be the given one; see `find_column_order`."""
+    k = proba.shape[1]
+    table = np.bincount(codes * k + proba.argmax(axis=1), minlength=k * k).reshape(k, k)
+    column = _assignment(table)
+    moved = np.flatnonzero(column != np.arange(k))
+    rows = np.flatnonzero(np.isin(codes, moved))
+    if not len(rows):
+        return None
+    scores, mine = proba[rows], codes[rows]
+    top = moved[scores[:, moved].argmax(axis=1)]
+    farther = (top == column[mine]).mean() - (top == mine).mean()
+    if farther < FARTHER:
+        return None
+    ranks = [_ranks(scores[:, column[one]], mine == one) for one in moved[np.isin(moved, mine)]]
+    return np.argsort(column) if rank_well(ranks, k) else None
+
+
+def warn_of_order(
+    proba: FloatArray, codes: IntArray, classes: AnyArray, given: str, where: str, stacklevel: int
+) -> None:
+    """A warning where columns named in an order of their own must have another one.
+
+    Only an order that is not that of the sorted labels is doubted: who names it may have meant the
+    order of a scale, and the columns of scikit-learn are sorted. `given` is the argument's name.
+    """
+    names = classes.tolist()
+    try:
+        if names == sorted(names):
+            return
+    except TypeError:
+        return
+    plain = np.asarray(proba)
+    places = better_order(plain, codes) if plain.shape[1] == len(classes) else None
+    if places is None:
+        return
+    right = plain.argmax(axis=1)
+    fits = [names[place] for place in places]
+    caution(
+        where,
+        f"columns in the order of {given}={names[:20]}",
+        f"columns that fit {fits[:20]}: the largest probability is that of the true class in "
+        f"{(right == codes).mean():.2f} of the rows as given, in "
+        f"{(places[right] == codes).mean():.2f} in that order",
+        f"{given}= names the columns and does not move them: pass the order that they have, or the "
+        "columns in the order that is named",
+        stacklevel=stacklevel + 1,
+    )
+
+
+def _assignment(table):
+    """The column of each class: that of the most rows, its own among equals."""
+    k = len(table)
+    if (table.argmax(axis=1) == np.arange(k)).all():
+        return np.arange(k)
+    return linear_sum_assignment(table + 1e-6 * np.eye(k), maximize=True)[1]
+
+
+class Ranks(NamedTuple):
+    """Pairs of a row of a class and one of another in this order, and the numbers of both."""
+
+    pairs: float
+    ones: float
+    others: float
+
+    @property
+    def auc(self) -> float:
+        return self.pairs / (self.ones * self.others)
+
+    @property
+    def z(self) -> float:
+        """Mann and Whitney's statistic, standard normal for ranks without information."""
+        spread = np.sqrt((self.ones + self.others + 1) / (12 * self.ones * self.others))
+        return float((self.auc - 0.5) / spread)
+
+
+def _ranks(score, hit):
+    ones, others = float(hit.sum()), float((~hit).sum())
+    return Ranks(stats.rankdata(score)[hit].sum() - ones * (ones + 1) / 2, ones, others)
+
+
+def rank_well(ranks: Sequence[Ranks], k: int) -> bool:
+    """Whether all classes are ranked well, and together so that chance cannot have done it."""
+    if not all(one.others and one.auc >= _LEAST_AUC for one in ranks):
+        return False
+    chance = stats.norm.logsf(np.mean([one.z for one in ranks]))
+    return bool(chance + gammaln(k + 1) < _CHANCE)
