@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import plain, quoted
-from .._tables import Table, UserError, check_columns, column_names
+from .._tables import Table, UserError, check_columns, column_names, standard_input
 from .._typing import FloatArray
 from ..canonical import canonical_proba
 from ._classes import named_classes
@@ -32,6 +30,7 @@ from ._options import (
 from ._printing import Screen, check_writable, progress
 from ._remote import local_files
 from ._streams import copy, format_of
+from ._temporary import temporary_folder
 from ._wording import for_the_command
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=apply, modules=("rich", "pandas"), no_page=True)
 
 
-def apply(options: "argparse.Namespace") -> None:
+def apply(options: "argparse.Namespace") -> int:
     """Add calibrated probabilities to a table."""
     if options.prob is None:
         raise UserError(
@@ -118,11 +117,12 @@ def apply(options: "argparse.Namespace") -> None:
     except (ValueError, TypeError, UserError) as error:
         said = str(error).replace("leave out such rows", "keep them with --allow-missing")
         raise UserError(for_the_command(said)) from error
-    if options.out != "-":
-        screen = Screen()
-        said = ", ".join(plain(name, 40) for name in new)
-        screen.print(f"{n_rows} rows, new: {said}", highlight=False)
-        screen.finish({"table": options.out})
+    if options.out == "-":
+        return 0
+    screen = Screen()
+    said = ", ".join(plain(name, 40) for name in new)
+    screen.print(f"{n_rows} rows, new: {said}", highlight=False)
+    return screen.finish({"table": options.out})
 
 
 @contextmanager
@@ -131,10 +131,10 @@ def _in_files(files: list[str]) -> Iterator[list[str]]:
     if files != ["-"]:
         yield files
         return
-    with tempfile.TemporaryDirectory(prefix="sklearn-calib-") as folder:
+    with temporary_folder() as folder:
         path = os.path.join(folder, "standard input")
         with open(path, "wb") as copied:
-            shutil.copyfileobj(sys.stdin.buffer, copied)
+            shutil.copyfileobj(standard_input(), copied)
         try:
             yield [path]
         except UserError as error:

@@ -20,7 +20,7 @@ from ._options import (
     share,
     tolerance_of,
 )
-from ._printing import check_writable, note, write_text
+from ._printing import Output, check_writable, note, write_text
 from ._remote import local_files
 from ._rows import called
 from ._wording import for_the_command
@@ -133,9 +133,10 @@ def monitor(options: "argparse.Namespace") -> int:
     if options.state is not None:
         text = json.dumps(found.state_dict(), allow_nan=False)
         write_text(f"{text}\n", options.state, "--state")
+    output = Output()
     if found.alarm_ or not options.quiet:
-        print(plain(f"{called(options.files)}: {found}", None))
-    return ALARM if found.alarm_ else 0
+        output.print(plain(f"{called(options.files)}: {found}", None))
+    return output.finish({}, ALARM if found.alarm_ else 0)
 
 
 def _rows(text: str) -> float:
