@@ -258,3 +258,13 @@ def test_a_header_of_many_names(folder, capsys, sep, count):
     assert main(["monitor", "wide.csv", *AS_USUAL]) == 0
     if count < 50_000:
         assert main(["apply", "map.json", "wide.csv", "--prob", "p", "--out", "x.csv"]) == 0
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "option"), [("y", "--label"), ("p", "--prob")])
+@pytest.mark.parametrize("files", [["good.csv"], ["good.csv", "bad.csv"]])
+def test_groups_that_labels_or_scores_make(folder, capsys, name, option, files):
+    assert main(["audit", *files, *AS_USUAL, *REPORT, "--any-order", "--by", name]) == 2
+    assert f"got '{name}', the column of {option}" in capsys.readouterr().err

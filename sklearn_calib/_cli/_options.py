@@ -3,6 +3,7 @@
 import argparse
 from typing import Any, Literal
 
+from .._show import quoted
 from .._tables import UserError
 from ._names import split_names
 
@@ -171,6 +172,18 @@ def check_different(label: str | None, columns: list[str]) -> None:
         raise UserError(
             f"expected each column once in --prob, got {twice!r} twice. Name one column per class."
         )
+
+
+def check_groups(by: list[str], label: str, columns: list[str]) -> None:
+    """Refuse groups that the labels or the probabilities make: each is wrong by itself."""
+    for option, names in (("--label", [label]), ("--prob", columns)):
+        twice = next((name for name in by if name in names), None)
+        if twice is not None:
+            raise UserError(
+                f"expected columns of --by that are known with the scores, got {quoted(twice)}, the "
+                f"column of {option}: such groups are not calibrated even where all rows are. Name "
+                "another column, or leave --by out."
+            )
 
 
 def whole_number(least: int) -> Any:
