@@ -16,8 +16,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 # Each line uses the lines above it, and nothing of its own line but itself.
 FLOORS = (
     ("_typing",),
-    ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random", "_renamed"),
-    ("_extras", "_files", "_show"),
+    ("_simplex", "exceptions", "_sklearn_compat", "_version", "_renamed"),
+    ("_extras", "_files", "_random", "_show"),
     ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
     ("canonical",),

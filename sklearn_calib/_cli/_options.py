@@ -180,9 +180,9 @@ def check_groups(by: list[str], label: str, columns: list[str]) -> None:
         twice = next((name for name in by if name in names), None)
         if twice is not None:
             raise UserError(
-                f"expected columns of --by that are known with the scores, got {quoted(twice)}, the "
-                f"column of {option}: such groups are not calibrated even where all rows are. Name "
-                "another column, or leave --by out."
+                f"expected columns of --by that are known with the scores, got {quoted(twice)}, "
+                f"the column of {option}: such groups are not calibrated even where all rows are. "
+                "Name another column, or leave --by out."
             )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._renamed import warn_renamed
 from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
-from ..exceptions import CalibrationWarning, check_level, refuse
+from ..exceptions import CalibrationWarning, check_count, check_level, refuse
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._resampling import bootstrap_distribution, null_distribution
@@ -135,6 +135,7 @@ def confidence_interval(
     if method not in _METHODS:
         refuse(where, f"method among {', '.join(_METHODS)}", repr(method), "Check the spelling")
     check_level(level, where)
+    n_resamples = check_count(n_resamples, "n_resamples", where, 2)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     function.check_options(options, where)
     estimate = function.of_case(case, **options)
