@@ -11,6 +11,7 @@ from typing import Any
 
 from ._show import plain, quoted
 
+LONGEST_ROW = 2**25  # characters; what is longer is hardly a row, and would fill the memory
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -91,7 +92,8 @@ def _first_line(text, sep):
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
     filled = (line for line in lines if len(line) > 1 or (line and line[0].strip()))
     try:
-        return [name.strip() for name in next(filled, [])]
+        with cells_of_any_length():  # with another separator the whole line is one cell
+            return [name.strip() for name in next(filled, [])]
     except csv.Error as error:
         raise UserError(
             f"expected lines of cells in the csv file, got what cannot be split ({error}). Check "
@@ -109,24 +111,30 @@ def cells_of_any_length() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def row_blocks(stream: Any, encoding: str, sep: str, size: int | None) -> Iterator[io.TextIOBase]:
+def row_blocks(
+    stream: Any, encoding: str, sep: str, size: int | None, file: str
+) -> Iterator[io.TextIOBase]:
     """The text of a binary stream in parts that end where a row ends, of some `size` characters.
 
-    A single part if `size` is None. The stream stays open.
+    A single part if `size` is None. The stream stays open. Raises UserError for a row of more than
+    `LONGEST_ROW` characters; `file` is its name.
     """
-    text = io.TextIOWrapper(stream, encoding, newline="")
+    text = _Lines(stream, encoding, file)
     try:
         if size is None:
             yield text
             return
-        rest = ""
+        rest, above = "", 0
         while True:
             more = text.read(size)
             rest += more
             end = _end_of_rows(rest, sep) if more else len(rest)
             if end:
                 yield io.StringIO(rest[:end], newline="")
+                above += rest.count("\n", 0, end)
                 rest = rest[end:]
+            elif len(rest) > LONGEST_ROW:
+                raise _too_long(file, above)
             if not more:
                 return
     finally:
@@ -134,10 +142,52 @@ def row_blocks(stream: Any, encoding: str, sep: str, size: int | None) -> Iterat
             text.detach()  # who opened the stream closes it
 
 
+class _Lines(io.TextIOWrapper):
+    """The text of a stream; refuses a line that would fill the memory while it is read."""
+
+    def __init__(self, stream, encoding, file):
+        super().__init__(stream, encoding, newline="")
+        self._file, self._above, self._long = file, 0, 0
+
+    def read(self, size=-1, /):
+        text = super().read(size)
+        end = max(text.rfind("\n"), text.rfind("\r")) + 1
+        self._long = len(text) - end if end else self._long + len(text)
+        if end:
+            self._above += text.count("\n")
+        if self._long > LONGEST_ROW:
+            raise _too_long(self._file, self._above)
+        return text
+
+    def seek(self, *place):
+        self._above = self._long = 0  # only ever to the beginning
+        return super().seek(*place)
+
+
+def _too_long(file, above):
+    return UserError(
+        f"expected rows of at most {LONGEST_ROW:,} characters in {plain(file)}, got a longer one "
+        f"that begins in line {above + 1}. Look there for a quote that is not closed, or leave out "
+        "the column of long texts."
+    )
+
+
+def head_of(stream: Any, size: int) -> bytes:
+    """The first bytes of a stream: some `size`, and more where the first line is longer."""
+    head = stream.read(size)
+    while len(head) <= LONGEST_ROW and not (b"\n" in head or b"\r" in head):
+        more = stream.read(len(head))
+        if not more:
+            break
+        head += more
+    stream.seek(0)
+    return head
+
+
 def _end_of_rows(text, sep):
     """Where the last whole row of a text ends; a line break inside quotes ends none."""
     mark = "\n" if "\n" in text else "\r"
-    quoted_cell = re.compile(rf'(?:(?<=[{re.escape(sep)}\r\n])|^)[ ]*"(?:[^"]|"")*("|$)')
+    quoted_cell = re.compile(rf'(?:(?<=[{re.escape(sep)}\r\n])|^)[ ]*"[^"]*(?:""[^"]*)*("|$)')
     above = len(text)
     for cell in reversed([*quoted_cell.finditer(text)] if '"' in text else []):
         end = text.rfind(mark, cell.end(), above) + 1
@@ -145,6 +195,17 @@ def _end_of_rows(text, sep):
             return end
         above = cell.start()
     return text.rfind(mark, 0, above) + 1
+
+
+def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
+    """What pandas says of a quote without an end, in the rows of the file; else the error."""
+    found = re.search(r"EOF inside string starting at row (\d+)", str(error))
+    if found is None:
+        return error
+    return UserError(
+        f"expected quotes in pairs in {plain(file)}, got one in row {above + int(found[1])} that "
+        "is not closed. Close it, or write it twice where it belongs to the text."
+    )
 
 
 def share_read(stream: Any) -> float:

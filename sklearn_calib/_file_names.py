@@ -45,6 +45,9 @@ def _expand(data, where):
         paths = _without_strays(below, text)
         yield from ((path, path, None) for path in _one_format(paths, text, where))
     elif os.path.exists(text) or not has_magic(text):
+        if os.path.exists(text) and not os.path.isfile(text):
+            got = f"the pipe or device {quoted(text)}"
+            refuse(where, "a file, which can be read again", got, "Copy it into a file first")
         yield text, text, None
     else:
         paths = [path for path in sorted(glob(text, recursive=True)) if os.path.isfile(path)]

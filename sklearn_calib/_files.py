@@ -18,6 +18,7 @@ from typing import BinaryIO
 _OWN_FOLDER = "sklearn-calib-"
 _LONGEST_NAME = 200
 _PAUSE = 0.05  # seconds between two looks at a lock
+SECONDS = 60  # that the other end of a named pipe may take
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
@@ -33,13 +34,15 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     Nothing is left behind then; what a killed process left is removed by the next that writes the
     same file. The content goes into a new file of the same folder, which takes the name at the end
     and is locked until then. Links are followed, the permissions of an existing file are kept.
-    Devices and pipes are written to directly. Raises OSError.
+    Devices and pipes are written to directly. Raises OSError, among
+    them TimeoutError for a pipe that no process reads.
     """
     mode = None
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
     if mode is not None and not stat.S_ISREG(mode):
-        with open(path, "wb") as file:  # a folder raises IsADirectoryError
+        opened = _opened_pipe if stat.S_ISFIFO(mode) else open
+        with opened(path, "wb") as file:  # a folder raises IsADirectoryError
             yield file
         return
     if mode is not None and not os.access(path, os.W_OK):
@@ -208,3 +211,25 @@ else:
         except OSError:
             return None
         return True
+
+
+def _opened_pipe(path, mode):
+    """A named pipe, as soon as another process reads it; `open` alone would wait for ever."""
+    for _ in until_other_end("no program reads this pipe"):
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+    os.set_blocking(handle, True)
+    return open(handle, mode)
+
+
+def until_other_end(said: str) -> Iterator[None]:
+    """Turns of waiting for the other end of a pipe; TimeoutError, which says so, after a minute."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.02)
+    raise TimeoutError(errno.ETIMEDOUT, f"{said}, for {SECONDS} seconds")

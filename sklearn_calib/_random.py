@@ -3,6 +3,7 @@
 import numpy as np
 
 from ._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
+from .exceptions import refuse
 
 
 def generator(random_state: RandomStateLike) -> np.random.Generator:
@@ -22,7 +23,12 @@ def generator(random_state: RandomStateLike) -> np.random.Generator:
     """
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
-    return np.random.default_rng(random_state)
+    try:
+        if isinstance(random_state, bool):
+            raise TypeError
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        _refuse(random_state)
 
 
 def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
@@ -31,7 +37,17 @@ def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
         return random_state
     if isinstance(random_state, np.random.Generator):
         random_state = int(random_state.integers(2**32))
-    return np.random.RandomState(random_state)
+    try:
+        if isinstance(random_state, bool):
+            raise TypeError
+        return np.random.RandomState(random_state)
+    except (TypeError, ValueError):
+        _refuse(random_state)
+
+
+def _refuse(random_state):
+    rule = "random_state as a whole number from 0, a Generator, a RandomState or None"
+    refuse("random_state", rule, repr(random_state), "Pass for instance random_state=0")
 
 
 def spawned(random_state: RandomStateLike, n: int) -> list[np.random.Generator]:

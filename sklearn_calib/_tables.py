@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from ._csv_text import (
     UserError,
     encoding_of,
     exact_numbers,
+    head_of,
     looks_like_data,
+    quote_without_end,
     row_blocks,
     separator_of,
     share_read,
@@ -33,6 +35,7 @@ _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # characters of a csv file that are read at a time
+_FEW = 2**16  # characters of a csv file of which only the names are wanted
 _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 
 
@@ -157,7 +160,7 @@ def column_names(
             stream.seek(0)
             if parquet:
                 return list(parquet_file(stream).schema_arrow.names)
-            next(_read_csv(stream, file, note, (sep, decimal, encoding, header), 1, ()), None)
+            next(_read_csv(stream, file, note, (sep, decimal, encoding, header), _FEW, ()), None)
     except UserError:
         raise
     except Exception as error:
@@ -249,11 +252,21 @@ def label_column(table: Table, name: str) -> Any:
 # -- opening --------------------------------------------------------------------------------------
 
 
+def standard_input() -> BinaryIO:
+    """The bytes of the standard input. Raises UserError where it is closed."""
+    if sys.stdin is None:
+        raise UserError(
+            "expected a table on the standard input, got a closed one. Name a file, or lead one in "
+            "with <."
+        )
+    return sys.stdin.buffer
+
+
 def _open(file):
     """A binary stream that can be rewound, decompressed by its ending or by its first bytes."""
     source = file
     if file == "-":
-        source = io.BytesIO(sys.stdin.buffer.read())
+        source = io.BytesIO(standard_input().read())
         head = source.getvalue()[:8]
     elif re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", file):
         raise UserError(
@@ -287,7 +300,10 @@ def _only_member(source, file):
             raise UserError(
                 f"expected one file inside {quoted(file)}, got {len(names)}. Unpack it first."
             )
-        return io.BytesIO(archive.read(names[0]))
+        member = archive.open(names[0])  # stays open when the archive is closed
+        if member.peek(4)[:4] == b"PAR1":  # which is read from its end
+            return io.BytesIO(archive.read(names[0]))
+        return member
 
 
 # -- csv ------------------------------------------------------------------------------------------
@@ -295,8 +311,7 @@ def _only_member(source, file):
 
 def _read_csv(stream, file, pick, form, size, as_text):
     sep, decimal, encoding, given = form
-    head = stream.read(_HEAD)
-    stream.seek(0)
+    head = head_of(stream, _HEAD)
     encoding = encoding_of(head, file, encoding)
     if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
         encoding = "utf-8"
@@ -316,10 +331,13 @@ def _read_csv(stream, file, pick, form, size, as_text):
     }
     decimal = "." if decimal is None and sep == "," else decimal
     first, signs = 0, {}
-    for number, block in enumerate(row_blocks(stream, encoding, sep, size)):
+    for number, block in enumerate(row_blocks(stream, encoding, sep, size, file)):
         # the line of names, where there is one, stands in the first block
         line = 0 if number == 0 and given is None else None
-        frame = _frame(block, places, len(header), {"header": line, **options})
+        try:
+            frame = _frame(block, places, len(header), {"header": line, **options})
+        except ValueError as error:
+            raise quote_without_end(error, file, first - (line is not None)) from error
         extra = frame.pop("extra") if "extra" in frame else None
         if extra is not None and extra.notna().any():
             raise UserError(

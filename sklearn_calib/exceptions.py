@@ -4,10 +4,12 @@ Errors are the built-in ``ValueError`` and ``TypeError``; each message reads
 ``{Class}.{method}: expected {rule}, got {value}. {what to do instead}.``
 """
 
+import math
 import re
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Real
 from typing import NoReturn
 
 
@@ -101,10 +103,20 @@ def refuse_unknown(
     refuse(where, rule, repr(name), meant(name, names, otherwise), error)
 
 
-def check_level(level: float, where: str) -> None:
-    """Raise ValueError unless a confidence level lies between 0 and 1."""
-    if not 0 < level < 1:
+def check_level(level: object, where: str) -> None:
+    """Raise ValueError unless a confidence level is a number between 0 and 1."""
+    if not isinstance(level, Real) or isinstance(level, bool) or not 0 < level < 1:
         refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
+
+
+def check_count(
+    value: object, name: str, where: str, least: int = 1, cure: str = "Leave the default"
+) -> int:
+    """A whole number of at least `least`, as an int; raises ValueError for anything else."""
+    known = isinstance(value, Real) and not isinstance(value, bool)
+    if not (known and value >= least and value != math.inf and value == int(value)):
+        refuse(where, f"a whole number {name} >= {least}", repr(value), cure)
+    return int(value)
 
 
 def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int = 4) -> None:

@@ -16,8 +16,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 # Each line uses the lines above it, and nothing of its own line but itself.
 FLOORS = (
     ("_typing",),
-    ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random"),
-    ("_checksum", "_extras", "_files", "_show", "_column_order"),
+    ("_simplex", "exceptions", "_sklearn_compat", "_version"),
+    ("_checksum", "_extras", "_files", "_random", "_show", "_column_order"),
     ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
     ("_weights",),

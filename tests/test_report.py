@@ -137,7 +137,7 @@ def test_auto_resamples_shrink_with_the_data(monkeypatch):
     ("options", "message"),
     [
         ({"measures": ["ece"]}, "expected measures among .*brier_loss.*, got 'ece'"),
-        ({"level": 2}, r"expected level in \(0, 1\), got 2"),
+        ({"level": 2}, "expected a level between 0 and 1, got 2"),
     ],
 )
 def test_refused(options, message):

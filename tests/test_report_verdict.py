@@ -450,7 +450,7 @@ def test_several_models():
     assert [v.calibrated for v in report.verdicts.values()] == [False, True]
     with pytest.raises(ValueError, match="expected a model among a, b, got None"):
         _ = report.verdict
-    with pytest.raises(ValueError, match="expected n_bins of at least 1, got 0"):
+    with pytest.raises(ValueError, match="expected a whole number n_bins >= 1, got 0"):
         report.bins("a", n_bins=0)
 
 

@@ -1,9 +1,12 @@
 """The command line: one file per command; the parser, and what they share."""
 
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 
 from .._show import plain
@@ -12,7 +15,7 @@ from .._version import __version__
 from ..exceptions import CalibrationWarning
 from . import _apply, _audit, _compare, _compile, _demo, _export, _fit, _monitor
 from ._options import Parser, examples
-from ._printing import check_writable, forget_stdout, note
+from ._printing import check_writable, forget, hold_descriptors, note, standard_output
 from ._wording import for_the_command
 
 
@@ -21,13 +24,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: done. 1: a defect of this program. 2: what the user can mend, in one sentence on the standard
     error. 3: a condition of ``--fail-if`` holds, ``fit`` gains nothing, or ``monitor`` raises
-    an alarm. 130: interrupted.
+    an alarm. 130 and 143: interrupted and terminated.
     """
+    hold_descriptors()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is no error
             stream.reconfigure(errors="backslashreplace")
     try:
-        return _run(parser().parse_args(argv))
+        with _ended_in_order():
+            return _run(_parsed(argv))
     except (UserError, MemoryError) as error:
         said = str(error) or "expected more memory. Draw some of the rows, or fewer columns."
         note(said)
@@ -47,6 +52,38 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     finally:
         _flush()
+
+
+@contextmanager
+def _ended_in_order():
+    """SIGTERM ends the command as Ctrl-C does: temporary files go, with the usual code 143."""
+
+    def end(number, _):
+        raise SystemExit(128 + number)
+
+    usual = threading.current_thread() is threading.main_thread()
+    usual = usual and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if usual:
+        signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        if usual:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _parsed(argv):
+    """The options; ``--help`` and ``--version`` end here, as do options that are none."""
+    try:
+        return parser().parse_args(argv)
+    except SystemExit as asked:
+        if not asked.code and sys.stdout is not None:
+            with (
+                suppress(BrokenPipeError),  # the last flush forgets it
+                standard_output("help", "Lead it to a file with room"),
+            ):
+                pass  # what argparse has printed arrives, or is an error
+        raise
 
 
 def _run(options):
@@ -69,7 +106,7 @@ def _flush():
     try:
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):  # closed
-        forget_stdout()
+        forget(sys.stdout)
 
 
 def _require(*modules):

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from .._files import temporary_folder
 from .._show import plain, quoted
-from .._tables import Table, UserError, check_columns, column_names
+from .._tables import Table, UserError, check_columns, column_names, standard_input
 from .._typing import FloatArray
 from ..canonical import canonical_proba
 from ._classes import named_classes
@@ -93,7 +92,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=apply, modules=("rich", "pandas"), no_page=True)
 
 
-def apply(options: "argparse.Namespace") -> None:
+def apply(options: "argparse.Namespace") -> int:
     """Add calibrated probabilities to a table."""
     if options.prob is None:
         raise UserError(
@@ -120,11 +119,12 @@ def apply(options: "argparse.Namespace") -> None:
     except (ValueError, TypeError, UserError) as error:
         said = str(error).replace("leave out such rows", "keep them with --allow-missing")
         raise UserError(for_the_command(said)) from error
-    if options.out != "-":
-        screen = Screen()
-        said = ", ".join(plain(name, 40) for name in new)
-        screen.print(f"{n_rows} rows, new: {said}", highlight=False)
-        screen.finish({"table": options.out})
+    if options.out == "-":
+        return 0
+    screen = Screen()
+    said = ", ".join(plain(name, 40) for name in new)
+    screen.print(f"{n_rows} rows, new: {said}", highlight=False)
+    return screen.finish({"table": options.out})
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def _in_files(files: list[str]) -> Iterator[list[str]]:
     with temporary_folder() as folder:
         path = os.path.join(folder, "standard input")
         with open(path, "wb") as copied:
-            shutil.copyfileobj(sys.stdin.buffer, copied)
+            shutil.copyfileobj(standard_input(), copied)
         try:
             yield [path]
         except UserError as error:

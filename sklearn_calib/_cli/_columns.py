@@ -10,7 +10,7 @@ from .._show import plain, quoted, rows_in_words
 from .._tables import Table, UserError, label_column, number_column, read_table
 from .._typing import FloatArray
 from ._names import split_names
-from ._options import check_different, form_of
+from ._options import check_different, check_groups, form_of
 from ._printing import note
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ def _read(file, options):
     def pick(present):
         columns = split_names(options.prob, present)
         check_different(options.label, columns)
+        check_groups(_by(options, present), options.label, columns)
         return [*dict.fromkeys([*_needed(columns, options), *_by(options, present)])]
 
     return read_table(file, pick, **form_of(options))

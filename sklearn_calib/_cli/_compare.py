@@ -107,10 +107,9 @@ def compare(options: "argparse.Namespace") -> int:
     try:
         with local_files(options.files, options.allow_remote) as files:
             check_outputs(options, files)
-            _compare(files, options)
+            return _compare(files, options)
     except (ValueError, TypeError, UserError) as error:
         raise UserError(for_the_command(str(error))) from error
-    return 0
 
 
 def _compare(files, options):
@@ -140,7 +139,7 @@ def _compare(files, options):
         rows = [{**vars(each), "measure": name} for name, each in found.items()]
         text = json.dumps(numbers | {"differences": rows}, indent=1, allow_nan=False)
         write_text(text + "\n", options.json, "--json")
-    screen.finish({"numbers": options.json})
+    return screen.finish({"numbers": options.json})
 
 
 # -- rows -----------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=demo, modules=EXTRAS)
 
 
-def demo(options: "argparse.Namespace") -> None:
+def demo(options: "argparse.Namespace") -> int:
     """Train, recalibrate by every method and report."""
     from sklearn import datasets
     from sklearn.model_selection import train_test_split
@@ -71,4 +71,4 @@ def demo(options: "argparse.Namespace") -> None:
         )
     print_report(screen, report)
     page = write_report(report, options.out, f"Calibration demo: {options.data}")
-    screen.finish({"report": page})
+    return screen.finish({"report": page})

@@ -1,15 +1,13 @@
 """The command ``export``: a map as ONNX, SQL, C, JavaScript or Python."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from .._files import write_whole
-from .._show import plain
 from .._tables import UserError
 from ._map import add_edited, read_map
 from ._names import split_names
 from ._options import examples
-from ._printing import check_writable, refuse_out
+from ._printing import Output, check_writable, refuse_out, standard_output
 from ._wording import for_the_command
 
 if TYPE_CHECKING:
@@ -86,7 +84,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=export, modules=(), no_page=True)
 
 
-def export(options: "argparse.Namespace") -> None:
+def export(options: "argparse.Namespace") -> int:
     """Write a map in another language."""
     for option, targets in _OF.items():
         if getattr(options, option) not in (None, False) and options.to not in targets:
@@ -104,14 +102,14 @@ def export(options: "argparse.Namespace") -> None:
     except (ValueError, TypeError, ModuleNotFoundError) as error:
         raise UserError(for_the_command(str(error))) from error
     if options.out is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)  # a map is UTF-8 whatever the terminal shows
-        return
+        with standard_output("map", "Name a file with --out") as stream:
+            stream.write(content)  # a map is UTF-8 whatever the terminal shows
+        return 0
     try:
         write_whole(options.out, content)
     except OSError as error:
         refuse_out(options.out, error.strerror or error)
-    print(f"{options.to}: {plain(options.out, None)}")
+    return Output().finish({options.to: options.out})
 
 
 def _written(found: "ExportedMap", options: "argparse.Namespace") -> bytes:

@@ -142,8 +142,7 @@ def _fit(rows: "Rows", options: "argparse.Namespace") -> int:
                 document = simplify(document, options.simplify)
             text = to_json(document)
         write_text(f"{text}\n", options.out, "--out")
-        screen.finish({"map": options.out})
-        return 0
+        return screen.finish({"map": options.out})
     note(
         f"nothing was written: {options.recalibrator} does not lower the log loss of these rows. "
         "Use the probabilities as they are, choose another --recalibrator, or add --force."

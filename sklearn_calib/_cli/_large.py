@@ -12,7 +12,7 @@ from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
 from ._gate import Condition
 from ._names import split_names
-from ._options import check_different, form_of
+from ._options import check_different, check_groups, form_of
 from ._printing import Screen, print_table, progress
 from ._result import finish, settings_of
 
@@ -108,6 +108,7 @@ def _summaries(files, options):
         return summary, files[0] if len(files) == 1 else f"{len(files)} summaries", None
     columns = _prob_columns(tables[0], options)
     by = None if not options.by else split_names(options.by, column_names(tables[0], lambda n: []))
+    check_groups(by or [], options.label, columns)
     classes, positive = _classes(files, options, len(columns))
     if len(columns) == 1 and positive is not None and classes[0] == positive:
         classes = classes[::-1]  # the column is the probability of the first class

@@ -24,7 +24,7 @@ from ._options import (
     share,
     tolerance_of,
 )
-from ._printing import check_writable, note, refuse_out, write_text
+from ._printing import Output, check_writable, note, refuse_out, write_text
 from ._remote import local_files
 from ._rows import another_order, called
 from ._wording import for_the_command
@@ -155,9 +155,10 @@ def monitor(options: "argparse.Namespace") -> int:
                     write_text(f"{text}\n", options.state, "--state")
     except (ValueError, TypeError, UserError) as error:
         raise UserError(_worded(error)) from error
+    output = Output()
     if found.alarm_ or not options.quiet:
-        print(plain(f"{called(options.files)}: {found}", None))
-    return ALARM if found.alarm_ else 0
+        output.print(plain(f"{called(options.files)}: {found}", None))
+    return output.finish({}, ALARM if found.alarm_ else 0)
 
 
 def _check_state(state, files):

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any, Literal
 
-from .._show import plain
+from .._show import plain, quoted
 from .._tables import UserError
 from ..exceptions import nearest
 from ._names import split_names
@@ -203,6 +203,18 @@ def check_different(label: str | None, columns: list[str]) -> None:
         raise UserError(
             f"expected each column once in --prob, got {twice!r} twice. Name one column per class."
         )
+
+
+def check_groups(by: list[str], label: str, columns: list[str]) -> None:
+    """Refuse groups that the labels or the probabilities make: each is wrong by itself."""
+    for option, names in (("--label", [label]), ("--prob", columns)):
+        twice = next((name for name in by if name in names), None)
+        if twice is not None:
+            raise UserError(
+                f"expected columns of --by that are known with the scores, got {quoted(twice)}, "
+                f"the column of {option}: such groups are not calibrated even where all rows are. "
+                "Name another column, or leave --by out."
+            )
 
 
 def whole_number(least: int) -> Any:

@@ -1,11 +1,12 @@
 """What the commands share: tables on the screen, progress, and the report's file."""
 
+import errno
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
 import numpy as np
 
@@ -21,11 +22,54 @@ if TYPE_CHECKING:
     from ..report import CalibrationReport
 
 _GROUPS = 10  # in a table
+UNWRITTEN = 2  # the exit code where the standard output does not take what was found
 EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
 
 
-class Screen:
-    """The standard output; when it breaks, the work goes on and the report is still written."""
+class Output:
+    """The standard output; when it breaks, the work goes on and files are still written."""
+
+    def __init__(self) -> None:
+        self._failed: OSError | None = None
+
+    def print(self, *things: object, **options: Any) -> None:
+        if self._failed is None:
+            try:
+                if sys.stdout is None:
+                    raise OSError(errno.EBADF, "it is closed")
+                self._write(*things, **options)
+            except OSError as error:
+                self._failed = error
+                forget(sys.stdout)
+
+    def _write(self, *things: object, **options: Any) -> None:
+        print(*things, flush=True)
+
+    def finish(self, written: dict[str, str | None], code: int = 0) -> int:
+        """Say what was written; returns the exit code.
+
+        An output that could not be written is said, and makes an exit code 2 of 0; what was found
+        (3) stays. A pipe whose reader has gone is no error.
+        """
+        paths = {
+            what: plain(os.path.abspath(path), None)
+            for what, path in written.items()
+            if path is not None
+        }
+        for what, path in paths.items():
+            self.print(f"{what}: {path}", soft_wrap=True, highlight=False)
+        if self._failed is None or isinstance(self._failed, BrokenPipeError):
+            return code
+        where = "".join(f" The {what} is in {path}." for what, path in paths.items())
+        note(
+            "expected a standard output that takes the results, got: "
+            f"{reason(self._failed)}.{where} Lead it to a file with room, or to /dev/null."
+        )
+        return code or UNWRITTEN
+
+
+class Screen(Output):
+    """The standard output with tables."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -34,45 +78,61 @@ class Screen:
             def on_broken_pipe(self):
                 raise BrokenPipeError
 
+        super().__init__()
         # names of columns are no markup: [red] and :smile: are shown as they are
         self._console = Plain(markup=False, emoji=False)
-        self._failed: OSError | None = None
 
-    def print(self, *things: object, **options: Any) -> None:
-        if self._failed is None:
-            try:
-                self._console.print(*things, **options)
-            except OSError as error:
-                self._failed = error
-                forget_stdout()
+    def _write(self, *things: object, **options: Any) -> None:
+        self._console.print(*things, **options)
 
-    def finish(self, written: dict[str, str | None]) -> None:
-        """Say what was written; a disk that was full is an error, a closed pipe is none."""
-        paths = {
-            what: plain(os.path.abspath(path), None)
-            for what, path in written.items()
-            if path is not None
-        }
-        for what, path in paths.items():
-            self.print(f"{what}: {path}", soft_wrap=True, highlight=False)
-        if self._failed is not None and not isinstance(self._failed, BrokenPipeError):
-            where = "".join(f" The {what} is in {path}." for what, path in paths.items())
-            raise UserError(
-                f"expected a standard output that takes the tables, got: {self._failed.strerror}."
-                f"{where}"
-            )
+
+@contextmanager
+def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
+    """The standard output for a result of bytes; raises UserError where it cannot be written."""
+    stream = sys.stdout
+    try:
+        if stream is None:
+            raise OSError(errno.EBADF, "it is closed")
+        stream.flush()
+        stream = getattr(stream, "buffer", stream)
+        yield stream
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        forget(sys.stdout)
+        raise UserError(
+            f"expected a standard output that takes the {what}, got: {reason(error)}. {cure}."
+        ) from error
+
+
+def reason(error: OSError) -> str:
+    """What the system says of a file."""
+    return plain(error.strerror or error, 200)
 
 
 def note(text: str) -> None:
-    """A remark on the error stream."""
-    print(f"sklearn-calib: {plain(text, 2000)}", file=sys.stderr)
+    """A remark on the error stream; where that is closed or full, nowhere."""
+    if sys.stderr is not None:  # print would take the standard output
+        try:
+            print(f"sklearn-calib: {plain(text, 2000)}", file=sys.stderr, flush=True)
+        except (OSError, ValueError):
+            forget(sys.stderr)
 
 
-def forget_stdout() -> None:
-    """Let what is still in the buffer go nowhere, or Python complains about it at its end."""
+def hold_descriptors() -> None:
+    """Open the standard streams that are closed, or the next files that are opened become these."""
+    with suppress(OSError):
+        while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+            pass
+        os.close(number)
+
+
+def forget(stream: TextIO | None) -> None:
+    """Let what is still in a buffer go nowhere, or Python complains about it at its end."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
         os.close(nowhere)
 
 

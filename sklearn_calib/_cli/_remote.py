@@ -1,28 +1,30 @@
-"""Addresses: refused, or copied to a temporary folder where ``--allow-remote`` was given."""
+"""Addresses and pipes, as files of a temporary folder; addresses ask for ``--allow-remote``."""
 
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, suppress
 from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 from .._file_names import files_of
-from .._files import temporary_folder
+from .._files import temporary_folder, until_other_end
 from .._show import plain, quoted
 from .._tables import UserError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SECONDS = 60  # without an answer
+_PIPE = "pipe"  # what the file is called that holds what came through one
 
 
 @contextmanager
 def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[str]]:
     """The paths of the files that are meant; ``-`` is the standard input.
 
-    Copies of remote files are removed at the end.
+    Copies of remote files, and of pipes, which can be read once only, are removed at the end.
     """
     remote = [pattern for pattern in patterns if _ADDRESS.match(pattern)]
     if remote and not allow_remote:
@@ -32,7 +34,10 @@ def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[st
         )
     if "-" in patterns and len(patterns) > 1:
         raise UserError("expected the standard input alone, got also files. Name files alone.")
-    with temporary_folder() if remote else nullcontext("") as folder:
+    with ExitStack() as stack:
+        folder = ""
+        if any(map(_is_copied, patterns)):
+            folder = stack.enter_context(temporary_folder())
         found = [
             path
             for number, pattern in enumerate(patterns)
@@ -42,12 +47,28 @@ def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[st
             yield [path for _, path, _ in files_of(found, "audit")]
         except (UserError, ValueError) as error:
             said = str(error)
+            for number, pattern in enumerate(patterns):
+                if _is_pipe(pattern):
+                    said = said.replace(os.path.join(folder, str(number), _PIPE), plain(pattern))
             if folder:
                 said = re.sub(rf"{re.escape(folder)}[/\\]\d+[/\\]", "", said)
             raise UserError(said.removeprefix("audit: ")) from error
 
 
+def _is_copied(pattern):
+    return _is_pipe(pattern) or (_ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file")
+
+
+def _is_pipe(pattern):
+    with suppress(OSError, ValueError):
+        return stat.S_ISFIFO(os.stat(pattern).st_mode)
+    return False
+
+
 def _fetched(pattern, folder):
+    if _is_pipe(pattern):
+        os.makedirs(folder)
+        return [_drained(pattern, os.path.join(folder, _PIPE))]
     if not _ADDRESS.match(pattern):
         return [pattern]
     parts = urlsplit(pattern)
@@ -70,6 +91,34 @@ def _fetched(pattern, folder):
             f"expected an address that can be read, got {quoted(pattern, 200)} "
             f"({plain(said, 200).rstrip('.')}). Check it, or download the file."
         ) from error
+
+
+def _drained(pipe, path):
+    """All that comes through a named pipe, in a file."""
+    try:
+        handle = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        with open(handle, "rb") as source, open(path, "wb") as file:
+            file.write(_begun(handle))
+            os.set_blocking(handle, True)
+            shutil.copyfileobj(source, file)
+    except OSError as error:
+        raise UserError(
+            f"expected a table from the pipe {quoted(pipe)}, got: "
+            f"{plain(error.strerror or error, 200)}. Start the program that writes it, or name a "
+            "file."
+        ) from error
+    return path
+
+
+def _begun(handle):
+    """The first bytes of a pipe that another process has opened, or none where it still waits."""
+    for _ in until_other_end("no program writes into it"):
+        try:
+            if begun := os.read(handle, 2**16):
+                return begun
+        except BlockingIOError:  # there is a writer
+            break
+    return b""
 
 
 def _name_of(path):

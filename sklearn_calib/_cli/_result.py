@@ -1,15 +1,13 @@
 """What ``audit`` does with a report: prints it, writes it, and judges it."""
 
 import json
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._show import plain
 from .._tables import UserError
 from ._advice import print_advice
 from ._gate import Condition, measures_for
-from ._printing import Screen, print_report, progress, write_report, write_text
+from ._printing import Screen, note, print_report, progress, write_report, write_text
 from ._repair import commands_of_repair
 
 if TYPE_CHECKING:
@@ -77,10 +75,9 @@ def finish(
         else:
             screen.print(f"passed: {finding}", highlight=False)
     written = {"summary": options.save, "numbers": options.json, "text": options.markdown}
-    screen.finish({"report": page, **written})
     for finding in failed:
-        print(f"sklearn-calib: failed: {plain(finding, None)}", file=sys.stderr)
-    return FAILED if failed else 0
+        note(f"failed: {finding}")
+    return screen.finish({"report": page, **written}, FAILED if failed else 0)
 
 
 def _recalibrated(report, model, options):

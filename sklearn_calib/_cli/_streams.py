@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -25,7 +24,7 @@ from .._tables import (
 )
 from .._typing import FloatArray, Progress
 from ._options import form_of
-from ._printing import refuse_out
+from ._printing import refuse_out, standard_output
 
 _ROWS = 2**18  # of a parquet file at a time
 _PARQUET = (".parquet", ".parq", ".pq")
@@ -100,9 +99,8 @@ def is_parquet(file: str) -> bool:
 @contextmanager
 def _opened(out: str) -> Iterator[BinaryIO]:
     if out == "-":
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with standard_output("table", "Name a file with --out") as stream:
+            yield stream
         return
     try:
         with whole_file(out) as file:

@@ -12,7 +12,7 @@ from .._kernels._net_benefit import NetBenefit, critical_value
 from .._random import generator
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import check_level, refuse
+from ..exceptions import check_count, check_level, refuse
 from ..metrics import canonical_case
 from ._regret import RegretCurve, regret_curve
 from ._two_classes import canonical_thresholds, two_class_case
@@ -393,8 +393,7 @@ def _checked(thresholds, level, prevalence, n_resamples, where):
     if prevalence is not None and not 0 < _number(prevalence) < 1:
         cure = "Leave it out unless the rows of each class were sampled by themselves"
         refuse(where, "a prevalence strictly between 0 and 1", repr(prevalence), cure)
-    if isinstance(n_resamples, bool) or not n_resamples >= 1:
-        refuse(where, "n_resamples >= 1", repr(n_resamples), "Leave the default")
+    check_count(n_resamples, "n_resamples", where)
     return canonical_thresholds(thresholds, where)
 
 

@@ -11,7 +11,7 @@ from .._random import generator, label_bounds
 from .._simplex import each_against_rest, log_proba, top_against_rest
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..canonical import canonical_weight
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_count, check_level, refuse_unknown
 from ..metrics import Case, canonical_case
 from ._grouping import find_groups
 from ._result import GroupCalibration, GroupRow
@@ -198,10 +198,9 @@ def audit_case(
 
 
 def _check_arguments(level, n_resamples, multiclass, where):
-    if not 0 < level < 1:
-        refuse(where, "level in (0, 1)", repr(level), "95 % is 0.95")
-    if isinstance(n_resamples, bool) or not n_resamples >= 1 or n_resamples != int(n_resamples):
-        refuse(where, "n_resamples >= 1", repr(n_resamples), "Pass 999 for p-values down to 0.001")
+    check_level(level, where)
+    cure = "Pass 999 for p-values down to 0.001"
+    check_count(n_resamples, "n_resamples", where, cure=cure)
     known = ("auto", "confidence", "classwise")
     if multiclass not in known:
         cure = "See the user guide, Groups and fairness"

@@ -12,7 +12,7 @@ import numpy as np
 from .._arrays import is_missing, read_array
 from .._show import plain, quoted
 from .._typing import AnyArray, IntArray
-from ..exceptions import caution, refuse
+from ..exceptions import caution, check_count, refuse
 
 WHOLE = "all rows"
 MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
@@ -108,10 +108,9 @@ def find_groups(
     >>> found.rows[1].tolist()
     [0, 2]
     """
-    for name, value, least, most in (("depth", depth, 1, 2), ("n_bins", n_bins, 2, np.inf)):
-        if isinstance(value, bool) or not value >= least or value > most or value != int(value):
-            span = "1 or 2" if most == 2 else "a whole number from 2"
-            refuse(where, f"{name} as {span}", repr(value), "Leave it out for the default")
+    n_bins = check_count(n_bins, "n_bins", where, 2)
+    if check_count(depth, "depth", where) > 2:
+        refuse(where, "depth as 1 or 2", repr(depth), "Leave it out for the default")
     if isinstance(min_rows, bool) or not min_rows >= 1:
         refuse(where, "min_rows >= 1", repr(min_rows), "Pass 1 to keep every group")
     take = slice(None) if kept is None else kept

@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels import _classical_tests
 from .._kernels._binning import pool
 from .._typing import ArrayLike
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_count, refuse_unknown
 from ..metrics import canonical_case
 
 
@@ -129,8 +129,7 @@ def hosmer_lemeshow_test(
     where = "hosmer_lemeshow_test"
     p, hit, _ = _one_problem(where, y_true, y_proba, None, labels, pos_label)
     lost = 0 if held_out else n_parameters
-    if isinstance(n_bins, bool) or not n_bins > lost:
-        refuse(where, f"n_bins above {lost}", repr(n_bins), "Use more bins")
+    n_bins = check_count(n_bins, "n_bins", where, lost + 1, "Use more bins")
     values, _, rows, share = pool(p, hit, np.ones(len(p)))
     found = _classical_tests.hosmer_lemeshow(values, rows, rows * share, n_bins, lost)
     return SignificanceResult(*found)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
-from ..exceptions import CalibrationWarning, check_level, refuse_unknown
+from ..exceptions import CalibrationWarning, check_count, check_level, refuse_unknown
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._resampling import bootstrap_distribution, null_distribution
@@ -131,6 +131,7 @@ def confidence_interval(
     if method not in _METHODS:
         refuse_unknown(where, "method", method, _METHODS)
     check_level(level, where)
+    n_resamples = check_count(n_resamples, "n_resamples", where, 2)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     function.check_options(options, where)
     estimate = function.of_case(case, **options)

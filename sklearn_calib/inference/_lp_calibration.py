@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from .._kernels._level_sets import cell_tolerance, levels_for
 from .._typing import ArrayLike
 from ..canonical import canonical_weight
-from ..exceptions import refuse
+from ..exceptions import check_count, check_level, refuse
 from ..metrics import lp_calibration_error
 
 
@@ -74,7 +74,7 @@ def lp_calibration_bound(
     where = "lp_calibration_bound"
     if not p >= 2:
         refuse(where, "p >= 2", repr(p), "For smaller p use lp_calibration_test")
-    _probability(where, "level", level)
+    check_level(level, where)
     value = lp_calibration_error(
         y_true, y_proba, p=p, n_levels=n_levels, sample_weight=sample_weight, labels=labels
     )
@@ -146,9 +146,9 @@ def binning_sample_size(
         refuse(where, "p above 1", repr(p), "At 1 no polynomial number of rows suffices")
     _probability(where, "epsilon", epsilon)
     _probability(where, "delta", delta)
-    if n_classes < 2 or (n_bins is not None and n_bins < 1):
-        got = f"{n_classes} and {n_bins}"
-        refuse(where, "n_classes >= 2 and n_bins >= 1", got, "Change them")
+    n_classes = check_count(n_classes, "n_classes", where, 2, "Change it")
+    if n_bins is not None:
+        n_bins = check_count(n_bins, "n_bins", where)
     if method not in ("plugin", "paper"):
         refuse(where, "method 'plugin' or 'paper'", repr(method), "Choose one of them")
     beta = cell_tolerance(p, epsilon)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_count, refuse_unknown
 from ..metrics import Measure, all_metrics, canonical_case
 from ._pooled import pooled_rows
 from ._resampling import distribution_of_draws, null_distribution
@@ -138,8 +138,8 @@ def calibration_test(
     0.001
     """
     where = "calibration_test"
-    if isinstance(n_resamples, bool) or not n_resamples >= 1:
-        refuse(where, "n_resamples >= 1", repr(n_resamples), "Pass 999 for p-values down to 0.001")
+    cure = "Pass 999 for p-values down to 0.001"
+    n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     evaluate, name = _evaluation(case, statistic, options, where)
     observed = ranked = evaluate(case)

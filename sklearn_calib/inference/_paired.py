@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from .._simplex import log_loss_of_rows
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
-from ..exceptions import check_level, refuse_unknown
+from ..exceptions import check_count, check_level, refuse_unknown
 from ..metrics import all_metrics, brier_of_rows, canonical_case
 from ._intervals import confidence_interval
 from ._resampling import bootstrap_distribution
@@ -124,6 +124,7 @@ def paired_difference(
     if measure not in _OF_ROWS and measure not in known:
         refuse_unknown(where, "a measure", measure, ["accuracy", *known], "See the list")
     check_level(level, where)
+    n_resamples = check_count(n_resamples, "n_resamples", where, 2)
     probas = first_proba, second_proba
     cases = [canonical_case(where, y_true, p, sample_weight, labels) for p in probas]
     if measure in _OF_ROWS:

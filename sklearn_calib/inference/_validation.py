@@ -12,7 +12,7 @@ from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
 from .._typing import ArrayLike, Multiclass, RandomStateLike, RecalibratorLike
 from ..decomposition import indices_of_problem
-from ..exceptions import caution, check_level, refuse, refuse_unknown
+from ..exceptions import caution, check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
 from ._monte_carlo import MonteCarloResult
@@ -147,14 +147,8 @@ def validation_summary(
     check_level(level, _WHERE)
     if ci not in ("profile", "wald", "sandwich"):
         refuse_unknown(_WHERE, "ci", ci, ("profile", "wald", "sandwich"))
-    if isinstance(n_resamples, bool) or not n_resamples >= 1 or n_resamples != int(n_resamples):
-        got = repr(n_resamples)
-        refuse(
-            _WHERE,
-            "n_resamples as a whole number of at least 1",
-            got,
-            "An ICI says nothing without its draws",
-        )
+    cure = "An ICI says nothing without its draws"
+    n_resamples = check_count(n_resamples, "n_resamples", _WHERE, cure=cure)
     case = canonical_case(_WHERE, y_true, y_proba, sample_weight, labels, pos_label)
     equal = bool((case.weight == case.weight[0]).all())
     how = ci if equal else "sandwich"

@@ -8,7 +8,7 @@ from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
 from ..canonical import SLACK, canonical_proba
-from ..exceptions import refuse
+from ..exceptions import check_count, refuse
 from ._case import canonical_case
 from ._measure import metric
 
@@ -181,8 +181,7 @@ def lp_calibration_test(
     from .._kernels._level_sets_compiled import draw_labels
 
     where = "lp_calibration_test"
-    if isinstance(n_resamples, bool) or not n_resamples >= 1:
-        refuse(where, "n_resamples >= 1", repr(n_resamples), "Leave the default")
+    n_resamples = check_count(n_resamples, "n_resamples", where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, validate=_unconverted)
     error, n_cells = _error_of_labels(case, p, n_levels, estimator)
     value = error(case.codes)

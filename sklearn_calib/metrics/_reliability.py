@@ -19,7 +19,7 @@ from .._typing import (
     NumberOfBins,
     RandomStateLike,
 )
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_count, check_level, refuse_unknown
 from ._bins import checked_bins
 from ._case import canonical_case
 from ._label_cases import label_cases
@@ -213,8 +213,8 @@ def curve_of(
     """The curve of `reliability_curve`, whose options these are, for rows or for cells of them."""
     if strategy not in _STRATEGIES:
         refuse_unknown(where, "strategy", strategy, _STRATEGIES)
-    if not 0 < level < 1:
-        refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
+    check_level(level, where)
+    n_resamples = check_count(n_resamples, "n_resamples", where, 0)
     score, weight, hits, title = rows.score, rows.weight, rows.hits, rows.title
     tails = [(1 - level) / 2, (1 + level) / 2]
     if strategy == "isotonic":

@@ -15,7 +15,7 @@ from .._kernels._mixture_proportions import fit_proportions, proportions_uncerta
 from .._kernels._posterior import LOG_OF_NOTHING, log_ratio, moved_posterior
 from .._typing import ArrayLike, FloatArray, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight
-from ..exceptions import caution, refuse
+from ..exceptions import caution, check_level, refuse
 from ._base import Capabilities, Recalibrator
 from ._describe import IDENTITY
 
@@ -295,8 +295,7 @@ class PriorShift(Recalibrator):
                 f"prior={self.prior if isinstance(self.prior, str) else 'given frequencies'!r}",
                 "predict_proba already uses it; to estimate it, fit PriorShift('em')",
             )
-        if not 0 < level < 1:
-            refuse(where, "a level in (0, 1)", repr(level), "Pass for instance 0.95")
+        check_level(level, where)
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
         self._remember_input(X, proba, reset=False)  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba), _where=where)

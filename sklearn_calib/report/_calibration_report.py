@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 from .._random import generator
 from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
-from ..exceptions import refuse
+from ..exceptions import check_level, refuse
 from ..groups import audit_case
 from ..summary import CalibrationSummary
 from ._columns import (
@@ -143,8 +143,7 @@ def calibration_report(
     """
     where = "calibration_report"
     functions = report_measures(measures, where)
-    if not 0 < level < 1:
-        refuse(where, "level in (0, 1)", repr(level), "90 % is 0.9")
+    check_level(level, where)
     given = sample_weight, labels, pos_label
     scikit: dict[str, float] = {}
     if y_proba is None:

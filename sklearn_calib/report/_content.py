@@ -11,7 +11,7 @@ from .._show import plain
 from .._typing import Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_count, refuse_unknown
 from ..groups import GroupCalibration
 from ..metrics import all_metrics
 from ._advice import Advice, advise
@@ -133,10 +133,9 @@ class Content:
             largest probability. Intervals hold one by one, with the report's level.
         """
         where = "CalibrationReport.bins"
-        if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-            refuse(where, "n_bins of at least 1", repr(n_bins), "Leave the default")
+        n_bins = check_count(n_bins, "n_bins", where)
         (sample,) = self._models[self._name(model, where)].summary.samples()
-        return bins_of(sample, int(n_bins), self.level)
+        return bins_of(sample, n_bins, self.level)
 
     def line(self, model: str | None = None) -> Line | None:
         """Slope and intercept of the event on the log-odds of the score, with standard errors.

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from .._random import generator
 from .._show import plain
 from .._typing import FloatArray, Progress, RandomStateLike
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_count, refuse, refuse_unknown
 from ..inference import bootstrap_distribution, distribution_of_draws, null_distribution
 from ..metrics import all_metrics
 
@@ -103,6 +103,8 @@ def report_rows(
         Called as ``progress(done, total)``.
     """
     seeds = generator(random_state).integers(0, 2**63, size=2)
+    if n_resamples != "auto":
+        n_resamples = check_count(n_resamples, "n_resamples", "calibration_report", 0)
     plans = {name: _parts(model, functions, n_resamples) for name, model in models.items()}
     total = sum(len(seeds) * part.n_resamples for parts in plans.values() for part in parts)
     done, rows = 0, []

@@ -9,7 +9,7 @@ from .._kernels._score_mixture import RankedScores
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..canonical import canonical_labels, canonical_proba, check_same_length
-from ..exceptions import refuse
+from ..exceptions import check_count, refuse
 from ..inference import MonteCarloResult
 
 
@@ -119,13 +119,8 @@ def prior_shift_test(
     True
     """
     where = "prior_shift_test"
-    if isinstance(n_resamples, bool) or not (n_resamples >= 1 and n_resamples == int(n_resamples)):
-        refuse(
-            where,
-            "a whole number n_resamples >= 1",
-            repr(n_resamples),
-            "Pass 999 for p-values down to 0.001",
-        )
+    cure = "Pass 999 for p-values down to 0.001"
+    n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
     classes, codes = canonical_labels(y, _where=where)
     source = canonical_proba(proba_source, _where=f"{where}, proba_source")
     check_same_length(codes, source, where)

@@ -19,7 +19,7 @@ from .._typing import (
     RandomStateLike,
     RecalibratorLike,
 )
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_count, refuse, refuse_unknown
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import Measure, ReliabilityCurve, all_metrics, curve_of
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
@@ -359,9 +359,8 @@ class Answers:
         if statistic in CLASSICAL:
             state = self._only_state(where)
             return SignificanceResult(*classical(statistic, state, options, where))
-        if isinstance(n_resamples, bool) or not n_resamples >= 1:
-            cure = "Pass 999 for p-values down to 0.001"
-            refuse(where, "n_resamples >= 1", repr(n_resamples), cure)
+        cure = "Pass 999 for p-values down to 0.001"
+        n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
         measure = all_metrics().get(name)
         if measure is None:

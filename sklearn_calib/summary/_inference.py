@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels import _classical_tests as tests
 from .._kernels._cells import N0, N1, TOTALS, WIDE, label_sums, mean_scores
 from .._typing import AnyArray, FloatArray
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_count, refuse, refuse_unknown
 from ._resampling import CellSample
 from ._state import CellState
 
@@ -25,8 +25,7 @@ def _spiegelhalter(table: AnyArray, totals: dict[str, float], where: str) -> _Re
 def _hosmer_lemeshow(
     table: AnyArray, totals: dict[str, float], where: str, n_bins: int = 10
 ) -> _Result:
-    if isinstance(n_bins, bool) or not n_bins > 0:
-        refuse(where, "n_bins above 0", repr(n_bins), "Use more bins")
+    n_bins = check_count(n_bins, "n_bins", where)
     rows, events = _unweighted(table, where)
     return tests.hosmer_lemeshow(mean_scores(table)[:, 1], rows, events, n_bins, 0)
 

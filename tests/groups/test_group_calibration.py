@@ -262,14 +262,14 @@ def test_exact_logits_far_out():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"level": 1}, "level in"),
+        ({"level": 1}, "a level between"),
         ({"n_resamples": 0}, "n_resamples >= 1"),
         ({"n_resamples": 2.5}, "n_resamples >= 1"),
         ({"multiclass": "top_label"}, "multiclass among auto, confidence, classwise"),
         ({"groups": {}}, "at least one column"),
         ({"groups": [np.ones(7, dtype=bool)]}, "got 7 in mask 0"),
         ({"y_true": [0, 1]}, "as many labels"),
-        ({"depth": 0}, "depth as 1 or 2"),
+        ({"depth": 0}, "depth >= 1"),
     ],
 )
 def test_bad_input(change, message):

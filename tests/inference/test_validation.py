@@ -318,8 +318,8 @@ def test_tiny(n):
     [
         ({"level": 95}, "a level between 0 and 1, got 95. Pass for instance 0.95"),
         ({"ci": "bootstrap"}, "ci among profile, wald, sandwich, got 'bootstrap'"),
-        ({"n_resamples": 0}, "n_resamples as a whole number of at least 1, got 0"),
-        ({"n_resamples": 9.5}, "n_resamples as a whole number of at least 1, got 9.5"),
+        ({"n_resamples": 0}, "a whole number n_resamples >= 1, got 0"),
+        ({"n_resamples": 9.5}, "a whole number n_resamples >= 1, got 9.5"),
         ({"smoother": "lowess"}, "a smoother among loess, cox, .*got 'lowess'"),
         ({"multiclass": "ovr"}, "multiclass among .*, got 'ovr'"),
     ],

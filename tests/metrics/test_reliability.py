@@ -135,7 +135,7 @@ def test_no_resamples():
     ("options", "message"),
     [
         ({"strategy": "kernel"}, "expected strategy among quantile, uniform, isotonic"),
-        ({"level": 90}, r"expected level in \(0, 1\), got 90. 90 % is 0.9"),
+        ({"level": 90}, "expected a level between 0 and 1, got 90"),
     ],
 )
 def test_refused(options, message):

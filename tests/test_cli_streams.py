@@ -1,0 +1,270 @@
+"""Streams of the command line: closed, full, without a reader; pipes, long rows, leftovers."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from sklearn_calib import _cli, _csv_text, _files
+from sklearn_calib._cli import main
+from sklearn_calib._files import temporary_folder
+from sklearn_calib._tables import UserError, table_blocks
+
+AS_USUAL = ("--label", "y", "--prob", "p")
+REPORT = ("--no-page", "--no-advice")
+pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with tables and a map; `bad.csv` raises an alarm."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    for name, labels in (("good.csv", y), ("bad.csv", 1 - y)):
+        rows = "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), labels, strict=True))
+        (tmp_path / name).write_text(f"p,y\n{rows}")
+    fit = ("fit", "good.csv", *AS_USUAL, "--recalibrator", "temperature", "--force")
+    assert main([*fit, "--out", "map.json"]) == 0
+    return tmp_path
+
+
+def shell(line):
+    """Run a line of bash in which `calib` is the command."""
+    command = f'calib() {{ "{sys.executable}" -m sklearn_calib "$@"; }}; {line}'
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("monitor bad.csv --label y --prob p > /dev/full", 3, "No space left"),
+        ("monitor good.csv --label y --prob p > /dev/full", 2, "No space left"),
+        ("monitor good.csv --label y --prob p >&-", 2, "it is closed"),
+        ("monitor good.csv --label y --prob p --quiet >&-", 0, ""),
+        ("monitor bad.csv --label y --prob p 2> /dev/full >&-", 3, ""),
+        ("monitor - --label y --prob p <&-", 2, "expected a table on the standard input"),
+        ("apply map.json good.csv --prob p --out - > /dev/full", 2, "No space left"),
+        ("apply map.json good.csv --prob p --out - >&-", 2, "it is closed. Name a file with"),
+        ("apply map.json good.csv --prob p --out /dev/full", 2, "No space left"),
+        ("apply map.json good.csv --prob p --out x.csv <&- >&-", 2, "The table is in"),
+        ("apply map.json - --prob p --out - <&-", 2, "got a closed one"),
+        ("export map.json --to sql > /dev/full", 2, "No space left"),
+        ("export map.json --to sql >&-", 2, "it is closed. Name a file with --out"),
+        ("audit good.csv --label y --prob p --no-page --no-advice >&-", 2, "it is closed"),
+        (
+            "audit good.csv --label y --prob p --no-page --no-advice --fail-if 'log_loss > 0'"
+            " > /dev/full",
+            3,
+            "No space left",
+        ),
+        ("fit good.csv --label y --prob p --force --out m.json >&-", 2, "The map is in"),
+        ("compare good.csv bad.csv --label y --prob p > /dev/full", 2, "No space left"),
+        ("--help > /dev/full", 2, "No space left"),
+    ],
+)
+@pytest.mark.slow
+def test_streams_that_take_nothing(folder, line, code, said):
+    found = shell(f"calib {line}")
+    assert found.returncode == code and said in found.stderr, found.stderr
+    assert "report it" not in found.stderr and "Traceback" not in found.stderr
+
+
+class Full:
+    """A standard output without room, or without a reader."""
+
+    encoding = "utf-8"
+
+    def __init__(self, error):
+        self.error = error
+
+    def write(self, text):
+        raise self.error
+
+    def isatty(self):
+        return False
+
+    def flush(self):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("stdout", "quiet_code"),
+    [(Full(BrokenPipeError(32, "broken")), 0), (Full(OSError(28, "full")), 2)],
+)
+def test_an_alarm_keeps_its_code(folder, monkeypatch, capsys, stdout, quiet_code):
+    monkeypatch.setattr("sys.stdout", stdout)
+    assert main(["monitor", "bad.csv", *AS_USUAL]) == 3
+    assert main(["monitor", "good.csv", *AS_USUAL]) == quiet_code
+    assert ("got: full." in capsys.readouterr().err) == bool(quiet_code)
+
+
+def test_closed_streams(folder, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["monitor", "bad.csv", *AS_USUAL]) == 3
+    assert main(["monitor", "good.csv", *AS_USUAL]) == 2
+    assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", "-"]) == 2
+    assert main(["export", "map.json", "--to", "c"]) == 2
+    assert main(["audit", "good.csv", *AS_USUAL, *REPORT]) == 2
+    assert capsys.readouterr().err.count("it is closed") == 5
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["monitor", "-", *AS_USUAL]) == 2
+    assert main(["apply", "map.json", "-", "--prob", "p", "--out", "x.csv"]) == 2
+    assert capsys.readouterr().err.count("got a closed one") == 2
+
+
+def test_a_closed_error_stream_leaves_the_table_alone(folder, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr", None)
+    assert main(["monitor", "none.csv", *AS_USUAL]) == 2
+    assert capsys.readouterr().out == ""
+
+
+# -- pipes ----------------------------------------------------------------------------------------
+
+
+def through(pipe, content, wait=0.0):
+    """A thread that writes into a pipe."""
+
+    def write():
+        time.sleep(wait)
+        with open(pipe, "wb") as file:
+            file.write(content)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_pipe_is_read_once(folder, capsys, packed):
+    os.mkfifo("pipe")
+    content = (folder / "good.csv").read_bytes()
+    thread = through("pipe", gzip.compress(content) if packed else content, wait=0.1)
+    assert main(["apply", "map.json", "pipe", "--prob", "p", "--out", "got.csv"]) == 0
+    thread.join()
+    assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", "wanted.csv"]) == 0
+    if not packed:
+        assert (folder / "got.csv").read_bytes() == (folder / "wanted.csv").read_bytes()
+    thread = through("pipe", b"p,y\n0.5,1\n")
+    assert main(["audit", "pipe", "--label", "y", "--prob", "q", *REPORT]) == 2
+    thread.join()
+    assert "expected a column 'q' in pipe, got: p, y" in capsys.readouterr().err
+
+
+def test_a_pipe_without_an_other_end(folder, capsys, monkeypatch):
+    monkeypatch.setattr(_files, "SECONDS", 0.1)
+    os.mkfifo("pipe")
+    assert main(["monitor", "pipe", *AS_USUAL]) == 2
+    assert "no program writes into it" in capsys.readouterr().err
+    assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", "pipe"]) == 2
+    assert "no program reads this pipe" in capsys.readouterr().err
+
+
+def test_a_pipe_to_write(folder):
+    os.mkfifo("pipe")
+    found = []
+    thread = threading.Thread(target=lambda: found.append((folder / "pipe").read_bytes()))
+    thread.start()
+    assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", "pipe"]) == 0
+    thread.join()
+    assert found[0].startswith(b"p,y,p_calibrated\n") and found[0].count(b"\n") == 401
+
+
+def test_a_device_is_no_table(folder, capsys):
+    assert main(["audit", "/dev/null", *AS_USUAL]) == 2
+    assert "got the pipe or device '/dev/null'" in capsys.readouterr().err
+
+
+# -- folders --------------------------------------------------------------------------------------
+
+
+def test_no_folder_is_made_for_local_files(folder, monkeypatch):
+    def none(*args, **options):
+        raise AssertionError("a temporary folder was made")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", none)
+    assert main(["monitor", "good.csv", *AS_USUAL]) == 0
+
+
+def test_a_folder_of_a_killed_process_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / "sklearn-calib-left"
+    left.mkdir()
+    (left / ".lock").touch()
+    (tmp_path / "sklearn-calib-other").mkdir()  # without a lock it is not known whose it is
+    with temporary_folder() as first, temporary_folder() as second:
+        assert not left.exists() and os.path.isdir(first) and os.path.isdir(second)
+    assert os.listdir(tmp_path) == ["sklearn-calib-other"]
+
+
+def test_terminated_in_order(folder, monkeypatch):
+    def kill(options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+    monkeypatch.setattr(_cli, "_run", kill)
+    with pytest.raises(SystemExit) as ended:
+        main(["demo"])
+    assert ended.value.code == 143 and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+# -- rows without an end --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["audit", "monitor", "apply"])
+@pytest.mark.parametrize(
+    "end", ["z" * 5000, '"' + "z\n" * 2500, '"' + "z" * 5000 + '"'], ids=["line", "open", "cell"]
+)
+def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
+    monkeypatch.setattr(_csv_text, "LONGEST_ROW", 1000)
+    with gzip.open("long.csv.gz", "wt") as file:
+        file.write(f"p,y,t\n0.5,1,a\n0.25,0,{end}")
+    line = {
+        "audit": ("audit", "long.csv.gz", *AS_USUAL, *REPORT),
+        "monitor": ("monitor", "long.csv.gz", *AS_USUAL),
+        "apply": ("apply", "map.json", "long.csv.gz", "--prob", "p", "--out", "x.csv"),
+    }[command]
+    assert main(line) == 2
+    said = capsys.readouterr().err
+    if "\n" in end:  # pandas finds the quote first
+        assert "expected quotes in pairs in long.csv.gz, got one in row 1 that is not" in said
+    else:
+        assert "rows of at most 1,000 characters in long.csv.gz" in said and "in line 3" in said
+
+
+def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(_csv_text, "LONGEST_ROW", 1000)
+    path = tmp_path / "open.csv"
+    path.write_text('p,y,t\n0.5,1,a\n0.25,0,"' + "z,\n" * 5000)
+    with pytest.raises(UserError, match=r"at most 1,000 characters in .* begins in line 3"):
+        list(table_blocks(str(path), lambda names: ["p"], size=100))
+
+
+@pytest.mark.parametrize("sep", [",", ";", "\t"])
+@pytest.mark.parametrize("count", [20_000, 90_000])
+def test_a_header_of_many_names(folder, capsys, sep, count):
+    names = ["p", *(f"column_{i:06}" for i in range(count)), "y"]
+    rows = [sep.join([f"0.{50 + i}", *["1"] * count, str(i % 2)]) for i in range(3)]
+    (folder / "wide.csv").write_text("\n".join([sep.join(names), *rows, ""]))
+    assert main(["monitor", "wide.csv", *AS_USUAL]) == 0
+    if count < 50_000:
+        assert main(["apply", "map.json", "wide.csv", "--prob", "p", "--out", "x.csv"]) == 0
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "option"), [("y", "--label"), ("p", "--prob")])
+@pytest.mark.parametrize("files", [["good.csv"], ["good.csv", "bad.csv"]])
+def test_groups_that_labels_or_scores_make(folder, capsys, name, option, files):
+    assert main(["audit", *files, *AS_USUAL, *REPORT, "--any-order", "--by", name]) == 2
+    assert f"got '{name}', the column of {option}" in capsys.readouterr().err

@@ -1,0 +1,111 @@
+"""Counts, levels and seeds of every public function are worded where they cannot be."""
+
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+import pytest
+
+import sklearn_calib
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.summary import CalibrationSummary
+
+P, Y = make_overconfident(2, 60, random_state=0)
+NAMES = ("level", "n_resamples", "n_bins", "random_state")
+BAD = {
+    "level": ["a", np.nan, True, -1, 0, 1, 99.5, None],
+    "n_resamples": ["a", np.nan, True, -1, 99.5, np.inf, [5]],
+    "n_bins": ["a", np.nan, True, -1, 0, 99.5, [5]],
+    "random_state": ["a", np.nan, True, -1, 99.5],
+}
+GIVEN = {  # what the required parameters of public functions stand for
+    "y_true": Y,
+    "y": Y,
+    "y_proba": P,
+    "first_proba": P,
+    "second_proba": P[::-1],
+    "groups": [Y == 0],
+    "measure": "log_loss",
+    "proba_source": P,
+    "proba_target": P,
+    "threshold": 0.5,
+    "thresholds": [0.2, 0.5],
+    "epsilon": 0.5,
+    "costs": [[0, 1], [1, 0]],
+}
+
+
+def functions():
+    """(name, function, parameters to try) of public functions that take rows."""
+    found = {}
+    for module in pkgutil.iter_modules(sklearn_calib.__path__):
+        if module.name[0] == "_" or module.name == "testing":
+            continue
+        public = importlib.import_module(f"sklearn_calib.{module.name}")
+        for name in getattr(public, "__all__", ()):
+            thing = getattr(public, name)
+            if not inspect.isfunction(thing):
+                continue
+            parameters = inspect.signature(thing).parameters
+            needed = [p.name for p in parameters.values() if p.default is p.empty and p.kind < 2]
+            if set(needed) <= set(GIVEN) and set(NAMES) & set(parameters):
+                found[name] = (thing, needed, [n for n in NAMES if n in parameters])
+    return found
+
+
+def arguments(function, needed):
+    """What a function needs, and groups of any size."""
+    given = {key: GIVEN[key] for key in needed}
+    more = {"y_proba": P, "min_rows": 1}
+    return given | {k: v for k, v in more.items() if k in inspect.signature(function).parameters}
+
+
+FUNCTIONS = functions()
+CASES = [
+    pytest.param(name, parameter, value, id=f"{name}-{parameter}-{value}")
+    for name, (_, _, parameters) in FUNCTIONS.items()
+    for parameter in parameters
+    for value in BAD[parameter]
+]
+
+
+@pytest.mark.parametrize(("name", "parameter", "value"), CASES)
+def test_bad_values_are_worded(name, parameter, value):
+    function, needed, parameters = FUNCTIONS[name]
+    given = arguments(function, needed)
+    if "n_resamples" in parameters:
+        given["n_resamples"] = 20
+    if name in ("confidence_interval", "paired_difference"):
+        given["measure"] = "smooth_calibration_error"
+    given[parameter] = value
+    with pytest.raises((ValueError, TypeError), match=rf"expected .*{parameter}.*, got "):
+        function(**given)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, found in FUNCTIONS.items() if NAMES[1] in found[2]]
+)
+def test_no_draws(name):
+    """0 draws are refused, but for curves and reports, which are then without such bands."""
+    function, needed, _ = FUNCTIONS[name]
+    given = arguments(function, needed) | {"n_resamples": 0}
+    if name in ("reliability_curve", "calibration_report"):
+        function(**given)
+        return
+    with pytest.raises(ValueError, match=r"expected .*n_resamples.*, got 0"):
+        function(**given)
+
+
+@pytest.mark.parametrize("parameter", NAMES[1:])
+def test_of_summaries(parameter):
+    summary = CalibrationSummary().update(Y, P)
+    for value in BAD[parameter]:
+        for method in (summary.test, summary.reliability_curve):
+            if parameter in inspect.signature(method).parameters:
+                with pytest.raises((ValueError, TypeError), match=r"expected .*, got "):
+                    method(**{parameter: value})
+
+
+def test_many_functions_are_seen():
+    assert len(FUNCTIONS) >= 12, sorted(FUNCTIONS)
