@@ -17,7 +17,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = (
     ("_typing",),
     ("_simplex", "exceptions", "_sklearn_compat", "_version", "_random", "_renamed"),
-    ("_extras", "_files", "_show"),
+    ("_extras", "_files", "_show", "_rounded"),
     ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
     ("canonical",),

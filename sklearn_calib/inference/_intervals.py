@@ -12,6 +12,7 @@ from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
 from ..exceptions import CalibrationWarning, check_level, refuse
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._monte_carlo import refuse_missing_scores
 from ._resampling import bootstrap_distribution, null_distribution
 
 _METHODS = ("auto", "bootstrap", "inversion")
@@ -40,7 +41,7 @@ class ConfidenceInterval:
 
 def confidence_interval(
     y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_proba: ArrayLike | None = None,
     measure: str = "smooth_calibration_error",
     *,
     method: Literal["auto", "bootstrap", "inversion"] = "auto",
@@ -135,6 +136,9 @@ def confidence_interval(
     if method not in _METHODS:
         refuse(where, f"method among {', '.join(_METHODS)}", repr(method), "Check the spelling")
     check_level(level, where)
+    if y_proba is None:
+        instead = "Its intervals are those of calibration_report(summary)"
+        refuse_missing_scores(y_true, instead, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     function.check_options(options, where)
     estimate = function.of_case(case, **options)

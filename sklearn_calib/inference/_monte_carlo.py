@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -55,9 +55,17 @@ class MonteCarloResult:
         return cls(float(statistic), float(pvalue), null_distribution, name, ranked)
 
 
+def refuse_missing_scores(y_true: object, instead: str, where: str) -> NoReturn:
+    """Labels came without probabilities; of a summary, say what to call `instead`."""
+    got, cure = "labels alone", "Pass both"
+    if hasattr(y_true, "significant_bits"):  # a CalibrationSummary
+        got, cure = "a summary", instead
+    refuse(where, "labels and probabilities of rows", got, cure, error=TypeError)
+
+
 def calibration_test(
     y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_proba: ArrayLike | None = None,
     *,
     statistic: str | Callable[..., float] = "smooth",
     n_resamples: int = 999,
@@ -138,6 +146,8 @@ def calibration_test(
     0.001
     """
     where = "calibration_test"
+    if y_proba is None:
+        refuse_missing_scores(y_true, "Call its method test", where)
     if isinstance(n_resamples, bool) or not n_resamples >= 1:
         refuse(where, "n_resamples >= 1", repr(n_resamples), "Pass 999 for p-values down to 0.001")
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)

@@ -119,7 +119,11 @@ class CalibrationReport:
             return next(iter(self._models))
         if name not in self._models:
             known = ", ".join(map(plain, self._models))
-            refuse(where, f"a model among {known}", repr(name), "Name one of them")
+            got, cure = repr(name), "Name one of them"
+            if where.endswith(".verdict"):  # a property, which takes no name
+                first = next(iter(self._models))
+                got, cure = f"{len(self._models)} of them", f"Write report.verdicts[{first!r}]"
+            refuse(where, f"a model among {known}", got, cure)
         return name
 
     def advise(self, progress: Progress | None = None) -> dict[str, Advice | None]:

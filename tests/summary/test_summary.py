@@ -457,3 +457,17 @@ def test_partitions(small_cells):
 @pytest.mark.slow
 def test_many_partitions(small_cells):
     try_partitions(2000, 1)
+
+
+def test_coarser_summaries_have_labels_of_their_own():
+    """What `coarsen` and `copy` return learns classes without telling the summary it came from."""
+    first = CalibrationSummary(pos_label="yes").update(["yes", "yes"], [0.4, 0.6])
+    for other in (first.coarsen(4096), first.copy()):
+        other.update(["no"], [0.1])
+        assert other.classes.tolist() == ["no", "yes"] and other.n_samples == 3
+        assert first.classes is None and first.n_samples == 2
+    first.update(["a"], [0.2])  # no trace of "no"
+    assert first.classes.tolist() == ["a", "yes"]
+    flipped = CalibrationSummary(classes=["a", "b"], pos_label="a").update(["a", "b"], [0.3, 0.9])
+    assert flipped.coarsen(4096).positive_label == "a" == flipped.copy().positive_label
+    assert flipped.coarsen(4096).rows().proba.tolist() == flipped.rows().proba.tolist()
