@@ -24,7 +24,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import expected_calibration_error, log_loss, lp_calibration_error
 from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.report import calibration_report
-from sklearn_calib.summary import CalibrationSummary
+from sklearn_calib.summary import CalibrationSummary, summarize
 
 
 @pytest.mark.parametrize(
@@ -506,3 +506,15 @@ def test_what_the_message_says_of_other_sums():
 def test_a_tolerance_does_not_widen_the_range():
     with pytest.raises(ValueError, match=r"expected probabilities in \[0, 1\], got -0.01"):
         canonical_proba([[-0.01, 1.01]], tolerance=0.1)
+
+
+def test_a_lazy_table_is_collected():
+    pl = pytest.importorskip("polars")
+    y, p = [0, 1, 1, 0], [0.1, 0.8, 0.6, 0.3]
+    table = pl.DataFrame({"no": [1 - one for one in p], "yes": p})
+    lazy = table.lazy()
+    assert np.array_equal(canonical_proba(lazy), canonical_proba(table))
+    assert log_loss(y, lazy) == log_loss(y, table)
+    assert CalibrationSummary().update(y, lazy) == CalibrationSummary().update(y, table)
+    rows = pl.DataFrame({"y": y, "p": p})
+    assert summarize(rows.lazy(), label="y", prob="p") == summarize(rows, label="y", prob="p")

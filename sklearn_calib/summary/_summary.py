@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
+from .._arrays import collected
 from .._kernels._cells import KEPT_BITS
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
 from ..exceptions import refuse
@@ -195,7 +196,7 @@ class CalibrationSummary(Answers, Storable):
         """
         where = "CalibrationSummary.update"
         scores = checked_scores(y_proba, where)
-        n = len(scores.raw)
+        y_true, n = collected(y_true), len(scores.raw)
         if y_true is not None and np.shape(y_true)[:1] != (n,):
             got = f"labels of shape {np.shape(y_true)} and {n} rows"
             cure = "Check that both come from the same selection"
