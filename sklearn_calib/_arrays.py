@@ -13,12 +13,19 @@ _NUMBERS = (Real, Decimal, np.bool_)
 _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
+def collected(values: object) -> object:
+    """A polars LazyFrame as the table that it stands for; anything else as it is."""
+    lazy = type(values).__name__ == "LazyFrame" and type(values).__module__.startswith("polars")
+    return values.collect() if lazy else values  # type: ignore[attr-defined]
+
+
 def read_array(values: object, what: str, where: str) -> AnyArray:
     """Anything that numpy can read, as a plain array.
 
     Raises TypeError for what is no array (a set, a generator, a sparse matrix) and ValueError for
     masked entries and rows of different lengths; `what` names the values in the message.
     """
+    values = collected(values)
     if sparse.issparse(values):
         rule, cure = f"a dense array of {what}", "Call .toarray() on it first"
         refuse(where, rule, "a sparse matrix", cure, error=TypeError)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
 from ._arrays import is_missing, read_array, read_numbers
+from ._rounded import cure_of_sums, slack_of, warn_of_rounded
 from ._simplex import SimplexArray, log_proba, row_blocks, softmax_of_rows
 from ._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ._weights import are_counts as are_counts
@@ -29,9 +30,6 @@ __all__ = [
 
 LARGEST_LOGIT = 1e150  # differences of larger ones overflow
 _MAX_COUNTED_RANGE = 65_536
-SLACK = 1e-6  # what rounding may add to a row's sum in float32
-_HALF_SLACK = 4e-3  # and in float16: four times its eps
-_MAX_DECIMALS = 5
 _DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
 
 
@@ -60,8 +58,10 @@ def canonical_proba(
         The number of classes expected, where the caller knows it.
     tolerance : float in [0, 1), default=None
         How far the sum of a row of probabilities may be from 1; each row is then divided by its
-        sum. By default 1e-6, which is rounding in float32, and 4e-3 for float16 arrays. Give more
-        for probabilities that were rounded: ``k / 2 * 10**-d`` for k columns of d decimals.
+        sum. By default what rounding explains, in everything that takes probabilities: 1e-6, which
+        is rounding in float32; for float16 arrays of k columns 4e-3, or ``1e-3 * sqrt(k)`` if that
+        is more; and, with a `CalibrationWarning`, ``k / 2 * 10**-d`` (below 1) where all entries
+        have at most d = 2, ..., 6 decimals, and as for float16 where all are such numbers.
 
     Returns
     -------
@@ -77,10 +77,18 @@ def canonical_proba(
         Empty, more than two dimensions, masked, missing or infinite, negative, above 1, rows of
         different lengths, or rows whose sum is farther than `tolerance` from 1.
 
+    Warns
+    -----
+    CalibrationWarning
+        Rows were rounded to decimals or half precision, and divided by their sums.
+
     Notes
     -----
     Cost: O(n_samples * n_classes), in blocks of rows: nothing of the size of the table is made
-    beside the result (two such arrays for logits). float32 is raised to float64 exactly. The
+    beside the result (two such arrays for logits). float32 and float16 are raised to float64
+    exactly, so measures are those of the numbers that came, computed in float64: a score stored in
+    float32 is up to 6e-8 of itself (float16: 5e-4) from the one before, which moves a measure by
+    about as much, and across the edge of a bin or a threshold that it stood at. The
     result is accepted wherever probabilities are, so scores that need a tolerance are repaired
     once: ``recalibrator.fit(canonical_proba(scores, tolerance=0.01), y)``.
 
@@ -92,7 +100,7 @@ def canonical_proba(
            [0.5 , 0.5 ]])
     >>> canonical_proba([[0.0, 0.0, 0.0]], kind="logits").round(3).tolist()
     [[0.333, 0.333, 0.333]]
-    >>> canonical_proba([[0.33, 0.33, 0.33]], tolerance=0.015).round(3).tolist()  # two decimals
+    >>> canonical_proba([[0.33, 0.33, 0.33]], tolerance=0.015).round(3).tolist()  # no warning
     [[0.333, 0.333, 0.333]]
     """
     if kind not in ("proba", "logits"):
@@ -205,7 +213,8 @@ def _numeric_table(scores: ArrayLike, where: str) -> AnyArray:
 def _simplex_from_proba(
     raw: AnyArray, tolerance: float | None, where: str, first: int = 0
 ) -> FloatArray:
-    slack = _HALF_SLACK if raw.dtype == np.float16 else SLACK
+    slack = slack_of(raw.dtype, raw.shape[1])
+    eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
     table = raw.astype(np.float64, copy=False)
     lowest, highest = _finite_range(table, where, "Drop or repair those rows first", first)
     if lowest < -slack or highest > 1 + slack:
@@ -224,33 +233,16 @@ def _simplex_from_proba(
     total = table.sum(axis=1)
     error = np.abs(total - 1.0)
     worst = int(error.argmax())
-    if error[worst] > (slack if tolerance is None else tolerance + 1e-9):
+    if error[worst] > (slack if tolerance is None else tolerance + 1e-9) and not (
+        tolerance is None and warn_of_rounded(table, error[worst], eps, where)
+    ):
         got = f"row {first + worst}, which sums to {total[worst]:.6g}"
-        refuse(where, "rows that sum to 1", got, _cure_of_sums(table, error[worst]))
+        refuse(where, "rows that sum to 1", got, cure_of_sums(table, error[worst], eps))
     if error[worst] > 1e-15:
         if np.may_share_memory(table, raw):
             table = table.copy()
         table /= np.where(error > 1e-15, total, 1.0)[:, None]
     return table
-
-
-def _cure_of_sums(table, worst):
-    """What to do about rows that do not sum to 1: their entries say how they were rounded."""
-    call = "call canonical_proba(scores, tolerance={:.2g}) first, which divides rows by their sums"
-    columns = table.shape[1]
-    for decimals in range(1, _MAX_DECIMALS + 1):
-        bound = columns / 2 * 10.0**-decimals
-        if worst > bound + 1e-9:
-            break
-        scaled = table * 10**decimals
-        if np.abs(scaled - np.rint(scaled)).max() <= 1e-7 * 10**decimals and bound < 1:
-            said = f"If the probabilities were rounded to {decimals} decimals, "
-            return said + call.format(bound)
-    if worst <= _HALF_SLACK and np.array_equal(table.astype(np.float16), table):
-        return "These are numbers of half precision: " + call.format(_HALF_SLACK)
-    if worst <= 0.05:
-        return "If the probabilities were rounded, " + call.format(1.05 * worst)
-    return "For logits call canonical_proba(scores, kind='logits') first"
 
 
 def _check_columns(proba, n_classes, where):

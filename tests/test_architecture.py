@@ -17,7 +17,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = (
     ("_typing",),
     ("_simplex", "exceptions", "_sklearn_compat", "_version"),
-    ("_checksum", "_extras", "_files", "_random", "_show", "_column_order"),
+    ("_checksum", "_extras", "_files", "_random", "_show", "_column_order", "_rounded"),
     ("_file_names", "_csv_text"),
     ("_arrays", "_tables"),
     ("_weights",),

@@ -19,6 +19,12 @@ from sklearn_calib._simplex import (
     top_against_rest,
 )
 from sklearn_calib.canonical import canonical_labels, canonical_proba, canonical_weight
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.metrics import expected_calibration_error, log_loss, lp_calibration_error
+from sklearn_calib.recalibrators import TemperatureScaling
+from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary, summarize
 
 
 @pytest.mark.parametrize(
@@ -233,7 +239,10 @@ def _hostile(kind):
             "not a time": (np.array(["2020-01-01", "NaT"], "M8[D]"), "got NaT in row 1"),
             "not a duration": (np.array([1, "NaT"], "m8[s]"), "got NaT in row 1"),
             "not a time, pandas": (pd.Series([pd.Timestamp("2020"), pd.NaT]), "got NaT in row 1"),
-            "not a time, object": (np.array([day[0], np.datetime64("NaT")], object), "got NaT"),
+            "not a time, object": (
+                np.array([day[0], np.datetime64("NaT", "D")], object),
+                "got NaT",
+            ),
             "decimals": ([Decimal(1), Decimal(0)], [1, 0]),
             "decimal nan": ([Decimal(1), Decimal("sNaN")], "got sNaN in row 1"),
             "fractions": ([Fraction(3, 2), Fraction(1, 2)], [Fraction(3, 2), Fraction(1, 2)]),
@@ -404,13 +413,32 @@ def test_softmax_of_half_precision_stored_in_single():
     logits = np.random.default_rng(0).normal(size=(200, 10))
     half = special.softmax(logits, axis=1).astype(np.float16).astype(np.float32)
     assert np.abs(half.sum(axis=1) - 1).max() > 1e-4
+    with pytest.warns(CalibrationWarning, match="as numbers of half precision make them"):
+        warned = canonical_proba(half)
     with pytest.raises(ValueError, match="numbers of half precision: call canonical") as caught:
-        canonical_proba(half)
+        canonical_proba(half, tolerance=1e-6)
     tolerance = float(re.search(r"tolerance=([\d.]+)", str(caught.value))[1])
     proba = canonical_proba(half, tolerance=tolerance)
     expected = half.astype(float) / half.astype(float).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-15)
+    assert np.array_equal(proba, warned)
     assert np.abs(proba.sum(axis=1) - 1).max() <= 1e-15
+
+
+@pytest.mark.parametrize("k", [10, 1000])
+def test_half_precision_of_many_classes(k):
+    """A softmax whose normaliser was added up in float16 as well."""
+    logits = np.random.default_rng(k).normal(size=(50, k)).astype(np.float16)
+    powers = np.exp(logits)
+    total = np.zeros((50, 1), dtype=np.float16)
+    for column in powers.T:
+        total += column[:, None]
+    half = powers / total
+    worst = np.abs(half.astype(float).sum(axis=1) - 1).max()
+    assert worst > 1e-3 * (k / 100) ** 0.5  # 4e-3 and more for 1000 classes
+    assert np.abs(canonical_proba(half).sum(axis=1) - 1).max() <= 1e-15
+    with pytest.raises(ValueError, match="rows that sum to 1"):
+        canonical_proba((half * (1 - 2e-3 * k**0.5)).astype(np.float16))
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 3, 4, 5])
@@ -419,15 +447,45 @@ def test_softmax_of_half_precision_stored_in_single():
 def test_rounded_decimals_are_recognised(decimals, dtype, k):
     proba = np.random.default_rng(k).dirichlet(np.ones(k), 300)
     rounded = proba.round(decimals).astype(dtype)
+    if decimals > 1:
+        with pytest.warns(CalibrationWarning, match=f"as {decimals} decimals make them") as said:
+            warned = canonical_proba(rounded)
+        assert len(said) == 1
     with pytest.raises(ValueError, match="rows that sum to 1") as caught:
-        canonical_proba(rounded)
+        canonical_proba(rounded, tolerance=None if decimals == 1 else 1e-7)
     assert f"rounded to {decimals} decimals" in str(caught.value)
     tolerance = float(re.search(r"tolerance=([\de.-]+)\)", str(caught.value))[1])
     assert tolerance == pytest.approx(k / 2 * 10.0**-decimals, rel=0.02)
     repaired = canonical_proba(rounded, tolerance=tolerance)
     assert np.abs(repaired.sum(axis=1) - 1).max() <= 1e-15
-    with pytest.raises(ValueError, match="rows that sum to 1"):
-        canonical_proba(rounded, tolerance=1e-7)
+    assert decimals == 1 or np.array_equal(repaired, warned)
+
+
+def test_one_rule_for_rounded_rows_everywhere():
+    """Losses, measures, fits, predictions, summaries and reports take them, and say it once."""
+    proba, y = make_overconfident(10, 300)
+    rounded = proba.round(2)
+    divided = rounded / rounded.sum(axis=1, keepdims=True)
+    fitted = TemperatureScaling().fit(proba, y)
+    uses = {
+        "loss": lambda p: log_loss(y, p),
+        "measure": lambda p: expected_calibration_error(y, p),
+        "of vectors": lambda p: lp_calibration_error(y, p),
+        "fit": lambda p: TemperatureScaling().fit(p, y).temperature_,
+        "prediction": lambda p: float((fitted.predict_proba(p) ** 2)[:, 0].sum()),
+        "summary": lambda p: CalibrationSummary(classes=range(10)).update(y, p).totals,
+        "report": lambda p: calibration_report(y, p, n_resamples=20).rows[0].value,
+    }
+    for name, use in uses.items():
+        with pytest.warns(CalibrationWarning, match="rows that sum to 1, got sums up to") as said:
+            found = use(rounded)
+        assert len(said) == 1, name
+        assert found == pytest.approx(use(divided), rel=1e-9), name
+    off = rounded.copy()
+    off[7, 0] += 0.06
+    for use in uses.values():
+        with pytest.raises(ValueError, match=r"rows that sum to 1, got row"):
+            use(off)
 
 
 def test_what_the_message_says_of_other_sums():
@@ -455,3 +513,15 @@ def test_float32_logits_lose_no_digits_in_the_difference():
     single = log_proba(canonical_proba(logits, kind="logits"))
     double = log_proba(canonical_proba(logits.astype(np.float64), kind="logits"))
     np.testing.assert_allclose(single, double, rtol=1e-15)
+
+
+def test_a_lazy_table_is_collected():
+    pl = pytest.importorskip("polars")
+    y, p = [0, 1, 1, 0], [0.1, 0.8, 0.6, 0.3]
+    table = pl.DataFrame({"no": [1 - one for one in p], "yes": p})
+    lazy = table.lazy()
+    assert np.array_equal(canonical_proba(lazy), canonical_proba(table))
+    assert log_loss(y, lazy) == log_loss(y, table)
+    assert CalibrationSummary().update(y, lazy) == CalibrationSummary().update(y, table)
+    rows = pl.DataFrame({"y": y, "p": p})
+    assert summarize(rows.lazy(), label="y", prob="p") == summarize(rows, label="y", prob="p")

@@ -282,7 +282,7 @@ def test_gain_and_map():
     gain, mixture = (sentence(report.verdict, topic) for topic in ("gain", "map"))
     row = advice.row("auto")
     assert gain.text.startswith('Recalibration by "auto" lowers the log loss from ')
-    assert gain.numbers["gain"] == row.gain > 3 * row.standard_error > 0
+    assert gain.numbers["gain"] == row.gain > 2 * row.standard_error > 0
     assert gain.numbers["rows"] == 2000 and "2000 rows" in gain.text
     assert mixture.numbers["weights"] == advice.weights
     assert list(advice.weights) == list(advice.stack.to_frame().index)
@@ -448,7 +448,9 @@ def test_several_models():
     y, p = rows("overconfident", 800)
     report = calibration_report(y, {"a": p, "b": np.full(800, y.mean())}, **QUICK)
     assert [v.calibrated for v in report.verdicts.values()] == [False, True]
-    with pytest.raises(ValueError, match="expected a model among a, b, got None"):
+    with pytest.raises(
+        ValueError, match=r"a model among a, b, got 2 of them. Write report.verdicts\['a'\]"
+    ):
         _ = report.verdict
     with pytest.raises(ValueError, match="expected a whole number n_bins >= 1, got 0"):
         report.bins("a", n_bins=0)

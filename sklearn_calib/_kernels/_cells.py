@@ -1,22 +1,26 @@
 """Cells of probabilities by the bits of floating-point numbers, and sums over them.
 
 A probability p has a side (p > 1/2 is high) and a distance t = min(p, 1 - p) from its end. The key
-of t is its float64 pattern rounded to 36 bits behind the leading one: an integer that keeps the
-order. A cell is all keys that agree when their last bits are dropped, so cells of one shift are
-unions of cells of the shift before. No cell crosses j / 60 (j = 1 .. 59).
+of t is its float64 pattern: an integer that keeps the order. A cell is all keys that agree when
+their last bits are dropped: none of them (each score has its own cell, in all its digits), or 16
+and more. Cells of one shift are unions of cells of the shift before. No cell crosses j / 60 (j = 1
+.. 59).
 
 Sums are rows of one int64 table: identity, the numbers of rows with label 0 and 1, the summed
-distance of the keys from the start of their cell, and where rows have weights the summed weights
+distance of the scores from the start of their cell, and where rows have weights the summed weights
 and squared weights of both labels. From the fourth column on the bits are those of float64.
+Distances are in steps of 36 bits, to which scores and starts are rounded: whole numbers, whose sums
+are the same in any order, and 0 where no bit is dropped.
 """
 
 from bisect import bisect_left
 
 import numpy as np
 
-KEPT_BITS = 36
-ROUNDED = 16  # bits of the pattern that a key drops
-LARGEST_SHIFT = KEPT_BITS  # a cell is one octave then
+KEPT_BITS = 52  # behind the leading one
+STEP_BITS = 16  # the last bits of a key; a step of a distance is so many
+SHIFTS = (0, *range(STEP_BITS, KEPT_BITS + 1))  # how many bits may be dropped
+LARGEST_SHIFT = SHIFTS[-1]  # a cell is one octave then
 TAIL_BITS = 5  # fewer bits are kept below 2^-24
 N_CUTS = 60
 
@@ -38,25 +42,48 @@ TOTALS = (
 
 def keys_of(t):
     """The keys of float64 numbers in [0, 1/2]."""
-    bits = np.ascontiguousarray(t, dtype=np.float64).view(np.int64)
-    return (bits + (1 << (ROUNDED - 1))) >> ROUNDED
+    return np.abs(np.ascontiguousarray(t, dtype=np.float64)).view(np.int64)
 
 
 def values_of(keys):
     """The numbers that keys stand for."""
-    return np.ascontiguousarray(np.asarray(keys, dtype=np.int64) << ROUNDED).view(np.float64)
+    return np.ascontiguousarray(keys, dtype=np.int64).view(np.float64)
 
 
+def steps_of(keys):
+    """Keys in steps of 36 bits, rounded."""
+    return (np.asarray(keys, dtype=np.int64) + (1 << (STEP_BITS - 1))) >> STEP_BITS
+
+
+def distances_of(p, q=None):
+    """Distances from the end and the side of probabilities: what their keys are made of.
+
+    The complement `q` has more digits than 1 - p where p is near 1, but where it does not belong
+    to p by rounding, p keeps all of its own; below 2^-16 that would cost q its digits.
+    """
+    rest = 1.0 - p
+    if q is not None:
+        rest = np.where((1.0 - q == p) | (q < LEAST_REST), q, rest)
+    high = p > 0.5
+    return np.where(high, rest, p), high
+
+
+LEAST_REST = 2.0**-16
 TAIL_KEY, HALF_KEY = keys_of([2.0**-24, 0.5]).tolist()
 
 
 def _cuts():
     """The first key of each interval between cuts, by the side; where p = j / 60 is below it."""
-    edges = np.arange(N_CUTS // 2 + 1) / N_CUTS
-    low = keys_of(edges) + 1
-    high = keys_of(1.0 - np.arange(N_CUTS, N_CUTS // 2 - 1, -1) / N_CUTS)
+    edges = np.arange(N_CUTS + 1) / N_CUTS
+    low = keys_of(edges[: N_CUTS // 2 + 1]) + 1
     low[0] = 0
-    return np.vstack([low, high])
+    upper = edges[: N_CUTS // 2 - 1 : -1]
+    high = keys_of(1.0 - upper)
+    while True:  # the least complement that rounds to a probability at or below the edge
+        below = 1.0 - values_of(np.maximum(high - 1, 0)) <= upper
+        if not (below & (high > 0)).any():
+            return np.vstack([low, high])
+        high -= below & (high > 0)
 
 
 CUTS = _cuts()  # rows: low side, high side
@@ -70,7 +97,7 @@ def tail_shift(shift):
 def dropped_bits(ids, shift):
     """How many bits the cells of these identities drop; `shift` may be one for each."""
     start, _ = start_and_side(ids)
-    tail = np.where(shift > 0, np.minimum(shift + TAIL_BITS, LARGEST_SHIFT), 0)
+    tail = np.where(np.equal(shift, 0), 0, np.minimum(shift + TAIL_BITS, LARGEST_SHIFT))
     return np.where(start < TAIL_KEY, tail, shift)
 
 
@@ -86,16 +113,16 @@ def runs_of_sorted(p, q, most):
 
     `q` are the probabilities of label 0.
     """
-    high = p > 0.5
-    keys = keys_of(np.where(high, q, p))
+    t, high = distances_of(p, q)
+    keys = keys_of(t)
 
     def starts(shift):
         cells = cells_of(keys, high, shift)
         new = (cells[1:] != cells[:-1]) | (high[1:] != high[:-1])
         return np.flatnonzero(np.append(True, new))
 
-    shifts = range(LARGEST_SHIFT)
-    return starts(bisect_left(shifts, True, key=lambda shift: len(starts(shift)) <= most))
+    place = bisect_left(SHIFTS[:-1], True, key=lambda shift: len(starts(shift)) <= most)
+    return starts(SHIFTS[place])
 
 
 def ids_of(cells, high):
@@ -134,18 +161,28 @@ def label_sums(table):
 
 
 def mean_distances(table):
-    """The mean distance of the rows of each cell from their end, and their side."""
+    """The mean distance of the rows of each cell from their end, and their side.
+
+    Means lie between the start of their cell and that of the next, so they differ.
+    """
     start, high = start_and_side(table[:, ID])
-    step = values_of(start + 1) - values_of(start)
+    base, offset = steps_of(start) << STEP_BITS, real(table)[:, OFFSET]
+    step = values_of(base + (1 << STEP_BITS)) - values_of(base)
     weight = label_sums(table)[0].sum(axis=1)
-    return values_of(start) + real(table)[:, OFFSET] / weight * step, high
+    mean = np.where(offset > 0, values_of(base) + offset / weight * step, values_of(start))
+    inner, same = np.where(high[1:], start[:-1], start[1:]), high[1:] == high[:-1]
+    last = np.full(len(start), HALF_KEY)  # of the keys that may be in the cell
+    last[:-1] = np.where(same & ~high[1:], inner - 1, last[:-1])
+    last[1:] = np.where(same & high[1:], inner - 1, last[1:])
+    return np.clip(mean, values_of(start), values_of(last)), high
 
 
 def mean_scores(table):
     """Probabilities of both labels at the mean of each cell, of shape (n_cells, 2).
 
     Rounding does not carry a mean across a cut: p stays in (j / 60, (j + 1) / 60] where its rows
-    are. The smaller column has all its digits.
+    are. The smaller column has all its digits, and the scores of a table of shift 0 are those of
+    the rows.
     """
     t, high = mean_distances(table)
     start = start_and_side(table[:, ID])[0]
@@ -197,11 +234,12 @@ def by_sorting(p, y, max_cells, weight=None, count=None):
     kept = count > 0 if weight is None else (count > 0) & (np.asarray(weight) > 0)
     p, y, count = p[kept], y[kept], count[kept]
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)[kept]
-    high = p > 0.5
-    keys = keys_of(np.where(high, 1.0 - p, p))
-    for shift in range(LARGEST_SHIFT + 1):
+    t, high = distances_of(p)
+    keys = keys_of(t)
+    for shift in SHIFTS:
         cells = cells_of(keys, high, shift)
         ids = ids_of(cells, high)
         if len(np.unique(ids)) <= max_cells:
             break
-    return sums_of_rows(ids, keys - cells, y, weight, count), shift
+    distance = steps_of(keys) - steps_of(cells)
+    return sums_of_rows(ids, distance, y, weight, count), shift

@@ -13,13 +13,13 @@ from numba import uint64
 from ._cells import (
     CUTS,
     ID,
-    KEPT_BITS,
-    LARGEST_SHIFT,
+    LEAST_REST,
     N0,
     N1,
     N_CUTS,
     OFFSET,
-    ROUNDED,
+    SHIFTS,
+    STEP_BITS,
     TAIL_KEY,
     V0,
     W0,
@@ -31,8 +31,9 @@ from ._compile import kernel, part
 
 EMPTY = np.iinfo(np.int64).min
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(1 << (ROUNDED - 1))
-_DROPPED = np.uint64(ROUNDED)
+_HALF = np.uint64(1 << (STEP_BITS - 1))
+_STEP_BITS = np.uint64(STEP_BITS)
+_WORD = np.uint64(32)
 _TAIL = np.uint64(TAIL_KEY)
 _STEP = np.uint64(9)
 _NO, _ONE, _LANE, _LANES = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7)
@@ -41,7 +42,7 @@ _SIDE = np.uint64(CUTS.shape[1])  # where the cuts of the high side begin
 _CUTS = CUTS.astype(np.uint64).ravel()
 _FLOOR = float(np.finfo(np.float64).eps)  # of a probability whose logarithm is taken
 _GROUP = 16  # rows that share a logarithm: 16 * log(_FLOOR) is a float64 yet
-_EDGE = 1e-9  # more than rounding to a key can move 60 t
+_EDGE = 1e-9  # more than rounding can move 60 t
 
 
 def empty_slots(n_cells, columns):
@@ -62,11 +63,16 @@ def _start(key, t, high, shift, tail, cuts):
 
 
 @part
+def _steps(key):
+    return (key + _HALF) >> _STEP_BITS
+
+
+@part
 def _slot(table, identity, shift, bits):
     """Where a cell is, or the empty slot where it belongs."""
     place = uint64(identity) >> shift
     if shift == _NO:
-        slot = (place * _FACTOR) >> (uint64(64) - bits)
+        slot = ((place ^ (place >> _WORD)) * _FACTOR) >> (uint64(64) - bits)
     else:
         slot = ((place >> _LANE) * _FACTOR) >> (uint64(67) - bits)
         slot = (slot << _LANE) | (place & _LANES)
@@ -85,26 +91,26 @@ def _bits(slots):
 
 
 def identify(p, q, shift):
-    """The identity of each row's cell, and the distance of its key from the start of the cell.
+    """The identity of each row's cell, and the steps from the start of the cell to the row.
 
     `q` is the probability of label 0, or empty where it is 1 - p.
     """
     ids, distance = np.empty(len(p), dtype=np.int64), np.empty(len(p))
-    _identify(p, q, *_shifts(shift), _CUTS, ids, distance)
+    _identify(p, q if len(q) else 1.0 - p, *_shifts(shift), _CUTS, ids, distance)
     return ids, distance
 
 
 @kernel(error_model="numpy")
 def _identify(p, q, shift, tail, cuts, ids, distance):
-    two = len(q) > 0
     for i in range(len(p)):
-        rest = q[i] if two else 1.0 - p[i]
+        belongs = (q[i] < LEAST_REST) | (1.0 - q[i] == p[i])
+        rest = q[i] if belongs else 1.0 - p[i]
         high = uint64(p[i] > 0.5)
-        t = abs(min(p[i], rest))  # no -0.0
-        key = (np.float64(t).view(np.uint64) + _HALF) >> _DROPPED
+        t = abs(rest if p[i] > 0.5 else p[i])  # no -0.0
+        key = np.float64(t).view(np.uint64)
         cell = _start(key, t, high, shift, tail, cuts)
         ids[i] = np.int64(cell ^ (_NO - high))
-        distance[i] = np.float64(np.int64(key - cell))
+        distance[i] = np.float64(np.int64(_steps(key) - _steps(cell)))
 
 
 @kernel(error_model="numpy", fastmath={"reassoc", "contract"})
@@ -222,8 +228,16 @@ def _insert(slots, cells, shift, bits):
 def _coarse(identity, shift, tail, cuts):
     high = uint64(identity < 0)
     key = uint64(identity) ^ (_NO - high)
-    t = np.uint64(key << _DROPPED).view(np.float64)
+    t = np.uint64(key).view(np.float64)
     return np.int64(_start(key, t, high, shift, tail, cuts) ^ (_NO - high))
+
+
+@part
+def _steps_between(coarse, fine):
+    """How many steps the start of a coarser cell lies before that of a finer one."""
+    if fine < 0:
+        coarse, fine = ~coarse, ~fine
+    return np.int64(_steps(uint64(fine)) - _steps(uint64(coarse)))
 
 
 @kernel
@@ -242,7 +256,7 @@ def _merge_runs(cells, numbers, shift, tail, cuts):
     for i in range(len(cells)):
         before = cells[i, ID]
         identity = _coarse(before, shift, tail, cuts)
-        moved = identity - before if before < 0 else before - identity
+        moved = _steps_between(identity, before)
         weight = np.float64(cells[i, N0] + cells[i, N1])
         if cells.shape[1] == WIDE:
             weight = numbers[i, W0] + numbers[i, W0 + 1]
@@ -272,22 +286,21 @@ def settled(cells, shift, max_cells):
     ids = np.ascontiguousarray(cells[:, ID]).view(np.uint64)
     cells = np.take(cells, np.argsort(ids, kind="stable"), axis=0)  # finds what is sorted
 
-    def fit(shift):
-        return shift == LARGEST_SHIFT or _count(cells, *_shifts(shift), _CUTS) <= max_cells
+    def fit(place):
+        return place == last or _count(cells, *_shifts(SHIFTS[place]), _CUTS) <= max_cells
 
-    low, high, step = shift, shift, 1
+    last, step = len(SHIFTS) - 1, 1
+    low = high = SHIFTS.index(shift)
     while not fit(high):
-        low, high, step = high + 1, min(high + step, LARGEST_SHIFT), 2 * step
+        low, high, step = high + 1, min(high + step, last), 2 * step
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if fit(middle) else (middle + 1, high)
-    n_cells = _merge_runs(cells, real(cells), *_shifts(high), _CUTS)
-    return cells[:n_cells].copy(), high
+    shift = SHIFTS[high]
+    n_cells = _merge_runs(cells, real(cells), *_shifts(shift), _CUTS)
+    return cells[:n_cells].copy(), shift
 
 
 def occupied(slots):
     """The cells in slots, in no order."""
     return slots[slots[:, ID] != EMPTY]
-
-
-assert KEPT_BITS + ROUNDED == 52

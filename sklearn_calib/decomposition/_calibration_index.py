@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
-from ..exceptions import CalibrationWarning, refuse_unknown
+from ..exceptions import CalibrationWarning, refuse, refuse_unknown
 from ..metrics import canonical_case, metric
 from ..recalibrators import (
     Identity,

@@ -150,4 +150,4 @@ class MonitorDisplay(Display):
         time = self.history.time
         if time is None:
             return alarm.n_samples
-        return np.datetime64(alarm.time) if time.dtype.kind == "M" else alarm.time
+        return np.datetime64(alarm.time, "us") if time.dtype.kind == "M" else alarm.time

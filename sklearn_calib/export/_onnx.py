@@ -8,9 +8,9 @@ from scipy.special import expit, logit
 from sklearn.pipeline import Pipeline
 
 from .._extras import require
+from .._rounded import SLACK
 from .._simplex import log_proba
 from .._typing import Features
-from ..canonical import SLACK
 from ..exceptions import refuse
 from ._document import Kind, MapDocument, document_of
 from ._onnx_graph import Graph, Tensor

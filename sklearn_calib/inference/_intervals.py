@@ -11,6 +11,7 @@ from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
 from ..exceptions import CalibrationWarning, check_count, check_level, refuse_unknown
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._monte_carlo import refuse_missing_scores
 from ._resampling import bootstrap_distribution, null_distribution
 
 _METHODS = ("auto", "bootstrap", "inversion")
@@ -39,7 +40,7 @@ class ConfidenceInterval:
 
 def confidence_interval(
     y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_proba: ArrayLike | None = None,
     measure: str = "smooth_calibration_error",
     *,
     method: Literal["auto", "bootstrap", "inversion"] = "auto",
@@ -132,6 +133,9 @@ def confidence_interval(
         refuse_unknown(where, "method", method, _METHODS)
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)
+    if y_proba is None:
+        instead = "Its intervals are those of calibration_report(summary)"
+        refuse_missing_scores(y_true, instead, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
     function.check_options(options, where)
     estimate = function.of_case(case, **options)

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
-from ..exceptions import check_count, refuse_unknown
+from ..exceptions import check_count, refuse, refuse_unknown
 from ..metrics import Measure, all_metrics, canonical_case
 from ._pooled import pooled_rows
 from ._resampling import distribution_of_draws, null_distribution
@@ -55,9 +55,17 @@ class MonteCarloResult:
         return cls(float(statistic), float(pvalue), null_distribution, name, ranked)
 
 
+def refuse_missing_scores(y_true: object, instead: str, where: str) -> NoReturn:
+    """Labels came without probabilities; of a summary, say what to call `instead`."""
+    got, cure = "labels alone", "Pass both"
+    if hasattr(y_true, "significant_bits"):  # a CalibrationSummary
+        got, cure = "a summary", instead
+    refuse(where, "labels and probabilities of rows", got, cure, error=TypeError)
+
+
 def calibration_test(
     y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_proba: ArrayLike | None = None,
     *,
     statistic: str | Callable[..., float] = "smooth",
     n_resamples: int = 999,
@@ -138,6 +146,8 @@ def calibration_test(
     0.001
     """
     where = "calibration_test"
+    if y_proba is None:
+        refuse_missing_scores(y_true, "Call its method test", where)
     cure = "Pass 999 for p-values down to 0.001"
     n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)

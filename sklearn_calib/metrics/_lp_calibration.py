@@ -6,8 +6,9 @@ import numpy as np
 
 from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
+from .._rounded import SLACK
 from .._typing import ArrayLike, RandomStateLike
-from ..canonical import SLACK, canonical_proba
+from ..canonical import canonical_proba
 from ..exceptions import check_count, refuse
 from ._case import canonical_case
 from ._measure import metric
@@ -55,7 +56,7 @@ def _unconverted(y_proba, _where):
         block = table[start : start + size]
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
         if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
-            canonical_proba(table, _where=_where)  # its words, with the number of the row
+            return np.asarray(canonical_proba(table, _where=_where))  # divided, or refused
     return table
 
 

@@ -148,12 +148,13 @@ class Measure:
         self,
         y_true: ArrayLike,
         y_proba: ArrayLike,
-        *,
+        *rest: object,
         sample_weight: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         **options: Any,
     ) -> float:
         """The measure, on anything that `canonical_case` or `label_cases` takes."""
+        self._check_call(y_true, rest)
         multilabel = options.pop("multilabel", None)
         if multilabel is not None:
             return self._of_labels(y_true, y_proba, multilabel, sample_weight, labels, options)
@@ -171,6 +172,20 @@ class Measure:
         return self.of_case(
             canonical_case(self.spec.name, *rows, validate=self._validate), **options
         )
+
+    def _check_call(self, first, rest):
+        """Refuse (estimator, X, y), as scikit-learn calls scorers, and options without names."""
+        name = self.spec.name
+        if hasattr(first, "fit") and not hasattr(first, "__array__"):
+            cure = (
+                f"With scikit-learn pass scoring=get_scorer({self.spec.scorer_name!r}), imported "
+            )
+            cure += f"from sklearn_calib.metrics, or call {name}(y, model.predict_proba(X))"
+            refuse(name, "labels y_true", f"a {type(first).__name__}", cure, error=TypeError)
+        if rest:
+            cure = "Pass everything else by name, such as sample_weight="
+            got = f"{2 + len(rest)} positional arguments"
+            refuse(name, "two of them, y_true and y_proba", got, cure, error=TypeError)
 
     def _of_labels(self, y_true, y_proba, multilabel, sample_weight, labels, options):
         """The mean over the labels, or the measure of all pairs of a row and a label."""

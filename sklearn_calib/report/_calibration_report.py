@@ -73,7 +73,7 @@ def calibration_report(
         the code to paste. By default those of pandas input.
     normalize : bool, default=False
         Divide rows of probabilities by their sums, however far these are from 1. By default rows
-        that were rounded to 2 or 3 decimals, or to half precision, are divided with a warning, and
+        that rounding explains are divided with a warning (see `canonical_proba`), and
         others refused.
     check_columns : bool, default=True
         Refuse columns in an order that cannot be meant; see Raises.

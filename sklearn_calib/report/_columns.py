@@ -8,13 +8,10 @@ import numpy as np
 from .._column_order import FARTHER, Ranks, better_order, rank_well
 from .._typing import AnyArray, ArrayLike
 from ..canonical import canonical_proba
-from ..exceptions import caution, refuse
+from ..exceptions import refuse
 from ..metrics import Case, canonical_case
 from ..summary import CellSample
 from ._models import Model
-
-_ROUNDED = (2, 3)  # decimals that are repaired with a warning
-_HALF = 4e-3  # how far sums of half precision may be from 1
 
 
 class ColumnOrder(NamedTuple):
@@ -139,7 +136,7 @@ def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
 def case_of_rows(
     y_true: ArrayLike, y_proba: ArrayLike, given: tuple[Any, ...], normalize: bool, where: str
 ) -> Case:
-    """The case of rows that sum to 1, or were rounded, or are to be divided by their sums.
+    """The case of rows that sum to 1 or were rounded, or are to be divided by their sums.
 
     Parameters
     ----------
@@ -153,40 +150,12 @@ def case_of_rows(
     Warns
     -----
     CalibrationWarning
-        Rows of 2 or 3 decimals, or of half precision, were divided.
+        Rows were rounded; see `canonical_proba`.
     """
     if normalize:
         divided = canonical_proba(y_proba, tolerance=1 - 1e-6, _where=where)
         return canonical_case(where, y_true, divided, *given, check_order=False)
-    try:
-        return canonical_case(where, y_true, y_proba, *given, check_order=False)
-    except ValueError as error:
-        if "rows that sum to 1" not in str(error):
-            raise
-        table = np.asarray(y_proba, dtype=np.float64)
-        found = _rounding(table)
-        if found is None:
-            raise
-    how, tolerance = found
-    worst = np.abs(table.sum(axis=1) - 1).max()
-    got = f"sums up to {worst:.2g} away from it, as {how} make them"
-    cure = "Each row was divided by its sum; with normalize=True this is not said"
-    caution(where, "rows that sum to 1", got, cure)
-    divided = canonical_proba(y_proba, tolerance=tolerance, _where=where)
-    return canonical_case(where, y_true, divided, *given, check_order=False)
-
-
-def _rounding(table):
-    """How rows came to sums other than 1, in words, and how far from 1 that can be."""
-    error = np.abs(table.sum(axis=1) - 1).max()
-    for decimals in _ROUNDED:
-        bound = table.shape[1] / 2 * 10.0**-decimals
-        scaled = table * 10**decimals
-        if error <= bound + 1e-9 < 1 and np.abs(scaled - np.rint(scaled)).max() <= 1e-6:
-            return f"{decimals} decimals", bound
-    if error <= _HALF and np.array_equal(table.astype(np.float16), table):
-        return "numbers of half precision", _HALF
-    return None
+    return canonical_case(where, y_true, y_proba, *given, check_order=False)
 
 
 def names_of_columns(

@@ -11,7 +11,7 @@ from .._show import plain
 from .._typing import Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition
-from ..exceptions import check_count, refuse_unknown
+from ..exceptions import check_count, refuse, refuse_unknown
 from ..groups import GroupCalibration
 from ..metrics import all_metrics
 from ._advice import Advice, advise
@@ -74,7 +74,11 @@ class Content:
         if name is None and len(self._models) == 1:
             return next(iter(self._models))
         if name not in self._models:
-            known = map(plain, self._models)
+            known = [*map(plain, self._models)]
+            if where.endswith(".verdict"):  # a property, which takes no name
+                cure = f"Write report.verdicts[{next(iter(self._models))!r}]"
+                got = f"{len(known)} of them"
+                refuse(where, f"a model among {', '.join(known)}", got, cure)
             refuse_unknown(where, "a model", name, known, "Name one of them")
         return name
 

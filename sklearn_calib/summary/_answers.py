@@ -82,14 +82,14 @@ class Answers:
         value : float or BoundedValue
             The measure of the cells; with its bound, (value, bound). The measure of the rows is
             within the bound: 0 for the losses and for bins of equal width whose number divides 60,
-            and for all while the summary is exact. Scores that agree in 36 bits count as equal, and
-            rounding is not in the bound.
+            and for all while the summary is exact. Rounding of the sums is not in the bound.
 
         Raises
         ------
         ValueError
-            An unknown measure or option, one that needs single rows, one without a known bound, or
-            no rows.
+            An unknown measure or option, one that needs single rows, or no rows; with
+            `return_bound` and a summary that is not exact also a measure without a known bound,
+            such as one that jumps at a threshold.
 
         Notes
         -----

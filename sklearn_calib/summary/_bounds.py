@@ -6,8 +6,8 @@ the width. A row of residual r = w (y - p) is moved by at most h, and by h / 2 o
     A = Y (1 - p') + (W - Y) p' + W h / 2   is at least the sum of |r| over the cell,
     E1 = sum A h,   D1 = sum W h / 2,   d = max Y (W - Y) / W.
 
-A cell of one row, or whose rows are all at its start, has width 0. Scores that agree in 36 bits
-count as equal, so all bounds are 0 while a summary is exact.
+Cells keep scores in steps of 36 bits, so a cell of one row is as wide as a step. All bounds are 0
+while a summary is exact: each score has its own cell then, in all its digits.
 """
 
 import math
@@ -23,17 +23,19 @@ from .._kernels._cells import (
     N1,
     N_CUTS,
     OFFSET,
+    STEP_BITS,
     dropped_bits,
     label_sums,
     last_keys,
     mean_scores,
     real,
     start_and_side,
+    steps_of,
     values_of,
 )
 from .._kernels._temperature import fit_temperature
 from .._simplex import SMALLEST_PROBABILITY, learned_floor, log_odds, log_proba, raised
-from .._typing import FloatArray, Strategy
+from .._typing import AnyArray, FloatArray, Strategy
 from ..metrics import BinaryProblem, lower_distance_interval, random_interval_calibration_error
 from ._state import CellState
 
@@ -67,6 +69,8 @@ class CellSums(NamedTuple):
         h.
     logit_width : ndarray
         The width on the scale of log-odds.
+    whole : ndarray of bool
+        Whether the rows have one score, known or not.
     """
 
     score: FloatArray
@@ -76,6 +80,7 @@ class CellSums(NamedTuple):
     high: FloatArray
     width: FloatArray
     logit_width: FloatArray
+    whole: AnyArray
 
     @property
     def residuals(self) -> FloatArray:
@@ -99,13 +104,12 @@ def cell_sums(state: CellState) -> CellSums:
     table, shift = state.table, state.shift
     weight = label_sums(table)[0]
     total = weight.sum()
-    start, high_side = start_and_side(table[:, ID])
-    one_key = (table[:, N0] + table[:, N1] == 1) | (real(table)[:, OFFSET] == 0)
-    last = last_keys(start, high_side, dropped_bits(table[:, ID], np.int64(shift)))
-    ends = [values_of(start), values_of(np.where(one_key, start, last))]
+    first, last = _ends(table, shift)
+    whole = (table[:, N0] + table[:, N1] == 1) | (first == last)
+    ends = [values_of(first), values_of(last)]
     score = mean_scores(table)[:, 1]
+    high_side = table[:, ID] < 0
     near, far = (np.where(high_side, 1.0 - end, end) for end in ends)
-    near, far = np.where(one_key, score, near), np.where(one_key, score, far)
     raised_ends = [np.maximum(end, SMALLEST_PROBABILITY) for end in ends]
     logits = [np.log(end) - np.log1p(-end) for end in raised_ends]
     return CellSums(
@@ -116,7 +120,21 @@ def cell_sums(state: CellState) -> CellSums:
         np.maximum(near, far),
         ends[1] - ends[0],
         logits[1] - logits[0],
+        whole,
     )
+
+
+def _ends(table, shift):
+    """The first and the last key that rows of each cell may have."""
+    start, high_side = start_and_side(table[:, ID])
+    last = last_keys(start, high_side, dropped_bits(table[:, ID], np.int64(shift)))
+    offset, weight = real(table)[:, OFFSET], label_sums(table)[0].sum(axis=1)
+    one_step = (table[:, N0] + table[:, N1] == 1) | (offset == 0)
+    middle = (steps_of(start) + np.rint(offset / weight).astype(np.int64)) << STEP_BITS
+    half = 1 << (STEP_BITS - 1)
+    first = np.where(one_step, np.maximum(start, middle - half), start)
+    last = np.where(one_step, np.minimum(last, middle + half - 1), last)
+    return first, np.where((start == 0) & (offset == 0), 0, last)  # nobody's scores are 1e-319
 
 
 # -- one function for each measure ----------------------------------------------------------------
@@ -189,7 +207,7 @@ def convolved(
 
 def isotonic_brier(cells: CellSums, problem: BinaryProblem, value: float) -> float:
     """Inside a cell the cumulated hits lie at most d below their chord, for 2 d in the loss."""
-    return float(2 * cells.unsure.max(initial=0.0, where=cells.width > 0))
+    return float(2 * cells.unsure.max(initial=0.0, where=~cells.whole))
 
 
 def logistic(cells: CellSums, slope: float) -> float:
@@ -230,7 +248,7 @@ def temperature_log(cells: CellSums, problem: BinaryProblem, value: float) -> fl
 
 def cumulative(cells: CellSums, total: float, scale: float) -> float:
     """The path of the summed residuals may leave its chord by A inside a cell, to both sides."""
-    return float(2 * total * cells.residuals.max(initial=0.0, where=cells.width > 0) / scale)
+    return float(2 * total * cells.residuals.max(initial=0.0, where=~cells.whole) / scale)
 
 
 def binned(
@@ -282,7 +300,7 @@ def _bins_of_ends(cells, strategy, n_bins):
     before = np.cumsum(cells.mass) - cells.mass
     ends = before * n_bins - ON_EDGE, (before + cells.mass) * n_bins + ON_EDGE
     first, last = (np.clip(np.floor(end), 0, n_bins - 1).astype(np.intp) for end in ends)
-    return first, np.where(cells.width > 0, last, first)
+    return first, np.where(cells.whole, first, last)
 
 
 #: Measure by name to the function of its bound.

@@ -30,7 +30,7 @@ def number_values(block: Block, name: str) -> AnyArray:
 def _numbers(block, name):
     column = block.columns[name]
     if _is_arrow(column):
-        from pyarrow import float64, types
+        from pyarrow import float64, string, types
 
         kind = column.type
         if types.is_dictionary(kind):
@@ -38,7 +38,7 @@ def _numbers(block, name):
             kind = column.type
         _refuse_missing(block, name, column.null_count and column.is_null())
         if types.is_decimal(kind):
-            column, kind = column.cast(float64()), float64()
+            column, kind = column.cast(string()).cast(float64()), float64()  # correctly rounded
         if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
             return column.to_numpy(zero_copy_only=False)
         column = column.to_pandas()

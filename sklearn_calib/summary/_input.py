@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import read_array, read_numbers
+from .._rounded import slack_of
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._weights import check_weights
 from ..canonical import canonical_labels, valid_proba
 from ..exceptions import refuse
 
 _BLOCK = 65_536  # rows that are converted at once; they fit into the second cache
-_SLACK = {np.dtype(np.float16): 4e-3}
-_USUAL_SLACK = 1e-6
 _EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
 
 
@@ -199,7 +198,7 @@ def checked_scores(y_proba: ArrayLike, where: str) -> Scores:
         raw = raw[:, 0]
     if raw.ndim not in (1, 2) or (raw.ndim == 2 and raw.shape[1] == 0):
         valid_proba(raw, _where=where)  # words the error
-    slack = _SLACK.get(raw.dtype, _USUAL_SLACK)
+    slack = slack_of(raw.dtype, 1 if raw.ndim == 1 else raw.shape[1])
     outside = uneven = False
     for start in range(0, len(raw), _BLOCK):
         block = raw[start : start + _BLOCK]
@@ -209,7 +208,7 @@ def checked_scores(y_proba: ArrayLike, where: str) -> Scores:
             error = np.abs(_row_sums(block) - 1.0).max()
             fine, uneven = error <= slack, uneven or error > _EXACT
         if not fine:
-            valid_proba(raw, _where=where)  # words the error
+            return Scores(valid_proba(raw, _where=where), False, False)  # divided, or refused
         outside = outside or low < 0 or high > 1
     return Scores(raw, bool(outside), bool(uneven))
 

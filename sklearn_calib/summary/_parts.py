@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from .._arrays import collected
 from .._extras import require
 from .._file_names import files_of
 from .._show import plain, quoted
@@ -182,7 +183,7 @@ def _folder_values(path):
 def parts_of(data: Any, label: str, csv: dict[str, Any], where: str) -> list[Any]:
     """One part for each file, or one for all that is no file."""
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
-        return [StreamPart(data)]
+        return [StreamPart(collected(data))]
     parts: list[Any] = []
     for name, path, filesystem in files_of(data, where):
         try:

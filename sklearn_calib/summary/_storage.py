@@ -1,9 +1,12 @@
 """Summaries as Arrow tables and parquet files.
 
 The schema's metadata says the format, the options, the shift and the totals (as hexadecimal
-floats). In a file of unweighted rows the offsets are less what rows in the middle of their cell
-would give, the sign moved to the last bit, and the bits of these integers are stored as doubles
-split into bytes: that is what compresses best.
+floats). In a file the identities are without the last bits that all have in common, and
+in one of unweighted rows the offsets are less what rows in the middle of their cell would give, the
+sign moved to the last bit, and the bits of these integers are stored as doubles split into bytes:
+that is what compresses best.
+
+Version 1, which is still read, kept scores in 36 bits; see `_old_cells`.
 """
 
 import hashlib
@@ -17,17 +20,36 @@ import numpy as np
 from .._checksum import ENTRY, checksum
 from .._extras import require
 from .._files import write_whole
-from .._kernels._cells import ID, N0, N1, NARROW, OFFSET, WIDE, dropped_bits, real, widened
+from .._kernels._cells import (
+    CUTS,
+    ID,
+    LARGEST_SHIFT,
+    N0,
+    N1,
+    NARROW,
+    OFFSET,
+    STEP_BITS,
+    TAIL_BITS,
+    TAIL_KEY,
+    WIDE,
+    cells_of,
+    dropped_bits,
+    ids_of,
+    label_sums,
+    real,
+    start_and_side,
+    steps_of,
+    widened,
+)
 from .._typing import Self
-from ..exceptions import refuse
+from ..exceptions import caution, refuse
 
 KEY = b"sklearn_calib.summary"
 _FORMAT = "sklearn-calib summary "
-_VERSION = "2"
-_FORMER = "1"  # with another form under its checksum
+_VERSION, _OLD_VERSION = "2", "1"  # whose cells and checksum had another form
 _WHOLE = ("id", "n0", "n1")
 _REAL = ("offset", "w0", "w1", "v0", "v1")
-_PACKED = "packed_offset"
+_PACKED, _PACKED_ID = "packed_offset", "packed_id"
 _MOST_PACKED = 2.0**61  # the bits of larger integers might be a NaN
 _LEVEL = 19
 
@@ -83,7 +105,7 @@ class Storable:
         return _from_table(cls, table, "the table", "CalibrationSummary.from_arrow")
 
     def to_parquet(self, path: "str | os.PathLike[str]") -> None:
-        """Write the summary into a file: 0.2 to 0.3 MB, some 2 MB with weights.
+        """Write the summary into a file: at most 0.35 MB, some 2 MB with weights.
 
         The file is written whole or not at all.
 
@@ -133,6 +155,12 @@ class Storable:
             There is no such file.
         ValueError
             The file is truncated, damaged, of another version or no summary; it is named.
+
+        Warns
+        -----
+        CalibrationWarning
+            The file is of version 1, which kept scores in 36 bits: it is read as a summary of so
+            many significant bits, which is not exact.
         """
         return _read(cls, os.fspath(path), "CalibrationSummary.from_parquet")
 
@@ -215,6 +243,7 @@ def _metadata(summary, where):
             {
                 "cells": len(state.table),
                 "shift": state.shift,
+                "zeros": _common_zeros(state.table, state.shift),
                 "max_cells": state.max_cells,
                 "totals": _hex(state.totals),
             }
@@ -243,18 +272,24 @@ def _from_table(cls, table, name, where):
         version = metadata["format"]
     except (ValueError, KeyError, TypeError):
         refuse(where, f"a calibration summary in {name}", "metadata that cannot be read", cure)
-    if version not in (_FORMAT + _VERSION, _FORMAT + _FORMER):
+    old = version == _FORMAT + _OLD_VERSION
+    if not old and version != _FORMAT + _VERSION:
         rule = f"{_FORMAT + _VERSION!r} in {name}"
         refuse(
             where, rule, repr(version), "Read it with the version of sklearn-calib that wrote it"
         )
     try:
-        return _assembled(cls, _unpacked(table), metadata)
+        summary = _assembled(cls, _unpacked(table, old), metadata, old)
     except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         refuse(where, f"an unchanged calibration summary in {name}", f"{error}", "Write it again")
+    if old:
+        got = f"{name} of version 1, which has 36 bits of each"
+        cure = "It is not exact any more; where that matters, summarise the rows again"
+        caution(where, "scores in all their digits", got, cure, stacklevel=4)
+    return summary
 
 
-def _assembled(cls, table, metadata):
+def _assembled(cls, table, metadata, old):
     summary = cls.__new__(cls)
     summary.__init__(**{key: metadata[key] for key in ("max_cells", "multiclass")})
     labels = summary._labels
@@ -272,21 +307,21 @@ def _assembled(cls, table, metadata):
     for place, name in enumerate(columns):
         target = cells if name in _WHOLE else real(cells)
         target[:, place] = table.column(name).to_numpy()
-    former = metadata["format"] == _FORMAT + _FORMER
-    own = _former_checksum if former else checksum
-    if metadata["checksum" if former else ENTRY] != own(metadata, cells.tobytes()):
+    own = _old_checksum if old else checksum
+    if metadata["checksum" if old else ENTRY] != own(metadata, cells.tobytes()):
         raise ValueError("another checksum")
     ends = np.cumsum([said["cells"] for said in metadata["problems"]])
     for state, said, own in zip(
         summary._states, metadata["problems"], np.split(cells, ends[:-1]), strict=True
     ):
-        state.restore(own.copy(), said["shift"], said["max_cells"], _from_hex(said["totals"]))
+        settled = _old_cells(own, said) if old else (own.copy(), said["shift"])
+        state.restore(*settled, said["max_cells"], _from_hex(said["totals"]))
     if summary._joint is not None:
         summary._joint = _from_hex(metadata["joint"])
     return summary
 
 
-def _former_checksum(metadata, cells):
+def _old_checksum(metadata, cells):
     """That of version 1."""
     said = {name: value for name, value in metadata.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode() + cells).hexdigest()
@@ -327,31 +362,101 @@ def _read(cls, path, where):
     return _from_table(cls, table, path, where)
 
 
-def _middles(table):
+def _of_problems(table, name):
+    """What is said of each problem, repeated for its cells."""
+    problems = json.loads(table.schema.metadata[KEY])["problems"]
+    return np.repeat([p[name] for p in problems], [p["cells"] for p in problems])
+
+
+def _middles(table, old=False):
     """The offset of each cell if its rows were in its middle."""
     ids, n0, n1 = (table.column(name).to_numpy() for name in _WHOLE)
-    problems = json.loads(table.schema.metadata[KEY])["problems"]
-    shift = np.repeat([p["shift"] for p in problems], [p["cells"] for p in problems])
-    return (n0 + n1) << dropped_bits(ids, shift) >> 1
+    shift = _of_problems(table, "shift")
+    dropped = _old_dropped_bits(ids, shift) if old else dropped_bits(ids, shift) - STEP_BITS
+    return np.where(dropped >= 0, (n0 + n1) << np.maximum(dropped, 0) >> 1, 0)
 
 
 def _packed(table):
+    ids = table.column("id").to_numpy()
+    packed = _with_column(table, "id", _PACKED_ID, _packed_ids(ids, table))
     offset = table.column("offset").to_numpy()
     if "w0" in table.column_names or offset.max(initial=0.0) >= _MOST_PACKED:
-        return table
+        return packed
     excess = offset.astype(np.int64) - _middles(table)
     bits = (excess << 1) ^ (excess >> 63)
-    return _with_column(table, "offset", _PACKED, bits.view(np.float64))
+    return _with_column(packed, "offset", _PACKED, bits.view(np.float64))
 
 
-def _unpacked(table):
+def _unpacked(table, old):
+    if _PACKED_ID in table.column_names:
+        ids = _unpacked_ids(table.column(_PACKED_ID).to_numpy(), table)
+        table = _with_column(table, _PACKED_ID, "id", ids)
     if _PACKED not in table.column_names:
         return table
     bits = table.column(_PACKED).to_numpy().view(np.int64)
     excess = (bits >> 1) ^ -(bits & 1)
-    return _with_column(table, _PACKED, "offset", (excess + _middles(table)).astype(np.float64))
+    return _with_column(table, _PACKED, "offset", (excess + _middles(table, old)).astype(float))
 
 
 def _with_column(table, old, new, values):
     place = table.column_names.index(old)
     return table.set_column(place, new, [values])
+
+
+# Where no bits are dropped, identities end in as many zeros as all have in common. Where some are,
+# they end in 16 zeros, but for starts at cuts: these are told by the bit before and their place.
+
+
+def _common_zeros(table, shift):
+    if shift:
+        return STEP_BITS - 1
+    used = int(np.bitwise_or.reduce(start_and_side(table[:, ID])[0], initial=0))
+    return (used & -used).bit_length() - 1 if used else 0
+
+
+def _packed_ids(ids, table):
+    start, high = start_and_side(ids)
+    coarse, zeros = _of_problems(table, "shift") > 0, _of_problems(table, "zeros")
+    at_cut = coarse & (start & ((1 << STEP_BITS) - 1) != 0)
+    code = np.where(at_cut, start >> STEP_BITS << 1 | 1, start >> zeros)
+    return np.where(high, ~code, code)
+
+
+def _unpacked_ids(packed, table):
+    code, high = start_and_side(packed)
+    coarse, zeros = _of_problems(table, "shift") > 0, _of_problems(table, "zeros")
+    cut = [
+        cuts[np.searchsorted(cuts >> STEP_BITS, code >> 1).clip(max=len(cuts) - 1)] for cuts in CUTS
+    ]
+    start = np.where(coarse & (code & 1 == 1), np.where(high, cut[1], cut[0]), code << zeros)
+    return np.where(high, ~start, start)
+
+
+# -- files of version 1 ---------------------------------------------------------------------------
+
+
+def _old_dropped_bits(ids, shift):
+    """How many of 36 bits the cells dropped."""
+    tail = np.where(shift > 0, np.minimum(shift + TAIL_BITS, LARGEST_SHIFT - STEP_BITS), 0)
+    return np.where(start_and_side(ids)[0] < TAIL_KEY >> STEP_BITS, tail, shift)
+
+
+def _old_cells(cells, said):
+    """(table, shift): cells of scores that were rounded to 36 bits, of which shift bits dropped.
+
+    A score at j / 60 was one with those up to 36 bits above; it stays below the cut.
+    """
+    from .._kernels._cells_compiled import settled
+
+    cells, shift = cells.copy(), said["shift"] + STEP_BITS
+    steps, high = start_and_side(cells[:, ID])
+    start = steps << STEP_BITS
+    for side, edges, nearer in ((0, CUTS[0][1:] - 1, np.minimum), (1, CUTS[1], np.maximum)):
+        place = np.searchsorted(steps_of(edges), steps).clip(max=len(edges) - 1)
+        at_edge = (high == side) & (steps_of(edges)[place] == steps)
+        start = np.where(at_edge, nearer(start, edges[place]), start)
+    first = cells_of(start, high, shift)
+    cells[:, ID] = ids_of(first, high)
+    weight = label_sums(cells)[0].sum(axis=1)
+    real(cells)[:, OFFSET] += weight * (steps - steps_of(first))
+    return settled(cells, shift, said["max_cells"])

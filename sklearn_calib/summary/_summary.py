@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
+from .._arrays import collected
 from .._kernels._cells import KEPT_BITS
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
 from ..exceptions import refuse, refuse_unknown
@@ -65,8 +66,11 @@ class CalibrationSummary(Answers, Storable):
 
     The weights of both labels at each score are kept: exactly as long as there are at most
     `max_cells` distinct scores, later in cells that are narrow relative to the distance from 0 or
-    1. Summaries of parts are merged by ``+``. The state depends on the rows alone, not on their
-    order, on how they were cut into batches, or on which parts were merged first.
+    1. Summaries of parts are merged by ``+``. The cells and the numbers of rows in them depend on
+    the rows alone, not on their order, on how they were cut into batches, or on which parts were
+    merged first, and so do the scores of the cells if there are no weights. Sums of floating-point
+    numbers, which are the weights and the `totals` but for counts, do so up to rounding, and ``==``
+    allows for 1e-11 of their size.
 
     Parameters
     ----------
@@ -88,11 +92,12 @@ class CalibrationSummary(Answers, Storable):
     weight : float
         The sum of their weights.
     exact : bool
-        Whether no two distinct scores share a cell. Scores that agree in 36 bits are one.
+        Whether no two distinct scores share a cell: each is kept in all its digits then. Of two
+        columns that are not complements to the last digit the one of the positive class counts.
     n_cells : int
     significant_bits : int
         Bits of the distance of a score from 0 or 1, behind the leading one, that the cells tell
-        apart: 36 while exact.
+        apart: 52 while exact, else 36 or fewer.
 
     Notes
     -----
@@ -192,7 +197,7 @@ class CalibrationSummary(Answers, Storable):
         """
         where = "CalibrationSummary.update"
         scores = checked_scores(y_proba, where)
-        n = len(scores.raw)
+        y_true, n = collected(y_true), len(scores.raw)
         if y_true is not None and np.shape(y_true)[:1] != (n,):
             got = f"labels of shape {np.shape(y_true)} and {n} rows"
             cure = "Check that both come from the same selection"

@@ -16,9 +16,11 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import (
     bootstrap_distribution,
     calibration_test,
+    confidence_interval,
     null_distribution,
 )
 from sklearn_calib.metrics import brier_loss, canonical_case
+from sklearn_calib.summary import CalibrationSummary
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
@@ -122,3 +124,14 @@ def test_the_null_distribution_is_that_of_the_predictions():
     ones = np.column_stack([np.zeros(200), np.ones(200)])
     certain = null_distribution(case, brier_loss.of_case, 3, 0, law=ones)
     assert certain == pytest.approx(np.full(3, ((1 - p) ** 2).mean()))
+
+
+def test_summaries_are_told_where_to_go():
+    summary = CalibrationSummary().update([0, 1], [0.2, 0.7])
+    with pytest.raises(TypeError, match=r"got a summary\. .* calibration_report\(summary\)"):
+        confidence_interval(summary)
+    with pytest.raises(TypeError, match=r"got a summary\. Call its method test"):
+        calibration_test(summary)
+    for function in (confidence_interval, calibration_test):
+        with pytest.raises(TypeError, match="labels and probabilities of rows, got labels alone"):
+            function([0, 1])

@@ -5,7 +5,7 @@ from sklearn_calib._kernels import _cells
 from sklearn_calib._kernels._cells import (
     CUTS,
     ID,
-    LARGEST_SHIFT,
+    SHIFTS,
     cells_of,
     dropped_bits,
     ids_of,
@@ -13,10 +13,11 @@ from sklearn_calib._kernels._cells import (
     last_keys,
     mean_scores,
     start_and_side,
+    steps_of,
     values_of,
 )
 
-GOLDEN_KEYS = {
+GOLDEN_STEPS = {
     0.5: 70231305224192,
     0.25: 70162585747456,
     0.1: 70066378480026,
@@ -37,16 +38,18 @@ def distances(n=20_000, seed=0):
     return np.clip(np.concatenate(some), 0.0, 0.5)
 
 
-@pytest.mark.parametrize("t", GOLDEN_KEYS)
-def test_golden_keys(t):
-    assert keys_of([t])[0] == GOLDEN_KEYS[t]
+@pytest.mark.parametrize("t", GOLDEN_STEPS)
+def test_golden_steps(t):
+    assert steps_of(keys_of([t]))[0] == GOLDEN_STEPS[t]
 
 
-def test_keys_keep_the_order_and_36_bits():
+def test_keys_keep_the_order_and_all_bits():
     t = np.sort(distances())
-    assert (np.diff(keys_of(t)) >= 0).all()
+    assert (np.diff(keys_of(t)) >= 0).all() and np.array_equal(values_of(keys_of(t)), t)
+    assert keys_of([-0.0])[0] == 0
     normal = t[t > 1e-300]
-    assert np.abs(values_of(keys_of(normal)) / normal - 1).max() <= 2.0**-37
+    steps = values_of(steps_of(keys_of(normal)) << 16)
+    assert np.abs(steps / normal - 1).max() <= 2.0**-37
 
 
 def test_cells_are_nested_and_stay_between_cuts():
@@ -54,7 +57,7 @@ def test_cells_are_nested_and_stay_between_cuts():
     for side in (0, 1):
         high = np.full(len(keys), side == 1)
         finer = keys
-        for shift in range(LARGEST_SHIFT + 1):
+        for shift in SHIFTS:
             cells = cells_of(keys, high, shift)
             assert np.array_equal(cells_of(finer, high, shift), cells)  # of cells of one less
             assert np.array_equal(
@@ -72,15 +75,15 @@ def test_compiled_cells_are_those_of_numpy():
     for p in (t, 1 - t):
         high = p > 0.5
         keys = keys_of(np.where(high, 1 - p, p))
-        for shift in range(LARGEST_SHIFT + 1):
+        for shift in SHIFTS:
             ids, distance = identify(p, np.zeros(0), shift)
             cells = cells_of(keys, high, shift)
             assert np.array_equal(ids, ids_of(cells, high))
-            assert np.array_equal(distance, keys - cells)
+            assert np.array_equal(distance, steps_of(keys) - steps_of(cells))
 
 
 def test_mean_scores_stay_in_their_bins():
-    """Exact edges belong to the bin below them although 36 bits cannot hold most of them."""
+    """Exact edges belong to the bin below them, and what is next to them to the bin above."""
     edges = np.arange(61) / 60
     p = np.unique(np.clip(np.r_[edges, np.nextafter(edges, 2), edges + 1e-7], 0, 1))
     for max_cells in (10_000, 130):
@@ -95,9 +98,8 @@ def test_mean_scores_stay_in_their_bins():
             found = np.bincount(
                 np.searchsorted(edges_of_bins, mean[:, 1]), weights=rows, minlength=n_bins + 1
             )
-            apart = 2.0**-40  # a neighbour of an edge may be one with it: 36 bits
-            near = (np.abs(p[:, None] - edges_of_bins) < apart).sum()
-            assert np.abs(counts - found).sum() <= 2 * near
+            counts[1], found[1] = counts[:2].sum(), found[:2].sum()  # 0 is in the first bin
+            assert np.array_equal(counts[1:], found[1:])
             exact = np.bincount(np.searchsorted(edges_of_bins, edges), minlength=n_bins + 1)
             only = _cells.by_sorting(edges, np.zeros(61), max_cells)[0]
             assert np.array_equal(
@@ -125,3 +127,25 @@ def test_rows_lie_in_the_width_of_their_cell():
         last = last_keys(start, side, dropped_bits(table[:, ID], np.int64(shift)))
         own = 2.0**-36 * values_of(last) + 4e-319  # what rounding to a key adds
         assert (spread <= values_of(last) - values_of(start) + own).all()
+
+
+def test_the_complement_keeps_its_digits_and_the_score_its_own():
+    """Which of p and 1 - p a key is made of: both are found again wherever that is possible."""
+    from sklearn_calib._kernels._cells_compiled import identify
+
+    p = np.array([0.8, 0.8, 0.8, 1.0, 1.0, 0.2, 0.5])
+    q = np.array([0.2, 1 - 0.8, 0.2000000001, 1e-20, 0.0, 0.8, 0.5])
+    t, high = _cells.distances_of(p, q)
+    assert t.tolist() == [0.2, 1 - 0.8, 1 - 0.8, 1e-20, 0.0, 0.2, 0.5]
+    ids, _ = identify(p, q, 0)
+    assert np.array_equal(ids, ids_of(keys_of(t), high))
+    near = np.arange(36, 60) / 60  # at a cut, by complements that round to it
+    for rest in (1 - near, np.nextafter(1 - near, 0), np.arange(24, 0, -1) / 60):
+        for shift in (16, 30, 52):
+            ids, _ = identify(1 - rest, rest, shift)
+            table = np.zeros((len(ids), 4), dtype=np.int64)
+            table[:, ID], table[:, 1] = ids, 1
+            bins = [
+                np.searchsorted(np.arange(61) / 60, x) for x in (1 - rest, mean_scores(table)[:, 1])
+            ]
+            assert np.array_equal(*bins)

@@ -159,3 +159,20 @@ def test_errors_carry_the_name_that_was_called():
         kernel_calibration_error([0, 1], [0.2, 0.9], kernel="gauss")
     with pytest.raises(ValueError, match=r"'return_witness'\. Call calibration_witness instead"):
         smooth_calibration_error([0, 1], [0.2, 0.9], return_witness=True)
+
+
+@pytest.mark.parametrize("pos_label", ["no", "yes"])
+def test_some_rows_of_a_case_keep_the_positive_class(pos_label):
+    """`take` of a case, also of one whose scores came in one column."""
+    rng = np.random.default_rng(0)
+    p, y = rng.random(60), rng.choice(["no", "yes"], 60)
+    rows = np.flatnonzero(rng.random(60) < 0.5)
+    for scores in (p, np.column_stack([1 - p, p])):
+        for weight in (None, rng.random(60) + 0.1):
+            case = canonical_case("test", y, scores, weight, None, pos_label)
+            own = None if weight is None else weight[rows]
+            found = expected_calibration_error.of_case(case.take(rows))
+            assert found == expected_calibration_error(
+                y[rows], scores[rows], sample_weight=own, labels=["no", "yes"], pos_label=pos_label
+            )
+            assert case.take(rows).positive == ["no", "yes"].index(pos_label)

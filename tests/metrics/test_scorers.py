@@ -5,10 +5,11 @@ import pytest
 import sklearn
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib.metrics import (
+    brier_loss,
     calibration_error,
     expected_calibration_error,
     get_scorer,
@@ -127,3 +128,16 @@ def test_a_search_takes_the_scorer(data):
     ).fit(X, y)
     assert search.best_params_ == {"C": 1.0}
     assert search.scorer_ == get_scorer("neg_brier_loss")
+
+
+def test_a_measure_that_is_passed_as_a_scorer():
+    """scikit-learn calls it with (estimator, X, y): the words say what to pass, not five nan."""
+    X, y = np.arange(40.0)[:, None] % 7, np.arange(40) % 2
+    words = r"got a LogisticRegression\. .*get_scorer\('neg_expected_calibration_error'"
+    options = {"cv": 2, "error_score": "raise"}
+    with pytest.raises(TypeError, match=words):
+        cross_val_score(LogisticRegression(), X, y, scoring=expected_calibration_error, **options)
+    scorer = get_scorer("neg_expected_calibration_error")
+    assert (cross_val_score(LogisticRegression(), X, y, scoring=scorer, **options) <= 0).all()
+    with pytest.raises(TypeError, match="two of them, y_true and y_proba, got 3 positional"):
+        brier_loss([0, 1], [0.2, 0.7], [1, 1])

@@ -1,0 +1,79 @@
+"""Rows of probabilities whose sums are not 1: which of them rounding explains."""
+
+import numpy as np
+
+from ._typing import AnyArray, FloatArray
+from .exceptions import caution
+
+SLACK = 1e-6  # what rounding may add to a row's sum in float32
+_HALF_SLACK = 4e-3  # and in float16: four times its eps
+_ENTRIES = 16  # of float16, whose rounded sum can be as far off; the error grows as their root
+ROUNDED = (2, 3, 4, 5, 6)  # decimals that are divided with a warning
+_MOST_NEAR = 0.05  # units of the last decimal; type float16 cannot tell decimals apart
+_DECIMALS = (1, *ROUNDED)  # decimals that a message tells of
+
+
+def slack_of(dtype: np.dtype, n_columns: int) -> float:
+    """How far the sum of a row may be from 1, without a word, because of the type of its numbers.
+
+    Softmax of a thousand classes in float16 is off by 1e-2: its normaliser has been rounded too.
+    """
+    return half_slack(n_columns) if dtype == np.float16 else SLACK
+
+
+def half_slack(n_columns: int) -> float:
+    """`slack_of` for numbers of half precision."""
+    return _HALF_SLACK * max(1.0, (n_columns / _ENTRIES) ** 0.5)
+
+
+def warn_of_rounded(table: FloatArray, worst: float, eps: float, where: str) -> bool:
+    """Whether rounding explains sums as far from 1 as `worst`; if so, that is said.
+
+    All entries have 2 to 6 decimals and no sum is off by more than half a unit of the last of them
+    for each column; or all entries are numbers of half precision, and `half_slack` holds.
+    """
+    found = _rounding(table, worst, eps)
+    if found is None:
+        return False
+    how, bound = found
+    got = f"sums up to {bound:.2g} away from it, as {how} make them"
+    cure = (
+        f"Each row is divided by its sum; canonical_proba(scores, tolerance={bound:.2g}) is silent"
+    )
+    caution(where, "rows that sum to 1", got, cure, stacklevel=7)
+    return True
+
+
+def _rounding(table, worst, eps):
+    for decimals in ROUNDED:
+        bound = table.shape[1] / 2 * 10.0**-decimals
+        if worst <= bound + 1e-9 < 1 and _has_decimals(table, decimals, eps):
+            return f"{decimals} decimals", bound
+    bound = half_slack(table.shape[1])
+    if worst <= bound and np.array_equal(table.astype(np.float16), table):
+        return "numbers of half precision", bound
+    return None
+
+
+def _has_decimals(table: AnyArray, decimals: int, eps: float) -> bool:
+    near = max(1e-8, eps) * 10**decimals
+    scaled = table * 10**decimals
+    return near < _MOST_NEAR and bool(np.abs(scaled - np.rint(scaled)).max() <= near)
+
+
+def cure_of_sums(table: FloatArray, worst: float, eps: float) -> str:
+    """What to do about rows that do not sum to 1: their entries say how they were rounded."""
+    call = "call canonical_proba(scores, tolerance={:.2g}) first, which divides rows by their sums"
+    for decimals in _DECIMALS:
+        bound = table.shape[1] / 2 * 10.0**-decimals
+        if worst > bound + 1e-9:
+            break
+        if bound < 1 and _has_decimals(table, decimals, eps):
+            said = f"If the probabilities were rounded to {decimals} decimals, "
+            return said + call.format(bound)
+    half = half_slack(table.shape[1])
+    if worst <= half and np.array_equal(table.astype(np.float16), table):
+        return "These are numbers of half precision: " + call.format(half)
+    if worst <= 0.05:
+        return "If the probabilities were rounded, " + call.format(1.05 * worst)
+    return "For logits call canonical_proba(scores, kind='logits') first"
