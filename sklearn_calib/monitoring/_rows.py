@@ -133,7 +133,7 @@ def _moment(value: Any) -> Any:
             when = when.astimezone(timezone.utc).replace(tzinfo=None)
         return np.datetime64(when, "us")
     except (ValueError, TypeError, AttributeError):
-        return np.datetime64("NaT")
+        return np.datetime64("NaT", "us")
 
 
 def stored_time(moment: Any) -> float | str:
