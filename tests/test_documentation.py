@@ -7,6 +7,7 @@ import types
 from pathlib import Path
 
 import pytest
+from boosters import imported
 
 from sklearn_calib import (
     canonical,
@@ -102,7 +103,7 @@ def test_code_in_the_texts_runs(path, monkeypatch):
         pytest.skip("not a checkout")
     text = file.read_text()
     if "xgboost" in text:
-        pytest.importorskip("xgboost")
+        imported("xgboost")
     if "skops" in text:
         pytest.importorskip("skops")
     if "onnxruntime" in text:

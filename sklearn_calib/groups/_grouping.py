@@ -274,7 +274,7 @@ def plain_dates(values: AnyArray) -> AnyArray:
     known = np.array([not is_missing(value) for value in values], dtype=bool)
     if not known.any() or not all(isinstance(value, date) for value in values[known]):
         return values
-    found = np.full(len(values), np.datetime64("NaT", "us"))
+    found = np.full(len(values), np.datetime64("NaT", "us"), "M8[us]")
     found[known] = [_without_zone(value) for value in values[known]]
     return found
 

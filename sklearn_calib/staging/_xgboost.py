@@ -28,7 +28,8 @@ class XGBoostStaging(Staging):
         return estimator.n_estimators or 100  # None: XGBoost's default
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
-        return dart_caveat("booster='dart'", "gbtree") if estimator.booster == "dart" else None
+        got = _dropout(estimator)
+        return dart_caveat(got, "gbtree without dropout") if got else None
 
     def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
         import xgboost
@@ -54,7 +55,7 @@ class XGBoostStaging(Staging):
         )
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
-        if estimator.booster == "dart":  # the weights of its trees depend on later rounds
+        if _dropout(estimator):  # the weights of its trees depend on later rounds
             return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
 
@@ -73,6 +74,18 @@ class XGBoostForestStaging(XGBoostStaging):
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
         return estimator
+
+
+def _dropout(estimator):
+    """What asks for dropout of trees, as the user wrote it: a booster, or one of its options.
+
+    XGBoost 3.4 takes the options for any booster of trees; earlier ones for dart alone.
+    """
+    if estimator.booster == "dart":
+        return "booster='dart'"
+    given = estimator.get_params()
+    set_ = (f"{name}={given[name]!r}" for name in ("rate_drop", "one_drop") if given.get(name))
+    return next(set_, None)
 
 
 def _check_objective(fitted):

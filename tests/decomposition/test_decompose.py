@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+from boosters import imported
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import isotonic_regression
@@ -250,7 +251,7 @@ def test_scorers_in_model_selection():
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_xgboost(k):
-    xgboost = pytest.importorskip("xgboost")
+    xgboost = imported("xgboost")
     X, y = make_classification(400, n_informative=5, n_classes=k, flip_y=0.2, random_state=0)
     model = xgboost.XGBClassifier(
         n_estimators=60,
@@ -267,7 +268,7 @@ def test_xgboost(k):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_lightgbm(k):
-    lightgbm = pytest.importorskip("lightgbm")
+    lightgbm = imported("lightgbm")
     X, y = make_classification(400, n_informative=5, n_classes=k, flip_y=0.2, random_state=0)
     model = lightgbm.LGBMClassifier(n_estimators=60, metric="None", verbose=-1, n_jobs=1)
     with warnings.catch_warnings():

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,13 @@ CC, NODE = shutil.which("cc"), shutil.which("node")
 FLAGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
 
 
+def sqlite():
+    """A database in memory, for `with`: as a context of its own a connection is left open."""
+    return closing(sqlite3.connect(":memory:"))
+
+
 def sqlite_has_functions():
-    with sqlite3.connect(":memory:") as database:
+    with sqlite() as database:
         try:
             database.execute("SELECT LN(EXP(1.0)), ACOS(0.5), FLOOR(0.5)")
         except sqlite3.OperationalError:
@@ -119,13 +125,13 @@ def at_last_digits(document, scores, got, tolerance):
 
 def sqlite_rows(sql, scores, columns):
     """Results of a query on a table `scores` with these columns and an id, by the id."""
-    database = sqlite3.connect(":memory:")
     fields = ", ".join(f"`{column}` REAL" for column in columns)
-    database.execute(f"CREATE TABLE scores (id INTEGER, {fields})")
     marks = ", ".join("?" * (len(columns) + 1))
     numbered = [(i, *row) for i, row in enumerate(scores.tolist())]
-    database.executemany(f"INSERT INTO scores VALUES ({marks})", numbered)
-    return _by_id(run_statements(database, sql).fetchall())
+    with sqlite() as database:
+        database.execute(f"CREATE TABLE scores (id INTEGER, {fields})")
+        database.executemany(f"INSERT INTO scores VALUES ({marks})", numbered)
+        return _by_id(run_statements(database, sql).fetchall())
 
 
 def duckdb_rows(sql, scores, columns):
@@ -134,9 +140,9 @@ def duckdb_rows(sql, scores, columns):
     import pyarrow
 
     data = {"id": np.arange(len(scores))} | dict(zip(columns, scores.T, strict=True))
-    database = duckdb.connect(config={"threads": 1})
-    database.register("scores", pyarrow.table(data))
-    return _by_id(run_statements(database, sql).fetchall())
+    with duckdb.connect(config={"threads": 1}) as database:
+        database.register("scores", pyarrow.table(data))
+        return _by_id(run_statements(database, sql).fetchall())
 
 
 def run_statements(database, sql):

@@ -14,6 +14,7 @@ from other_languages import (
     at_last_digits,
     in_sql,
     run_statements,
+    sqlite,
     sqlite_has_functions,
 )
 from test_code import BAD, HOSTILE, UNCOMMON, document, head_in, rows_for
@@ -148,19 +149,19 @@ def test_names_are_data(dialect):
 
 @pytest.mark.parametrize("dialect", BACKENDS)
 def test_names_of_queries_are_data(dialect):
-    database = sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()
     quote, p = DIALECTS[dialect].quote, probabilities(3, 20)
     method = fitted("isotonic", 3)
     columns, key, source = NAMES[:3], NAMES[3], 'x"`] y'
     fields = ", ".join(f"{quote(name)} DOUBLE" for name in [key, *columns])
-    database.execute(f"CREATE TABLE {quote(source)} ({fields})")
     rows = [(float(i), *row) for i, row in enumerate(p.tolist())]
-    database.executemany(f"INSERT INTO {quote(source)} VALUES (?, ?, ?, ?)", rows)
     into = [f"{name} new" for name in columns]
     sql = to_sql(method, columns, dialect=dialect, source=source, keep=[key], into=into)
-    done = database.execute(sql)
-    assert [field[0] for field in done.description] == [key, *into]
-    got = np.array(sorted(done.fetchall()))[:, 1:]
+    with sqlite() if dialect == "sqlite" else duckdb.connect() as database:
+        database.execute(f"CREATE TABLE {quote(source)} ({fields})")
+        database.executemany(f"INSERT INTO {quote(source)} VALUES (?, ?, ?, ?)", rows)
+        done = database.execute(sql)
+        assert [field[0] for field in done.description] == [key, *into]
+        got = np.array(sorted(done.fetchall()))[:, 1:]
     assert np.abs(got - method.predict_proba(p)).max() <= BOUND
 
 
@@ -187,8 +188,8 @@ def test_quoting(dialect, name, quoted):
 def test_a_wrong_column_is_an_error():
     """SQLite takes an unknown name in double quotes for a text."""
     sql = to_sql(fitted("platt", 2), "q", dialect="sqlite")
-    with pytest.raises(sqlite3.OperationalError, match="no such column: q"):
-        sqlite3.connect(":memory:").execute(f"SELECT {sql} FROM (SELECT 0.5 AS p)")
+    with sqlite() as database, pytest.raises(sqlite3.OperationalError, match="such column: q"):
+        database.execute(f"SELECT {sql} FROM (SELECT 0.5 AS p)")
 
 
 def test_labels_are_data():
@@ -226,9 +227,8 @@ def test_nan_gives_null():
 
 def test_text_columns_give_null_in_sqlite():
     sql = to_sql(fitted("platt.proba", 2), "p", dialect="sqlite")
-    assert sqlite3.connect(":memory:").execute(
-        f"SELECT {sql} FROM (SELECT 'x' AS p)"
-    ).fetchone() == (None,)
+    with sqlite() as database:
+        assert database.execute(f"SELECT {sql} FROM (SELECT 'x' AS p)").fetchone() == (None,)
 
 
 # -- forms --------------------------------------------------------------------------------------
@@ -250,10 +250,10 @@ def test_tables_are_inserted_in_parts():
     sql = to_sql(VennAbers().fit(p, np.arange(1200) % 3 > 0), "p", dialect="sqlite", into="table")
     inserted = [part.count("\n(") for part in sql.split(";\n") if part.startswith("INSERT")]
     assert len(inserted) > 1 and max(inserted) == 500
-    database = sqlite3.connect(":memory:")
-    database.execute("CREATE TABLE scores (p REAL)")
-    run_statements(database, sql)
-    assert database.execute("SELECT COUNT(*) FROM calibration").fetchone()[0] == sum(inserted)
+    with sqlite() as database:
+        database.execute("CREATE TABLE scores (p REAL)")
+        run_statements(database, sql)
+        assert database.execute("SELECT COUNT(*) FROM calibration").fetchone()[0] == sum(inserted)
 
 
 def test_trees_are_shallow():

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from boosters import imported
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
@@ -64,7 +65,7 @@ def differences(model, X):
 
 
 def boosted(name, **params):
-    package = pytest.importorskip(name)
+    package = imported(name)
     pytest.importorskip("onnxmltools")
     if name == "xgboost":
         return package.XGBClassifier(n_estimators=8, n_jobs=1, **params)
@@ -193,7 +194,7 @@ def test_fits_that_stopped_early(name, k):
     if name == "xgboost":
         fit["verbose"] = False
     else:
-        fit["callbacks"] = [pytest.importorskip(name).early_stopping(3, verbose=False)]
+        fit["callbacks"] = [imported(name).early_stopping(3, verbose=False)]
     inner.fit(X[:200], y[:200], **fit)
     best = inner.best_iteration if name == "xgboost" else inner.best_iteration_
     assert best < 50

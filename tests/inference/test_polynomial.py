@@ -138,7 +138,8 @@ def test_weights_of_the_curve():
     options = {"strategy": "polynomial"}
     (plain,) = reliability_curve(y, p, **options)
     (flat,) = reliability_curve(y, p, sample_weight=np.full(300, 0.2), **options)
-    np.testing.assert_allclose(flat.confidence_low, plain.confidence_low)
+    # the ends of the belt are found by iteration, to some 1e-7
+    np.testing.assert_allclose(flat.confidence_low, plain.confidence_low, rtol=1e-6)
     weight = np.where(np.arange(300) % 3, 1.0, 6.0)
     (weighted,) = reliability_curve(y, p, sample_weight=weight, **options)
     wider = (weighted.confidence_high - weighted.confidence_low)[20:-20]

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from boosters import imported
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import IsolationForest
@@ -271,7 +272,7 @@ def test_rows_that_are_far_from_1_are_refused(data):
 
 
 def test_catboost_with_categories():
-    catboost = pytest.importorskip("catboost")
+    catboost = imported("catboost")
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     letters = rng.choice(list("xyz"), 300)
@@ -293,7 +294,7 @@ def test_catboost_with_categories():
 @pytest.mark.parametrize("piped", [False, True])
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 def test_early_stopping_needs_rows(package, piped):
-    module = pytest.importorskip(package)
+    module = imported(package)
     X, y = make_classification(600, flip_y=0.2, random_state=0)
     options = {"n_estimators": 200, "early_stopping_rounds": 3, "n_jobs": 1}
     if package == "lightgbm":

@@ -4,6 +4,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from boosters import imported
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, make_classification
@@ -68,7 +69,7 @@ def test_any_classifier(data, estimator, ensemble):
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm"])
 @pytest.mark.parametrize("piped", [False, True])
 def test_boosted_trees(data, package, piped):
-    module = pytest.importorskip(package)
+    module = imported(package)
     options = {"n_estimators": 8, "n_jobs": 1}
     if package == "lightgbm":
         options["verbose"] = -1
@@ -90,7 +91,7 @@ def test_boosted_trees(data, package, piped):
 
 
 def test_boosted_margins_keep_what_float32_probabilities_lose():
-    xgboost = pytest.importorskip("xgboost")
+    xgboost = imported("xgboost")
     X = np.linspace(-1, 1, 200)[:, None]
     y = (X[:, 0] > 0).astype(int)
     fitted = xgboost.XGBClassifier(n_estimators=400, learning_rate=1, reg_lambda=0).fit(X, y)

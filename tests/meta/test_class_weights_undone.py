@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from boosters import imported
 from scipy.special import expit
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -29,7 +30,7 @@ def balanced(X, y):
 
 
 def boosted(X, y):
-    xgboost = pytest.importorskip("xgboost")
+    xgboost = imported("xgboost")
     options = {"n_estimators": 40, "max_depth": 2, "learning_rate": 0.2, "n_jobs": 1}
     return xgboost.XGBClassifier(scale_pos_weight=20, **options).fit(X, y), {0: 1, 1: 20}
 

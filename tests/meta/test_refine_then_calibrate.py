@@ -5,6 +5,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from boosters import imported
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_classification
@@ -221,7 +222,7 @@ def test_epochs_in_a_pipeline(data):
 @two_classes
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm", "catboost"])
 def test_boosting_libraries(data, package):
-    module = pytest.importorskip(package)
+    module = imported(package)
     X, y = data
     if package == "xgboost":
         learner = module.XGBClassifier(n_estimators=15, n_jobs=1)

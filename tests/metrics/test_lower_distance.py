@@ -25,7 +25,7 @@ def transport(grid, v, y, w):
     cost = np.abs(grid[:, None] - v).ravel()
     marginals = sparse.kron(np.ones((1, m)), sparse.eye(n))
     imbalance = np.where(y == 1, 1 - grid[:, None], -grid[:, None])
-    calibrated = sparse.block_diag([row[None, :] for row in imbalance])
+    calibrated = sparse.block_diag([sparse.coo_matrix(row) for row in imbalance])
     solved = linprog(
         cost,
         A_eq=sparse.vstack([marginals, calibrated]),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from boosters import DEPRECATED, imported
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -76,7 +77,7 @@ def _named(options):
     ids=_named,
 )
 def test_xgboost(data, options):
-    xgboost = pytest.importorskip("xgboost")
+    xgboost = imported("xgboost")
     X, y = data
     k = len(set(y))
     only_several = "multi:" in str(options) or isinstance(options.get("base_score"), list)
@@ -91,7 +92,7 @@ def test_xgboost(data, options):
 @pytest.mark.parametrize("objective", ["binary:logitraw", "count:poisson", "rank:pairwise"])
 def test_xgboost_objectives_without_probabilities_are_refused(objective):
     """binary:logitraw: the staged sigmoid was up to 2.8 away from predict_proba, [1 - m, m]."""
-    xgboost = pytest.importorskip("xgboost")
+    xgboost = imported("xgboost")
     X, y = make_classification(300, random_state=0)
     learner = xgboost.XGBClassifier(objective=objective, n_estimators=ROUNDS, n_jobs=1)
     message = rf"XGBClassifier: expected an objective .* got '{objective}'. Use .*binary:logistic"
@@ -102,7 +103,7 @@ def test_xgboost_objectives_without_probabilities_are_refused(objective):
 
 
 def test_logitraw_margins_are_log_odds_without_stages():
-    xgboost = pytest.importorskip("xgboost")
+    xgboost = imported("xgboost")
     X, y = make_classification(300, flip_y=0.3, random_state=0)
     model = xgboost.XGBClassifier(objective="binary:logitraw", n_estimators=9, n_jobs=1).fit(X, y)
     calibrated = CalibratedModel(FrozenEstimator(model), "temperature").fit(X, y)
@@ -126,7 +127,7 @@ def test_logitraw_margins_are_log_odds_without_stages():
 )
 @pytest.mark.parametrize("piped", [False, True])
 def test_lightgbm(data, options, piped):
-    lightgbm = pytest.importorskip("lightgbm")
+    lightgbm = imported("lightgbm")
     X, y = data
     if len(set(y)) == 3 and "objective" in options:
         pytest.skip("two classes only")
@@ -143,7 +144,7 @@ def test_lightgbm(data, options, piped):
 
 
 def test_lightgbm_one_vs_rest_is_refused():
-    lightgbm = pytest.importorskip("lightgbm")
+    lightgbm = imported("lightgbm")
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     options = {"n_estimators": 4, "n_jobs": 1, "verbose": -1}
     learner = lightgbm.LGBMClassifier(objective="ova", num_class=3, **options)
@@ -157,7 +158,7 @@ def test_lightgbm_one_vs_rest_is_refused():
 
 
 def test_lightgbm_custom_objective_is_refused():
-    lightgbm = pytest.importorskip("lightgbm")
+    lightgbm = imported("lightgbm")
     X, y = make_classification(300, random_state=0)
     learner = lightgbm.LGBMClassifier(objective=logistic, n_estimators=4, n_jobs=1, verbose=-1)
     for model in (RefineThenCalibrateCV(learner), CalibratedModel(learner)):
@@ -166,7 +167,7 @@ def test_lightgbm_custom_objective_is_refused():
 
 
 def test_catboost_one_vs_all_is_refused():
-    catboost = pytest.importorskip("catboost")
+    catboost = imported("catboost")
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     learner = catboost.CatBoostClassifier(
         iterations=4, loss_function="MultiClassOneVsAll", verbose=0, allow_writing_files=False
@@ -220,20 +221,28 @@ def test_risk_without_stages_is_that_of_predict_proba():
     assert search.cv_results_["risk"][0] == pytest.approx(log_loss(y[200:], proba), rel=1e-12)
 
 
-@pytest.mark.parametrize("package", ["xgboost", "lightgbm"])
+@pytest.mark.filterwarnings(*DEPRECATED)
+@pytest.mark.parametrize("package", ["xgboost", "xgboost of any booster", "lightgbm"])
 def test_dart_is_judged_refitted_and_told_as_it_is(package):
     """The refit trained fewer rounds, with other weights of its trees than those that were judged:
     predictions differed by .16."""
-    module = pytest.importorskip(package)
+    package, *any_booster = package.split(" ", 1)
+    module = imported(package)
+    if any_booster and tuple(map(int, module.__version__.split(".")[:2])) < (3, 4):
+        pytest.skip("dropout with booster='dart' alone")
     X, y = make_classification(600, flip_y=0.2, random_state=0)
     if package == "xgboost":
-        learner = module.XGBClassifier(n_estimators=20, booster="dart", rate_drop=0.3, n_jobs=1)
+        booster = {} if any_booster else {"booster": "dart"}
+        learner = module.XGBClassifier(n_estimators=20, **booster, rate_drop=0.3, n_jobs=1)
     else:
         learner = module.LGBMClassifier(
             n_estimators=20, boosting_type="dart", drop_rate=0.3, n_jobs=1, verbose=-1
         )
     search = RefineThenCalibrateCV(learner, stages=[6], recalibrator="temperature")
-    with pytest.warns(CalibrationWarning, match="trees that keep their weights .*dart") as caught:
+    told = "got rate_drop=0.3" if any_booster else "got boost.*='dart'"
+    with pytest.warns(
+        CalibrationWarning, match=f"trees that keep their weights.* {told}"
+    ) as caught:
         search.fit(X, y)
     assert sum("keep their weights" in str(w.message) for w in caught) == 1
     whole = clone(learner).fit(X, y)
@@ -243,8 +252,27 @@ def test_dart_is_judged_refitted_and_told_as_it_is(package):
     assert np.abs(fewer.predict_proba(X) - short.predict_proba(X)).max() > 0.05
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"booster": "dart"}, "booster='dart'"),
+        ({"rate_drop": 0.1}, "rate_drop=0.1"),
+        ({"booster": "gbtree", "one_drop": 1}, "one_drop=1"),
+        ({"booster": "gbtree", "rate_drop": 0.0}, None),
+        ({}, None),
+    ],
+)
+def test_options_of_dropout_are_told_without_dart(options, told):
+    """XGBoost 3.4 drops trees with any booster of trees that has these options."""
+    learner = imported("xgboost").XGBClassifier(n_estimators=20, **options)
+    staging = staging_of(learner)
+    caveat = staging.caveat(learner)
+    assert caveat is None if told is None else caveat[1] == told
+    assert staging.limited(learner, 5).n_estimators == (5 if told is None else 20)
+
+
 def test_a_dart_candidate_of_a_grid_is_told():
-    lightgbm = pytest.importorskip("lightgbm")
+    lightgbm = imported("lightgbm")
     X, y = make_classification(1200, flip_y=0.3, random_state=0)
     learner = lightgbm.LGBMClassifier(n_estimators=4, n_jobs=1, verbose=-1)
     with pytest.warns(CalibrationWarning, match="boosting_type='dart'"):
