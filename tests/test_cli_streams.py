@@ -40,7 +40,9 @@ def folder(tmp_path, monkeypatch):
 def shell(line):
     """Run a line of bash in which `calib` is the command."""
     command = f'calib() {{ "{sys.executable}" -m sklearn_calib "$@"; }}; {line}'
-    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    called = ["bash", "-c", command]
+    return subprocess.run(called, capture_output=True, text=True, timeout=120, env=environment)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
@@ -68,7 +70,11 @@ def shell(line):
             "No space left",
         ),
         ("fit good.csv --label y --prob p --force --out m.json >&-", 2, "The map is in"),
-        ("compare good.csv bad.csv --label y --prob p > /dev/full", 2, "No space left"),
+        (
+            "compare good.csv <(cat good.csv) --label y --prob p --name a --name b > /dev/full",
+            2,
+            "No space left",
+        ),
         ("--help > /dev/full", 2, "No space left"),
     ],
 )
