@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._rounded import SLACK
 from .._show import plain
 from .._tables import UserError
 from ..canonical import canonical_proba
@@ -175,7 +176,7 @@ def _were_divided(scores):
     if np.ndim(scores) < 2 or np.shape(scores)[1] < 2:
         return False
     try:
-        canonical_proba(scores)
+        canonical_proba(scores, tolerance=SLACK)
     except ValueError:
         return True
     return False

@@ -7,7 +7,6 @@ _OPTIONS = {
     "column with --prob",
     "if they are meant, pass check_columns=False": "if they are meant, add --any-order",
     "Pass tabulate=1e-6 ": "Add --tabulate 1e-6 ",
-    "with normalize=True this is not said": "with --normalize this is not said",
     "pass labels= with all classes": "name all of them with --classes",
     "divide percentages by 100": "add --percent for percentages",
     "Name all classes, CalibrationMonitor(classes=[...])": "Name all classes with --classes",
@@ -26,6 +25,11 @@ def for_the_command(message: str) -> str:
     )
     message = re.sub(
         r"call canonical_proba\(scores, tolerance=([^)]+)\) first", r"add --tolerance \1", message
+    )
+    message = re.sub(
+        r"canonical_proba\(scores, tolerance=([^)]+)\) is silent",
+        r"with --tolerance \1 this is not said",
+        message,
     )
     message = re.sub(
         r"For logits call canonical_proba\(scores, kind='logits'\) first",
