@@ -12,13 +12,12 @@ from .._kernels._actions import best_actions
 from .._typing import ArrayLike, FloatArray
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse
+from ..metrics import get_loss
 from ._costs import canonical_costs
 from ._printed import Printed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_LEAST = float(np.finfo(np.float64).eps)  # of a probability, as in log_loss
 
 
 @dataclass(frozen=True)
@@ -236,13 +235,10 @@ def _values(proba, predicted, costs, where):
     """Of each metric that is a mean of rows, the value of each row for each possible label."""
     k = proba.shape[1]
     table = canonical_costs(costs, k, where)
-    brier = (1 - proba) ** 2
-    if k > 2:
-        brier = (proba**2).sum(axis=1, keepdims=True) - 2 * proba + 1
     return {
         "accuracy": (predicted[:, None] == np.arange(k)).astype(float),
-        "brier_loss": brier,
-        "log_loss": -np.log(np.maximum(proba, _LEAST)),
+        "brier_loss": get_loss("brier").of_labels(proba),
+        "log_loss": get_loss("log").of_labels(proba),
         "cost": table[:, best_actions(proba, table)].T,
     }
 

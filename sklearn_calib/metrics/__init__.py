@@ -9,7 +9,8 @@ from typing import Any as _Any
 
 from .._renamed import renamed_names as _renamed_names
 from .._renamed import warn_renamed as _warn_renamed
-from ..exceptions import expectation as _expectation
+from ..exceptions import refuse as _refuse
+from ._beta_family import BetaFamilyLoss as BetaFamilyLoss
 from ._bins import checked_bins as checked_bins
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
@@ -26,6 +27,8 @@ from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
 from ._label_cases import label_cases as label_cases
+from ._loss import LossLike as LossLike
+from ._loss import ProperLoss as ProperLoss
 from ._lower_distance import DistanceInterval as DistanceInterval
 from ._lower_distance import lower_distance_interval as lower_distance_interval
 from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
@@ -35,10 +38,12 @@ from ._lp_calibration import lp_calibration_test as lp_calibration_test
 from ._measure import Measure as Measure
 from ._measure import MetricSpec as MetricSpec
 from ._measure import metric as metric
+from ._proper import BrierLoss as BrierLoss
+from ._proper import LogLoss as LogLoss
+from ._proper import SphericalLoss as SphericalLoss
 from ._proper import brier_loss as brier_loss
-from ._proper import brier_of_rows as brier_of_rows
 from ._proper import log_loss as log_loss
-from ._proper import log_loss_of_rows as log_loss_of_rows
+from ._proper import spherical_loss as spherical_loss
 from ._ranked import ranked_probability_score as ranked_probability_score
 from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
@@ -76,6 +81,57 @@ def all_metrics() -> dict[str, Measure]:
     True
     """
     return dict(sorted(_REGISTRY.items()))
+
+
+def all_losses() -> dict[str, ProperLoss]:
+    """The losses of the registered measures: a dict of name to loss, sorted by name.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import all_losses
+    >>> list(all_losses())
+    ['brier', 'log', 'spherical']
+    """
+    found = [f.spec.loss for f in _REGISTRY.values() if f.spec.loss is not None]
+    return {loss.name: loss for loss in sorted(found, key=lambda loss: loss.name)}
+
+
+def get_loss(loss: LossLike, where: str = "get_loss", n_classes: int | None = None) -> ProperLoss:
+    """A loss by its name, or as it is.
+
+    Parameters
+    ----------
+    loss : str or ProperLoss
+        One of `all_losses`, or an instance.
+    where : str, default="get_loss"
+        Who asks: error messages open with it.
+    n_classes : int, default=None
+        A loss that is not one of so many classes is refused.
+
+    Returns
+    -------
+    loss : ProperLoss
+
+    Raises
+    ------
+    ValueError
+        An unknown name, something else, or a loss of another number of classes.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import get_loss
+    >>> get_loss("log").label
+    'log loss [nats]'
+    """
+    found = loss if isinstance(loss, ProperLoss) else None
+    if isinstance(loss, str):
+        found = all_losses().get(loss)
+    if found is None:
+        rule = f"a loss among {', '.join(all_losses())}, or a ProperLoss"
+        _refuse(where, rule, repr(loss), "Check the spelling")
+    if n_classes is not None:
+        found.check_classes(n_classes, where)
+    return found
 
 
 def scorer_names() -> list[str]:
@@ -130,38 +186,37 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     for function in _REGISTRY.values():
         if function.spec.scorer_name == name:
             return make_probability_scorer(function, **options)
-    raise ValueError(
-        _expectation(
-            "get_scorer",
-            f"one of {', '.join(scorer_names())}",
-            repr(name),
-            "For scikit-learn's own scorers call sklearn.metrics.get_scorer",
-        )
-    )
+    cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
+    _refuse("get_scorer", f"one of {', '.join(scorer_names())}", repr(name), cure)
 
 
 __all__ = [
+    "BetaFamilyLoss",
     "BinaryProblem",
+    "BrierLoss",
     "CalibrationWitness",
     "Case",
     "Cells",
     "CumulativeDifferences",
     "CurveRows",
     "DistanceInterval",
+    "LogLoss",
     "LpCalibrationResult",
     "Measure",
     "MetricSpec",
     "ProbabilityScorer",
+    "ProperLoss",
     "ReliabilityCurve",
+    "SphericalLoss",
+    "all_losses",
     "all_metrics",
-    "brier_of_rows",
     "calibration_witness",
     "canonical_case",
     "cumulative_differences",
     "curve_of",
+    "get_loss",
     "get_scorer",
     "label_cases",
-    "log_loss_of_rows",
     "lower_distance_interval",
     "lp_calibration_test",
     "make_probability_scorer",
