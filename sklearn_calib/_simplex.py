@@ -17,9 +17,10 @@ LOG_OF_ZERO = -1075 * np.log(2.0)
 
 LARGEST_FLOOR = 0.01  # a model whose smallest probability is large may still say smaller ones
 
-#: The largest log loss of a row, 36.04 nats: wherever a log loss is *evaluated*, a true class of
-#: probability below the float64 machine epsilon, 2.2e-16, counts as that, as in scikit-learn.
-LARGEST_LOG_LOSS = -float(np.log(np.finfo(np.float64).eps))
+#: Wherever a log loss is *evaluated*, a true class of a probability below the float64 machine
+#: epsilon, 2.2e-16, counts as that, as in scikit-learn; no row loses more than 36.04 nats.
+LOG_LOSS_FLOOR = float(np.finfo(np.float64).eps)
+LARGEST_LOG_LOSS = -float(np.log(LOG_LOSS_FLOOR))
 
 _BLOCK_ENTRIES = 1 << 16  # of them some arrays stay in the cache
 
@@ -149,27 +150,14 @@ def raised(proba: FloatArray, floor: float) -> FloatArray:
     return out
 
 
-def log_loss_of_rows(proba: FloatArray, codes: IntArray) -> FloatArray:
-    """The log loss of each row, -log(max(p of the true class, 2.2e-16)), in nats.
+def log_losses(proba: AnyArray, at: Any = ...) -> FloatArray:
+    """-log(max(p, 2.2e-16)) in nats, from 0 to 36.04: of all entries, or of those at an index.
 
     The one definition for every log loss that the package reports. Fits have floors of their own.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n_samples, n_classes)
-        What `canonical_proba` returned.
-    codes : ndarray of shape (n_samples,)
-        Positions of the true classes.
-
-    Returns
-    -------
-    losses : ndarray of shape (n_samples,)
-        From 0 to 36.04.
     """
-    rows = np.arange(len(codes))
     if isinstance(proba, SimplexArray) and proba._log is not None:
-        return np.minimum(-proba._log[rows, codes], LARGEST_LOG_LOSS)
-    return -np.log(np.maximum(np.asarray(proba)[rows, codes], np.finfo(np.float64).eps))
+        return np.minimum(-proba._log[at], LARGEST_LOG_LOSS)
+    return -np.log(np.maximum(np.asarray(proba, dtype=np.float64)[at], LOG_LOSS_FLOOR))
 
 
 def log_odds(proba: FloatArray) -> FloatArray:

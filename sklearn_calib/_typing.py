@@ -37,7 +37,6 @@ class Splitter(Protocol):
 
 CV: TypeAlias = int | Splitter | Iterable[Any] | None
 
-Loss: TypeAlias = Literal["log", "brier"]
 Multiclass: TypeAlias = Literal["auto", "confidence", "top_label", "classwise"]
 Strategy: TypeAlias = Literal["quantile", "uniform"]
 CurveStrategy: TypeAlias = Literal["quantile", "uniform", "isotonic", "polynomial"]
@@ -64,7 +63,6 @@ __all__ = [
     "Function",
     "IntArray",
     "Link",
-    "Loss",
     "Multiclass",
     "NumberOfBins",
     "Progress",

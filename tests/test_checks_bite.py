@@ -14,16 +14,25 @@ from test_architecture import ROOT, files_without_line
 from sklearn_calib._show import in_legend, in_picture
 from sklearn_calib.displays import Display
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.metrics import Measure, brier_loss, calibration_error, metric
+from sklearn_calib.metrics import (
+    BetaFamilyLoss,
+    BrierLoss,
+    LogLoss,
+    Measure,
+    ProperLoss,
+    brier_loss,
+    calibration_error,
+    metric,
+)
 from sklearn_calib.recalibrators import (
     Capabilities,
     IsotonicCalibration,
     PlattScaling,
     TemperatureScaling,
 )
-from sklearn_calib.testing import display_checks, metric_checks, recalibrator_checks
+from sklearn_calib.testing import display_checks, loss_checks, metric_checks, recalibrator_checks
 
-RECALIBRATORS, MEASURES, DISPLAYS = [], [], []
+RECALIBRATORS, MEASURES, LOSSES, DISPLAYS = [], [], [], []
 
 
 def caught_by(check, planted=RECALIBRATORS):
@@ -64,6 +73,13 @@ def test_wrong_measure(wrong, check):
     assert check in failures(checks)
 
 
+@pytest.mark.parametrize(("wrong", "check"), LOSSES)
+def test_wrong_loss(wrong, check):
+    checks = [c for c in loss_checks(wrong()) if c[0].startswith(check)]
+    assert checks, f"there is no {check}"
+    assert check in failures(checks)
+
+
 @pytest.mark.parametrize(("wrong", "check"), DISPLAYS)
 def test_wrong_display(wrong, check):
     assert check in failures_of_display(wrong(), {check})
@@ -91,6 +107,10 @@ def test_right_ones_pass():
     names = {param.values[1] for param in MEASURES}
     checks = [c for c in metric_checks(brier_loss) if c[0].partition("[")[0] in names]
     assert not failures(checks)
+    assert not failures(loss_checks(Right()))
+    assert {param.values[1] for param in LOSSES} == {
+        name.partition("[")[0] for name, _ in loss_checks(Right())
+    }, "each check has a wrong loss"
     assert not failures_of_display(Lines(), {param.values[1] for param in DISPLAYS})
 
 
@@ -372,6 +392,149 @@ def is_not_perfect(case):
 @measure("check_order", range=(0, 2))
 def depends_on_the_order(case):
     return brier_loss.of_case(case.take(slice(None, None, 2)))
+
+
+# -- losses ---------------------------------------------------------------------------------------
+
+
+class Right(ProperLoss):
+    """A right one with the least that a loss needs, of two classes."""
+
+    name, title, range, n_classes = "right", "right loss", (0.0, 1.0), 2
+
+    def of_labels(self, proba):
+        q = 1 - np.asarray(proba)
+        return 4 * q**3 - 3 * q**4
+
+
+@caught_by("check_loss_names", LOSSES)
+class HasNoTitle(Right):
+    title = ""
+
+
+@caught_by("check_of_labels", LOSSES)
+class IsInfinite(Right):
+    def of_labels(self, proba):
+        with np.errstate(divide="ignore"):
+            return -np.log(np.asarray(proba))
+
+
+@caught_by("check_of_labels", LOSSES)
+class GivesTheFirstLabelAlone(Right):
+    def of_labels(self, proba):
+        return super().of_labels(proba)[:, 0]
+
+
+@caught_by("check_of_labels", LOSSES)
+class ChangesItsInput(Right):
+    def of_labels(self, proba):
+        proba += 0
+        proba[:] = proba.mean(axis=0)
+        return super().of_labels(proba)
+
+
+@caught_by("check_of_rows", LOSSES)
+class CountsRowsTwice(BrierLoss):
+    def of_rows(self, proba, codes):
+        return 2 * super().of_rows(proba, codes)
+
+
+@caught_by("check_of_rows", LOSSES)
+class ForgetsTheWeights(Right):
+    def mean(self, case):
+        return float(self.of_rows(case.proba, case.codes).mean())
+
+
+@caught_by("check_of_rows", LOSSES)
+class TurnsTheLogitsRound(Right):
+    def of_logits(self, logits, codes):
+        return super().of_logits(-logits, codes)
+
+
+@caught_by("check_loss_range", LOSSES)
+class ClaimsASmallerRange(BrierLoss):
+    range = (0.0, 1.0)
+
+
+@caught_by("check_loss_range", LOSSES)
+class IsNotPerfect(Right):
+    range = (-1.0, 1.0)
+
+
+@caught_by("check_properness", LOSSES)
+class RewardsOverconfidence(Right):
+    def of_labels(self, proba):
+        return 1 - np.asarray(proba)
+
+
+@caught_by("check_properness", LOSSES)
+class IsNotStrict(Right):
+    def of_labels(self, proba):
+        proba = np.asarray(proba)
+        wrong = (proba < 0.5).astype(float)
+        return np.where(proba == 0.5, 0.5, wrong)
+
+
+@caught_by("check_divergence", LOSSES)
+class IsTheExpectedLoss(Right):
+    def divergence(self, proba, truth):
+        return self.expected(proba, truth)
+
+
+@caught_by("check_divergence", LOSSES)
+class IsTheDivergenceFromTheOtherSide(LogLoss):
+    def divergence(self, proba, truth):
+        return super().divergence(truth, proba)
+
+
+@caught_by("check_slope", LOSSES)
+class SlopesTheOtherWay(LogLoss):
+    def slope(self, proba, rate):
+        return rate
+
+
+@caught_by("check_slope", LOSSES)
+class TakesTheRateForAMove(BrierLoss):
+    def slope(self, proba, rate):
+        return super().slope(proba, rate / proba)
+
+
+@caught_by("check_undecided", LOSSES)
+class TakesItsClassesForAlike(BetaFamilyLoss):
+    def __init__(self):
+        super().__init__(1, 4)
+
+    def undecided(self, n_classes):
+        return np.full(n_classes, 1 / n_classes)
+
+
+@caught_by("check_likelihood", LOSSES)
+class ClaimsToBeMinimised(BrierLoss):
+    is_likelihood = True
+
+
+@caught_by("check_without_floor", LOSSES)
+class IsAnotherWithoutFloor(LogLoss):
+    def without_floor(self):
+        return BrierLoss()
+
+
+@caught_by("check_number_of_classes", LOSSES)
+class TakesAnyNumber(Right):
+    def check_classes(self, n_classes, where):
+        pass
+
+
+@caught_by("check_copies", LOSSES)
+class CannotBeSent(Right):
+    def __init__(self):
+        self.power = lambda q: q**3
+
+
+@caught_by("check_decomposition", LOSSES)
+class HasNoEndOfItsRange(LogLoss):
+    def slope(self, proba, rate):
+        return np.full(proba.shape, np.nan)
 
 
 # -- displays -------------------------------------------------------------------------------------

@@ -25,6 +25,11 @@ CHECKS = {
         "tests/test_common.py tests/test_documentation.py tests/test_architecture.py",
         "mean_bias or _bias or each_file or stay_small",
     ),
+    "add_a_loss": (
+        "tests/test_common.py tests/test_documentation.py tests/test_architecture.py "
+        "tests/metrics/test_losses.py",
+        "pseudo or Pseudo or each_file or stay_small",
+    ),
     "add_a_staging_adapter": (
         "tests/staging/test_staging.py tests/test_architecture.py",
         "BaggingClassifier or bagging or stay_small",

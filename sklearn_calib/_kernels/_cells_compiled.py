@@ -10,6 +10,7 @@ occupied slot leaves the lane, because the last bits of float32 scores are zero.
 import numpy as np
 from numba import uint64
 
+from .._simplex import LOG_LOSS_FLOOR
 from ._cells import (
     CUTS,
     ID,
@@ -40,8 +41,7 @@ _NO, _ONE, _LANE, _LANES = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7
 _W0, _V0 = np.uint64(W0), np.uint64(V0)
 _SIDE = np.uint64(CUTS.shape[1])  # where the cuts of the high side begin
 _CUTS = CUTS.astype(np.uint64).ravel()
-_FLOOR = float(np.finfo(np.float64).eps)  # of a probability whose logarithm is taken
-_GROUP = 16  # rows that share a logarithm: 16 * log(_FLOOR) is a float64 yet
+_GROUP = 16  # rows that share a logarithm: 16 * log(LOG_LOSS_FLOOR) is a float64 yet
 _EDGE = 1e-9  # more than rounding can move 60 t
 
 
@@ -124,7 +124,7 @@ def add_losses(p, q, y, totals):
             rest = q[i] if two else 1.0 - p[i]
             right = p[i] if y[i] == 1 else rest
             off = rest if y[i] == 1 else p[i]
-            product *= max(right, _FLOOR)
+            product *= max(right, LOG_LOSS_FLOOR)
             brier += off * off
             spread = p[i] * rest
             variance += spread
@@ -155,7 +155,7 @@ def add_weighted_losses(p, q, y, weight, count, totals):
         totals[0] += count[i]
         totals[1] += w
         totals[2] += v
-        totals[3] -= w * np.log(max(right, _FLOOR))
+        totals[3] -= w * np.log(max(right, LOG_LOSS_FLOOR))
         totals[4] += w * off * off
         totals[5] += w * spread
         totals[6] += v * spread

@@ -14,12 +14,11 @@ from .._typing import ArrayLike, FloatArray
 from .._weights import weight_and_unit
 from ..canonical import canonical_labels, canonical_proba, check_same_length
 from ..exceptions import meant, refuse
+from ..metrics import get_loss
 from ._costs import canonical_costs
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_LEAST = float(np.finfo(np.float64).eps)  # of a probability, as in log_loss
 
 
 @dataclass(frozen=True)
@@ -264,13 +263,10 @@ def _values(proba, predicted, costs, where):
     """Of each metric that is a mean of rows, the value of each row for each possible label."""
     k = proba.shape[1]
     table = canonical_costs(costs, k, where)
-    brier = (1 - proba) ** 2
-    if k > 2:
-        brier = (proba**2).sum(axis=1, keepdims=True) - 2 * proba + 1
     return {
         "accuracy": (predicted[:, None] == np.arange(k)).astype(float),
-        "brier_loss": brier,
-        "log_loss": -np.log(np.maximum(proba, _LEAST)),
+        "brier_loss": get_loss("brier").of_labels(proba),
+        "log_loss": get_loss("log").of_labels(proba),
         "cost": table[:, best_actions(proba, table)].T,
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 from .._extras import require
 from .._kernels._regret import integral, regret_pieces
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
-from ..metrics import brier_loss, canonical_case, log_loss
+from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
 from ..recalibrators import (
     aligned_proba,
     cross_fitted_proba,
@@ -50,6 +50,26 @@ class RegretCurve:
     def integral(self) -> float:
         """Of the regret over all thresholds, exactly; half of `brier_part`."""
         return integral(self.breaks, self.intercept, self.slope)
+
+    def part(self, loss: LossLike = "log") -> float:
+        """By how much recalibration lowers a loss: the regret, weighted by the loss's thresholds.
+
+        Parameters
+        ----------
+        loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
+            As in `decompose_loss`, of two classes; ``BetaFamilyLoss(2, 18)`` for thresholds around
+            10 %.
+
+        Returns
+        -------
+        part : float
+            Exact, in the unit of the loss.
+        """
+        rule = get_loss(loss, "RegretCurve.part", 2)
+        without, event = rule.of_labels(np.column_stack([1 - self.breaks, self.breaks])).T
+        # the weights w of the thresholds c: the loss of an event falls at the rate (1 - c) w
+        pieces = -self.intercept * np.diff(event)
+        return float(pieces.sum() + (self.intercept + self.slope) @ np.diff(without))
 
     @property
     def threshold(self) -> FloatArray:

@@ -7,12 +7,12 @@ from typing import Literal
 import numpy as np
 
 from .._kernels._temperature import fit_temperature
-from .._simplex import log_loss_of_rows, log_proba
-from .._typing import CV, AnyArray, ArrayLike, FloatArray, Loss, RecalibratorLike
+from .._simplex import log_proba
+from .._typing import CV, AnyArray, ArrayLike, FloatArray, RecalibratorLike
 from ..canonical import canonical_proba, canonical_weight, check_same_length
 from ..exceptions import refuse, refuse_unknown
-from ..metrics import brier_of_rows, canonical_case
-from ._decompose import _check_loss, _is_plain_temperature, _losses, _recalibrated
+from ..metrics import LossLike, canonical_case, get_loss
+from ._decompose import _is_plain_temperature, _recalibrated
 from ._in_sample import raised_case
 
 RULES = ("minimum", "one_standard_error")
@@ -38,7 +38,8 @@ class RefinementCurve:
         not tie where every label is the arg max; for other recalibrators the refinement.
     standard_error : ndarray of shape (n_stages,)
         Of the difference between a stage's criterion and the smallest, by paired rows.
-    loss : {"log", "brier"}
+    loss : str or ProperLoss
+        As it was given.
     unit : str
         What a stage is, in the plural.
     """
@@ -49,7 +50,7 @@ class RefinementCurve:
     calibration: FloatArray
     criterion: FloatArray
     standard_error: FloatArray
-    loss: str
+    loss: LossLike
     unit: str = "stages"
 
     def best(self, rule: Literal["minimum", "one_standard_error"] = "minimum") -> int:
@@ -81,7 +82,7 @@ def refinement_curve(
     *,
     stages: Sequence[int] | None = None,
     kind: Literal["proba", "logits"] = "proba",
-    loss: Loss = "log",
+    loss: LossLike = "log",
     recalibrator: RecalibratorLike = "temperature",
     cv: CV = None,
     sample_weight: ArrayLike | None = None,
@@ -100,7 +101,8 @@ def refinement_curve(
     stages : sequence of int, default=None
         Their numbers, increasing; 1, 2, ... by default.
     kind : {"proba", "logits"}, default="proba"
-    loss : {"log", "brier"}, default="log"
+    loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
+        As in `decompose_loss`.
     recalibrator : str or recalibrator, default="temperature"
     cv : int, splitter or iterable, default=None
         As in `decompose_loss`; pass folds for recalibrators with many parameters.
@@ -143,7 +145,7 @@ def refinement_curve(
     True
     """
     where = "refinement_curve"
-    _check_loss(loss, where)
+    rule = get_loss(loss, where)
     evaluate = _temperature_stage if _is_plain_temperature(recalibrator) and cv is None else None
     case, start, rows, table = None, None, slice(None), []
     for proba in staged_proba:
@@ -151,6 +153,7 @@ def refinement_curve(
         if case is None:
             everyone = canonical_case(where, y_true, proba, None, labels)
             case = canonical_case(where, y_true, proba, sample_weight, labels)
+            rule.check_classes(len(case.classes), where)
             kept = canonical_weight(sample_weight, len(everyone.codes), _where=where) > 0
             rows = slice(None, None, -(-len(case.codes) // _ERROR_ROWS))
             weight = case.weight / case.weight.sum()
@@ -158,11 +161,11 @@ def refinement_curve(
             proba = canonical_proba(proba, n_classes=len(case.classes), _where=where)
             check_same_length(everyone.codes, proba, where)
             case = case.with_proba(proba if kept.all() else proba[kept])
-        risk = float(weight @ _losses(case.proba, case.codes, loss))
+        risk = float(weight @ rule.of_rows(case.proba, case.codes))
         if evaluate:
-            criterion, refinement, losses, start = evaluate(case, loss, start, rows)
+            criterion, refinement, losses, start = evaluate(case, rule, start, rows)
         else:
-            losses = _losses(_recalibrated(case, recalibrator, cv, where), case.codes, loss)
+            losses = rule.of_rows(_recalibrated(case, recalibrator, cv, where), case.codes)
             criterion = refinement = float(weight @ losses)
             losses = losses[rows]
         table.append((risk, refinement, criterion, losses.astype(np.float32)))
@@ -175,12 +178,11 @@ def _temperature_stage(case, loss, start, rows):
     smooth = fit_temperature(z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_FITS)
     inside = smooth.beta if smooth.status == "inside" else None
     plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_FITS)
-    if loss == "log":
+    if loss.is_likelihood:
         some = canonical_proba(smooth.beta * z[rows], kind="logits")
-        return smooth.loss, plain.loss, log_loss_of_rows(some, codes[rows]), inside
+        return smooth.loss, plain.loss, loss.of_rows(some, codes[rows]), inside
     losses = [
-        brier_of_rows(canonical_proba(fit.beta * z, kind="logits"), codes)
-        for fit in (smooth, plain)
+        loss.of_rows(canonical_proba(fit.beta * z, kind="logits"), codes) for fit in (smooth, plain)
     ]
     means = [float(weight @ row / weight.sum()) for row in losses]
     return *means, losses[0][rows], inside

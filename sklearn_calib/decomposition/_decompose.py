@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from .._kernels._temperature import cross_validated_temperature, fit_temperature
-from .._simplex import log_loss_of_rows, log_proba
-from .._typing import CV, ArrayLike, FloatArray, Loss, RecalibratorLike
+from .._simplex import log_proba
+from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import CalibrationWarning, check_level, refuse, refuse_unknown
-from ..metrics import brier_of_rows, canonical_case
+from ..metrics import LossLike, canonical_case, get_loss
 from ..recalibrators import (
     TemperatureScaling,
     aligned_proba,
@@ -23,8 +23,8 @@ from ..recalibrators import (
     resolve_recalibrator,
 )
 from ._in_sample import (
-    brier_after_temperature,
     isotonic_refinement,
+    loss_after_temperature,
     raised_case,
     temperature_of_case,
 )
@@ -33,7 +33,6 @@ from ._intervals import Law, mean_law, temperature_laws, uncertainty_law
 if TYPE_CHECKING:
     from ..metrics import Case
 
-LOSSES = ("log", "brier")
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 
 
@@ -61,7 +60,8 @@ class LossDecomposition:
         from normal on calibrated rows and for equally frequent classes: `interval` knows their
         laws. And none is given for calibration, refinement and sharpness by another recalibrator
         than temperature scaling: see `decompose_loss`.
-    loss : {"log", "brier"}
+    loss : str or ProperLoss
+        As it was given.
     """
 
     risk: float
@@ -70,7 +70,7 @@ class LossDecomposition:
     sharpness: float
     uncertainty: float
     standard_errors: dict[str, float | None]
-    loss: str
+    loss: LossLike
     _laws: dict[str, Law] = field(repr=False, default_factory=dict)
 
     def interval(self, term: str, level: float = 0.95) -> tuple[float, float] | None:
@@ -136,7 +136,7 @@ def decompose_loss(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    loss: Loss = "log",
+    loss: LossLike = "log",
     recalibrator: RecalibratorLike = "temperature",
     cv: CV = None,
     sample_weight: ArrayLike | None = None,
@@ -148,9 +148,9 @@ def decompose_loss(
     ----------
     y_true : array-like of shape (n_samples,)
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-    loss : {"log", "brier"}, default="log"
-        Log loss in nats as in `log_loss` (a true class of probability below 2.2e-16 counts as
-        that), or the Brier loss as in `brier_loss` (for two classes the mean of (p - y)^2).
+    loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
+        The loss of `log_loss` (in nats), `brier_loss` or `spherical_loss`, any other name of
+        `all_losses`, or an instance such as ``BetaFamilyLoss(2, 8)``.
     recalibrator : str or recalibrator, default="temperature"
         Whose best fit defines what can be removed. With "isotonic" and two classes this is the
         CORP decomposition: calibration is MCB, sharpness DSC, uncertainty UNC.
@@ -169,15 +169,16 @@ def decompose_loss(
     Raises
     ------
     ValueError
-        Unknown loss, or invalid scores, labels or weights; see `canonical_proba`.
+        Unknown loss, or one of another number of classes; or invalid scores, labels or weights;
+        see `canonical_proba`.
 
     Notes
     -----
     Signs. In sample, calibration >= 0 if the recalibrator contains the identity and minimises the
-    loss that is decomposed. It can be negative for "brier" after temperature scaling, which
-    minimises the log loss, with smoothing, and with `cv`. Sharpness >= 0 if the recalibrator
-    contains the class frequencies; temperature scaling contains only the uniform prediction, so
-    with unequal classes a useless score has negative sharpness. Nothing is clipped.
+    loss that is decomposed. It can be negative for other losses than "log" after temperature
+    scaling, which minimises the log loss, with smoothing, and with `cv`. Sharpness >= 0 if the
+    recalibrator contains the class frequencies; temperature scaling contains only the uniform
+    prediction, so with unequal classes a useless score has negative sharpness. Nothing is clipped.
 
     Intervals. ``decomposition.interval("calibration")`` is a confidence interval of a term; its
     docstring says what each term estimates, and how. Risk and uncertainty have one always, the
@@ -213,7 +214,7 @@ def decompose_loss(
 
 def decompose_case(
     case: "Case",
-    loss: Loss = "log",
+    loss: LossLike = "log",
     recalibrator: RecalibratorLike = "temperature",
     cv: CV = None,
     squares: FloatArray | None = None,
@@ -224,18 +225,18 @@ def decompose_case(
     the sum of theirs, and `squares` of shape (n_samples,) are the sums of their squared weights,
     which the intervals need.
     """
-    _check_loss(loss, case.where)
+    rule = get_loss(loss, case.where, len(case.classes))
     total = case.weight.sum()
     w = case.weight / total
     squares = w**2 if squares is None else squares / total**2
-    risk = _losses(case.proba, case.codes, loss)
+    risk = rule.of_rows(case.proba, case.codes)
     fit = None
     if _is_plain_temperature(recalibrator):
         case = raised_case(case)
         fit = fit_temperature(log_proba(case.proba), case.codes, case.weight)
-    refined = _losses(_recalibrated(case, recalibrator, cv, case.where, fit), case.codes, loss)
+    refined = rule.of_rows(_recalibrated(case, recalibrator, cv, case.where, fit), case.codes)
     frequencies = np.bincount(case.codes, weights=w, minlength=len(case.classes))
-    blind = _losses(np.tile(frequencies, (len(w), 1)), case.codes, loss)
+    blind = rule.of_labels(frequencies[None].astype(float))[0][case.codes]
     rows = {
         "risk": risk,
         "calibration": risk - refined,
@@ -245,9 +246,9 @@ def decompose_case(
     }
     values = {name: float(w @ x) for name, x in rows.items()}
     laws = {"risk": mean_law(risk, w, squares)}
-    laws["uncertainty"] = uncertainty_law(blind, frequencies, w, squares, loss)
+    laws["uncertainty"] = uncertainty_law(blind, frequencies, w, squares, rule)
     if fit is not None and fit.status == "inside":
-        given = loss, risk, blind, laws["uncertainty"]
+        given = rule, risk, blind, laws["uncertainty"]
         laws |= temperature_laws(case, fit.beta, w, squares, *given)
     errors = {name: laws[name].standard_error if name in laws else None for name in TERMS}
     return LossDecomposition(**values, standard_errors=errors, loss=loss, _laws=laws)
@@ -258,7 +259,7 @@ def refinement_error(
     y_proba: ArrayLike,
     *,
     kind: Literal["proba", "logits"] = "proba",
-    loss: Loss = "log",
+    loss: LossLike = "log",
     recalibrator: RecalibratorLike = "temperature",
     cv: CV = None,
     label_smoothing: bool = False,
@@ -277,7 +278,7 @@ def refinement_error(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities, or logits with ``kind="logits"``.
     kind : {"proba", "logits"}, default="proba"
-    loss : {"log", "brier"}, default="log"
+    loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
         As in `decompose_loss`.
     recalibrator : str or recalibrator, default="temperature"
     cv : int, splitter or iterable, default=None
@@ -296,13 +297,13 @@ def refinement_error(
     Returns
     -------
     error : float
-        At least 0.
+        At least the smallest value of the loss, 0 for the log loss.
 
     Raises
     ------
     ValueError
-        Unknown loss, label smoothing with another recalibrator, or invalid scores, labels or
-        weights; see `canonical_proba`.
+        Unknown loss, or one of another number of classes; label smoothing with another recalibrator
+        or loss; or invalid scores, labels or weights, see `canonical_proba`.
 
     Notes
     -----
@@ -329,8 +330,8 @@ def refinement_error(
     True
     """
     where = "refinement_error"
-    _check_loss(loss, where)
-    in_sample = _in_sample(where, loss, recalibrator, cv, label_smoothing)
+    rule = get_loss(loss, where)
+    in_sample = _in_sample(where, rule, recalibrator, cv, label_smoothing)
     validate: Callable[..., FloatArray] = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
@@ -339,32 +340,33 @@ def refinement_error(
         z = case.proba if kind == "logits" else log_proba(raised_case(case).proba)
         smoothing = 1.0 / (case.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(z, case.codes, case.weight, smoothing, start).loss
-    return _refinement(case, loss, recalibrator, cv, start)
+    return _refinement(case, rule, recalibrator, cv, start)
 
 
 def refinement_of_case(
     case: "Case",
     *,
-    loss: Loss = "log",
+    loss: LossLike = "log",
     recalibrator: RecalibratorLike = "temperature",
     cv: CV = None,
     smooth: bool = False,
 ) -> float:
     """`refinement_error` of a `Case`; `smooth` is its `label_smoothing`."""
-    if _in_sample(case.where, loss, recalibrator, cv, smooth):
+    rule = get_loss(loss)
+    if _in_sample(case.where, rule, recalibrator, cv, smooth):
         smoothing = 1.0 / (case.weight.sum() + 1.0) if smooth else 0.0
         return temperature_of_case(case, smoothing).loss
-    return _refinement(case, loss, recalibrator, cv)
+    return _refinement(case, rule, recalibrator, cv)
 
 
 def _in_sample(where, loss, recalibrator, cv, label_smoothing):
     """Whether one temperature fit gives the value; refuses label smoothing where it does not."""
-    in_sample = _is_plain_temperature(recalibrator) and loss == "log" and cv is None
+    in_sample = _is_plain_temperature(recalibrator) and loss.is_likelihood and cv is None
     if label_smoothing and not in_sample:
         refuse(
             where,
             "label_smoothing with temperature scaling, log loss and no folds",
-            f"{recalibrator!r}, {loss!r}, cv={cv!r}",
+            f"{recalibrator!r}, {loss.label}, cv={cv!r}",
             "Set label_smoothing=False",
         )
     return in_sample
@@ -372,18 +374,19 @@ def _in_sample(where, loss, recalibrator, cv, label_smoothing):
 
 def _refinement(case, loss, recalibrator, cv, start=None):
     plain, where = _is_plain_temperature(recalibrator), case.where
-    if plain and cv is None:  # of the Brier loss
-        return brier_after_temperature(case)
+    loss.check_classes(len(case.classes), where)
+    if plain and cv is None:  # of another loss than the one that was minimised
+        return loss_after_temperature(case, loss)
     if recalibrator == "isotonic" and cv is None and len(case.classes) == 2:
         return isotonic_refinement(case, loss)
     if plain:
         case = raised_case(case)
-    if plain and loss == "log":
+    if plain and loss.is_likelihood:
         problem, fold = (log_proba(case.proba), case.codes, case.weight), _fold_of_row(case, cv)
         value = None if fold is None else cross_validated_temperature(*problem, fold, start)
         if value is not None:
             return value
-    refined = _losses(_recalibrated(case, recalibrator, cv, where), case.codes, loss)
+    refined = loss.of_rows(_recalibrated(case, recalibrator, cv, where), case.codes)
     return float(case.weight @ refined / case.weight.sum())
 
 
@@ -391,7 +394,7 @@ def proper_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    loss: Loss = "log",
+    loss: LossLike = "log",
     recalibrator: RecalibratorLike = "temperature",
     cv: CV = None,
     sample_weight: ArrayLike | None = None,
@@ -434,22 +437,10 @@ def proper_calibration_error(
     ).calibration
 
 
-def _check_loss(loss, where):
-    if loss not in LOSSES:
-        refuse_unknown(where, "loss", loss, LOSSES)
-
-
 def _is_plain_temperature(recalibrator):
     return recalibrator == "temperature" or (
         type(recalibrator) is TemperatureScaling and not recalibrator.laplace
     )
-
-
-def _losses(proba, codes, loss):
-    """The loss of each row."""
-    if loss == "brier":
-        return brier_of_rows(proba, codes)
-    return log_loss_of_rows(proba, codes)
 
 
 def _recalibrated(case, recalibrator, cv, where, fit=None):

@@ -6,17 +6,14 @@ What depends on the predictions alone, their logarithms and order, is made once 
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
 from .._kernels._temperature import TemperatureFit, fit_temperature
-from .._simplex import carries_log, learned_floor, log_proba, raised, rank_score, softmax_of_rows
-from .._typing import Loss
+from .._simplex import carries_log, learned_floor, log_proba, raised, rank_score
 from ..canonical import canonical_proba
-from ..metrics import brier_of_rows
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    from ..metrics import Case, ProperLoss
 
 _FITS = 10  # of resamples, at least: compiled code is loaded for smaller data than for one fit
 
@@ -47,21 +44,13 @@ def _logits_to_fit(proba):
     return log_proba(_raised(proba))
 
 
-def brier_after_temperature(case: "Case") -> float:
-    """The mean Brier loss after temperature scaling."""
+def loss_after_temperature(case: "Case", loss: "ProperLoss") -> float:
+    """The mean loss after temperature scaling."""
     scaled = temperature_of_case(case).beta * case.of_proba(_logits_to_fit)
-    return case.mean(_brier_of_logits(scaled, case.codes))
+    return case.mean(loss.of_logits(scaled, case.codes))
 
 
-def _brier_of_logits(z, codes):
-    """The Brier loss of each row."""
-    if z.shape[1] == 2:
-        gap = z[:, 1] - z[:, 0]
-        return expit(np.where(codes == 1, -gap, gap)) ** 2
-    return brier_of_rows(softmax_of_rows(z), codes)
-
-
-def isotonic_refinement(case: "Case", loss: Loss) -> float:
+def isotonic_refinement(case: "Case", loss: "ProperLoss") -> float:
     """The mean loss of isotonic calibration in sample, of two classes."""
     n, place = case.of_proba(_ranks)
     mass = np.bincount(place, case.weight, n)
@@ -69,13 +58,8 @@ def isotonic_refinement(case: "Case", loss: Loss) -> float:
     kept = mass > 0
     mass, ones = mass[kept], ones[kept]
     p = np.clip(isotonic_regression(ones / mass, sample_weight=mass), 0.0, 1.0)
-    if loss == "brier":
-        sums = ones @ (1 - p) ** 2 + (mass - ones) @ p**2
-    else:
-        least = np.finfo(np.float64).eps
-        sums = -ones @ np.log(np.maximum(p, least))
-        sums -= (mass - ones) @ np.log(np.maximum(1 - p, least))
-    return float(sums / mass.sum())
+    without, event = np.ascontiguousarray(loss.of_labels(np.column_stack([1 - p, p])).T)
+    return float((ones @ event + (mass - ones) @ without) / mass.sum())
 
 
 def _ranks(proba):

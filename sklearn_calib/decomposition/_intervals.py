@@ -7,10 +7,11 @@ Bias. The refinement in sample is too low, because the temperature was fitted on
 1 / (2 n) for the log loss.
 
 Degenerate points. On calibrated rows the calibration term is a product of two small numbers: the
-temperature's distance from 1, and the mean slope of the loss on the way there. For equally frequent
-classes the uncertainty has no slope. All influences vanish there, and the second order is all there
-is: its variance is that of a product of two normal variables, or of a sum of k - 1 squares. Near
-calibrated rows the labels are draws from the probabilities, so both orders can be had from these.
+temperature's distance from 1, and the mean slope of the loss on the way there. Where all labels
+cost the same, as equally frequent ones do, the uncertainty has no slope. All influences vanish
+there, and the second order is all there is: its variance is that of a product of two normal
+variables, or of a sum of k - 1 squares. Near calibrated rows the labels are draws from the
+probabilities, so both orders can be had from these.
 """
 
 from dataclasses import dataclass
@@ -19,13 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from .._simplex import log_loss_of_rows, log_proba
-from .._typing import AnyArray, FloatArray, Loss
+from .._simplex import log_proba
+from .._typing import AnyArray, FloatArray
 from ..canonical import canonical_proba
-from ..metrics import brier_of_rows
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    from ..metrics import Case, ProperLoss
 
 #: Variance of first order, in units of that of second order, from which the normal law is used: the
 #: calibration term of the log loss is then 4 standard errors of the temperature away from 0.
@@ -93,23 +93,31 @@ def mean_law(rows: FloatArray, w: FloatArray, squares: FloatArray) -> Law:
 
 
 def uncertainty_law(
-    rows: FloatArray, frequencies: AnyArray, w: FloatArray, squares: FloatArray, loss: Loss
+    rows: FloatArray,
+    frequencies: AnyArray,
+    w: FloatArray,
+    squares: FloatArray,
+    loss: "ProperLoss",
 ) -> Law:
-    """Law of the loss of the class frequencies; degenerate where they are equal."""
+    """Law of the loss of the class frequencies; degenerate where all labels cost the same.
+
+    There it is its top less a half of the sum of l_i x_i^2, with independent normal x_i. Their
+    coefficients l_i are the eigenvalues of the loss's curvature times the multinomial covariance,
+    of which the sum and the sum of squares are had from the slopes towards each label.
+    """
     k, size = len(frequencies), float(squares.sum())  # size: one over the number of rows
-    if loss == "log":
-        top, factor = np.log(k), 0.5
-    else:  # of two classes one of two equal squares is counted
-        factor = 0.5 / k if k == 2 else 1.0 / k
-        top = factor * (k - 1)
+    even = loss.undecided(k)
+    towards = loss.slope(np.tile(even, (k, 1)), np.eye(k) / even - 1)
+    top, trace = loss.of_labels(even[None])[0, 0], -(even @ np.diag(towards))
+    square = even @ towards**2 @ even
     return Law(
         float(w @ rows),
         *_moments(rows, w, squares),
-        bias=-factor * (k - 1) * size,
-        curved=2 * factor**2 * (k - 1) * size**2,
-        slope=4 * factor * size,
+        bias=-float(trace) / 2 * size,
+        curved=float(square) / 2 * size**2,
+        slope=2 * float(square / trace) * size,
         origin=float(top),
-        lowest=0.0,
+        lowest=loss.range[0],
         highest=float(top),
     )
 
@@ -119,7 +127,7 @@ def temperature_laws(
     beta: float,
     w: FloatArray,
     squares: FloatArray,
-    loss: Loss,
+    loss: "ProperLoss",
     risk: FloatArray,
     blind: FloatArray,
     uncertainty: Law,
@@ -145,10 +153,13 @@ def temperature_laws(
             bias=float(bias),
             curved=float(curved),
             slope=float(2 * vv / bend),
-            lowest=0.0 if loss == "log" else -np.inf,
+            lowest=0.0 if loss.is_likelihood else -np.inf,
         ),
         "refinement": Law(
-            float(w @ fitted), _moments(refined, w, squares)[0], bias=-float(bias), lowest=0.0
+            float(w @ fitted),
+            _moments(refined, w, squares)[0],
+            bias=-float(bias),  # too low by as much
+            lowest=loss.range[0],
         ),
         "sharpness": Law(
             float(w @ (blind - fitted)),
@@ -172,15 +183,10 @@ def _derivatives(case, beta, loss):
     d = log - np.einsum("ij,ij->i", p, log)[:, None]
     moved = p * d  # the derivative of p
     information, score = np.einsum("ij,ij->i", moved, d), -d[rows, codes]
-    if loss == "log":
-        losses = log_loss_of_rows(proba, codes)
-        return losses, score, score, information, information, information
-    factor = 1.0 if p.shape[1] == 2 else 2.0  # of two classes one of two equal squares is counted
-    mean = np.einsum("ij,ij->i", p, moved)
-    slope = factor * (mean - moved[rows, codes])
-    cross = factor * np.einsum("ij,ij->i", moved, moved)
-    spread = factor**2 * (np.einsum("ij,ij,ij->i", p, moved, moved) - mean**2)
-    return brier_of_rows(proba, codes), score, slope, information, cross, spread
+    slopes = loss.slope(proba, d)
+    cross = -np.einsum("ij,ij->i", moved, slopes)
+    spread = np.einsum("ij,ij->i", p * slopes, slopes)
+    return loss.of_rows(proba, codes), score, slopes[rows, codes], information, cross, spread
 
 
 def _moments(rows: FloatArray, w: FloatArray, squares: FloatArray) -> tuple[float, float]:

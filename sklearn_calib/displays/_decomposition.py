@@ -6,6 +6,7 @@ import numpy as np
 
 from .._show import in_picture
 from ..decomposition import decompose_loss
+from ..metrics import get_loss
 from ._base import ModelsDisplay
 
 if TYPE_CHECKING:
@@ -72,7 +73,10 @@ class DecompositionDisplay(ModelsDisplay):
         place = np.arange(len(self.parts))
         parts = list(self.parts.values())
         refinement, calibration = self._terms()
-        ax.barh(place, refinement, 0.6, color="C1", alpha=0.75, label="refinement")
+        loss = get_loss(parts[0].loss)
+        best, unit = loss.range[0], in_picture(loss.label)
+        above = refinement - best
+        ax.barh(place, above, 0.6, left=best, color="C1", alpha=0.75, label="refinement")
         ax.barh(
             place, calibration, 0.6, left=refinement, color="C0", alpha=0.75, label="calibration"
         )
@@ -80,7 +84,6 @@ class DecompositionDisplay(ModelsDisplay):
         _whiskers(ax, [part.interval("calibration") for part in parts], place - 0.12, refinement)
         uncertainty = parts[0].uncertainty
         ax.axvline(uncertainty, color="0.35", ls="--", lw=1, label="class frequencies alone")
-        unit = {"log": "log loss [nats]", "brier": "Brier loss"}[parts[0].loss]
         known = any(part.interval("refinement") for part in parts)
         ax.set(yticks=place, xlabel=f"{unit}; whiskers: 95 % intervals" if known else unit)
         ax.set_yticklabels([in_picture(name) for name in self.parts])

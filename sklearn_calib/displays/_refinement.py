@@ -8,12 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Self
 from ..decomposition import refinement_curve
+from ..metrics import get_loss
 from ._base import Display
 
 if TYPE_CHECKING:
     from ..decomposition import RefinementCurve
-
-_LABELS = {"log": "log loss [nats]", "brier": "Brier loss"}
 
 
 class RefinementCurveDisplay(Display):
@@ -115,7 +114,7 @@ class RefinementCurveDisplay(Display):
         curve = self.curve
         chosen = curve.best() if self.chosen is None else self.chosen
         by_risk = int(curve.risk.argmin())
-        label = {"log": "log loss", "brier": "Brier loss"}[curve.loss]
+        loss = get_loss(curve.loss)
         ax.fill_between(
             curve.stage,
             curve.refinement,
@@ -126,7 +125,7 @@ class RefinementCurveDisplay(Display):
             lw=0,
             label="calibration: removable",
         )
-        ax.plot(curve.stage, curve.risk, color="C0", label=label)
+        ax.plot(curve.stage, curve.risk, color="C0", label=in_picture(loss.title))
         ax.plot(curve.stage, curve.refinement, color="C1", label="refinement: remains")
         ax.plot(curve.stage[by_risk], curve.risk[by_risk], "o", color="C0")
         ax.axvline(curve.stage[chosen], color="C1", lw=1, ls=":")
@@ -136,7 +135,7 @@ class RefinementCurveDisplay(Display):
         span = max(top, curve.risk[-1]) - curve.refinement.min()
         worst = min(curve.risk.max(), curve.refinement.min() + 1.6 * span)
         ax.set_ylim(curve.refinement.min() - 0.06 * span, worst + 0.06 * span)
-        ax.set(xlabel=in_picture(curve.unit), ylabel=_LABELS[curve.loss])
+        ax.set(xlabel=in_picture(curve.unit), ylabel=in_picture(loss.label))
         ax.plot(
             [],
             [],

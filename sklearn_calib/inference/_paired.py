@@ -6,20 +6,15 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
-from .._simplex import log_loss_of_rows
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
 from ..exceptions import check_count, check_level, refuse_unknown
-from ..metrics import all_metrics, brier_of_rows, canonical_case
+from ..metrics import all_metrics, canonical_case
 from ._intervals import confidence_interval
 from ._resampling import bootstrap_distribution
 
 
 def _hits(proba: FloatArray, codes: IntArray) -> FloatArray:
     return (np.asarray(proba).argmax(axis=1) == codes).astype(float)
-
-
-#: Measures that are means of one number per row.
-_OF_ROWS = {"accuracy": _hits, "brier_loss": brier_of_rows, "log_loss": log_loss_of_rows}
 
 
 @dataclass(frozen=True)
@@ -121,15 +116,16 @@ def paired_difference(
     """
     where = "paired_difference"
     known = all_metrics()
-    if measure not in _OF_ROWS and measure not in known:
+    if measure != "accuracy" and measure not in known:
         refuse_unknown(where, "a measure", measure, ["accuracy", *known], "See the list")
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)
     probas = first_proba, second_proba
     cases = [canonical_case(where, y_true, p, sample_weight, labels) for p in probas]
-    if measure in _OF_ROWS:
-        of_row = _OF_ROWS[measure]
-        rows = [of_row(case.proba, case.codes) for case in cases]
+    loss = None if measure == "accuracy" else known[measure].spec.loss
+    if measure == "accuracy" or loss is not None:  # means of one number per row
+        of_rows = _hits if loss is None else loss.of_rows
+        rows = [of_rows(case.proba, case.codes) for case in cases]
         first, second = (cases[0].mean(values) for values in rows)
         low, high = _normal(rows[1] - rows[0], cases[0].weight, level)
         return PairedDifference(measure, first, second, second - first, low, high, level, "normal")

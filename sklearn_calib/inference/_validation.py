@@ -10,6 +10,7 @@ from .._kernels._classical_tests import spiegelhalter
 from .._kernels._log_odds import of_probability
 from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
+from .._simplex import log_losses
 from .._typing import ArrayLike, Multiclass, RandomStateLike, RecalibratorLike
 from ..decomposition import indices_of_problem
 from ..exceptions import caution, check_count, check_level, refuse, refuse_unknown
@@ -364,7 +365,7 @@ def _of_cells(case, smoother):
     rest, total = mass - hits, mass.sum()
     rate = hits.sum() / total
     brier = (hits @ (1 - score) ** 2 + rest @ score**2) / total
-    loss = (hits @ _information(score) + rest @ _information(1 - score)) / total
+    loss = (hits @ log_losses(score) + rest @ log_losses(1 - score)) / total
     scaled, area, r2 = _NAN, _NAN, _NAN
     if 0 < rate < 1:
         scaled = 1 - brier / (rate * (1 - rate))
@@ -372,7 +373,3 @@ def _of_cells(case, smoother):
         area = (hits / hits.sum()) @ (below / rest.sum())
         r2 = np.expm1(2 * (loss - _entropy(rate))) / np.expm1(-2 * _entropy(rate))
     return (*indices_of_problem(problem, smoother), brier, scaled, loss, area, r2)
-
-
-def _information(p):
-    return -np.log(np.maximum(p, np.finfo(np.float64).eps))

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.pipeline import Pipeline
 
+from .._simplex import log_losses
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..exceptions import caution
 from ..recalibrators import aligned_proba
@@ -206,8 +207,7 @@ def _risen(after, before, weight):
 
 
 def _losses(proba, codes):
-    true = proba[np.arange(len(codes)), codes]
-    return -np.log(np.maximum(true, np.finfo(np.float64).eps))
+    return log_losses(proba, (np.arange(len(codes)), codes))
 
 
 def _every(n, largest):

@@ -25,13 +25,13 @@ from .._typing import (
     Estimator,
     Features,
     FloatArray,
-    Loss,
     RandomStateLike,
     RecalibratorLike,
     Self,
 )
 from ..decomposition import RefinementCurve, refinement_curve
 from ..exceptions import CalibrationWarning, caution, expectation, refuse
+from ..metrics import LossLike, ProperLoss, get_loss
 from ..staging import staging_of
 from ._arguments import says_what_to_write
 from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
@@ -70,7 +70,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         What defines the loss that remains. The default is temperature scaling with smoothed labels,
         fitted on the rows it is judged on; "isotonic" or another recalibrator: cross-fitted in 5
         folds.
-    loss : {"log", "brier"}, default="log"
+    loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
+        What is small for a good model, as in `decompose_loss`.
     selection : {"minimum", "one_standard_error"}, default="minimum"
         The stage with the smallest criterion, the earliest of equals; or the earliest that is not
         worse by more than one standard error of the paired difference, for smaller models.
@@ -119,7 +120,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     Raises
     ------
     ValueError
-        No candidate; stages that the fit does not reach; all fits failing; fewer than two classes.
+        No candidate; an unknown loss, or one of another number of classes; stages that the fit does
+        not reach; all fits failing; fewer than two classes.
     TypeError
         A recalibrator that is none.
 
@@ -185,7 +187,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         "stages": [StrOptions({"auto"}), None, "array-like"],
         "recalibrator": "no_validation",
         "refinement": "no_validation",
-        "loss": [StrOptions({"log", "brier"})],
+        "loss": [str, ProperLoss],
         "selection": [StrOptions({"minimum", "one_standard_error"})],
         "cv": ["cv_object"],
         "refit": ["boolean"],
@@ -205,7 +207,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         stages: Literal["auto"] | Sequence[int] | None = "auto",
         recalibrator: RecalibratorLike = "default",
         refinement: RecalibratorLike = "temperature-in-sample",
-        loss: Loss = "log",
+        loss: LossLike = "log",
         selection: Literal["minimum", "one_standard_error"] = "minimum",
         cv: CV = None,
         refit: bool = True,
@@ -257,6 +259,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         if self.error_score != "raise" and not np.isnan(self.error_score):
             rule = "error_score 'raise' or numpy.nan"
             refuse(job.where, rule, repr(self.error_score), "The criterion is a loss: use nan")
+        get_loss(self.loss, job.where, len(job.classes))
         candidates = self._candidates(job.where)
         if isinstance(self.estimator, FrozenEstimator):
             everything = np.arange(len(job.codes))
@@ -393,7 +396,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         stream, risks = pooled_stages(job, folds, staging, set(stages.tolist())), []
         curve = refinement_curve(
             job.codes[rows],
-            own_risks(stream, risks, self.loss, job.codes[rows], known),
+            own_risks(stream, risks, get_loss(self.loss), job.codes[rows], known),
             stages=stages,
             loss=self.loss,
             recalibrator="temperature" if plain else self.refinement,

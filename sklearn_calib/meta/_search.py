@@ -12,13 +12,13 @@ from sklearn.utils.parallel import Parallel
 
 from .._simplex import stack_rows, take_columns
 from .._sklearn_compat import callback_task
-from .._typing import Estimator, FloatArray, IntArray, Loss
+from .._typing import Estimator, FloatArray, IntArray
 from ..canonical import canonical_proba
-from ..metrics import brier_loss, log_loss
 from ..staging import staging_of
 from ._brought import fresh
 
 if TYPE_CHECKING:
+    from ..metrics import ProperLoss
     from ..staging import Staging
     from ._pairs import Job
 
@@ -123,10 +123,14 @@ def pooled_stages(
 
 
 def own_risks(
-    stream: Iterable[Scores], risks: list[float], loss: Loss, codes: IntArray, known: dict[str, Any]
+    stream: Iterable[Scores],
+    risks: list[float],
+    loss: "ProperLoss",
+    codes: IntArray,
+    known: dict[str, Any],
 ) -> Iterator[FloatArray]:
     """The scores to be recalibrated; the learner's own loss, where it differs, goes to `risks`."""
-    measure = log_loss if loss == "log" else brier_loss
+    measure = loss.measure()
     for given, own in stream:
         risks.append(np.nan if own is given else measure(codes, own, **known))
         yield given

@@ -7,6 +7,7 @@ from collections.abc import Iterable as _Iterable
 from typing import Any as _Any
 
 from ..exceptions import refuse_unknown as _refuse_unknown
+from ._beta_family import BetaFamilyLoss as BetaFamilyLoss
 from ._bins import checked_bins as checked_bins
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
@@ -23,6 +24,8 @@ from ._interval import interval_calibration_error as interval_calibration_error
 from ._interval import random_interval_calibration_error as random_interval_calibration_error
 from ._kernel import kernel_calibration_error as kernel_calibration_error
 from ._label_cases import label_cases as label_cases
+from ._loss import LossLike as LossLike
+from ._loss import ProperLoss as ProperLoss
 from ._lower_distance import DistanceInterval as DistanceInterval
 from ._lower_distance import lower_distance_interval as lower_distance_interval
 from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
@@ -32,10 +35,12 @@ from ._lp_calibration import lp_calibration_test as lp_calibration_test
 from ._measure import Measure as Measure
 from ._measure import MetricSpec as MetricSpec
 from ._measure import metric as metric
+from ._proper import BrierLoss as BrierLoss
+from ._proper import LogLoss as LogLoss
+from ._proper import SphericalLoss as SphericalLoss
 from ._proper import brier_loss as brier_loss
-from ._proper import brier_of_rows as brier_of_rows
 from ._proper import log_loss as log_loss
-from ._proper import log_loss_of_rows as log_loss_of_rows
+from ._proper import spherical_loss as spherical_loss
 from ._ranked import ranked_probability_score as ranked_probability_score
 from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
@@ -73,6 +78,57 @@ def all_metrics() -> dict[str, Measure]:
     True
     """
     return dict(sorted(_REGISTRY.items()))
+
+
+def all_losses() -> dict[str, ProperLoss]:
+    """The losses of the registered measures: a dict of name to loss, sorted by name.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import all_losses
+    >>> list(all_losses())
+    ['brier', 'log', 'spherical']
+    """
+    found = [f.spec.loss for f in _REGISTRY.values() if f.spec.loss is not None]
+    return {loss.name: loss for loss in sorted(found, key=lambda loss: loss.name)}
+
+
+def get_loss(loss: LossLike, where: str = "get_loss", n_classes: int | None = None) -> ProperLoss:
+    """A loss by its name, or as it is.
+
+    Parameters
+    ----------
+    loss : str or ProperLoss
+        One of `all_losses`, or an instance.
+    where : str, default="get_loss"
+        Who asks: error messages open with it.
+    n_classes : int, default=None
+        A loss that is not one of so many classes is refused.
+
+    Returns
+    -------
+    loss : ProperLoss
+
+    Raises
+    ------
+    ValueError
+        An unknown name, something else, or a loss of another number of classes.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import get_loss
+    >>> get_loss("log").label
+    'log loss [nats]'
+    """
+    found = loss if isinstance(loss, ProperLoss) else None
+    if isinstance(loss, str):
+        found = all_losses().get(loss)
+    if found is None:
+        cure = "Check the spelling, or pass a ProperLoss"
+        _refuse_unknown(where, "a loss", loss, all_losses(), cure)
+    if n_classes is not None:
+        found.check_classes(n_classes, where)
+    return found
 
 
 def scorer_names() -> list[str]:
@@ -128,27 +184,32 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
 
 
 __all__ = [
+    "BetaFamilyLoss",
     "BinaryProblem",
+    "BrierLoss",
     "CalibrationWitness",
     "Case",
     "Cells",
     "CumulativeDifferences",
     "CurveRows",
     "DistanceInterval",
+    "LogLoss",
     "LpCalibrationResult",
     "Measure",
     "MetricSpec",
     "ProbabilityScorer",
+    "ProperLoss",
     "ReliabilityCurve",
+    "SphericalLoss",
+    "all_losses",
     "all_metrics",
-    "brier_of_rows",
     "calibration_witness",
     "canonical_case",
     "cumulative_differences",
     "curve_of",
+    "get_loss",
     "get_scorer",
     "label_cases",
-    "log_loss_of_rows",
     "lower_distance_interval",
     "lp_calibration_test",
     "make_probability_scorer",

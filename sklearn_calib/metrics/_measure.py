@@ -17,6 +17,7 @@ from ._label_cases import label_cases
 
 if TYPE_CHECKING:
     from . import BinaryProblem, Case
+    from ._loss import ProperLoss
     from ._scorers import ProbabilityScorer
 
 
@@ -42,6 +43,8 @@ class MetricSpec:
         With its default options it depends on the rows of a two-class problem only through the
         weight of each label at each score. Rows of equal score may then be pooled, and reports
         resample cells instead of rows.
+    loss : ProperLoss or None
+        What it is the mean of; ``loss=`` then takes this loss by its name.
     """
 
     name: str
@@ -52,6 +55,7 @@ class MetricSpec:
     multiclass: tuple[str, ...]
     in_report: bool = True
     cells: bool = False
+    loss: "ProperLoss | None" = None
 
     @property
     def scorer_name(self) -> str:
@@ -259,6 +263,7 @@ def metric(
     validate: Callable[..., FloatArray] | None = None,
     moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     canonical: Callable[..., float] | None = None,
+    loss: "ProperLoss | None" = None,
 ) -> Callable[[Callable[..., float]], Measure]:
     """Make a `Measure` of a function of a `Case`, or of one `BinaryProblem`.
 
@@ -290,6 +295,9 @@ def metric(
     canonical : callable, default=None
         For a measure of a ``problem`` that knows ``multiclass="canonical"`` as well, which is about
         whole vectors of probabilities: a function of a `Case` with the same options.
+    loss : ProperLoss, default=None
+        What the measure is the mean of: says its range and that it is proper, and is registered
+        with it.
 
     Returns
     -------
@@ -314,16 +322,40 @@ def metric(
         spec = MetricSpec(
             function.__name__,
             greater_is_better,
-            (range[0], range[1]),
-            perfect,
-            proper,
+            (range[0], range[1]) if loss is None else loss.range,
+            perfect if loss is None else loss.range[0],
+            proper if loss is None else loss.strict,
             tuple(multiclass),
             in_report,
             cells,
+            loss,
         )
         return Measure(function, spec, validate, moved, canonical)
 
     return decorate
+
+
+class MeanLoss(Measure):
+    """The measure of a loss that has none of its own; made by `ProperLoss.measure`."""
+
+    def __init__(self, loss: "ProperLoss") -> None:
+        def mean_loss(case):
+            """The mean of a proper loss."""
+            loss.check_classes(len(case.classes), case.where)
+            return loss.mean(case)
+
+        mean_loss.__name__ = mean_loss.__qualname__ = loss.name
+        super().__init__(mean_loss, metric(loss=loss, in_report=False)(mean_loss).spec)
+        self.loss = loss
+
+    def __reduce__(self) -> Any:
+        return MeanLoss, (self.loss,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeanLoss) and self.loss == other.loss
+
+    def __hash__(self) -> int:
+        return hash(self.loss)
 
 
 _SHARED = {

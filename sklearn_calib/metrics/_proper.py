@@ -1,18 +1,127 @@
-"""The two proper losses."""
+"""The log loss, the Brier loss and the spherical loss, each with its measure."""
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit
 
-from .._simplex import log_loss_of_rows as log_loss_of_rows
+from .._simplex import log_losses, log_proba
 from .._typing import FloatArray, IntArray
+from ._loss import ProperLoss
 from ._measure import metric
 
 if TYPE_CHECKING:
     from . import Case
 
 
-@metric(range=(0.0, np.inf), proper=True, cells=True)
+@dataclass(frozen=True)
+class LogLoss(ProperLoss):
+    """-log p of the true class, in nats; a probability below 2.2e-16 counts as that.
+
+    Parameters
+    ----------
+    floored : bool, default=True
+        False: without that bound, as deep as the logarithms are known.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import LogLoss
+    >>> LogLoss().of_labels([[0.25, 0.75]]).round(4).tolist()
+    [[1.3863, 0.2877]]
+    """
+
+    floored: bool = field(default=True, repr=False)
+    name, title, unit = "log", "log loss", "nats"
+    is_likelihood = True
+
+    def of_labels(self, proba: FloatArray) -> FloatArray:
+        return log_losses(proba) if self.floored else -log_proba(proba)
+
+    def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
+        rows = np.arange(len(codes))
+        return log_losses(proba, (rows, codes)) if self.floored else -log_proba(proba)[rows, codes]
+
+    def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
+        return -rate
+
+    def without_floor(self) -> "LogLoss":
+        return replace(self, floored=False)
+
+
+@dataclass(frozen=True)
+class BrierLoss(ProperLoss):
+    """The squared distance to the label; of two classes, one of the two equal squares.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import BrierLoss
+    >>> BrierLoss().of_labels([[0.25, 0.75]]).tolist()
+    [[0.5625, 0.0625]]
+    """
+
+    name, title = "brier", "Brier loss"
+    range = (0.0, 2.0)
+
+    def of_labels(self, proba: FloatArray) -> FloatArray:
+        plain = np.asarray(proba)
+        if plain.shape[1] == 2:
+            return (1 - plain) ** 2
+        return np.einsum("ij,ij->i", plain, plain)[:, None] - 2 * plain + 1
+
+    def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
+        plain = np.asarray(proba)
+        true = plain[np.arange(len(plain)), codes]
+        if plain.shape[1] == 2:
+            return (1 - true) ** 2
+        return np.einsum("ij,ij->i", plain, plain) - 2 * true + 1
+
+    def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
+        if logits.shape[1] != 2:
+            return super().of_logits(logits, codes)
+        gap = logits[:, 1] - logits[:, 0]
+        return expit(np.where(codes == 1, -gap, gap)) ** 2
+
+    def mean(self, case: "Case") -> float:
+        if len(case.classes) != 2:
+            return super().mean(case)
+        residual = case.codes - case.second
+        return case.mean(np.square(residual, out=residual))
+
+    def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
+        plain = np.asarray(proba)
+        moved = plain * rate
+        factor = 1.0 if plain.shape[1] == 2 else 2.0
+        return factor * (np.einsum("ij,ij->i", plain, moved)[:, None] - moved)
+
+
+@dataclass(frozen=True)
+class SphericalLoss(ProperLoss):
+    """-p of the true class, divided by the Euclidean length of the row.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import SphericalLoss
+    >>> SphericalLoss().of_labels([[0.25, 0.75]]).round(4).tolist()
+    [[-0.3162, -0.9487]]
+    """
+
+    name, title = "spherical", "spherical loss"
+    range = (-1.0, 0.0)
+
+    def of_labels(self, proba: FloatArray) -> FloatArray:
+        plain = np.asarray(proba)
+        return -plain / np.sqrt(np.einsum("ij,ij->i", plain, plain))[:, None]
+
+    def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
+        losses = self.of_labels(proba)
+        return losses * (rate - np.einsum("ij,ij,ij->i", losses, losses, rate)[:, None])
+
+
+LOG, BRIER, SPHERICAL = LogLoss(), BrierLoss(), SphericalLoss()
+
+
+@metric(loss=LOG, cells=True)
 def log_loss(case: "Case") -> float:
     """Mean negative log-probability of the true class: `sklearn.metrics.log_loss`.
 
@@ -40,10 +149,10 @@ def log_loss(case: "Case") -> float:
     >>> round(log_loss(["no", "yes"], [0.2, 0.9]), 4)
     0.1643
     """
-    return case.mean(log_loss_of_rows(case.proba, case.codes))
+    return LOG.mean(case)
 
 
-@metric(range=(0.0, 2.0), proper=True, cells=True)
+@metric(loss=BRIER, cells=True)
 def brier_loss(case: "Case") -> float:
     """Mean squared distance between probabilities and outcomes.
 
@@ -66,16 +175,29 @@ def brier_loss(case: "Case") -> float:
     >>> round(brier_loss(["no", "yes"], [0.2, 0.9]), 4)
     0.025
     """
-    if len(case.classes) == 2:
-        residual = case.codes - case.second
-        return case.mean(np.square(residual, out=residual))
-    return case.mean(brier_of_rows(case.proba, case.codes))
+    return BRIER.mean(case)
 
 
-def brier_of_rows(proba: FloatArray, codes: IntArray) -> FloatArray:
-    """The Brier loss of each row; one of the two equal squares where there are two classes."""
-    plain = np.asarray(proba)
-    true = plain[np.arange(len(plain)), codes]
-    if plain.shape[1] == 2:
-        return (1 - true) ** 2
-    return np.einsum("ij,ij->i", plain, plain) - 2 * true + 1
+@metric(loss=SPHERICAL, in_report=False, cells=True)
+def spherical_loss(case: "Case") -> float:
+    """Minus the mean cosine of the angle between the probabilities and the outcomes.
+
+    Returns
+    -------
+    loss : float
+        The mean of -p / |p| with p the probability of the true class and |p| the Euclidean length
+        of the row, in [-1, 0]; -1 for predictions that are certain and right. Unbiased for the
+        expected loss. Cost: O(n k).
+
+    References
+    ----------
+    Good (1971), comment on "Measuring information and uncertainty". Gneiting, Raftery (2007),
+    "Strictly proper scoring rules, prediction, and estimation", example 2 of section 4.1.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import spherical_loss
+    >>> round(spherical_loss(["no", "yes"], [0.2, 0.9]), 4)
+    -0.982
+    """
+    return SPHERICAL.mean(case)

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from .._extras import require
 from .._show import quoted
-from .._simplex import LARGEST_LOG_LOSS, log_odds, two_classes_of_margin
+from .._simplex import log_losses, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
     CallbackSupportMixin,
     callback_fit,
@@ -305,7 +305,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
                 [np.concatenate([found[name] for found, _ in outside]) for name in names]
             )
             mass = np.concatenate([left for _, left in outside]) * per_weight
-            losses = np.minimum(-np.log(table), LARGEST_LOG_LOSS)
+            losses = log_losses(table)
             means = mass @ losses / mass.sum()
             errors = np.sqrt(mass @ (losses - means) ** 2) / mass.sum()
             pairs = zip(means.tolist(), errors.tolist(), strict=True)

@@ -9,10 +9,9 @@ from sklearn.model_selection import StratifiedKFold
 
 from .._extras import require
 from .._random import generator
-from .._simplex import log_loss_of_rows
 from .._typing import Progress
 from ..exceptions import CalibrationWarning
-from ..metrics import all_metrics
+from ..metrics import all_metrics, get_loss
 from ..recalibrators import cross_fitted_proba, get_recalibrator
 from ..summary import CalibrationSummary
 
@@ -146,7 +145,8 @@ def advise(
         stack = source.stack()
     if progress is not None:
         progress(steps, steps)
-    losses = {name: log_loss_of_rows(case.proba, case.codes) for name, case in cases.items()}
+    loss = get_loss("log")
+    losses = {name: loss.of_rows(case.proba, case.codes) for name, case in cases.items()}
     whole = source.loss_as_given()
     rows = [_row(name, cases[name], losses, source.squares, whole) for name in ADVISED]
     given, recalibrated = cases["identity"], cases["auto"]

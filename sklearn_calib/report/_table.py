@@ -14,6 +14,7 @@ from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import check_count, refuse, refuse_unknown
 from ..inference import bootstrap_distribution, distribution_of_draws, null_distribution
 from ..metrics import all_metrics
+from ..summary import ADDED_UP
 
 if TYPE_CHECKING:
     from ..metrics import Measure
@@ -23,7 +24,6 @@ _FEWEST_CELLS, _MOST_CELLS = 1024, 4096  # of a sample that is drawn from hundre
 _ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
 _RESAMPLES = 200
 _LARGEST = ("maximum_calibration_error",)  # norms of the largest bin
-_TOTALS = {"brier_loss": "brier", "log_loss": "log_loss"}  # losses that a summary adds up
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _evaluate(functions, case):
 
 def _adds_up(function, model):
     """Whether a measure is a mean of rows that the summary has added up, with its variance."""
-    return not model.two_classes and function.spec.name in _TOTALS
+    return not model.two_classes and function.spec.name in ADDED_UP
 
 
 def _parts(model, functions, n_resamples):
@@ -166,7 +166,7 @@ def _parts(model, functions, n_resamples):
 
 def _value(function, model, case):
     """The measure of all rows."""
-    key = _TOTALS.get(function.spec.name)
+    key = ADDED_UP.get(function.spec.name)
     if key is None:
         return function.of_case(case)
     return getattr(model.summary.totals, key) / model.summary.weight
@@ -218,7 +218,7 @@ def interval_of_draws(
 
 def _of_totals(name, function, model, level):
     """A row from the mean, its standard error, and the law of the mean for drawn labels."""
-    sums, key = model.summary.totals._asdict(), _TOTALS[function.spec.name]
+    sums, key = model.summary.totals._asdict(), ADDED_UP[function.spec.name]
     weight, squares = sums["weight"], sums["squared_weight"]
     value = sums[key] / weight
     spread = sums[f"squared_{key}"] - 2 * value * sums[f"{key}_of_squares"] + value**2 * squares

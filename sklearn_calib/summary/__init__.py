@@ -2,6 +2,7 @@
 
 from ._bounds import BoundedValue as BoundedValue
 from ._find_classes import find_classes as find_classes
+from ._problems import ADDED_UP as ADDED_UP
 from ._problems import CellProblems as CellProblems
 from ._problems import MulticlassTotals as MulticlassTotals
 from ._resampling import CellSample as CellSample

@@ -25,6 +25,7 @@ from ..metrics import Measure, ReliabilityCurve, all_metrics, curve_of
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
 from ._bounds import BOUNDS, BoundedValue, cell_sums
 from ._inference import CLASSICAL, CellRows, classical
+from ._problems import ADDED_UP
 
 if TYPE_CHECKING:
     from ._resampling import CellSample
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 _DRAWN_CELLS = 4096  # of a sample that is drawn from often
 _USUAL = ("identity", "temperature", "platt", "beta", "isotonic")
-_LOSSES = {"brier_loss": "brier", "log_loss": "log_loss"}  # measures that are totals
 # options that no bound takes
 _NOT_OF_BOUNDS = "multiclass", "debias", "cv", "label_smoothing", "estimator"
 
@@ -111,8 +111,8 @@ class Answers:
         measure = self._known(name, where)
         measure.check_options(options, where)
         case, totals = self._case(where), self.totals
-        if name in _LOSSES:
-            value = getattr(totals, _LOSSES[name]) / totals.weight
+        if name in ADDED_UP:
+            value = getattr(totals, ADDED_UP[name]) / totals.weight
             return BoundedValue(value, 0.0) if return_bound else value
         options = self._options(measure, options, where)
         value = measure.of_case(case, **options)

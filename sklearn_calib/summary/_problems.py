@@ -1,18 +1,19 @@
 """How rows become two-class problems, and what measures are given of their cells."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._kernels._cells import label_sums, mean_scores
-from .._simplex import LARGEST_LOG_LOSS
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 from ..exceptions import refuse
-from ..metrics import BinaryProblem
+from ..metrics import BinaryProblem, all_metrics
 from ._state import CellState
 
 LEAST_CELLS = 4096  # the coarsest cells, octaves and cuts, must fit
+#: Measures whose losses are added up, and what their sums are called.
+ADDED_UP = {"log_loss": "log_loss", "brier_loss": "brier"}
 _KEPT = np.zeros(0)  # the complement of p where 1 - p is as good
 
 
@@ -135,9 +136,9 @@ def joint_totals(
         (c * w) @ (block.argmax(axis=1) == codes),
         c[kept] @ (right[kept] == 0),
     ]
-    log = np.minimum(-np.log(np.maximum(block, np.finfo(np.float64).eps)), LARGEST_LOG_LOSS)
-    squares = np.einsum("ij,ij->i", block, block)
-    for losses in (log, squares[:, None] - 2 * block + 1):
+    for name in ADDED_UP:
+        loss: Any = all_metrics()[name].spec.loss
+        losses = loss.of_labels(block)
         own = losses[rows, codes]
         mean = np.einsum("ij,ij->i", block, losses)
         spread = np.einsum("ij,ij->i", block, (losses - mean[:, None]) ** 2)

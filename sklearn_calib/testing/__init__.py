@@ -1,13 +1,15 @@
 """Checks of the contracts, for the tests of this package and of methods of your own.
 
-``check_recalibrator(MyRecalibrator())``, ``check_metric(my_metric)``,
+``check_recalibrator(MyRecalibrator())``, ``check_metric(my_metric)``, ``check_loss(MyLoss())``,
 ``check_staging(MyLearner())`` and ``check_display(MyDisplay(result))`` raise AssertionError with
-the name of the broken rule. `recalibrator_checks`, `metric_checks`, `staging_checks` and
-`display_checks` list the single checks, for use with ``pytest.mark.parametrize``.
+the name of the broken rule. `recalibrator_checks`, `metric_checks`, `loss_checks`, `staging_checks`
+and `display_checks` list the single checks, for use with ``pytest.mark.parametrize``.
 """
 
 from ._displays import check_display as check_display
 from ._displays import display_checks as display_checks
+from ._losses import check_loss as check_loss
+from ._losses import loss_checks as loss_checks
 from ._metrics import check_metric as check_metric
 from ._metrics import metric_checks as metric_checks
 from ._recalibrators import check_recalibrator as check_recalibrator
@@ -17,10 +19,12 @@ from ._staging import staging_checks as staging_checks
 
 __all__ = [
     "check_display",
+    "check_loss",
     "check_metric",
     "check_recalibrator",
     "check_staging",
     "display_checks",
+    "loss_checks",
     "metric_checks",
     "recalibrator_checks",
     "staging_checks",

@@ -7,10 +7,10 @@ import numpy as np
 from scipy import special
 
 from .._random import legacy_generator
-from .._typing import ArrayLike, FloatArray, Loss, RandomStateLike
+from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..datasets import make_two_gaussians
 from ..exceptions import refuse
-from ._gaussian_loss import gaussian_loss, normal_rule
+from ._gaussian_loss import ExpectedLoss, gaussian_loss, normal_rule
 
 _MEMORY = 5  # of Anderson's acceleration
 
@@ -107,14 +107,14 @@ class GaussianLogisticModel:
         inverse_mean = self._weights @ (1 / self._nodes)
         self.scale_ = float(-special.ndtri(error_rate) / np.sqrt(inverse_mean))  # prop. 7.3
 
-    def limit(self, strength: ArrayLike, loss: Loss = "log") -> LogisticLimit:
+    def limit(self, strength: ArrayLike, loss: ExpectedLoss = "log") -> LogisticLimit:
         """Loss and its parts against the strength of the regularisation.
 
         Parameters
         ----------
         strength : float or array-like of shape (n_strengths,)
             Above 0.
-        loss : {"log", "brier"} or callable, default="log"
+        loss : {"log", "brier", "spherical"}, ProperLoss or callable, default="log"
             As in `gaussian_loss`.
 
         Returns

@@ -1,13 +1,18 @@
 """Exact expected losses of linear classifiers of two Gaussian classes."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import expit, log_expit, ndtr
+from scipy.special import expit, ndtr
 
-from .._typing import FloatArray, Loss
+from .._simplex import two_classes_of_margin
+from .._typing import FloatArray
 from ..exceptions import refuse
+from ..metrics import LossLike, get_loss
 
+#: A loss, or a function (p, q) -> its expected value for p where q is true.
+ExpectedLoss: TypeAlias = LossLike | Callable[[Any, Any], Any]
 _REACH = 9.0  # standard deviations: 2e-19 of the mass lies beyond
 
 
@@ -20,7 +25,7 @@ class GaussianLoss(NamedTuple):
     error_rate: float
 
 
-def gaussian_loss(inner: float, norm: float, loss: Loss = "log") -> GaussianLoss:
+def gaussian_loss(inner: float, norm: float, loss: ExpectedLoss = "log") -> GaussianLoss:
     """The exact loss of the classifier expit(w' x) on two balanced Gaussian classes.
 
     It depends on the weights w by two numbers only.
@@ -31,9 +36,9 @@ def gaussian_loss(inner: float, norm: float, loss: Loss = "log") -> GaussianLoss
         w' S w_best, with the covariance S and the best weights w_best = 2 S^-1 m: twice w' m.
     norm : float
         The square root of w' S w, above 0.
-    loss : {"log", "brier"} or callable, default="log"
-        A proper loss. "log" in nats, "brier" the mean of (p - y)^2. A callable (p, q) -> the
-        expected loss of predicting p where the true probability is q, on arrays.
+    loss : {"log", "brier", "spherical"}, ProperLoss or callable, default="log"
+        As in `decompose_loss`; a probability near 0 counts as what it is. Or a callable (p, q) ->
+        the expected loss of predicting p where the true probability is q, on arrays.
 
     Returns
     -------
@@ -70,26 +75,18 @@ def gaussian_loss(inner: float, norm: float, loss: Loss = "log") -> GaussianLoss
     where = "gaussian_loss"
     if not (np.isfinite(inner) and np.isfinite(norm) and norm > 0):
         refuse(where, "a finite inner and a norm above 0", f"{inner}, {norm}", "Check the weights")
-    if loss not in ("log", "brier") and not callable(loss):
-        refuse(where, "loss 'log', 'brier' or a callable", repr(loss), "Check the spelling")
     step, weight = normal_rule()
     z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
     weight = np.concatenate([weight, weight]) / 2
     slope = inner / norm**2
-    if loss == "log":
-        log_p, log_not, q = log_expit(z), log_expit(-z), expit(slope * z)
-        risk = -(q * log_p + (1 - q) * log_not)
-        least = -(q * log_expit(slope * z) + (1 - q) * log_expit(-slope * z))
+    q = expit(slope * z)
+    if callable(loss):
+        risk, least = loss(expit(z), q), loss(q, q)
     else:
-        expected = _brier if loss == "brier" else loss
-        p, q = expit(z), expit(slope * z)
-        risk, least = expected(p, q), expected(q, q)
+        rule, truth = get_loss(loss, where, 2).without_floor(), np.column_stack([1 - q, q])
+        risk, least = (rule.expected(two_classes_of_margin(m), truth) for m in (z, slope * z))
     risk, refinement = float(weight @ risk), float(weight @ least)
     return GaussianLoss(risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2)))
-
-
-def _brier(p, q):
-    return q * (1 - p) ** 2 + (1 - q) * p**2
 
 
 def normal_rule(n_panels: int = 24, order: int = 20) -> tuple[FloatArray, FloatArray]:

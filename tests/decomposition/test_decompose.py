@@ -22,7 +22,14 @@ from sklearn_calib.decomposition import (
     temperature_refinement_log_loss,
 )
 from sklearn_calib.decomposition._decompose import raised_case
-from sklearn_calib.metrics import brier_loss, canonical_case, get_scorer, log_loss, scorer_names
+from sklearn_calib.metrics import (
+    BetaFamilyLoss,
+    brier_loss,
+    canonical_case,
+    get_scorer,
+    log_loss,
+    scorer_names,
+)
 from sklearn_calib.recalibrators import BetaCalibration, TemperatureScaling
 
 
@@ -288,7 +295,14 @@ def test_lightgbm(k):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda y, p: decompose_loss(y, p, loss="hinge"), "expected loss among log, brier, got 'h"),
+        (
+            lambda y, p: decompose_loss(y, p, loss="hinge"),
+            "decompose_loss: expected a loss among brier, log, spherical, or a ProperLoss, got 'h",
+        ),
+        (
+            lambda y, p: decompose_loss(*make_overconfident(3)[::-1], loss=BetaFamilyLoss(1, 1)),
+            "decompose_loss: expected 2 classes for beta_family, got 3",
+        ),
         (
             lambda y, p: refinement_error(y, p, loss="brier", label_smoothing=True),
             "expected label_smoothing with temperature scaling, log loss and no folds",

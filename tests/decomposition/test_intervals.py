@@ -10,10 +10,14 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import decompose_case, decompose_loss
 from sklearn_calib.decomposition._intervals import Law
-from sklearn_calib.metrics import canonical_case
+from sklearn_calib.metrics import BetaFamilyLoss, canonical_case, get_loss
 
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 QUICK = ((1.0, 2, "log"),)
+CASES = [
+    *product((1.0, 1.3, 2.5), (2, 4), ("log", "brier", "spherical")),
+    *product((1.0, 1.3, 2.5), (2,), (BetaFamilyLoss(1, 4), BetaFamilyLoss(-0.25, 0.5))),
+]
 
 
 def truth_of(k, factor, loss, n=400_000):
@@ -23,9 +27,11 @@ def truth_of(k, factor, loss, n=400_000):
         risk = -(q * log_softmax(factor * z, axis=1)).sum(axis=1).mean()
         refinement, uncertainty = -(q * np.log(q)).sum(axis=1).mean(), np.log(k)
     else:
-        half, p = 0.5 if k == 2 else 1.0, softmax(factor * z, axis=1)
-        risk = half * ((p**2).sum(axis=1) - 2 * (p * q).sum(axis=1) + 1).mean()
-        refinement, uncertainty = half * (1 - (q**2).sum(axis=1)).mean(), half * (1 - 1 / k)
+        rule, even = get_loss(loss), np.full((1, k), 1 / k)
+        risk, refinement, uncertainty = (
+            rule.expected(p, truth).mean()
+            for p, truth in ((softmax(factor * z, axis=1), q), (q, q), (even, even))
+        )
     values = risk, risk - refinement, refinement, uncertainty - refinement, uncertainty
     return dict(zip(TERMS, values, strict=True))
 
@@ -34,11 +40,7 @@ def truth_of(k, factor, loss, n=400_000):
     ("factor", "k", "loss"),
     [
         *QUICK,
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in product((1.0, 1.3, 2.5), (2, 4), ("log", "brier"))
-            if case not in QUICK
-        ),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES if case not in QUICK),
     ],
 )
 def test_coverage(k, loss, factor):

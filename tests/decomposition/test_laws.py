@@ -15,7 +15,9 @@ from sklearn_calib.decomposition._intervals import (
     mean_law,
     uncertainty_law,
 )
-from sklearn_calib.metrics import brier_of_rows, canonical_case
+from sklearn_calib.metrics import BetaFamilyLoss, canonical_case, get_loss
+
+ALL = ["log", "brier", "spherical", BetaFamilyLoss(0.5, 2.5)]
 
 
 def hall(t, g):
@@ -92,57 +94,61 @@ def test_the_farthest_value(x, slope):
     assert (x - further) ** 2 > z2 * (curved + slope * abs(further))
 
 
-@pytest.mark.parametrize("loss", ["log", "brier"])
-@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize(
+    ("k", "loss"), [*((2, loss) for loss in ALL), *((4, loss) for loss in ALL[:3])]
+)
 def test_law_of_the_uncertainty(k, loss):
-    """Mean and spread of the loss of the frequencies of equally frequent classes, by simulation."""
-    n, rng = 300, np.random.default_rng(0)
-    counts = rng.multinomial(n, np.full(k, 1 / k), size=20_000)
-    q = np.clip(counts / n, 1e-12, 1)
-    if loss == "log":
-        values, top = -(q * np.log(q)).sum(axis=1), np.log(k)
-    else:
-        values = (1 - (q**2).sum(axis=1)) * (0.5 if k == 2 else 1.0)
-        top = (1 - 1 / k) * (0.5 if k == 2 else 1.0)
+    """Mean and spread of the loss of the frequencies where all labels cost the same, simulated."""
+    n, rng, loss = 300, np.random.default_rng(0), get_loss(loss)
+    even = loss.undecided(k)
+    q = np.clip(rng.multinomial(n, even, size=20_000) / n, 1e-12, 1)
+    values, top = loss.expected(q, q), loss.expected(even[None], even[None])[0]
     codes = np.arange(n) % k
-    w = np.full(n, 1 / n)
-    frequencies = np.bincount(codes, weights=w)
-    plain = np.tile(frequencies, (n, 1))
-    rows = -np.log(frequencies[codes]) if loss == "log" else brier_of_rows(plain, codes)
-    law = uncertainty_law(rows, frequencies, w, w**2, loss)
+    w = even[codes] * k / n
+    rows = loss.of_labels(even[None])[0][codes]
+    law = uncertainty_law(rows, even, w, np.full(n, n**-2.0), loss)
     assert law.estimate == pytest.approx(top) and law.origin == pytest.approx(top)
-    assert (law.lowest, law.highest) == (0.0, law.origin)
+    assert (law.lowest, law.highest) == (loss.range[0], law.origin)
     assert law.bias == pytest.approx(values.mean() - top, rel=0.03)
     assert law.curved == pytest.approx(values.var(), rel=0.08)
 
 
 @pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("k", [2, 4])
+def test_law_of_the_uncertainty_in_closed_form(k, loss):
+    n, factor = 300, 0.5 if loss == "log" else 0.25 if k == 2 else 1 / k
+    top = np.log(k) if loss == "log" else factor * (k - 1)
+    rows, w = np.full(n, top), np.full(n, 1 / n)
+    law = uncertainty_law(rows, np.full(k, 1 / k), w, w**2, get_loss(loss))
+    found = law.origin, law.bias, law.curved, law.slope
+    expected = top, -factor * (k - 1) / n, 2 * factor**2 * (k - 1) / n**2, 4 * factor / n
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ALL)
 def test_slope_of_the_variance_of_the_uncertainty(loss):
-    """Near equal frequencies the variance of first order is the slope times the distance."""
-    n = 1000
-    codes = (np.arange(n) < 520).astype(int)
-    w = np.full(n, 1 / n)
-    frequencies = np.bincount(codes, weights=w)
-    plain = np.tile(frequencies, (n, 1))
-    rows = -np.log(frequencies[codes]) if loss == "log" else brier_of_rows(plain, codes)
-    law = uncertainty_law(rows, frequencies, w, w**2, loss)
-    assert law.variance == pytest.approx(law.slope * (law.origin - law.estimate), rel=0.02)
+    """Near the degenerate point the variance of first order is the slope times the distance."""
+    n, loss = 1000, get_loss(loss)
+    share = loss.undecided(2)[1] + 0.02
+    frequencies, codes = np.array([1 - share, share]), np.arange(n) % 2
+    w = frequencies[codes] * 2 / n
+    rows = loss.of_labels(frequencies[None])[0][codes]
+    law = uncertainty_law(rows, frequencies, w, w / n, loss)
+    assert law.variance == pytest.approx(law.slope * (law.origin - law.estimate), rel=0.06)
 
 
-@pytest.mark.parametrize("loss", ["log", "brier"])
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(
+    ("k", "loss"), [*((2, loss) for loss in ALL), *((3, loss) for loss in ALL[:3])]
+)
 def test_derivatives(k, loss):
     """Against differences in beta, and sums over the labels that may be drawn."""
     rng = np.random.default_rng(0)
     log = np.log(rng.dirichlet(np.ones(k), 6))
     beta, step = 0.7, 1e-5
-    half = 0.5 if loss == "brier" and k == 2 else 1.0
 
     def losses(b, codes, kind):
         p = np.exp(b * log - np.log(np.exp(b * log).sum(axis=1, keepdims=True)))
-        if kind == "log":
-            return -np.log(p[np.arange(6), codes])
-        return half * ((p - np.eye(k)[codes]) ** 2).sum(axis=1)
+        return get_loss(kind).of_rows(p, codes)
 
     def slope(codes, kind):
         return (losses(beta + step, codes, kind) - losses(beta - step, codes, kind)) / (2 * step)
@@ -153,7 +159,7 @@ def test_derivatives(k, loss):
     slopes = np.array([slope(codes, loss) for codes in every]).T
     for codes in every:
         case = canonical_case("case", codes, canonical_proba(log, kind="logits"), None, range(k))
-        found = _derivatives(case, beta, loss)
+        found = _derivatives(case, beta, get_loss(loss))
         expected = (
             losses(beta, codes, loss),
             slope(codes, "log"),
@@ -166,7 +172,7 @@ def test_derivatives(k, loss):
             np.testing.assert_allclose(mine, theirs, atol=1e-8)
 
 
-@pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("loss", [*ALL[:3], pytest.param(ALL[3], marks=pytest.mark.slow)])
 def test_second_order_of_the_calibration_term(loss):
     """Mean and spread of the term on calibrated rows, by simulation."""
     values, laws = [], []
@@ -184,7 +190,7 @@ def test_second_order_of_the_calibration_term(loss):
     assert np.mean([law.curved for law in laws]) == pytest.approx(np.var(values), rel=0.35)
 
 
-@pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("loss", [*ALL[:3], pytest.param(ALL[3], marks=pytest.mark.slow)])
 def test_first_order_far_from_calibration(loss):
     """Every law has its term's value, and the variance that the term has over 300 draws."""
     terms = ("risk", "calibration", "refinement", "sharpness")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_calib.inference import confidence_interval, paired_difference
-from sklearn_calib.metrics import all_metrics
+from sklearn_calib.metrics import all_metrics, get_loss
 
 
 def rows(n=400, seed=0):
@@ -63,12 +63,22 @@ def test_the_combined_interval_holds_both_alone():
     assert found.high - found.low > max(one.high - one.low, two.high - two.low)
 
 
-def test_other_proper_losses_by_the_bootstrap(monkeypatch):
-    """Stand-in: the Brier loss as if it were no mean of rows."""
+@pytest.mark.parametrize("name", ["log", "brier", "spherical"])
+def test_losses_by_the_normal_law(name):
+    y, p, q = rows()
+    found = paired_difference(y, p, q, f"{name}_loss", level=0.95)
+    first, second = (get_loss(name).of_rows(np.column_stack([1 - s, s]), y) for s in (p, q))
+    d = second - first
+    half = 1.959964 * d.std(ddof=1) / np.sqrt(len(d))
+    assert found.method == "normal"
+    assert (found.low, found.high) == pytest.approx((d.mean() - half, d.mean() + half), rel=1e-6)
+
+
+def test_other_proper_losses_by_the_bootstrap():
+    """The ranked probability score, which of two classes is the Brier loss."""
     y, p, q = rows(300)
     normal = paired_difference(y, p, q, "brier_loss", level=0.9)
-    monkeypatch.setattr("sklearn_calib.inference._paired._OF_ROWS", {})
-    found = paired_difference(y, p, q, "brier_loss", level=0.9, n_resamples=499)
+    found = paired_difference(y, p, q, "ranked_probability_score", level=0.9, n_resamples=499)
     assert found.method == "bootstrap" and found.difference == pytest.approx(normal.difference)
     width = normal.high - normal.low
     assert abs(found.low - normal.low) + abs(found.high - normal.high) < 0.2 * width

@@ -35,6 +35,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.decomposition import decompose_loss, refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.metrics import BetaFamilyLoss
 from sklearn_calib.recalibrators import TemperatureScaling
 
 pytestmark = pytest.mark.filterwarnings(
@@ -397,7 +398,9 @@ class Clueless(ClassifierMixin, BaseEstimator):
         ({"error_score": 0.0}, "expected error_score 'raise' or numpy.nan"),
         ({"estimator": Clueless()}, "The 'estimator' parameter"),
         ({"estimator": GaussianNB(), "stages": [1, 2]}, "expected a learner with stages"),
-        ({"loss": "hinge"}, "The 'loss' parameter"),
+        ({"loss": "hinge"}, "fit: expected a loss among brier, log, spherical, or a ProperLoss"),
+        ({"loss": 1.0}, "The 'loss' parameter"),
+        ({"loss": BetaFamilyLoss(1, 4)}, "fit: expected 2 classes for beta_family, got 3"),
         ({"recalibrator": "isotonik"}, "isotonik"),
     ],
 )

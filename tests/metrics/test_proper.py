@@ -33,6 +33,7 @@ def test_what_they_declare():
     assert {loss.spec.name: loss.spec.range for loss in PROPER} == {
         "log_loss": (0.0, np.inf),
         "brier_loss": (0.0, 2.0),
+        "spherical_loss": (-1.0, 0.0),
         "ranked_probability_score": (0.0, 1.0),
     }
     wrong = np.tile([0.0, 0.0, 1.0], (4, 1))

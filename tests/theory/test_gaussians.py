@@ -148,7 +148,7 @@ def test_every_corner_is_solved(spectrum):
         (lambda: make_two_gaussians(5, [1, 2], [1.0]), r"expected a mean of shape \(p,\)"),
         (lambda: make_two_gaussians(5, [1, 2], [1.0, -1]), "positive definite covariance, got"),
         (lambda: gaussian_loss(1.0, 0.0), "a norm above 0, got"),
-        (lambda: gaussian_loss(1.0, 1.0, "hinge"), "expected loss 'log', 'brier' or a callable"),
+        (lambda: gaussian_loss(1.0, 1.0, "hinge"), "expected a loss among brier, log, spherical"),
         (lambda: GaussianLogisticModel(error_rate=0.6), "0 < error_rate < 0.5"),
         (lambda: GaussianLogisticModel(spectrum=(0, 1)), "expected a spectrum of positive"),
         (lambda: GaussianLogisticModel().limit([1.0, 0.0]), "expected strengths above 0"),

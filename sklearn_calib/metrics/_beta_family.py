@@ -1,0 +1,147 @@
+"""Losses of two classes that weigh the thresholds of decisions by a beta density."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betaln, exprel, log_expit
+
+from .._simplex import LARGEST_LOG_LOSS, log_odds, log_proba
+from .._typing import FloatArray
+from ..exceptions import refuse
+from ._loss import ProperLoss
+
+_REACH = LARGEST_LOG_LOSS  # log-odds beyond which c or 1 - c counts as 1
+_NODES, _SHARES = np.polynomial.legendre.leggauss(2)
+_CELLS = 8192  # of the log-odds from -36 to 36, for parameters up to 1
+_LARGEST = 1000
+
+
+@dataclass(frozen=True)
+class BetaFamilyLoss(ProperLoss):
+    """A proper loss of two classes for the thresholds that matter.
+
+    Someone who acts where the probability c of the second class is reached pays 1 - c for an event
+    that was missed and c for a false alarm. The loss is the mean cost over all thresholds c, with
+    weights w(c) = c^(alpha - 1) (1 - c)^(beta - 1).
+
+    Parameters
+    ----------
+    alpha, beta : float
+        Above -1. The larger alpha is beside beta, the more count large thresholds; the larger both
+        are, the more the thresholds near alpha / (alpha + beta) alone.
+
+    Raises
+    ------
+    ValueError
+        Parameters that are not above -1 and at most 1000; predictions of another number of classes
+        than two.
+
+    Notes
+    -----
+    l(1, p) is the integral of (1 - c) w(c) from p to 1, l(0, p) that of c w(c) from 0 to p. The
+    factor B, a beta function, makes members comparable: calibrated predictions that are spread
+    evenly over [0, 1] lose 1/2. ``BetaFamilyLoss(0, 0)`` is the log loss, ``BetaFamilyLoss(1, 1)``
+    three times the Brier loss, and ``BetaFamilyLoss(-0.5, -0.5)`` the exponential loss of boosting,
+    sqrt((1 - p) / p), times 2 / pi. A true class of probability below 2.2e-16 counts as that, as in
+    `log_loss`. Accuracy: 12 digits. Cost: O(n), some 1.5 microseconds a row.
+
+    References
+    ----------
+    Buja, Stuetzle, Shen (2005), "Loss functions for binary class probability estimation and
+    classification: structure and applications", section 11.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.decomposition import decompose_loss
+    >>> from sklearn_calib.metrics import BetaFamilyLoss
+    >>> loss = BetaFamilyLoss(2, 18)  # alarms from about 10 % on
+    >>> loss.of_labels([[0.95, 0.05], [0.5, 0.5]]).round(5).tolist()
+    [[0.08806, 7.72632], [1.16643, 0.00021]]
+    >>> proba, y = make_overconfident(2, 1000)
+    >>> decompose_loss(y, proba, loss=loss).interval("calibration")[0] > 0
+    True
+    """
+
+    alpha: float
+    beta: float
+    floored: bool = field(default=True, repr=False)
+
+    name, title = "beta_family", "beta-family loss"
+    n_classes = 2
+
+    def __post_init__(self) -> None:
+        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
+            if not -1 < value <= _LARGEST:
+                cure = "The log loss has alpha = beta = 0, the Brier loss 1"
+                refuse("BetaFamilyLoss", f"{name} above -1, at most {_LARGEST}", repr(value), cure)
+
+    @property
+    def label(self) -> str:
+        return f"{self.title} ({self.alpha:g}, {self.beta:g})"
+
+    @property
+    def range(self) -> tuple[float, float]:  # type: ignore[override]
+        return 0.0, float(self.of_labels(np.eye(2)).max())
+
+    def of_labels(self, proba: FloatArray) -> FloatArray:
+        self.check_classes(np.shape(proba)[1], "BetaFamilyLoss")
+        z, least = log_odds(proba), -_REACH if self.floored else -np.inf
+        without = _cost(np.maximum(-z, least), self.beta, self.alpha)
+        return np.column_stack([without, _cost(np.maximum(z, least), self.alpha, self.beta)])
+
+    def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
+        unit = betaln(self.alpha + 1, self.beta + 1)
+        weight = np.exp(log_proba(proba) @ [self.beta, self.alpha] - unit)
+        weight *= rate[:, 1] - rate[:, 0]
+        return np.asarray(proba)[:, ::-1] * weight[:, None] * [1, -1]
+
+    def undecided(self, n_classes: int) -> FloatArray:
+        return np.array(_undecided(self))
+
+    def without_floor(self) -> "BetaFamilyLoss":
+        return BetaFamilyLoss(self.alpha, self.beta, False)
+
+
+@lru_cache(maxsize=64)
+def _undecided(loss):
+    def gap(z):
+        return float(np.diff(loss.of_labels(_two(z))[0])[0])
+
+    return tuple(_two(brentq(gap, -_REACH, _REACH, xtol=1e-14, rtol=1e-14))[0])
+
+
+def _two(z):
+    return np.exp(log_expit([[-z, z]]))
+
+
+def _density(t, a, b):
+    return np.exp((a + b + 1) * log_expit(t) - (b + 1) * t - betaln(a + 1, b + 1))
+
+
+def _cost(z, a, b):
+    """The integral of (1 - c) w(c) from c = expit(z) to 1; over the log-odds of c it is smooth."""
+    step, behind = _table(a, b)
+    inside = np.clip(z, -_REACH, _REACH)
+    place = np.minimum(((inside + _REACH) / step).astype(np.intp) + 1, len(behind) - 1)
+    half = (place * step - _REACH - inside) / 2
+    sums = sum(
+        s * _density(inside + half * (1 + x), a, b) for x, s in zip(_NODES, _SHARES, strict=True)
+    )
+    # before the first edge the density is that of exp(a t), beyond the last of exp(-(b + 1) t)
+    before, beyond = np.maximum(-_REACH - z, 0.0), np.maximum(z - _REACH, 0.0)
+    left = before * _density(-_REACH, a, b) * exprel(-a * before)
+    return behind[place] * np.exp(-(b + 1) * beyond) + half * sums + left
+
+
+@lru_cache(maxsize=8)
+def _table(a, b):
+    """The width of cells of log-odds, and the integral from each of their edges to infinity."""
+    edges, step = np.linspace(
+        -_REACH, _REACH, _CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0)))) + 1, retstep=True
+    )
+    parts = _density(edges[:-1, None] + step / 2 * (1 + _NODES), a, b) @ _SHARES * step / 2
+    tail = _density(_REACH, a, b) / (b + 1)
+    return step, np.append(parts, tail)[::-1].cumsum()[::-1]

@@ -1,0 +1,158 @@
+"""The contract of a proper loss: what each possible label costs, and how fast that changes."""
+
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+import numpy as np
+
+from .._simplex import log_proba, softmax_of_rows
+from .._typing import FloatArray, IntArray
+from ..exceptions import refuse
+
+if TYPE_CHECKING:
+    from . import Case, Measure
+
+_STEP = 6e-6  # the cube root of the machine epsilon: of central differences
+
+
+class ProperLoss:
+    """A loss whose expected value no prediction makes smaller than the true probabilities do.
+
+    What ``loss=`` takes all over the package, as an instance or, once its measure is registered,
+    by its name. A loss of your own needs its name, its title and `of_labels`; `slope` makes its
+    intervals exact and fast. `sklearn_calib.testing.check_loss` holds it to its contract.
+
+    Attributes
+    ----------
+    name : str
+        What ``loss="..."`` calls it.
+    title, unit : str
+        For axes and texts: "log loss", "nats"; the unit may be empty.
+    range : tuple of float
+        Smallest value, that of certain and right predictions, and largest.
+    n_classes : int or None
+        How many classes it takes; None for any number.
+    strict : bool
+        Whether the true probabilities alone have the smallest expected loss.
+    is_likelihood : bool
+        Whether it is the loss that recalibrators minimise. Their own values are then used where
+        they are known, and labels may be smoothed. True of the log loss alone.
+
+    Notes
+    -----
+    Costs: one evaluation of `of_labels`, O(n k), each, unless a loss says otherwise.
+
+    References
+    ----------
+    Gneiting, Raftery (2007), "Strictly proper scoring rules, prediction, and estimation",
+    section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.decomposition import decompose_loss
+    >>> from sklearn_calib.metrics import ProperLoss
+    >>> class MiddleThresholds(ProperLoss):
+    ...     name, title, range, n_classes = "middle", "loss of middle thresholds", (0.0, 1.0), 2
+    ...
+    ...     def of_labels(self, proba):
+    ...         q = 1 - np.asarray(proba)
+    ...         return 4 * q**3 - 3 * q**4
+    >>> parts = decompose_loss([0, 1, 1, 0, 1], [0.2, 0.6, 0.9, 0.5, 0.7], loss=MiddleThresholds())
+    >>> round(parts.risk, 4)
+    0.1213
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    unit: ClassVar[str] = ""
+    range: tuple[float, float] = (0.0, np.inf)
+    n_classes: ClassVar[int | None] = None
+    strict: ClassVar[bool] = True
+    is_likelihood: ClassVar[bool] = False
+
+    def of_labels(self, proba: FloatArray) -> FloatArray:
+        """The loss of each row for each label that it may have.
+
+        Parameters
+        ----------
+        proba : ndarray of shape (n_samples, n_classes)
+            What `canonical_proba` returned.
+
+        Returns
+        -------
+        losses : ndarray of shape (n_samples, n_classes)
+            Finite.
+        """
+        raise NotImplementedError
+
+    def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
+        """The derivative of `of_labels` where the logarithms of the probabilities move.
+
+        Parameters
+        ----------
+        proba : ndarray of shape (n_samples, n_classes)
+        rate : ndarray of shape (n_samples, n_classes)
+            Derivatives of the logarithms. The mass stays 1: rows of ``proba * rate`` sum to 0.
+
+        Returns
+        -------
+        slopes : ndarray of shape (n_samples, n_classes)
+            By default from central differences, to some 9 digits.
+        """
+        log = log_proba(proba)
+        ahead, behind = (
+            self.of_labels(softmax_of_rows(log + step * rate)) for step in (_STEP, -_STEP)
+        )
+        return (ahead - behind) / (2 * _STEP)
+
+    def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
+        """The loss of each row, shape (n_samples,), `codes` being positions of the labels."""
+        return self.of_labels(proba)[np.arange(len(codes)), codes]
+
+    def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
+        """The loss of each row of the softmax of these logits."""
+        return self.of_rows(softmax_of_rows(logits), codes)
+
+    def mean(self, case: "Case") -> float:
+        """The weighted mean over the rows of a `Case`."""
+        return case.mean(self.of_rows(case.proba, case.codes))
+
+    def expected(self, proba: FloatArray, truth: FloatArray) -> FloatArray:
+        """The expected loss of each row for labels drawn from `truth`, of the same shape."""
+        return np.einsum("ij,ij->i", truth, self.of_labels(proba))
+
+    def divergence(self, proba: FloatArray, truth: FloatArray) -> FloatArray:
+        """By how much each row's expected loss is above that of predicting `truth`, >= 0."""
+        return self.expected(proba, truth) - self.expected(truth, truth)
+
+    def undecided(self, n_classes: int) -> FloatArray:
+        """The prediction for which all labels cost the same, shape (n_classes,).
+
+        Equal probabilities, unless a loss treats the classes differently.
+        """
+        return np.full(n_classes, 1 / n_classes)
+
+    def without_floor(self) -> "ProperLoss":
+        """The loss without a bound for certain and wrong predictions, for exact integrals."""
+        return self
+
+    def check_classes(self, n_classes: int, where: str) -> None:
+        """Raise ValueError where the loss is not one of so many classes."""
+        if self.n_classes not in (None, n_classes):
+            cure = "Choose a loss of any number of classes, or pass one class against the others"
+            refuse(where, f"{self.n_classes} classes for {self.name}", str(n_classes), cure)
+
+    def measure(self) -> "Measure":
+        """The mean loss as a measure, which has a scorer: ``loss.measure().scorer()``."""
+        from ._measure import MeanLoss
+
+        return MeanLoss(self)
+
+    @property
+    def label(self) -> str:
+        """Title and unit, for an axis."""
+        return f"{self.title} [{self.unit}]" if self.unit else self.title
+
+
+#: The name of a registered loss, or an instance of one.
+LossLike: TypeAlias = str | ProperLoss

@@ -1,0 +1,192 @@
+"""Checks of a proper loss's contract."""
+
+import pickle
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+
+import numpy as np
+
+from .._simplex import log_proba, softmax_of_rows
+from .._typing import FloatArray
+from ..canonical import canonical_proba
+from ..datasets import make_overconfident
+from ..decomposition import decompose_loss, refinement_error
+from ..metrics import Case, ProperLoss, get_loss
+from ._common import assert_refused, run
+
+
+def check_loss(loss: ProperLoss) -> None:
+    """Run every check of the contract of a proper loss on an instance.
+
+    Raises AssertionError with the name of the check that failed.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import BetaFamilyLoss
+    >>> from sklearn_calib.testing import check_loss
+    >>> check_loss(BetaFamilyLoss(1, 4))
+    """
+    run(loss_checks(loss))
+
+
+def loss_checks(loss: ProperLoss) -> list[tuple[str, Callable[[], None]]]:
+    """The checks as a list of (name, callable without arguments)."""
+    return [
+        (f"{check.__name__}[{k}]", partial(check, loss, k))
+        for check in _LOSS_CHECKS
+        for k in ((2, 4) if loss.n_classes is None else (loss.n_classes,))
+    ]
+
+
+def _predictions(k: int) -> FloatArray:
+    """Rows in the middle, near the edges, undecided, and certain."""
+    rng = np.random.default_rng(0)
+    inner = [rng.dirichlet(np.full(k, a), 12) for a in (5.0, 1.0, 0.2)]
+    return np.asarray(canonical_proba(np.vstack([*inner, np.full(k, 1 / k), np.eye(k)])))
+
+
+def _truths(k: int) -> FloatArray:
+    rng = np.random.default_rng(1)
+    return np.vstack([rng.dirichlet(np.ones(k), 40), np.full(k, 1 / k)])
+
+
+def check_loss_names(loss: ProperLoss, k: int) -> None:
+    """The words and numbers that are shown."""
+    assert isinstance(loss.name, str) and loss.name.isidentifier(), "a name in one word"
+    assert loss.title and loss.title in loss.label, "the label of an axis has the title"
+    assert loss.range[0] < loss.range[1], "a range from the smallest value to the largest"
+
+
+def check_of_labels(loss: ProperLoss, k: int) -> None:
+    """A finite loss for each label; rows alone and in a table, plain and with logarithms, agree."""
+    proba = _predictions(k)
+    before = proba.copy()
+    losses = loss.of_labels(proba)
+    assert losses.shape == proba.shape, f"shape {losses.shape} for {proba.shape}"
+    assert losses.dtype == np.float64 and np.isfinite(losses).all(), "a finite float64"
+    assert np.array_equal(proba, before), "the probabilities were changed"
+    alone = np.vstack([loss.of_labels(row[None]) for row in proba])
+    assert np.allclose(losses, alone, rtol=1e-12, atol=1e-12), "a row alone differs"
+    inner = proba[(proba > 1e-12).all(axis=1)]
+    deep = softmax_of_rows(np.log(inner))
+    assert np.allclose(loss.of_labels(inner), loss.of_labels(deep), rtol=1e-9, atol=1e-9)
+
+
+def check_of_rows(loss: ProperLoss, k: int) -> None:
+    """`of_rows`, `of_logits` and `mean` are those of `of_labels`."""
+    proba = _predictions(k)
+    codes = np.arange(len(proba)) % k
+    expected = loss.of_labels(proba)[np.arange(len(proba)), codes]
+    assert np.allclose(loss.of_rows(proba, codes), expected, rtol=1e-9, atol=1e-12), "of_rows"
+    logits = 3 * np.random.default_rng(2).normal(size=proba.shape)
+    soft = loss.of_rows(softmax_of_rows(logits), codes)
+    assert np.allclose(loss.of_logits(logits, codes), soft, rtol=1e-9, atol=1e-12), "of_logits"
+    weight = np.random.default_rng(3).random(len(codes))
+    mean = loss.mean(Case(proba, codes, weight, np.arange(k)))
+    assert abs(mean - weight @ expected / weight.sum()) < 1e-9 * (1 + abs(mean)), "mean"
+
+
+def check_loss_range(loss: ProperLoss, k: int) -> None:
+    """No value is outside of the range, whose smallest is that of certain and right rows."""
+    losses, (low, high) = loss.of_labels(_predictions(k)), loss.range
+    assert losses.min() >= low - 1e-12, f"{losses.min()} below {low}"
+    assert losses.max() <= high * (1 + 1e-12) + 1e-12, f"{losses.max()} above {high}"
+    right = np.diag(loss.of_labels(np.eye(k)))
+    assert np.abs(right - low).max() < 1e-9, f"{right} for certain and right predictions"
+
+
+def check_properness(loss: ProperLoss, k: int) -> None:
+    """No prediction has a smaller expected loss than the truth; if strict, none as small a one."""
+    truths, rng = _truths(k), np.random.default_rng(4)
+    for truth in truths:
+        others = [*rng.dirichlet(np.ones(k), 20), *(0.9 * truth + 0.1 * np.eye(k)), *truths]
+        proba = np.array(others)
+        excess = loss.of_labels(proba) @ truth - loss.of_labels(truth[None]) @ truth
+        text = f"{np.round(proba[excess.argmin()], 3)} against the truth {np.round(truth, 3)}"
+        assert excess.min() >= -1e-12, f"smaller: {text}"
+        far = excess[np.abs(proba - truth).max(axis=1) > 0.2]
+        assert not loss.strict or far.min() > 1e-12, f"equal, far from the truth {truth.round(3)}"
+
+
+def check_divergence(loss: ProperLoss, k: int) -> None:
+    """Never below 0, and 0 from a prediction to itself."""
+    truths = _truths(k)
+    proba = np.roll(truths, 1, axis=0)
+    assert loss.divergence(proba, truths).min() >= -1e-12
+    assert np.abs(loss.divergence(truths, truths)).max() < 1e-12, "not 0 on the diagonal"
+    gap = np.einsum("ij,ij->i", truths, loss.of_labels(proba) - loss.of_labels(truths))
+    assert np.allclose(loss.divergence(proba, truths), gap, rtol=1e-9, atol=1e-12)
+
+
+def check_slope(loss: ProperLoss, k: int) -> None:
+    """Against central differences; and its expectation for labels drawn from the row is 0."""
+    proba, rng, step = _truths(k), np.random.default_rng(5), 1e-5
+    proba = proba[(proba > 1e-3).all(axis=1)]
+    rate = rng.normal(size=proba.shape)
+    rate -= np.einsum("ij,ij->i", proba, rate)[:, None]
+    slope = loss.slope(proba, rate)
+    ahead, behind = (
+        loss.of_labels(softmax_of_rows(log_proba(proba) + side * rate)) for side in (step, -step)
+    )
+    expected = (ahead - behind) / (2 * step)
+    gap = np.abs(slope - expected).max() / (1 + np.abs(expected).max())
+    assert gap < 1e-6, f"{gap:.2g} from the differences of of_labels"
+    drift = np.abs(np.einsum("ij,ij->i", proba, slope)).max() / (1 + np.abs(slope).max())
+    assert drift < 1e-6, "its expectation at the truth is not 0"
+
+
+def check_undecided(loss: ProperLoss, k: int) -> None:
+    """There all labels cost the same."""
+    even = loss.undecided(k)
+    assert even.shape == (k,) and abs(even.sum() - 1) < 1e-9 and (even > 0).all()
+    losses = loss.of_labels(even[None])[0]
+    assert np.ptp(losses) < 1e-6 * (1 + np.abs(losses).max()), f"{losses}: override undecided"
+
+
+def check_likelihood(loss: ProperLoss, k: int) -> None:
+    """A loss that says it is what recalibrators minimise is the log loss."""
+    proba = _truths(k)
+    if loss.is_likelihood:
+        assert np.allclose(loss.of_labels(proba), -np.log(proba)), "not the log loss"
+
+
+def check_without_floor(loss: ProperLoss, k: int) -> None:
+    """The same where no probability is near 0."""
+    proba = _truths(k)
+    assert np.allclose(loss.without_floor().of_labels(proba), loss.of_labels(proba), atol=1e-12)
+
+
+def check_number_of_classes(loss: ProperLoss, k: int) -> None:
+    """Another number of classes than it declares is refused by the name of who asks."""
+    if loss.n_classes is None:
+        return
+    proba, y = make_overconfident(k + 1, 60)
+    assert_refused(lambda: get_loss(loss, "somebody", k + 1), "somebody", f"{k} classes")
+    assert_refused(lambda: decompose_loss(y, proba, loss=loss), "decompose_loss", f"{k} classes")
+
+
+def check_copies(loss: ProperLoss, k: int) -> None:
+    """Estimators are cloned and sent to other processes with their loss."""
+    proba = _predictions(k)
+    for copy in (deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        assert type(copy) is type(loss)
+        assert np.array_equal(copy.of_labels(proba), loss.of_labels(proba))
+
+
+def check_decomposition(loss: ProperLoss, k: int) -> None:
+    """The terms add up, are those of `refinement_error`, and have finite intervals."""
+    proba, y = make_overconfident(k, 300)
+    parts = decompose_loss(y, proba, loss=loss)
+    assert abs(parts.risk - loss.mean(Case(proba, y, np.ones(300), np.arange(k)))) < 1e-9
+    assert abs(parts.refinement - refinement_error(y, proba, loss=loss)) < 1e-9
+    for term in ("risk", "calibration", "refinement", "sharpness", "uncertainty"):
+        ends = parts.interval(term)
+        assert ends is not None and np.isfinite(ends).all(), f"interval of {term}: {ends}"
+
+
+_LOSS_CHECKS = [
+    value
+    for name, value in list(globals().items())
+    if name.startswith("check_") and name != "check_loss"
+]
