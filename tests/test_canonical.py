@@ -233,7 +233,10 @@ def _hostile(kind):
             "not a time": (np.array(["2020-01-01", "NaT"], "M8[D]"), "got NaT in row 1"),
             "not a duration": (np.array([1, "NaT"], "m8[s]"), "got NaT in row 1"),
             "not a time, pandas": (pd.Series([pd.Timestamp("2020"), pd.NaT]), "got NaT in row 1"),
-            "not a time, object": (np.array([day[0], np.datetime64("NaT", "D")], object), "got NaT"),
+            "not a time, object": (
+                np.array([day[0], np.datetime64("NaT", "D")], object),
+                "got NaT",
+            ),
             "decimals": ([Decimal(1), Decimal(0)], [1, 0]),
             "decimal nan": ([Decimal(1), Decimal("sNaN")], "got sNaN in row 1"),
             "fractions": ([Fraction(3, 2), Fraction(1, 2)], [Fraction(3, 2), Fraction(1, 2)]),
