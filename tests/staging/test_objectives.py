@@ -1,5 +1,8 @@
 """Objectives and boosting types whose raw scores are not the logits of the probabilities."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 from boosters import DEPRECATED, imported
@@ -297,3 +300,23 @@ def test_refinement_is_that_of_the_scores_that_are_recalibrated():
     np.testing.assert_allclose(search.recalibrator_.predict_proba(scores), expected, atol=1e-12)
     other = refinement_error(y[300:], model.predict_proba(X[300:]), recalibrator="isotonic", cv=5)
     assert abs(other - by_hand) > 1e-4  # so it is worth saying
+
+
+def test_a_package_that_cannot_be_loaded_disturbs_nobody(data, monkeypatch):
+    """LightGBM is installed, the OpenMP library of the system is not: its import is an OSError."""
+
+    class Broken:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] in ("lightgbm", "catboost"):
+                raise OSError("libgomp.so.1: cannot open shared object file")
+
+    for name in [name for name in sys.modules if name.startswith(("lightgbm", "catboost"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    with pytest.raises(OSError, match="libgomp"):
+        importlib.import_module("lightgbm")
+    X, y = data
+    learner = GradientBoostingClassifier(n_estimators=ROUNDS, random_state=0)
+    model = CalibratedModel(learner, "platt", cv=2).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert RefineThenCalibrateCV(learner, cv=2).fit(X, y).best_stage_ <= ROUNDS
