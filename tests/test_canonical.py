@@ -289,7 +289,7 @@ def _hostile(kind):
             "category": (pd.Series(right).astype("category"), right),
             "polars nulls": (pl.from_pandas(holed), "got nan in row 1, column 1"),
             "polars decimals": (pl.Series([Decimal("0.50"), Decimal("0.75")]), right),
-            "lazy": (pl.LazyFrame({"a": right}), "an array of scores, got a LazyFrame"),
+            "lazy": (pl.LazyFrame({"a": right}), right),
             "pyarrow": (pa.array(right), right),
             "pyarrow table": (pa.Table.from_pandas(frame), right),
             "pyarrow nulls": (pa.array([0.5, None]), "got nan in row 1"),

@@ -16,7 +16,7 @@ from ._names import quoted as quoted
 from ._names import rows_in_words as rows_in_words
 from ._sections import Cell as Cell
 from ._sections import Section as Section
-from ._sections import Shown as Shown
 from ._sections import Table as Table
 from ._sections import text_of_cell as text_of_cell
+from ._shown import Shown as Shown
 from ._text import text_of as text_of

@@ -46,23 +46,6 @@ class Section(NamedTuple):
         return not self.only or writer in self.only.split()
 
 
-class Shown:
-    """Prints what `_sections` returns, and shows it in a notebook."""
-
-    def _sections(self) -> list[Section]:
-        raise NotImplementedError(f"{type(self).__name__} has no _sections; see Section")
-
-    def __str__(self) -> str:
-        from ._text import text_of
-
-        return text_of(self._sections())
-
-    def _repr_html_(self) -> str:
-        from ._html import html_of, in_notebook
-
-        return in_notebook(html_of(self._sections()))
-
-
 def text_of_cell(cell: str | Cell) -> str:
     """The text alone."""
     return cell.text if isinstance(cell, Cell) else cell
