@@ -13,6 +13,8 @@ import time
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sklearn_calib import _cli, _csv_text, _files
@@ -324,3 +326,19 @@ def test_a_packed_table_is_written_whole_or_not_at_all(folder, capsys, name, mon
     for other in ("x.parquet.gz", "x.csv.zip", "x.gz"):
         assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", other]) == 2
         assert "with .gz, .bz2, .xz behind it, got" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["twice.csv", "twice.parquet"])
+def test_two_columns_of_one_name(folder, capsys, source):
+    (folder / "twice.csv").write_text("p,a,a\n.1,1,2\n.2,3,4\n")
+    names = ["p", "a", "a"]
+    table = pa.Table.from_arrays([pa.array(c) for c in ([0.1, 0.2], [1, 3], [2, 4])], names=names)
+    pq.write_table(table, "twice.parquet")
+    command = ["apply", "map.json", source, "--prob", "p", "--out"]
+    assert main([*command, "x.parquet"]) == 2
+    said = capsys.readouterr().err
+    assert f"got 2 columns 'a' in {source}. Rename them, or write csv with --out" in said
+    assert not [*folder.glob("x.*")]
+    assert main([*command, "x.csv"]) == 0  # nothing is lost there
+    first = (folder / "x.csv").read_text().splitlines()[0].replace('"', "")
+    assert first == "p,a,a,p_calibrated"

@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -161,6 +162,7 @@ class _Parquet:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        _check_different(self.schema.names, self.files[0])
         metadata = self.sources[0].metadata
         leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
         categories = [leaf.path for leaf in leaves if leaf.physical_type not in ("DOUBLE", "FLOAT")]
@@ -206,6 +208,16 @@ class _Parquet:
                 first, done = first + batch.num_rows, done + batch.num_rows
                 wide = pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
                 yield wide, done / self.n_rows
+
+
+def _check_different(names, file):
+    """Raises UserError for two columns of one name, which no reader of parquet tells apart."""
+    [(twice, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise UserError(
+            f"expected columns of different names to write parquet, got {count} columns "
+            f"{quoted(twice)} in {plain(file)}. Rename them, or write csv with --out."
+        )
 
 
 def _next(batches, file):
@@ -257,6 +269,7 @@ class _Csv:
 
         kinds: list[_Kind] = []
         for table, _ in self._tables():  # once for the types of the columns
+            _check_different(table.text.header, table.file)
             kinds = kinds or [_Kind() for _ in table.text.header]
             for kind, column in zip(kinds, _columns(table), strict=True):
                 kind.see(column)
