@@ -9,7 +9,8 @@ def compile_kernels() -> None:
 
     For images and machines where the first call must be as fast as the second. The compiled code
     is kept where numba keeps it: beside the package, in the folder that the environment variable
-    ``NUMBA_CACHE_DIR`` names, or in the user's cache. That folder must be writable now and later.
+    ``NUMBA_CACHE_DIR`` names, or in the user's cache. That folder must be writable now and later;
+    a CalibrationWarning says where it takes nothing.
 
     Notes
     -----
@@ -31,6 +32,7 @@ def compile_kernels() -> None:
     measures: list[Callable[..., object]] = [*all_metrics().values(), calibration_witness]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
+        warnings.filterwarnings("default", "compiled code", CalibrationWarning)  # it is not kept
         for dtype in ("float64", "float32"):
             for n_classes in (2, 4):
                 proba, y = make_overconfident(n_classes, 300)

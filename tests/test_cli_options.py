@@ -459,3 +459,45 @@ def test_control_characters_are_in_no_output(frame, capsys):
         assert "\x1b" not in Path(name).read_text()
     assert "$'\\x1b[31mt.csv'" in Path("r.md").read_text()
     assert "\x1b" not in "".join(capsys.readouterr())
+
+
+MINUS = ["--label", "label", "--prob", "p", "--weight", "minus"]
+EMPTY = ["--label", "label", "--prob", "p", "--weight", "zero"]
+PLATT = ["--recalibrator", "platt", "--force", "--out", "m.json"]
+
+
+@pytest.mark.parametrize("command", [["audit"], ["fit", *PLATT]])
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (MINUS, "the column of --weight, got -1 in row 0"),
+        (EMPTY, "Leave --weight out for equal weights"),
+        ([*AS_USUAL, "--classes", "no,perhaps"], "Name all of them with --classes, or drop"),
+        (
+            ["--label", "label", "--prob", "p,q,r"],
+            "with --classes in the order of the columns|class with --prob",
+        ),
+        (
+            ["--label", "three", "--prob", "p"],
+            "2 columns of --prob, got 3 classes|class with --prob",
+        ),
+        (["--label", "number", "--prob", "p", "--classes", "0,1"], "got 2 in row 2"),
+        (["--label", "label", "--prob", "two"], "add --percent for percentages"),
+        (["--label", "label", "--prob", "p,w"], "Turn logits into probabilities first"),
+        (["--label", "label", "--prob", "hole"], "leave out such rows with --drop-missing"),
+        ([*AS_USUAL, "--tolerance", "7"], "expected a --tolerance in [0, 1)"),
+        (["--label", "w", "--prob", "p"], "Name all of them with --classes"),
+        (["--label", "label", "--prob", "three", "--weight", "three"], "Clean the column first"),
+    ],
+)
+def test_errors_name_the_options(frame, capsys, command, arguments, named):
+    frame["q"] = frame["r"] = (1 - frame["p"]) / 2
+    frame = frame.assign(minus=-1.0, zero=0.0, two=2 * frame["p"] + 1, number=range(len(frame)))
+    frame["three"] = np.array(["a", "b", "c"])[np.arange(len(frame)) % 3]
+    frame["hole"] = frame["p"].where(frame.index != 5)
+    frame.to_csv("t.csv", index=False)
+    assert main([command[0], "t.csv", *command[1:], *arguments]) == 2
+    text = capsys.readouterr().err
+    assert any(words in text for words in named.split("|"))
+    for name in ("y_proba", "y_true", "sample_weight", "labels=", "classes=", "np.", "Scaling."):
+        assert name not in text

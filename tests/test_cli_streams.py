@@ -1,6 +1,8 @@
 """Streams of the command line: closed, full, without a reader; pipes, long rows, leftovers."""
 
+import bz2
 import gzip
+import lzma
 import os
 import signal
 import subprocess
@@ -10,6 +12,9 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sklearn_calib import _cli, _csv_text, _files
@@ -274,3 +279,66 @@ def test_a_header_of_many_names(folder, capsys, sep, count):
 def test_groups_that_labels_or_scores_make(folder, capsys, name, option, files):
     assert main(["audit", *files, *AS_USUAL, *REPORT, "--any-order", "--by", name]) == 2
     assert f"got '{name}', the column of {option}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["good.csv", "good.parquet"])
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.TSV.GZ", "x.csv.bz2", "x.txt.xz"])
+def test_a_packed_table_to_write(folder, capsys, source, name):
+    table = pd.read_csv("good.csv")
+    table.to_parquet("good.parquet")
+    command = ("apply", "map.json", source, "--prob", "p", "--out")
+    assert main([*command, "plain.csv"]) == 0
+    assert main([*command, name]) == 0
+    open_packed = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}[name[-3:].lower().strip(".")]
+    with open_packed(name) as file:
+        text = file.read()
+    tabs = source.endswith("parquet") and "TSV" in name  # a csv keeps its separator
+    wanted = (folder / "plain.csv").read_bytes()
+    assert text == (wanted.replace(b",", b"\t") if tabs else wanted)
+    first = (folder / name).read_bytes()
+    assert len(first) < len(wanted)
+    assert main([*command, name]) == 0
+    assert (folder / name).read_bytes() == first  # no time inside
+    again = ("apply", "map.json", name, "--prob", "p_calibrated", "--out", "again.csv")
+    assert main([*again]) == 0
+    np.testing.assert_allclose(
+        pd.read_csv("again.csv", sep="\t" if tabs else ",")["p"], table["p"], rtol=1e-15
+    )
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.csv.bz2", "x.csv.xz"])
+def test_a_packed_table_is_written_whole_or_not_at_all(folder, capsys, name, monkeypatch):
+    (folder / name).write_bytes(b"yesterday")
+    bad = (folder / "good.csv").read_text() + "7,1\n"
+    (folder / "worse.csv").write_text(bad)
+    assert main(["apply", "map.json", "worse.csv", "--prob", "p", "--out", name]) == 2
+    assert "got 7" in capsys.readouterr().err
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", name]) == 2
+    assert "No space left" in capsys.readouterr().err
+    assert (folder / name).read_bytes() == b"yesterday" and not [*folder.glob(".*")]
+    for other in ("x.parquet.gz", "x.csv.zip", "x.gz"):
+        assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", other]) == 2
+        assert "with .gz, .bz2, .xz behind it, got" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["twice.csv", "twice.parquet"])
+def test_two_columns_of_one_name(folder, capsys, source):
+    (folder / "twice.csv").write_text("p,a,a\n.1,1,2\n.2,3,4\n")
+    names = ["p", "a", "a"]
+    table = pa.Table.from_arrays([pa.array(c) for c in ([0.1, 0.2], [1, 3], [2, 4])], names=names)
+    pq.write_table(table, "twice.parquet")
+    command = ["apply", "map.json", source, "--prob", "p", "--out"]
+    assert main([*command, "x.parquet"]) == 2
+    said = capsys.readouterr().err
+    assert f"got 2 columns 'a' in {source}. Rename them, or write csv with --out" in said
+    assert not [*folder.glob("x.*")]
+    assert main([*command, "x.csv"]) == 0  # nothing is lost there
+    first = (folder / "x.csv").read_text().splitlines()[0].replace('"', "")
+    assert first == "p,a,a,p_calibrated"

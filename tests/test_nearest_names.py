@@ -70,7 +70,9 @@ def test_errors_of_python(call, near):
         ("ece > 0.05", "Write 'expected_calibration_error'"),
         ("log_loss.hi > 1", "Write 'high'"),
         ("smooth_calibration_error > 5%", "Write 0.05 for 5%"),
-        ("smooth_calibration_error > 0,05", r"Write 0\.05"),
+        ("smooth_calibration_error > 5 %", "Write 0.05 for 5 %"),
+        ("smooth_calibration_error > -.5%", "Write -0.005 for -.5%"),
+        ("smooth_calibration_error > 0,05", r"Write 0\.05 for 0,05"),
         ("smooth_calibration_error > if_calibratd", "Write if_calibrated"),
     ],
 )
@@ -86,6 +88,11 @@ def test_conditions(condition, near):
         (["audit", "x.csv", "--lable", "y"], "do you mean --label?"),
         (["monitor", "x.csv", "--lable=y"], "do you mean --label?"),
         (["monitr", "x.csv"], "do you mean monitor?"),
+        (["audit", "x.csv", "--level", "95%"], "got '95%'. Write 0.95 for 95%"),
+        (["audit", "x.csv", "--tolerance", "1 %"], "got '1 %'. Write 0.01 for 1 %"),
+        (["fit", "x.csv", "--tabulate", "0,01"], "got '0,01'. Write 0.01 for 0,01"),
+        (["fit", "x.csv", "--simplify", "tiny"], "got 'tiny'. Write one with a point"),
+        (["compare", "x.csv", "--level", "90%"], "Write 0.9 for 90%"),
         (["audit", "x.csv", "\x1b[31m"], "unrecognized arguments|expected"),
     ],
 )

@@ -82,7 +82,8 @@ def add_to(commands: Any) -> None:
         "--out",
         required=True,
         metavar="FILE",
-        help="the table to write: .parquet, or .csv, .tsv, .txt; - is the standard output (csv)",
+        help="the table to write: .parquet, or .csv, .tsv, .txt, also with .gz, .bz2 or .xz behind "
+        "it; - is the standard output (csv)",
     )
     results.add_argument(
         "--allow-missing",

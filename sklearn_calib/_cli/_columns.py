@@ -110,9 +110,9 @@ def _with_order(table, name):
 
 
 def _needed(columns, options):
-    """All columns but those of ``--by``; only `monitor` has ``--time``."""
+    """All columns but those of ``--by``, each once; only `monitor` has ``--time``."""
     more = [options.weight, getattr(options, "time", None)]
-    return [options.label, *columns, *(name for name in more if name is not None)]
+    return [*dict.fromkeys([options.label, *columns, *filter(None, more)])]
 
 
 def _by(options, present):

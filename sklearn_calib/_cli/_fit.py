@@ -13,6 +13,7 @@ from ._options import (
     add_columns,
     add_logits,
     add_reading,
+    any_number,
     check_of_logits,
     examples,
     kind_of,
@@ -75,14 +76,14 @@ def add_to(commands: Any) -> None:
     )
     work.add_argument(
         "--tabulate",
-        type=float,
+        type=any_number,
         metavar="T",
         help='largest error of the table for methods without a finite form ("adaptive", '
         '"angular"), between 1e-9 and 0.1',
     )
     work.add_argument(
         "--simplify",
-        type=float,
+        type=any_number,
         metavar="T",
         help="make the tables of the map small; no probability of a table changes by more than T, "
         "above 0, at most 0.1",

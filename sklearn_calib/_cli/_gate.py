@@ -10,13 +10,14 @@ from .._show import quoted
 from .._tables import UserError
 from ..exceptions import meant, nearest
 from ..metrics import all_metrics
+from ._options import as_number
 
 if TYPE_CHECKING:
     from ..report import CalibrationReport
 
 _OPERATORS = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
 _FIELDS = ("value", "low", "high", "if_calibrated")
-_FORM = re.compile(r"\s*(\w+)(?:\.(\w+))?\s*(>=|<=|>|<)\s*(\S+)\s*")
+_FORM = re.compile(r"\s*(\w+)(?:\.(\w+))?\s*(>=|<=|>|<)\s*(\S+|\S+\s*%)\s*")
 FORM = "MEASURE[.low|.high] > or < NUMBER"
 
 
@@ -84,10 +85,7 @@ def _condition(text):
             cure = "Write one with a point, or if_calibrated for the limit of chance"
             if nearest(given, ["if_calibrated"]):
                 cure = "Write if_calibrated for the limit of chance"
-            if re.fullmatch(r"[0-9]*[.,]?[0-9]+%", given):
-                cure = f"Write {float(given[:-1].replace(',', '.')) / 100:g} for {given}"
-            elif re.fullmatch(r"[0-9]*,[0-9]+", given):
-                cure = f"Write {given.replace(',', '.')}"
+            cure = as_number(given) or cure
             raise UserError(
                 f"expected a number at the end of --fail-if, got {quoted(text)}. {cure}."
             )

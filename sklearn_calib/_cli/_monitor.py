@@ -219,7 +219,7 @@ def _rows(text: str) -> float:
 def _worded(error):
     said = for_the_command(str(error))
     return said.replace(
-        "Fill them, or leave out such rows",
+        "Fill them, or leave out such rows with --drop-missing",
         "Give such rows when their labels come, or leave them out with --drop-missing",
     )
 

@@ -1,6 +1,7 @@
 """Options that commands share: the columns of a table, and how its file is to be read."""
 
 import argparse
+import re
 import sys
 from typing import Any, Literal
 
@@ -127,7 +128,7 @@ def add_reading(
     )
     sums.add_argument(
         "--tolerance",
-        type=float,
+        type=any_number,
         metavar="T",
         help="the same, for sums up to T from 1; others are refused",
     )
@@ -228,6 +229,24 @@ def whole_number(least: int) -> Any:
     return number
 
 
+def as_number(text: str) -> str | None:
+    """What to write for a number with a percent sign or a decimal comma; None for other texts."""
+    found = re.fullmatch(r"\s*([+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?)\s*(%?)\s*", text)
+    if found is None or not (found[2] or "," in found[1]):
+        return None
+    number = float(found[1].replace(",", ".")) / (100 if found[2] else 1)
+    return f"Write {number:.15g} for {text.strip()}"
+
+
+def any_number(text: str) -> float:
+    """A type of argparse: numbers."""
+    try:
+        return float(text)
+    except ValueError:
+        cure = as_number(text) or "Write one with a point"
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}. {cure}") from None
+
+
 def share(text: str) -> float:
     """A type of argparse: numbers between 0 and 1."""
     try:
@@ -235,5 +254,6 @@ def share(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, got {text!r}")
+        cure = f". {as_number(text)}" if as_number(text) else ""
+        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, got {text!r}{cure}")
     return number

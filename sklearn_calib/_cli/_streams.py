@@ -1,10 +1,14 @@
 """Tables copied block by block, with new columns behind those that they have."""
 
+import bz2
 import csv
+import gzip
 import io
+import lzma
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -29,6 +33,11 @@ from ._printing import refuse_out, standard_output
 _ROWS = 2**18  # of a parquet file at a time
 _PARQUET = (".parquet", ".parq", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
+_PACKED: dict[str, Callable[[BinaryIO], Any]] = {  # the same rows make the same bytes
+    ".gz": lambda file: gzip.GzipFile("", "wb", 6, file, mtime=0),
+    ".bz2": partial(bz2.BZ2File, mode="wb"),
+    ".xz": partial(lzma.LZMAFile, mode="wb"),
+}
 
 #: Of the columns that are named: numbers of shape (n_rows, n_new), and rows without (None: none)
 Fill = Callable[[Table], tuple[FloatArray, Any]]
@@ -39,12 +48,20 @@ def format_of(out: str) -> str:
     name = out.lower()
     if name.endswith(_PARQUET):
         return "parquet"
-    if out == "-" or name.endswith(_CSV) or (os.path.exists(out) and not os.path.isfile(out)):
+    other = os.path.exists(out) and not os.path.isfile(out)
+    if out == "-" or _unpacked(name).endswith(_CSV) or other:
         return "csv"
     raise UserError(
-        f"expected a table to write that ends in {', '.join((*_PARQUET[:1], *_CSV))}, got "
-        f"{quoted(out, 200)}. Choose such a name with --out."
+        f"expected a table to write that ends in {', '.join((*_PARQUET[:1], *_CSV))}, or in one of "
+        f"the last three with {', '.join(_PACKED)} behind it, got {quoted(out, 200)}. Choose such "
+        "a name with --out."
     )
+
+
+def _unpacked(out):
+    """A name in small letters without the ending of a compression."""
+    name, ending = os.path.splitext(out.lower())
+    return name if ending in _PACKED else out.lower()
 
 
 def copy(
@@ -103,8 +120,9 @@ def _opened(out: str) -> Iterator[BinaryIO]:
             yield stream
         return
     try:
-        with whole_file(out) as file:
-            yield file
+        pack = _PACKED.get(os.path.splitext(out.lower())[1], nullcontext)
+        with whole_file(out) as file, pack(file) as packed:
+            yield packed
     except OSError as error:  # readers word their own as UserErrors
         if isinstance(error, BrokenPipeError):
             raise
@@ -116,6 +134,7 @@ class _Parquet:
 
     def __init__(self, files, names, new, fill, options):
         self.files, self.names, self.new, self.fill = files, list(names), new, fill
+        self.sep = "\t" if _unpacked(options.out).endswith(".tsv") else ","
         self.sources = [self._source(file) for file in files]
         self.schema = self.sources[0].schema_arrow
         for file, source in zip(files, self.sources, strict=True):
@@ -143,6 +162,7 @@ class _Parquet:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        _check_different(self.schema.names, self.files[0])
         metadata = self.sources[0].metadata
         leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
         categories = [leaf.path for leaf in leaves if leaf.physical_type not in ("DOUBLE", "FLOAT")]
@@ -155,7 +175,7 @@ class _Parquet:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        form = arrow_csv.WriteOptions(delimiter="\t" if self._tabs(file) else ",")
+        form = arrow_csv.WriteOptions(delimiter=self.sep)
         try:
             with arrow_csv.CSVWriter(file, self._wide(), write_options=form) as writer:
                 for batch, share in self._batches():
@@ -166,10 +186,6 @@ class _Parquet:
                 f"expected columns of numbers, text and dates for csv, got one of another type "
                 f"({plain(error, 200)}). Write parquet."
             ) from error
-
-    @staticmethod
-    def _tabs(file):
-        return str(getattr(file, "name", "")).lower().endswith(".tsv")
 
     def _wide(self):
         import pyarrow as pa
@@ -192,6 +208,16 @@ class _Parquet:
                 first, done = first + batch.num_rows, done + batch.num_rows
                 wide = pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
                 yield wide, done / self.n_rows
+
+
+def _check_different(names, file):
+    """Raises UserError for two columns of one name, which no reader of parquet tells apart."""
+    [(twice, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise UserError(
+            f"expected columns of different names to write parquet, got {count} columns "
+            f"{quoted(twice)} in {plain(file)}. Rename them, or write csv with --out."
+        )
 
 
 def _next(batches, file):
@@ -243,6 +269,7 @@ class _Csv:
 
         kinds: list[_Kind] = []
         for table, _ in self._tables():  # once for the types of the columns
+            _check_different(table.text.header, table.file)
             kinds = kinds or [_Kind() for _ in table.text.header]
             for kind, column in zip(kinds, _columns(table), strict=True):
                 kind.see(column)

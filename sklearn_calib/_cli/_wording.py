@@ -10,14 +10,31 @@ _OPTIONS = {
     "pass labels= with all classes": "name all of them with --classes",
     "divide percentages by 100": "add --percent for percentages",
     "Name all classes, CalibrationMonitor(classes=[...])": "Name all classes with --classes",
-    "or leave out such rows": "or leave out such rows with --drop-missing",
+    "Pass all classes, or drop those rows": "Name all of them with --classes, or drop those rows",
+    "at least one sample_weight above 0": "at least one weight above 0 in the column of --weight",
+    "Pass sample_weight=None for equal weights": "Leave --weight out for equal weights",
+    "expected sample_weight >= 0 and finite": "expected weights >= 0 and finite in the column of "
+    "--weight",
+    "expected sample_weight of 0 or from": "expected weights of 0 or from",
+    "If the rows miss a class, pass fit(..., classes=) with all of them": "If the rows miss a "
+    "class, name all of them with --classes in the order of the columns",
+    "columns of scores, got": "columns of --prob, got",
+    "columns of scores, one per class, got": "columns in --prob, one per class, got",
+    "Pass the columns in the order of classes_": "Name one column per class with --prob",
+    "columns of y_proba, got": "columns of --prob, got",
+    "If y_true misses a class": "If the column of --label misses a class",
+    "Pass one column per class, or the second class of two alone": "Name one column per class with "
+    "--prob, or that of the second class of two alone",
+    "simplify: expected a tolerance": "expected a --simplify",
+    "expected a tolerance in [0, 1)": "expected a --tolerance in [0, 1)",
 }
+_NUMPY = re.compile(r"\bnp\.\w+\((-?[\w.]+|'[^']*')\)")  # a label as numpy shows it
 
 
 def for_the_command(message: str) -> str:
     """An error of the library with its cure as an option of the command."""
     message = re.sub(
-        r"\b(summarize|find_classes|audit|compare|calibration_report|paired_difference|fit|apply|"
+        r"\b(?:[A-Z]\w+\.)?(summarize|find_classes|audit|compare|calibration_report|paired_difference|fit|apply|"
         r"get_recalibrator|to_dict|to_sql|to_code|to_onnx|monitor|CalibrationMonitor(?:\.\w+)?): "
         r"(?=\S*expected|.*: expected)",
         "",
@@ -38,4 +55,7 @@ def for_the_command(message: str) -> str:
     )
     for call, option in _OPTIONS.items():
         message = message.replace(call, option)
-    return message
+    message = re.sub(
+        r"or leave out such rows(?! with --)", "or leave out such rows with --drop-missing", message
+    )
+    return _NUMPY.sub(r"\1", message)

@@ -11,10 +11,15 @@ The first call of every user waits for the compiler, so a kernel is written to b
 import os
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 
 from numba import njit
 from numba.core import event
+from numba.core.caching import FunctionCache, NullCache
+
+from .._show import plain
+from ..exceptions import caution
 
 SLOW = 1.0  # seconds of compilation in one process before a line is printed
 
@@ -24,15 +29,66 @@ part = partial(njit, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def kernel(function=None, **options):
     """Compile at the first call and keep the result: once per installation.
 
-    Where neither the folder of the package nor numba's cache can be written: once per process.
+    Where neither the folder of the package nor numba's cache can be written, or a file there is
+    damaged: once per process, with a warning.
     """
     if function is None:
         return partial(kernel, **options)
-    options = {"nogil": True, "no_cfunc_wrapper": True, **options}
-    try:
-        return njit(function, cache=True, **options)
-    except RuntimeError:  # numba found no place for its files
-        return njit(function, **options)
+    compiled = njit(function, nogil=True, no_cfunc_wrapper=True, **options)
+    if isinstance(getattr(compiled, "_cache", None), NullCache):  # not with NUMBA_DISABLE_JIT
+        try:
+            compiled._cache = Kept(function)
+        except (RuntimeError, OSError) as error:  # numba found no place for its files
+            compiled._cache = NotKept(error)
+    return compiled
+
+
+class Kept(FunctionCache):
+    """A cache of numba whose failures cost time and no result."""
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # whatever comes out of unpickling
+            said_once(error, self.cache_path)
+            with suppress(OSError):
+                self.flush()  # the result of the compiler takes its place
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            said_once(error, self.cache_path)
+
+
+class NotKept(NullCache):
+    """No cache, which is said when the compiler has run."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def save_overload(self, sig, data):
+        said_once(self.error)
+
+
+_said = False
+
+
+def said_once(error, folder=None):
+    """A warning that what is compiled could not be kept, one in a process."""
+    global _said
+    if _said:
+        return
+    _said = True
+    what = f"{type(error).__name__} ({plain(error, 200)})"
+    caution(
+        "compiled code",
+        "a cache that can be read and written",
+        f"{what} in {plain(folder, 200)}" if folder else what,
+        "Results are right, but parts are compiled anew. Should it be said again, free the disk, "
+        "or set NUMBA_CACHE_DIR to a folder that can be written",
+    )
 
 
 class Announcement(event.Listener):

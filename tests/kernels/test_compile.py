@@ -1,10 +1,13 @@
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from sklearn_calib._kernels import _compile
+from sklearn_calib.exceptions import CalibrationWarning
 
 USE = """
 import warnings
@@ -122,17 +125,87 @@ def test_other_peoples_compilation_is_not_announced():
     assert listener.spent == 0.0
 
 
-def test_without_a_place_for_the_compiled_code(monkeypatch):
-    def refusing(function, cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return numba_njit(function, **options)
+TINY = """
+from sklearn_calib._kernels._compile import kernel
 
-    numba_njit = _compile.njit
-    monkeypatch.setattr(_compile, "njit", refusing)
+@kernel(error_model="numpy")
+def double(x):
+    return 2 * x
 
-    def double(x):
-        return 2 * x
+@kernel
+def triple(x):
+    return 3 * x
+"""
 
-    assert _compile.kernel(double)(3) == 6
-    assert _compile.kernel(error_model="numpy")(double)(3) == 6
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A process of its own in miniature: `kept()` imports two kernels anew; the cache is here."""
+    numba = pytest.importorskip("numba")
+    (tmp_path / "tiny.py").write_text(TINY)
+    locators = "numba.core.caching.UserProvidedCacheLocator"
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(numba.core.config, "CACHE_LOCATOR_CLASSES", locators, raising=False)
+
+    def fresh():
+        monkeypatch.setattr(_compile, "_said", False)
+        spec = importlib.util.spec_from_file_location("tiny", tmp_path / "tiny.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return fresh
+
+
+def hits(function):
+    return sum(function.stats.cache_hits.values())
+
+
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [
+        ("nbi", b""),
+        ("nbi", b"no pickle"),
+        ("nbc", b""),
+        ("nbc", b"no pickle"),
+        ("nbc", b"\x80\x04"),
+    ],
+)
+def test_a_damaged_cache_is_said_and_mended(kept, tmp_path, ending, content):
+    assert kept().double(3) == 6
+    (damaged,) = tmp_path.glob(f"cache/*/tiny.double*.{ending}")
+    damaged.write_bytes(content)
+    with pytest.warns(CalibrationWarning, match=r"NUMBA_CACHE_DIR") as said:
+        assert kept().double(3) == 6
+    assert len(said) == 1 and "compiled code: expected a cache" in str(said[0].message)
+    again = kept()
+    assert again.double(3) == 6 and sum(again.double.stats.cache_hits.values()) == 1
+
+
+def test_no_folder_for_the_cache(kept, tmp_path, monkeypatch):
+    (tmp_path / "cache").write_text("a file")
+    tiny = kept()
+    with pytest.warns(CalibrationWarning, match=r"NUMBA_CACHE_DIR") as said:
+        assert tiny.double(3) == 6 and tiny.triple(3) == 9
+    assert len(said) == 1
+
+
+def test_a_folder_that_went(kept, tmp_path):
+    tiny = kept()
+    shutil.rmtree(tmp_path / "cache")
+    (tmp_path / "cache").write_text("a file")
+    with pytest.warns(CalibrationWarning, match=r"NUMBA_CACHE_DIR.* that can be written") as said:
+        assert tiny.double(3) == 6 and tiny.triple(3) == 9
+    assert len(said) == 1 and str(tmp_path) in str(said[0].message)
+
+
+def test_a_full_disk(kept, tmp_path):
+    resource = pytest.importorskip("resource")
+    tiny, usual = kept(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.warns(CalibrationWarning, match=r"OSError .*NUMBA_CACHE_DIR") as said:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, usual[1]))  # bytes of a file
+        try:
+            assert tiny.double(2) == 4 and tiny.triple(2.5) == 7.5
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert len(said) == 1 and not [*tmp_path.glob("cache/*/*")]
