@@ -399,7 +399,9 @@ def test_merge():
 @pytest.mark.parametrize("kind", ["numbers", "dates"])
 @pytest.mark.parametrize("late_first", [True, False])
 def test_after_a_merge_time_goes_on_from_the_later_one(kind, late_first):
-    early, middle, late = (3, 5, 8) if kind == "numbers" else ("2026-03-01", "2026-04-01", "2026-05-01")
+    early, middle, late = 3, 5, 8
+    if kind == "dates":
+        early, middle, late = "2026-03-01", "2026-04-01", "2026-05-01"
     monitors = [CalibrationMonitor().update(0, 0.2, time=when) for when in (early, late)]
     merged = monitors[late_first].merge(monitors[not late_first])
     before = whole(merged)
