@@ -201,8 +201,10 @@ def integrated_calibration_index(
     More than 512 distinct scores are fitted at 512 of them, with linear interpolation between, and
     more than 4096 are pooled to as many cells before. In 30 examples of 700 to 2000 rows (uniform,
     two beta laws, normal log-odds, six powers of ten) that changed the ICI by at most 3.4e-6 and
-    the curve by at most 9.6e-4; 1.8e-3 is the most that was seen in others. Only around a score
-    that holds most of the rows, where the windows shrink to single rows, is the curve coarser.
+    the curve by at most 9.6e-4. Where most of the rows lie close together (85 % of 2000 within 6e-4
+    around .68, 30 examples) the windows there are narrow and the curve is coarser: it moved by up
+    to .11, in half of the examples by less than .0021, and the ICI by at most 5.5e-5. In 208 more
+    data sets, of 700 to 4000 rows from eight kinds of laws, the ICI moved by at most 2.8e-4.
     Cost: O(n log n) and at most some 0.2 s for the fits; labels drawn again, as in
     `calibration_test`, share all of it but one product of a matrix and a vector.
 

@@ -8,6 +8,7 @@ import numpy as np
 from .._extras import require
 from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, Self
 from ..exceptions import refuse
+from ..meta import check_gives_proba
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -185,24 +186,44 @@ class ModelsDisplay(Display):
         Returns
         -------
         display : Display
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message says what to write.
         """
-        models, classes = named_models(estimator, name)
+        models, classes = named_models(estimator, name, cls.__name__)
         options.setdefault("labels", classes)
         proba = {key: model.predict_proba(X) for key, model in models.items()}
         return cls.from_predictions(y, proba, ax=ax, **options)
 
 
-def named_models(estimator: Estimator, name: str | None) -> tuple[dict[str, Estimator], Any]:
+def named_models(
+    estimator: Estimator, name: str | None, display: str
+) -> tuple[dict[str, Estimator], Any]:
     """One or several fitted classifiers as a dict of name to classifier; the classes of the first.
+
+    None where the first has no ``classes_``: the sorted labels are the classes then.
 
     Parameters
     ----------
     estimator : classifier or dict of str to classifier
     name : str or None
         Of one classifier; None is its class.
+    display : str
+        The class that is asking.
+
+    Raises
+    ------
+    TypeError
+        A model without ``predict_proba``; the message says what to write.
     """
     if not isinstance(estimator, dict):
         estimator = {name or type(estimator).__name__: estimator}
+    for model in estimator.values():
+        check_gives_proba(
+            model, f"{display}.from_estimator", f"{display}.from_predictions(y, {{}})"
+        )
     return estimator, getattr(next(iter(estimator.values())), "classes_", None)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..metrics import cumulative_differences
-from ._base import Display
+from ._base import Display, named_models
 
 if TYPE_CHECKING:
     from ..metrics import CumulativeDifferences
@@ -109,8 +109,14 @@ class CumulativeDifferenceDisplay(Display):
         Returns
         -------
         display : CumulativeDifferenceDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message says what to write.
         """
-        options.setdefault("labels", estimator.classes_)
+        _, classes = named_models(estimator, "model", cls.__name__)
+        options.setdefault("labels", classes)
         return cls.from_predictions(y, estimator.predict_proba(X), ax=ax, **options)
 
     def points(self) -> list[list[tuple[Any, ...]]]:

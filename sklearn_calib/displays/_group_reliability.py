@@ -12,7 +12,7 @@ from ..canonical import canonical_weight
 from ..exceptions import refuse
 from ..groups import group_calibration
 from ..metrics import canonical_case, reliability_curve
-from ._base import Display, draw_diagonal
+from ._base import Display, draw_diagonal, named_models
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration, GroupRow
@@ -163,8 +163,14 @@ class GroupReliabilityDisplay(Display):
         Returns
         -------
         display : GroupReliabilityDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message says what to write.
         """
-        options.setdefault("labels", estimator.classes_)
+        _, classes = named_models(estimator, "model", cls.__name__)
+        options.setdefault("labels", classes)
         return cls.from_predictions(y, estimator.predict_proba(X), groups, ax=ax, **options)
 
     def points(self) -> list[list[tuple[Any, ...]]]:

@@ -117,8 +117,13 @@ class ReliabilityDisplay(Display):
         Returns
         -------
         display : ReliabilityDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message says what to write.
         """
-        models, classes = named_models(estimator, name)
+        models, classes = named_models(estimator, name, cls.__name__)
         if options.get("multilabel") is None:
             options.setdefault("labels", classes)
         proba = {key: model.predict_proba(X) for key, model in models.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._simplex import learned_floor, log_odds, raised
+from .._simplex import learned_floor, log_odds, raised, with_log
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
 from ..recalibrators import folds_of
@@ -127,6 +127,9 @@ class MulticalibratedScores(ByGroup):
     that a leaf has not seen goes to its larger side. All folds advance together until the loss of
     the rows left out rises, and go back to where it was smallest.
 
+    Trees see the rarer of two classes as the second, so that a swap of the classes swaps the
+    columns of the result and changes nothing else.
+
     Multicalibration of several classes has no accepted method. Here each class is corrected against
     the rest, and the rows are divided by their sums.
 
@@ -162,6 +165,7 @@ class MulticalibratedScores(ByGroup):
     cv_losses_: FloatArray
     feature_gains_: dict[Any, float]
 
+    _turned = 0  # 1 where the trees see the classes in the other order
     _parameter_constraints: dict = BOOSTER_CONSTRAINTS
 
     def __init__(
@@ -195,6 +199,8 @@ class MulticalibratedScores(ByGroup):
 
     def _fit(self, given: Given) -> None:
         _check_number(given)
+        self._turned = _is_turned(given)
+        given = given._replace(proba=self._seen(given.proba), codes=given.codes ^ self._turned)
         self._vocabulary = Vocabulary.of(given.columns)
         self.floor_ = learned_floor(given.proba)
         rows = Rows(
@@ -218,9 +224,17 @@ class MulticalibratedScores(ByGroup):
         if self.n_rounds_ == 0:
             return np.array(proba)
         nothing = np.empty(0)
-        rows = Rows(self._margin(proba), columns_read, nothing, nothing)
+        rows = Rows(self._margin(self._seen(proba)), columns_read, nothing, nothing)
         margin = np.mean([one.predict(rows) for one in self._corrections], axis=0)
-        return np.column_stack([expit(-margin), expit(margin)])
+        return self._seen(np.column_stack([expit(-margin), expit(margin)]))
+
+    def _seen(self, proba):
+        """The two columns in the order in which the trees see them, and back."""
+        if not self._turned:
+            return proba
+        turned = np.ascontiguousarray(np.asarray(proba)[:, ::-1])
+        log = getattr(proba, "_log", None)
+        return turned if log is None else with_log(turned, np.ascontiguousarray(log[:, ::-1]))
 
     def _margin(self, proba):
         return _clipped(raised(proba, self.floor_))
@@ -268,6 +282,18 @@ def _kept(rows, place):
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
     rows = rows[rows < len(place)]
     return place[rows][place[rows] >= 0]
+
+
+def _is_turned(given):
+    """1 where the second class is the more frequent one, which the trees then see as the first.
+
+    Of two equally frequent classes they see that of the first row as the second: a swap of the
+    classes changes the order in which they come and nothing that is computed.
+    """
+    share = np.bincount(given.codes, given.weight, minlength=2)
+    if np.isclose(*share, rtol=1e-12, atol=0.0):
+        return int(given.codes[0] == 0)
+    return int(share[1] > share[0])
 
 
 def _clipped(proba):

@@ -1,6 +1,7 @@
 """Models as users bring them: fitted by another library, already fitted, or impossible to clone."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, is_outlier_detector
@@ -93,6 +94,37 @@ _OUTLIERS = (
     "For the scores of an outlier detector fit a recalibrator on them, for instance "
     "PlattScaling().fit(canonical_proba(-model.score_samples(X), kind='logits'), y)"
 )
+
+
+def check_gives_proba(
+    model: Any, where: str, call: str, rule: str = "a fitted classifier with predict_proba"
+) -> None:
+    """Say what to write for a model without ``predict_proba``.
+
+    `call` is what takes its probabilities instead, ``{}`` standing for them.
+    """
+    if hasattr(model, "predict_proba") and not isinstance(model, type):
+        return
+    inner = model.estimator if isinstance(model, FrozenEstimator) else model
+    end = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
+    got = f"{type(end).__name__}, which has no predict_proba"
+    if isinstance(inner, type):
+        got, cure = f"the class {inner.__name__}", "Make one of it, fit it and pass that"
+    elif hasattr(end, "__sklearn_tags__") and is_outlier_detector(end):
+        got = f"{type(end).__name__}, which learns no labels"
+        cure = f"{_OUTLIERS}, and write {call.format('its probabilities')}"
+    elif hasattr(inner, "decision_function"):
+        cure = (
+            "Give it probabilities: CalibratedModel(FrozenEstimator(model)).fit(X, y) with rows "
+            "that it has not seen; from sklearn.frozen import FrozenEstimator"
+        )
+    elif hasattr(inner, "predict") and not hasattr(inner, "__sklearn_tags__"):
+        cure = f"If its predict gives probabilities, write {call.format('model.predict(X)')}"
+    elif callable(inner):
+        cure = f"If it gives probabilities, write {call.format('model(X)')}"
+    else:
+        cure = f"Compute probabilities and write {call.format('probabilities')}"
+    refuse(where, rule, got, cure, error=TypeError)
 
 
 def check_bare(estimator: object, where: str) -> None:

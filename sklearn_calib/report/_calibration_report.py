@@ -8,6 +8,7 @@ from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import check_level, refuse
 from ..groups import audit_case
+from ..meta import check_gives_proba
 from ..summary import CalibrationSummary
 from ._columns import (
     case_of_rows,
@@ -156,6 +157,7 @@ def calibration_report(
         true = cast("ArrayLike", y_true)
         cases = {}
         for key, proba in named.items():
+            _check_no_model(proba, where)
             case = cases[key] = case_of_rows(true, proba, given, normalize, where)
             if check_columns:
                 check_order(case, plain(key), where)
@@ -194,6 +196,15 @@ def calibration_report(
     if advice:
         report.advise()
     return report
+
+
+def _check_no_model(given, where):
+    """A model where its probabilities belong: say what to write."""
+    if hasattr(given, "predict") or callable(given):
+        rule, call = "probabilities", "calibration_report(y, {})"
+        check_gives_proba(given, where, call, rule)
+        cure = f"Write {call.format('model.predict_proba(X)')}"
+        refuse(where, rule, f"the model {type(given).__name__}", cure, error=TypeError)
 
 
 def _groups(models, by, sample_weight, where):

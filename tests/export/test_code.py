@@ -5,7 +5,7 @@ import ctypes
 import json
 import re
 import tempfile
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from other_languages import (
     in_c,
     in_javascript,
     in_python,
+    in_sql,
     loop_over_rows,
     python_function,
 )
@@ -34,6 +35,7 @@ from sklearn_calib.recalibrators import (
     HistogramBinning,
     Identity,
     PlattScaling,
+    VennAbers,
     get_recalibrator,
 )
 
@@ -309,3 +311,24 @@ def test_scores_on_an_edge():
     rows = np.column_stack([1 - p, p])
     got = in_python([(to_dict(method), rows)])[0]
     assert np.array_equal(got, method.predict_proba(p))
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES, "sqlite", "duckdb"])
+def test_steps_at_the_smallest_numbers(language):
+    """Of the second class all of them; of the first the smallest count as 0, as the pages say."""
+    rng = np.random.default_rng(0)
+    tiny = np.r_[10.0 ** -rng.uniform(300, 323, 150), 5e-324, 1e-323, 2.4e-308, 2.5e-308, 2.6e-308]
+    rows = np.r_[tiny, tiny, 0.0, 1.0, rng.random(100)]
+    y = (rng.random(len(rows)) < np.where(rows < 1e-315, 0.1, 0.4)).astype(int)
+    second = np.column_stack([1 - rows, rows])
+    first = np.ascontiguousarray(second[:, ::-1])
+    given, expected = [], []
+    for scores, labels in ((second, y), (first, 1 - y)):
+        model = VennAbers().fit(scores, labels)
+        given.append((document_of(model), scores))
+        moved = np.where(scores[:, :1] <= 2.5e-308, [[0.0, 1.0]], scores)
+        expected.append(model.predict_proba(moved))
+    assert np.abs(expected[1] - model.predict_proba(first)).max() > 0.1  # the limit is one
+    run = RUNNERS.get(language, partial(in_sql, language))
+    for got, wanted in zip(run(given), expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)

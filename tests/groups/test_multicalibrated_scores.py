@@ -175,6 +175,46 @@ def test_the_order_of_the_columns_does_not_matter(case):
     assert np.array_equal(second(model, p, mixed), second(model, p, table))
 
 
+@pytest.mark.parametrize("kind", ["plain", "rounded", "logits", "balanced", "monotone", "weights"])
+def test_a_swap_of_the_classes_swaps_the_columns(kind):
+    p, y, table, _ = draw(900, seed=3)
+    weight, options = None, {"monotone": kind == "monotone"}
+    if kind == "balanced":
+        kept = np.concatenate([np.flatnonzero(y == k)[:300] for k in range(2)])
+        kept = np.random.default_rng(0).permutation(kept)
+        p, y, table = p[kept], y[kept], table.iloc[kept]
+    elif kind == "rounded":
+        p = p.round(2)
+    elif kind == "weights":
+        weight = np.random.default_rng(0).integers(0, 4, len(y))
+    proba = canonical_proba(logit(p) * 20, kind="logits") if kind == "logits" else None
+    swapped = canonical_proba(-logit(p) * 20, kind="logits") if kind == "logits" else None
+    proba = np.column_stack([1 - p, p]) if proba is None else proba
+    swapped = proba[:, ::-1] if swapped is None else swapped
+    table = table.assign(age=table["age"].mask(table["age"] > 80))
+    models = [
+        MulticalibratedScores(**{**QUICK, **options}).fit(q, labels, table, sample_weight=weight)
+        for q, labels in ((proba, y), (swapped, 1 - y))
+    ]
+    assert models[0].n_rounds_ == models[1].n_rounds_ > 0
+    assert models[0].feature_gains_ == pytest.approx(models[1].feature_gains_, rel=1e-9)
+    after, mirrored = (
+        model.predict_proba(q, table) for model, q in zip(models, (proba, swapped), strict=True)
+    )
+    np.testing.assert_allclose(mirrored[:, ::-1], after, rtol=1e-12)
+
+
+def test_an_order_of_three_classes_does_not_matter():
+    proba, y = make_overconfident(3, 900)
+    table, order = {"half": np.arange(900) % 2}, np.array([2, 0, 1])
+    after = []
+    for q, labels in ((proba, y), (proba[:, order], np.argsort(order)[y])):
+        with pytest.warns(CalibrationWarning, match="got 3"):
+            model = MulticalibratedScores(**QUICK).fit(q, labels, groups=table)
+        after.append(model.predict_proba(q, groups=table))
+    np.testing.assert_allclose(after[1], after[0][:, order], rtol=1e-9)
+
+
 def test_new_categories_count_as_missing(case):
     p, _, table, _, model = case
     new, none = table.assign(region="south"), table.assign(region=None)

@@ -396,6 +396,27 @@ def test_merge():
     assert whole(merged) == before
 
 
+@pytest.mark.parametrize("kind", ["numbers", "dates"])
+@pytest.mark.parametrize("late_first", [True, False])
+def test_after_a_merge_time_goes_on_from_the_later_one(kind, late_first):
+    early, middle, late = 3, 5, 8
+    if kind == "dates":
+        early, middle, late = "2026-03-01", "2026-04-01", "2026-05-01"
+    monitors = [CalibrationMonitor().update(0, 0.2, time=when) for when in (early, late)]
+    merged = monitors[late_first].merge(monitors[not late_first])
+    before = whole(merged)
+    with pytest.raises(ValueError, match=f"rows from {late} on.*Time runs backwards"):
+        merged.update(0, 0.2, time=middle)
+    with pytest.raises(ValueError, match=f"rows after {late}"):
+        merged.update(0, 0.2, time=late, only_later=True)
+    assert whole(merged) == before
+    assert merged.update(0, 0.2, time=late).n_samples_ == 3
+    for dated in (merged, CalibrationMonitor().merge(merged)):  # also one that had no rows
+        untimed = dated.merge(CalibrationMonitor().update(0, 0.2))  # nor by one without times
+        with pytest.raises(ValueError, match=f"rows from {late} on"):
+            untimed.update(0, 0.2, time=middle)
+
+
 def test_merging_can_raise_an_alarm():
     y, p = (part[:150] for part in stream())
     watched = CalibrationMonitor(average_run_length=1e12).update(y, p)

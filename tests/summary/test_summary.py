@@ -471,3 +471,27 @@ def test_coarser_summaries_have_labels_of_their_own():
     flipped = CalibrationSummary(classes=["a", "b"], pos_label="a").update(["a", "b"], [0.3, 0.9])
     assert flipped.coarsen(4096).positive_label == "a" == flipped.copy().positive_label
     assert flipped.coarsen(4096).rows().proba.tolist() == flipped.rows().proba.tolist()
+
+
+def test_settling_the_classes_of_a_coarser_summary_leaves_the_first_as_it_was():
+    first = CalibrationSummary()
+    coarse = first.coarsen(4096)
+    coarse.update([0, 2, 1], [[0.5, 0.3, 0.2]] * 3)  # three classes, which the first never saw
+    assert coarse.classes.tolist() == [0, 1, 2]
+    assert first.classes.tolist() == [0, 1] and not first.n_samples
+    first.update([0, 1], [0.2, 0.7])
+    assert (first.n_samples, first.positive_label) == (2, 1)
+    assert coarse.classes.tolist() == [0, 1, 2]
+
+    first = CalibrationSummary(pos_label="b").update(["b"], [0.4])
+    coarse = first.coarsen(4096)
+    first.update(["a"], [0.1])  # the other way round: the copy does not learn from the first
+    assert first.classes.tolist() == ["a", "b"]
+    assert coarse.classes is None and coarse.positive_label == "b"
+
+    first = CalibrationSummary(pos_label="yes").update(["yes"], [0.4])
+    coarse = first.coarsen(4096)
+    coarse.merge(CalibrationSummary(classes=["no", "yes"], pos_label="yes").update(["no"], [0.1]))
+    assert first.classes is None and first.positive_label == "yes" and first.n_samples == 1
+    first.update(["a"], [0.2])
+    assert sorted(first.classes) == ["a", "yes"] and first.positive_label == "yes"
