@@ -34,7 +34,8 @@ def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     p = rng.random(400)
     y = (rng.random(400) < p).astype(int)
-    for name, labels in (("good.csv", y), ("bad.csv", 1 - y)):
+    fewer = y * (rng.random(400) < p**2)
+    for name, labels in (("good.csv", y), ("bad.csv", fewer)):
         rows = "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), labels, strict=True))
         (tmp_path / name).write_text(f"p,y\n{rows}")
     fit = ("fit", "good.csv", *AS_USUAL, "--recalibrator", "temperature", "--force")

@@ -93,8 +93,8 @@ def reports():
         n_models, n_classes = map(int, kind.split("x"))
         proba, y = make_overconfident(n_classes, 1500)
         models = {f"model {i}": softened(proba, 1 - i / 40) for i in range(n_models)}
-        options["labels"] = np.arange(n_classes)
-        return calibration_report(y, models, measures=["log_loss"], **options)
+        labels = np.arange(n_classes)
+        return calibration_report(y, models, measures=["log_loss"], labels=labels, **options)
 
     return report
 

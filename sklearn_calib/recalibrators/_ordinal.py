@@ -148,15 +148,20 @@ class OrdinalCalibration(Recalibrator):
         check_converged("OrdinalCalibration", fit.gap, fit.loss)
         self.slope_, self.shifts_ = fit.slope, fit.shifts
 
+    def _columns_of_fit(self):
+        return getattr(self, "_columns", np.arange(len(self.classes_)))  # older pickles have none
+
     def _predict_proba(self, proba):
-        found = thresholds(log_proba(take_columns(proba, self._columns)))
-        return probabilities(found, self.slope_, self.shifts_)[:, np.argsort(self._columns)]
+        columns = self._columns_of_fit()
+        found = thresholds(log_proba(take_columns(proba, columns)))
+        return probabilities(found, self.slope_, self.shifts_)[:, np.argsort(columns)]
 
     def _nodes(self):
         scale = {"node": "cumulative_affine", "slope": self.slope_, "shifts": self.shifts_}
-        if (np.diff(self._columns) == 1).all():
+        columns = self._columns_of_fit()
+        if (np.diff(columns) == 1).all():
             return scale
-        there = np.eye(len(self._columns))[self._columns]
+        there = np.eye(len(columns))[columns]
         zeros = np.zeros(len(there))
         moved, back = (
             {"node": "softmax_affine", "coef": coef, "intercept": zeros}

@@ -110,8 +110,6 @@ def test_arrays_series_and_lists():
     }
     assert set(names_and_sizes(["a", "b"] * 60)) == {"all rows", "group = a", "group = b"}
     assert "column 1 = 2" in names_and_sizes(np.column_stack([i % 2, i % 3]))
-    twice = pd.DataFrame(np.column_stack([i % 2, i % 3]), columns=["same", "same"])
-    assert names_and_sizes(twice)["same = 2"] == 40
 
 
 def test_masks_overlap_and_keep_their_names():
@@ -170,7 +168,7 @@ def test_bad_groups(groups, message):
 
 @pytest.mark.parametrize("option", [{"depth": 3}, {"n_bins": 1}, {"min_rows": 0}, {"depth": True}])
 def test_bad_options(option):
-    with pytest.raises(ValueError, match=f"expected {next(iter(option))}"):
+    with pytest.raises(ValueError, match=rf"expected .*{next(iter(option))} "):
         find_groups({"a": np.arange(N)}, N, **option)
 
 

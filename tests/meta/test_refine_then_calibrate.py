@@ -398,7 +398,7 @@ class Clueless(ClassifierMixin, BaseEstimator):
         ({"error_score": 0.0}, "expected error_score 'raise' or numpy.nan"),
         ({"estimator": Clueless()}, "The 'estimator' parameter"),
         ({"estimator": GaussianNB(), "stages": [1, 2]}, "expected a learner with stages"),
-        ({"loss": "hinge"}, "fit: expected a loss among brier, log, spherical, or a ProperLoss"),
+        ({"loss": "hinge"}, "fit: expected a loss among brier, log, spherical, got 'hinge'"),
         ({"loss": 1.0}, "The 'loss' parameter"),
         ({"loss": BetaFamilyLoss(1, 4)}, "fit: expected 2 classes for beta_family, got 3"),
         ({"recalibrator": "isotonik"}, "isotonik"),

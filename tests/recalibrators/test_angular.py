@@ -153,7 +153,7 @@ def test_make_high_dimensional():
             assert abs(t.proba(rows).mean() - labels.mean()) < 0.02
             assert_allclose(np.std(rows @ t.coef), 1, atol=0.03)
     for options, message in (
-        ({"design": "cauchy"}, "expected a design of gaussian"),
+        ({"design": "cauchy"}, "expected a design among gaussian"),
         ({"link": "cloglog"}, "expected a link of logit"),
         ({"link_slope": 0}, "link_slope > 0"),
         ({"covariance": np.eye(3)}, r"covariance of shape \(40, 40\), got shape \(3, 3\)"),

@@ -253,7 +253,7 @@ THREE = CalibrationSummary().update([0, 1, 2], np.full((3, 3), 1 / 3))
         (lambda: EXACT.test("smoth"), "a statistic among smooth, spiegelhalter"),
         (lambda: EXACT.test("smooth", n_resamples=0), "n_resamples >= 1, got 0"),
         (lambda: EXACT.test("smooth", bins=3), "expected options among multiclass, got 'bins'"),
-        (lambda: EXACT.test("cox", n_bins=3), "options of 'cox' among none, got 'n_bins'"),
+        (lambda: EXACT.test("cox", n_bins=3), "no options of 'cox', got 'n_bins'"),
         (lambda: EXACT.test("hosmer_lemeshow", n_bins=0), "n_bins >= 1, got 0"),
         (
             lambda: (EXACT + CalibrationSummary().update([0], [0.5], [0.5])).test("cox"),
