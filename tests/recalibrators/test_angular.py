@@ -154,7 +154,7 @@ def test_make_high_dimensional():
             assert_allclose(np.std(rows @ t.coef), 1, atol=0.03)
     for options, message in (
         ({"design": "cauchy"}, "expected a design among gaussian"),
-        ({"link": "cloglog"}, "expected a link of logit"),
+        ({"link": "cloglog"}, "expected a callable, or a link among logit"),
         ({"link_slope": 0}, "link_slope > 0"),
         ({"covariance": np.eye(3)}, r"covariance of shape \(40, 40\), got shape \(3, 3\)"),
         ({"covariance": "banded"}, "got 'banded'"),
