@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,10 +14,10 @@ _NUMBERS = (Real, Decimal, np.bool_)
 _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
-def collected(values: object) -> object:
+def collected(values: Any) -> Any:
     """A polars LazyFrame as the table that it stands for; anything else as it is."""
     lazy = type(values).__name__ == "LazyFrame" and type(values).__module__.startswith("polars")
-    return values.collect() if lazy else values  # type: ignore[attr-defined]
+    return values.collect() if lazy else values
 
 
 def read_array(values: object, what: str, where: str) -> AnyArray:

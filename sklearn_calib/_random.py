@@ -1,5 +1,7 @@
 """Randomness: one policy for `random_state`, one way to draw labels and bootstrap counts."""
 
+from typing import NoReturn
+
 import numpy as np
 
 from ._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
@@ -45,7 +47,7 @@ def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
         _refuse(random_state)
 
 
-def _refuse(random_state):
+def _refuse(random_state: object) -> NoReturn:
     rule = "random_state as a whole number from 0, a Generator, a RandomState or None"
     refuse("random_state", rule, repr(random_state), "Pass for instance random_state=0")
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Real
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 
 class CalibrationWarning(UserWarning):
@@ -105,7 +105,8 @@ def refuse_unknown(
 
 def check_level(level: object, where: str) -> None:
     """Raise ValueError unless a confidence level is a number between 0 and 1."""
-    if not isinstance(level, Real) or isinstance(level, bool) or not 0 < level < 1:
+    known = isinstance(level, Real) and not isinstance(level, bool)
+    if not (known and 0 < float(cast(Any, level)) < 1):
         refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
 
 
@@ -113,10 +114,11 @@ def check_count(
     value: object, name: str, where: str, least: int = 1, cure: str = "Leave the default"
 ) -> int:
     """A whole number of at least `least`, as an int; raises ValueError for anything else."""
+    number = cast(Any, value)
     known = isinstance(value, Real) and not isinstance(value, bool)
-    if not (known and value >= least and value != math.inf and value == int(value)):
+    if not (known and number >= least and number != math.inf and number == int(number)):
         refuse(where, f"a whole number {name} >= {least}", repr(value), cure)
-    return int(value)
+    return int(number)
 
 
 def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int = 4) -> None:

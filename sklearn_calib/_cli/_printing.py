@@ -89,7 +89,7 @@ class Screen(Output):
 @contextmanager
 def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
     """The standard output for a result of bytes; raises UserError where it cannot be written."""
-    stream = sys.stdout
+    stream: Any = sys.stdout
     try:
         if stream is None:
             raise OSError(errno.EBADF, "it is closed")

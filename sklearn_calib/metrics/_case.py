@@ -361,6 +361,7 @@ def canonical_case(
     labels: ArrayLike | None = None,
     pos_label: object = None,
     validate: Callable[..., FloatArray] | None = None,
+    *,
     check_order: bool = True,
 ) -> Case:
     """Validate what every measure takes.

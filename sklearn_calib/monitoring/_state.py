@@ -73,7 +73,7 @@ class Storable:
         if found != _FORMAT:
             cure = "Give what state_dict returned"
             refuse(where, "the state of a monitor", "something else", cure)
-        version = state.get("version")
+        version: Any = state.get("version")
         if isinstance(version, bool) or version not in range(1, _VERSION + 1):
             cure = "Read it with the version of sklearn-calib that wrote it, or start anew"
             refuse(where, f"a state of version 1 to {_VERSION}", f"version {version!r}", cure)

@@ -41,7 +41,7 @@ class _Figure(NamedTuple):
 def reliability_pictures(report: "Content") -> str:
     """The diagrams of all models, under the key to their signs."""
     few = len(report.accuracy) <= FEW_MODELS
-    keys = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
+    keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
     keys += _KEYS_AFTER if any(report.advice.values()) else ()
     legend = "".join(keys).format(level=f"{report.level:.0%}")
     drawn = _before_and_after(report) if few else _models_in_small(report)
