@@ -42,7 +42,7 @@ def test_further_batches_of_labels(rows):
 def test_models_know_their_classes(rows):
     every, proba, y = rows
     model = LogisticRegression().fit(every, NAMES[every.argmax(axis=1)])
-    wrapped = CalibratedModel(FrozenEstimator(model), "temperature").fit(proba, y)
+    wrapped = CalibratedModel(FrozenEstimator(model), "platt").fit(proba, y)
     assert wrapped.predict_proba(every).shape == every.shape
     assert np.isfinite(get_scorer("neg_log_loss")(wrapped, proba, y))
 
