@@ -13,6 +13,7 @@ from .exceptions import refuse
 _LARGEST_COUNT = 2.0**53  # of larger whole numbers the neighbours are missing
 _WIDEST = 64  # binary digits: no integer of a numpy array is above 2^64
 _SMALLEST = 2.0**-400  # 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
+_FEW = 100  # weights that mostly tell what kind they are
 LEAST, MOST = 1e-100, 1e100  # of weights whose unit matters
 
 
@@ -73,10 +74,15 @@ def weight_and_unit(
     """
     given = raw_weight(sample_weight, n_samples, where)
     largest = given.max()
-    if not are_counts(given) and ((given == largest) | (given == 0)).all():
+    if _is_constant(given, largest) and not are_counts(given):
         return (given > 0).astype(np.float64), float(largest)
     weight = _safe(given)
     return weight, float(largest / weight.max())
+
+
+def _is_constant(weight, value):
+    """Whether all weights but zeros are one value; most that are not show it soon."""
+    return all(((part == value) | (part == 0)).all() for part in (weight[:_FEW], weight))
 
 
 def raw_weight(
@@ -109,6 +115,8 @@ def raw_weight(
 
 def check_weights(weight: FloatArray, where: str, *, keeps_unit: bool) -> None:
     """Raise ValueError for negative, missing or infinite weights, and sizes without a safe sum."""
+    if len(weight) and weight.min() >= LEAST and weight.max() <= MOST:
+        return  # what nearly all are; a NaN is neither
     bad, rule = ~np.isfinite(weight) | (weight < 0), "sample_weight >= 0 and finite"
     cure = "Drop those rows or give them weight 0"
     if keeps_unit and not bad.any():
@@ -124,6 +132,8 @@ def _safe(weight):
     exponent = int(np.frexp(weight.max())[1])  # 2^(exponent - 1) <= the largest < 2^exponent
     if abs(exponent) > _WIDEST:
         weight = np.ldexp(weight, int(np.clip(exponent, -_WIDEST, _WIDEST)) - exponent)
+    if weight.min() >= _SMALLEST * weight.max():
+        return weight
     light = (weight > 0) & (weight < _SMALLEST * weight.max())
     return np.where(light, _SMALLEST * weight.max(), weight) if light.any() else weight
 
@@ -138,6 +148,9 @@ def are_counts(weight: FloatArray) -> bool:
     >>> are_counts(np.array([0.0, 3.0])), are_counts(np.array([0.5])), are_counts(np.array([1e300]))
     (True, False, False)
     """
+    few = weight[:_FEW]
+    if not (few == np.floor(few)).all():
+        return False
     return bool(weight.max() <= _LARGEST_COUNT and (weight == np.floor(weight)).all())
 
 

@@ -21,13 +21,13 @@ def falling_by(
     The mean of the scores comes first: where it rises with the outcome nothing is sorted.
     """
     plain = np.asarray(proba)
-    score = plain @ np.arange(plain.shape[1], dtype=float)  # P(second), or the mean position
-    largest = weight.max()
-    share = weight if largest == 1 else weight / largest
+    two = plain.shape[1] == 2
+    score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)  # mean position
+    share = weight / weight.max()
     outcome = share * codes
     if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
         return None
-    if proba.shape[1] == 2:
+    if two:
         score = rank_score(proba)
     correlation, statistic = rank_correlation(score, codes, weight)
     return correlation if statistic < ndtri(LEVEL / n_tests) else None
