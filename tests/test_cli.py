@@ -95,7 +95,7 @@ def test_audit_many_classes(quick, capsys):
         ({"p": None}, ["--prob", "p"], "expected a number in every row of column 'p' of t.csv"),
         ({"p": 1.5}, ["--prob", "p"], "expected probabilities in [0, 1], got 1.5 in row 3"),
         ({"label": None}, ["--prob", "p"], "expected a label in every row, got nan in row 3"),
-        ({"w": -1}, ["--prob", "p", "--weight", "w"], "expected sample_weight >= 0"),
+        ({"w": -1}, ["--prob", "p", "--weight", "w"], "expected weights >= 0"),
         ({}, ["--prob", "p", "--positive", "maybe"], "expected --positive among no, yes"),
         ({}, ["--prob", "p", "--classes", "no"], "expected 2 classes in --classes, got 1"),
         ({}, ["--prob", "p", "--out", "nowhere/r.html"], "Choose one with --out"),
@@ -401,7 +401,7 @@ def test_rows_that_were_rounded(quick, capsys, tmp_path):
         losses.append(_brier(capsys))
     assert losses[0] == losses[1]
     assert run(*arguments, "--tolerance", "-1") == 2
-    assert "expected a tolerance in [0, 1), got -1.0" in capsys.readouterr().err
+    assert "expected a --tolerance in [0, 1), got -1.0" in capsys.readouterr().err
 
 
 def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeypatch):
