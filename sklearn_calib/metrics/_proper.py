@@ -185,7 +185,7 @@ def spherical_loss(case: "Case") -> float:
     Returns
     -------
     loss : float
-        The mean of -p / |p| with p the probability of the true class and |p| the Euclidean length
+        The mean of -p / r with p the probability of the true class and r the Euclidean length
         of the row, in [-1, 0]; -1 for predictions that are certain and right. Unbiased for the
         expected loss. Cost: O(n k).
 
