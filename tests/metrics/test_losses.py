@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from scipy.integrate import quad, trapezoid
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -77,7 +77,7 @@ def test_beta_family_by_its_definition(loss):
     z = np.linspace(-36, 36, 20_001)
     p = np.column_stack([expit(-z), expit(z)])
     spread = loss.expected(p, p) * p[:, 0] * p[:, 1]
-    assert np.trapezoid(spread, z) == pytest.approx(0.5, rel=1e-5)
+    assert trapezoid(spread, z) == pytest.approx(0.5, rel=1e-5)
 
 
 def test_thresholds_that_matter():
@@ -227,7 +227,7 @@ def test_theory(loss):
         z = sign + 3.0 * t
         p = canonical_proba(np.column_stack([-z / 2, z / 2]), kind="logits")
         rows = get_loss(loss).without_floor().of_labels(p)[:, label]
-        total.append(np.trapezoid(rows * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi), t))
+        total.append(trapezoid(rows * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi), t))
     assert found.risk == pytest.approx(np.mean(total), rel=1e-7)
     assert found.calibration > 0 and gaussian_loss(2.0, np.sqrt(2), loss).calibration < 1e-12
 
