@@ -206,8 +206,10 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
 
 
 def _content(source):
-    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
-        return source.encode()
+    if isinstance(source, str):
+        begins = source.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
+        if begins or '"format"' in source:  # no path, if a damaged document
+            return source.encode()
     size = os.path.getsize(source)
     if size > MAX_BYTES:
         wrong(str(source), f"at most {MAX_BYTES:.0e} bytes", f"{size}")
