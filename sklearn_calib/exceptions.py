@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 from numbers import Real
 from typing import Any, NoReturn, cast
 
@@ -124,3 +125,18 @@ def check_count(
 def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int = 4) -> None:
     """Give a `CalibrationWarning` worded by `expectation`; `stacklevel` counts from here."""
     warnings.warn(expectation(where, rule, got, cure), CalibrationWarning, stacklevel=stacklevel)
+
+
+def require(module: str, extra: str, where: str) -> Any:
+    """Import a module of an extra, or say how to install it (ModuleNotFoundError)."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if (error.name or package).partition(".")[0] != package:
+            raise  # the package is there, and something of its own is missing
+        raise ModuleNotFoundError(
+            f"{where}: expected {package}, got no such package. "
+            f"Run: pip install 'sklearn-calib[{extra}]'.",
+            name=package,
+        ) from error

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sklearn_calib._cli._gate import conditions_of
-from sklearn_calib._files import whole_file
+from sklearn_calib._files.whole import whole_file
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 import sklearn_calib
 from sklearn_calib._cli import main
-from sklearn_calib._files import write_whole
+from sklearn_calib._files.whole import write_whole
 from sklearn_calib._show import plain
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.recalibrators import Identity, all_recalibrators

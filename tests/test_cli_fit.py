@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sklearn_calib._cli import _apply, _export, _fit, _streams, main
-from sklearn_calib._csv_text import exact_numbers
-from sklearn_calib._tables import table_blocks
+from sklearn_calib._files.csv_text import exact_numbers
+from sklearn_calib._files.tables import table_blocks
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_json, to_json
 from sklearn_calib.inference import paired_difference
@@ -479,7 +479,7 @@ def test_memory_does_not_grow_with_the_lines(rows, monkeypatch):
     monkeypatch.setattr(
         _streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=100_000)
     )
-    monkeypatch.setattr("sklearn_calib._tables._HEAD", 2**14)
+    monkeypatch.setattr("sklearn_calib._files.tables._HEAD", 2**14)
     peaks = []
     for n_rows in (15_000, 60_000):
         p = np.random.default_rng(0).random(n_rows)

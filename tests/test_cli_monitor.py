@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from sklearn_calib._cli import _monitor, main
-from sklearn_calib._files import held
+from sklearn_calib._files.whole import held
 from sklearn_calib.monitoring import CalibrationMonitor
 
 COLUMNS = ["--label", "outcome", "--prob", "p"]

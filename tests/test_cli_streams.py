@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sklearn_calib import _cli, _csv_text, _files
+from sklearn_calib import _cli
 from sklearn_calib._cli import main
-from sklearn_calib._files import temporary_folder
-from sklearn_calib._tables import UserError, table_blocks
+from sklearn_calib._files import csv_text, whole
+from sklearn_calib._files.tables import UserError, table_blocks
+from sklearn_calib._files.whole import temporary_folder
 
 AS_USUAL = ("--label", "y", "--prob", "p")
 REPORT = ("--no-page", "--no-advice")
@@ -173,7 +174,7 @@ def test_a_pipe_is_read_once(folder, capsys, packed):
 
 
 def test_a_pipe_without_an_other_end(folder, capsys, monkeypatch):
-    monkeypatch.setattr(_files, "SECONDS", 0.1)
+    monkeypatch.setattr(whole, "SECONDS", 0.1)
     os.mkfifo("pipe")
     assert main(["monitor", "pipe", *AS_USUAL]) == 2
     assert "no program writes into it" in capsys.readouterr().err
@@ -237,7 +238,7 @@ def test_terminated_in_order(folder, monkeypatch):
     "end", ["z" * 5000, '"' + "z\n" * 2500, '"' + "z" * 5000 + '"'], ids=["line", "open", "cell"]
 )
 def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
-    monkeypatch.setattr(_csv_text, "LONGEST_ROW", 1000)
+    monkeypatch.setattr(csv_text, "LONGEST_ROW", 1000)
     with gzip.open("long.csv.gz", "wt") as file:
         file.write(f"p,y,t\n0.5,1,a\n0.25,0,{end}")
     line = {
@@ -254,7 +255,7 @@ def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
 
 
 def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(_csv_text, "LONGEST_ROW", 1000)
+    monkeypatch.setattr(csv_text, "LONGEST_ROW", 1000)
     path = tmp_path / "open.csv"
     path.write_text('p,y,t\n0.5,1,a\n0.25,0,"' + "z,\n" * 5000)
     with pytest.raises(UserError, match=r"at most 1,000 characters in .* begins in line 3"):

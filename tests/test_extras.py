@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sklearn_calib._extras import require
+from sklearn_calib.exceptions import require
 
 PLOTS = {
     "ReliabilityDisplay.plot": "displays.ReliabilityDisplay.from_predictions(y, p)",

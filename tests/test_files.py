@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from sklearn_calib import _files
 from sklearn_calib._cli._remote import local_files
-from sklearn_calib._files import held, temporary_folder, whole_file, write_whole
+from sklearn_calib._files import whole
+from sklearn_calib._files.whole import held, temporary_folder, whole_file, write_whole
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed there")
 
@@ -27,7 +27,7 @@ with {what} as found:
 def started(what, *arguments, **more):
     """A process that is inside, and the line that it printed."""
     code = WRITER.format(what=what)
-    command = [sys.executable, "-c", code, _files.__file__, *map(str, arguments)]
+    command = [sys.executable, "-c", code, whole.__file__, *map(str, arguments)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **more)
     return process, process.stdout.readline().strip()
 

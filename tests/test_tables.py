@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_calib._tables import (
+from sklearn_calib._files.tables import (
     UserError,
     label_column,
     number_column,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_calib._weights import canonical_weight, weight_and_unit
+from sklearn_calib.canonical._weights import canonical_weight, weight_and_unit
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import expected_metrics
 from sklearn_calib.exceptions import CalibrationWarning

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 
+from .._files.tables import UserError
 from .._show import plain
-from .._tables import UserError
 from .._version import __version__
 from ..exceptions import CalibrationWarning
 from . import _apply, _audit, _compare, _compile, _demo, _export, _fit, _monitor

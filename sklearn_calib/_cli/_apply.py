@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import temporary_folder
+from .._files.tables import Table, UserError, check_columns, column_names, standard_input
+from .._files.whole import temporary_folder
 from .._show import plain, quoted
-from .._tables import Table, UserError, check_columns, column_names, standard_input
 from .._typing import FloatArray
 from ..canonical import canonical_proba
 from ._classes import named_classes

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._rounded import SLACK
+from .._files.tables import UserError
 from .._show import plain
-from .._tables import UserError
-from ..canonical import canonical_proba
+from ..canonical import SLACK, canonical_proba
 from ._gate import FORM, conditions_of
 from ._large import audit_large, is_large
 from ._options import add_columns, add_reading, examples, share, whole_number

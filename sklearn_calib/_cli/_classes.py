@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .._files.tables import UserError
 from .._show import plain, quoted
-from .._tables import UserError
 from ..exceptions import meant
 from ._names import split_names
 

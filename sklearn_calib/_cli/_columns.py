@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._files.tables import Table, UserError, label_column, number_column, read_table
 from .._show import plain, quoted, rows_in_words
-from .._tables import Table, UserError, label_column, number_column, read_table
 from .._typing import FloatArray
 from ._names import split_names
 from ._options import check_different, check_groups, form_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._files.tables import UserError, number_column, read_table
 from .._show import plain, quoted, rows_in_words
-from .._tables import UserError, number_column, read_table
 from .._typing import AnyArray, FloatArray
 from ..canonical import canonical_labels, canonical_proba
 from ..exceptions import CalibrationWarning

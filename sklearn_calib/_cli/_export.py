@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .._files import write_whole
-from .._tables import UserError
+from .._files.tables import UserError
+from .._files.whole import write_whole
 from ._map import add_edited, read_map
 from ._names import split_names
 from ._options import examples

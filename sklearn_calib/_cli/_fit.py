@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files.tables import UserError
 from .._show import plain
-from .._tables import UserError
 from ..canonical import canonical_proba
 from ._options import (
     add_columns,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from .._files.tables import UserError
 from .._show import quoted
-from .._tables import UserError
 from ..exceptions import meant, nearest
 from ..metrics import all_metrics
 from ._options import as_number

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._files.tables import UserError, column_names
 from .._show import plain, quoted
-from .._tables import UserError, column_names
 from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
 from ._gate import Condition
@@ -147,7 +147,7 @@ def _on_workers(address, work):
         return work(None)
     import joblib
 
-    from .._extras import require
+    from ..exceptions import require
 
     try:
         client = require("distributed", "dask", "audit").Client(address)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._files.tables import UserError
 from .._show import plain, quoted
-from .._tables import UserError
 
 if TYPE_CHECKING:
     from ..export import ExportedMap

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .._files import held
+from .._files.tables import UserError
+from .._files.whole import held
 from .._show import plain, quoted
-from .._tables import UserError
 from ..canonical import canonical_labels, canonical_proba
 from ..exceptions import CalibrationWarning
 from ._classes import check_two_classes, named_classes

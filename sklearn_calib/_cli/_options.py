@@ -5,8 +5,8 @@ import re
 import sys
 from typing import Any, Literal
 
+from .._files.tables import UserError
 from .._show import plain, quoted
-from .._tables import UserError
 from ..exceptions import nearest
 from ._names import split_names
 

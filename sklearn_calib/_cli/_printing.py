@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
 import numpy as np
 
-from .._files import write_whole
+from .._files.tables import UserError
+from .._files.whole import write_whole
 from .._show import plain, quoted, text_of_cell
-from .._tables import UserError
 from .._typing import AnyArray, FloatArray
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
-from .._file_names import files_of
-from .._files import temporary_folder, until_other_end
+from .._files.names import files_of
+from .._files.tables import UserError
+from .._files.whole import temporary_folder, until_other_end
 from .._show import plain, quoted
-from .._tables import UserError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SECONDS = 60  # without an answer

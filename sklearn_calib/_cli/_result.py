@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._tables import UserError
+from .._files.tables import UserError
 from ._advice import print_advice
 from ._gate import Condition, measures_for
 from ._printing import Screen, note, print_report, progress, write_report, write_text

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._files.tables import UserError
 from .._show import plain
-from .._tables import UserError
 from .._typing import AnyArray, FloatArray
 from ..canonical import canonical_labels, canonical_proba
 from ._classes import check_two_classes, named_classes

@@ -12,10 +12,8 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, BinaryIO
 
-from .._csv_text import cells_of_any_length
-from .._files import whole_file
-from .._show import plain, quoted
-from .._tables import (
+from .._files.csv_text import cells_of_any_length
+from .._files.tables import (
     CsvText,
     Table,
     UserError,
@@ -26,6 +24,8 @@ from .._tables import (
     table_blocks,
     unreadable,
 )
+from .._files.whole import whole_file
+from .._show import plain, quoted
 from .._typing import FloatArray, Progress
 from ._options import form_of
 from ._printing import refuse_out, standard_output

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky_banded, solve_banded
 from scipy.special import expit
 
-from .._weights import are_counts
+from ..canonical import are_counts
 from ._binning import bin_of_distinct, distinct
 
 LINE = np.inf  # the penalty that leaves the straight lines

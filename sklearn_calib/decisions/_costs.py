@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._arrays import read_numbers
 from .._show import quoted
 from .._typing import AnyArray, ArrayLike, FloatArray
+from ..canonical import read_numbers
 from ..exceptions import refuse
 
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from .._extras import require
 from .._kernels._net_benefit import NetBenefit, critical_value
 from .._random import generator
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import check_count, check_level, refuse
+from ..exceptions import check_count, check_level, refuse, require
 from ..metrics import canonical_case
 from ._regret import RegretCurve, regret_curve
 from ._two_classes import canonical_thresholds, two_class_case

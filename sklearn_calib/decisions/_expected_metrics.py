@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr
 
-from .._extras import require
 from .._kernels import _expected_metrics as kernels
 from .._kernels._actions import best_actions
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, FloatArray
-from .._weights import weight_and_unit
-from ..canonical import canonical_labels, canonical_proba, check_same_length
-from ..exceptions import meant, refuse
+from ..canonical import canonical_labels, canonical_proba, check_same_length, weight_and_unit
+from ..exceptions import meant, refuse, require
 from ..metrics import get_loss
 from ._costs import canonical_costs
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._extras import require
 from .._kernels._regret import integral, regret_pieces
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
+from ..exceptions import require
 from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
 from ..recalibrators import (
     aligned_proba,

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._extras import require
 from .._kernels._proportion import share_interval
 from .._kernels._risk_coverage import area, risk_by_coverage
 from .._typing import ArrayLike, FloatArray
 from ..canonical import are_counts
-from ..exceptions import check_level
+from ..exceptions import check_level, require
 from ..metrics import canonical_case, metric
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._arrays import read_numbers
 from .._typing import ArrayLike, FloatArray
+from ..canonical import read_numbers
 from ..exceptions import refuse
 from ..metrics import canonical_case
 

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .._extras import require
 from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, Self
-from ..exceptions import refuse
+from ..exceptions import refuse, require
 from ..meta import check_gives_proba
 
 if TYPE_CHECKING:

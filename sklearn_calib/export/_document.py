@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._checksum import ENTRY, checksum
+from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._version import __version__
 from ..canonical import canonical_proba

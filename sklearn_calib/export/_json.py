@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .._files import write_whole
+from .._files.whole import write_whole
 from ._document import SCHEMA, Kind, document_of, read_document
 from ._exported import ExportedMap
 from ._fields import shown, wrong

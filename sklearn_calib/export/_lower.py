@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
-from .._rounded import SLACK
 from .._simplex import SMALLEST_PROBABILITY
 from .._typing import IntArray
-from ..canonical import LARGEST_LOGIT
+from ..canonical import LARGEST_LOGIT, SLACK
 from ._document import MapDocument
 from ._functions import (
     ClippedChebyshev,

@@ -7,11 +7,10 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.pipeline import Pipeline
 
-from .._extras import require
-from .._rounded import SLACK
 from .._simplex import log_proba
 from .._typing import Features
-from ..exceptions import refuse
+from ..canonical import SLACK
+from ..exceptions import refuse, require
 from ._document import Kind, MapDocument, document_of
 from ._onnx_graph import Graph, Tensor
 from ._onnx_models import model_to_onnx, models_inside, run_onnx

@@ -14,9 +14,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from .._extras import require
 from .._typing import AnyArray, Estimator
-from ..exceptions import refuse
+from ..exceptions import refuse, require
 from ..staging import own_logits
 
 _ML = "ai.onnx.ml"

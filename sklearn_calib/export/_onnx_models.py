@@ -11,10 +11,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import meta
-from .._extras import require
 from .._simplex import SMALLEST_PROBABILITY
 from .._typing import Features
-from ..exceptions import expectation, refuse
+from ..exceptions import expectation, refuse, require
 from ._document import document_of
 from ._onnx_boosted import (
     BoostedMargins,

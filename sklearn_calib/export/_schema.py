@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .._checksum import ENTRY
+from .._files.checksum import ENTRY
 from ._document import FORMAT, KINDS, N_CHECKS, SCHEMA
 from ._fields import kinds_of
 from ._nodes import NODES

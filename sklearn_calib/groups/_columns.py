@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import is_missing, read_array
 from .._kernels._binning import ON_EDGE, middles
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
+from ..canonical import is_missing, read_array
 from ..exceptions import refuse
 from ._grouping import entries, named_columns, plain_dates
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import is_missing, read_array
 from .._show import plain, quoted
 from .._typing import AnyArray, IntArray
+from ..canonical import is_missing, read_array
 from ..exceptions import caution, check_count, refuse
 
 WHOLE = "all rows"

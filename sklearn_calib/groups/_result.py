@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .._extras import require
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import AnyArray, FloatArray
+from ..exceptions import require
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,9 +4,8 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
-from .._extras import require
 from .._show import Section, Shown, Table
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import refuse, refuse_unknown, require
 
 if TYPE_CHECKING:
     import pandas as pd

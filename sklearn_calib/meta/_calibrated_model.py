@@ -13,10 +13,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._label_tables import is_label_table
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, RecalibratorLike, Self
-from ..canonical import canonical_labels
+from ..canonical import canonical_labels, is_label_table
 from ..exceptions import refuse
 from ._arguments import says_what_to_write
 from ._brought import fresh

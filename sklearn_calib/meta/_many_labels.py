@@ -8,11 +8,17 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags, indexable
 
-from .._label_tables import BOTH, LabelScores, canonical_label_scores, canonical_label_table
 from .._simplex import stack_rows
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, RecalibratorLike
-from ..canonical import canonical_proba, canonical_weight
+from ..canonical import (
+    BOTH,
+    LabelScores,
+    canonical_label_scores,
+    canonical_label_table,
+    canonical_proba,
+    canonical_weight,
+)
 from ..exceptions import refuse
 from ..recalibrators import MultilabelCalibration, resolve_recalibrator
 from ._arguments import refuse_prefit

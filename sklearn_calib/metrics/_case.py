@@ -7,10 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._column_order import warn_of_order
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
-from .._weights import weight_and_unit
-from ..canonical import canonical_labels, check_same_length, two_columns, valid_proba
+from ..canonical import (
+    canonical_labels,
+    check_same_length,
+    two_columns,
+    valid_proba,
+    warn_of_order,
+    weight_and_unit,
+)
 from ..exceptions import refuse, refuse_unknown
 
 BINARY = ("confidence", "top_label", "classwise")  # the ways to make two-class problems of many

@@ -5,16 +5,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._label_tables import (
+from .._simplex import stack_rows
+from .._typing import ArrayLike, FloatArray
+from ..canonical import (
     BOTH,
     canonical_label_scores,
     canonical_label_table,
     known_rows,
     label_names,
+    raw_weight,
 )
-from .._simplex import stack_rows
-from .._typing import ArrayLike, FloatArray
-from .._weights import raw_weight
 from ..exceptions import refuse
 from ._case import Case, canonical_case
 

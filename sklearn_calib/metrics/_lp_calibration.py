@@ -6,9 +6,8 @@ import numpy as np
 
 from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
-from .._rounded import SLACK
 from .._typing import ArrayLike, RandomStateLike
-from ..canonical import canonical_proba
+from ..canonical import SLACK, canonical_proba
 from ..exceptions import check_count, refuse
 from ._case import canonical_case
 from ._measure import metric

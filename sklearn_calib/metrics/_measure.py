@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .._label_tables import is_label_table
 from .._typing import ArrayLike, FloatArray, Function
+from ..canonical import is_label_table
 from ..exceptions import meant, nearest, refuse
 from ._case import BINARY, canonical_case
 from ._label_cases import label_cases

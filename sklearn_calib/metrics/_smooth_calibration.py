@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._extras import require
 from .._typing import ArrayLike, Axes, FloatArray, Multiclass
+from ..exceptions import require
 from ._case import BINARY, canonical_case
 from ._measure import metric
 

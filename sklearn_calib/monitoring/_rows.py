@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import read_array
 from .._simplex import carries_log, each_against_rest, log_proba, top_against_rest
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..canonical import canonical_labels, canonical_proba, check_same_length
+from ..canonical import canonical_labels, canonical_proba, check_same_length, read_array
 from ..exceptions import refuse
 
 

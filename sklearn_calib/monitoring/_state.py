@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checksum import ENTRY, checksum
+from .._files.checksum import ENTRY, checksum
 from .._typing import Self
 from ..exceptions import caution, refuse
 from ._result import Alarm, in_json

@@ -8,7 +8,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils._param_validation import Interval
 
-from .._extras import require
 from .._show import quoted
 from .._simplex import log_losses, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
@@ -20,7 +19,7 @@ from .._sklearn_compat import (
 )
 from .._typing import CV, ArrayLike, RecalibratorLike, Self
 from ..canonical import rows_per_weight
-from ..exceptions import caution, refuse
+from ..exceptions import caution, refuse, require
 from ._base import Capabilities, Recalibrator
 from ._beta import BetaCalibration
 from ._default import DefaultCalibration

@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._column_order import warn_of_order
 from .._kernels._logistic import smoothed_targets
 from .._simplex import each_against_rest, learned_floor, raised
 from .._sklearn_compat import check_feature_names
@@ -24,6 +23,7 @@ from ..canonical import (
     canonical_proba,
     canonical_weight,
     check_same_length,
+    warn_of_order,
 )
 from ..exceptions import CalibrationWarning, expectation, refuse
 from ._falling import falling_by, warn_of_falling_scores

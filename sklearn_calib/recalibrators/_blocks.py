@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._arrays import read_array, read_numbers
 from .._simplex import (
     SMALLEST_PROBABILITY,
     carries_log,
@@ -24,6 +23,8 @@ from ..canonical import (
     canonical_proba,
     canonical_weight,
     check_same_length,
+    read_array,
+    read_numbers,
 )
 from ..exceptions import refuse
 

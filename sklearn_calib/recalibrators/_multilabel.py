@@ -9,17 +9,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._lines_of_labels import COMMON, PENALTIES, Labels, fit_shrunken
-from .._label_tables import (
-    BOTH,
-    canonical_label_scores,
-    canonical_label_table,
-    known_rows,
-    label_names,
-)
 from .._simplex import raised, stack_rows
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
-from ..canonical import are_counts, canonical_weight
+from ..canonical import (
+    BOTH,
+    are_counts,
+    canonical_label_scores,
+    canonical_label_table,
+    canonical_weight,
+    known_rows,
+    label_names,
+)
 from ..exceptions import caution, refuse
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._identity import Identity

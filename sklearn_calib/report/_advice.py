@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from .._extras import require
 from .._random import generator
 from .._typing import Progress
-from ..exceptions import CalibrationWarning
+from ..exceptions import CalibrationWarning, require
 from ..metrics import all_metrics, get_loss
 from ..recalibrators import cross_fitted_proba, get_recalibrator
 from ..summary import CalibrationSummary

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._column_order import FARTHER, Ranks, better_order, rank_well
 from .._typing import AnyArray, ArrayLike
-from ..canonical import canonical_proba
+from ..canonical import FARTHER, Ranks, better_order, canonical_proba, rank_well
 from ..exceptions import refuse
 from ..metrics import Case, canonical_case
 from ..summary import CellSample

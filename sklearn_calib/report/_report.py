@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._extras import require
-from .._files import write_whole
+from .._files.whole import write_whole
 from .._show import Section, markdown_of, text_of
+from ..exceptions import require
 from ._content import Content
 from ._json import as_dict, as_json
 from ._page import notebook, page

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import is_missing
+from .._files.tables import Table, UserError, number_column, values_of_text
 from .._show import quoted, rows_in_words
-from .._tables import Table, UserError, number_column, values_of_text
 from .._typing import AnyArray
+from ..canonical import is_missing
 from ._input import Coded
 from ._parts import Block
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._extras import require
-from ..exceptions import meant, refuse
+from ..exceptions import meant, refuse, require
 from ._parts import StreamPart
 
 _SPLIT_EVERY = 8

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tables import UserError, values_of_text
+from .._files.tables import UserError, values_of_text
 from .._typing import AnyArray
 from ..canonical import canonical_labels
 from ..exceptions import refuse

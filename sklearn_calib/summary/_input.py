@@ -5,11 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import read_array, read_numbers
-from .._rounded import slack_of
 from .._typing import AnyArray, ArrayLike, FloatArray
-from .._weights import check_weights
-from ..canonical import canonical_labels, valid_proba
+from ..canonical import (
+    canonical_labels,
+    check_weights,
+    read_array,
+    read_numbers,
+    slack_of,
+    valid_proba,
+)
 from ..exceptions import refuse
 
 _BLOCK = 65_536  # rows that are converted at once; they fit into the second cache

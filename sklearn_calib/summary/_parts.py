@@ -9,12 +9,11 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from .._arrays import collected
-from .._extras import require
-from .._file_names import files_of
+from .._files.names import files_of
+from .._files.tables import UserError, check_columns, check_types, table_blocks, unreadable
 from .._show import plain, quoted
-from .._tables import UserError, check_columns, check_types, table_blocks, unreadable
-from ..exceptions import refuse
+from ..canonical import collected
+from ..exceptions import refuse, require
 from ._storage import is_summary_file
 
 ROWS = 2**17  # in a block

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from .._files.tables import UserError
 from .._show import quoted
-from .._tables import UserError
 from .._typing import ArrayLike, Multiclass, Progress
 from ..exceptions import caution, refuse
 from ._columns import complete, grouped, label_values, number_values, placed

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .._checksum import ENTRY, checksum
-from .._extras import require
-from .._files import write_whole
+from .._files.checksum import ENTRY, checksum
+from .._files.whole import write_whole
 from .._kernels._cells import (
     CUTS,
     ID,
@@ -42,7 +41,7 @@ from .._kernels._cells import (
     widened,
 )
 from .._typing import Self
-from ..exceptions import caution, refuse
+from ..exceptions import caution, refuse, require
 
 KEY = b"sklearn_calib.summary"
 _FORMAT = "sklearn-calib summary "

@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._arrays import collected
 from .._kernels._cells import KEPT_BITS
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
+from ..canonical import collected
 from ..exceptions import refuse, refuse_unknown
 from ..metrics import Case
 from ._answers import Answers

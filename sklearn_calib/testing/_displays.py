@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 from joblib import hash as digest
 
-from .._extras import require
+from ..exceptions import require
 from ._common import run
 
 _HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup

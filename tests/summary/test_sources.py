@@ -15,7 +15,7 @@ import pyarrow.fs
 import pytest
 from pyarrow import dataset, parquet
 
-from sklearn_calib._csv_text import exact_numbers
+from sklearn_calib._files.csv_text import exact_numbers
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.summary import CalibrationSummary, find_classes, summarize
 from sklearn_calib.summary._parts import ROWS
@@ -99,7 +99,7 @@ def test_csv(frame, tmp_path, monkeypatch):
     frame.to_csv("wide.txt", index=False, encoding="utf-16", sep="\t")
     for file in ("comma.csv", "semicolon.csv.gz", "wide.txt"):
         assert summarize(file, **COLUMNS) == expected, file
-        monkeypatch.setattr("sklearn_calib._tables._BLOCK", 1000)
+        monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 1000)
     frame[:2000].to_csv("one.csv", index=False)
     frame[2000:].to_parquet("two.parquet")
     assert summarize(["one.csv", "two.parquet"], **COLUMNS) == expected
@@ -238,7 +238,7 @@ def test_processes_give_the_same(folder, backend):
 
 
 def test_progress_inside_a_file(frame, tmp_path, monkeypatch):
-    monkeypatch.setattr("sklearn_calib._tables._BLOCK", 10_000)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 10_000)
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_csv(tmp_path / "t.csv.gz", index=False)
     frame.to_parquet(tmp_path / "t.parquet", row_group_size=500)
@@ -282,7 +282,7 @@ def test_errors_name_file_row_group_and_row(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sklearn_calib.summary._parts.ROWS", 900)
-    monkeypatch.setattr("sklearn_calib._tables._BLOCK", 10_000)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 10_000)
     other = changed(frame, column, value)
     other.to_parquet("t.parquet", row_group_size=2000)
     other.to_csv("t.csv", index=False)
@@ -365,7 +365,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
 def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sklearn_calib.summary._parts.ROWS", 900)
-    monkeypatch.setattr("sklearn_calib._tables._BLOCK", 10_000)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 10_000)
     holed = frame[["y", "p", "w"]].astype({"y": "Int64", "w": float})
     for row, column in ((5, "y"), (6, "p"), (1800, "p"), (1801, "w"), (4000, "y"), (4001, "p")):
         holed.loc[row, column] = pd.NA if column == "y" else np.nan

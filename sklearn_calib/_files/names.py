@@ -7,9 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ._extras import require
-from ._show import plain, quoted
-from .exceptions import refuse
+from .._show import plain, quoted
+from ..exceptions import refuse, require
 
 _PARQUET = (".parquet", ".parq", ".pq")
 _CSV = (".csv", ".tsv", ".txt")

@@ -6,9 +6,9 @@ others only the ratios matter, to most methods and to all measures.
 
 import numpy as np
 
+from .._typing import ArrayLike, FloatArray
+from ..exceptions import refuse
 from ._arrays import read_numbers
-from ._typing import ArrayLike, FloatArray
-from .exceptions import refuse
 
 _LARGEST_COUNT = 2.0**53  # of larger whole numbers the neighbours are missing
 _WIDEST = 64  # binary digits: no integer of a numpy array is above 2^64
@@ -144,7 +144,7 @@ def are_counts(weight: FloatArray) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib._weights import are_counts
+    >>> from sklearn_calib.canonical._weights import are_counts
     >>> are_counts(np.array([0.0, 3.0])), are_counts(np.array([0.5])), are_counts(np.array([1e300]))
     (True, False, False)
     """

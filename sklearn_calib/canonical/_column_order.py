@@ -8,8 +8,8 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
-from ._typing import AnyArray, FloatArray, IntArray
-from .exceptions import caution
+from .._typing import AnyArray, FloatArray, IntArray
+from ..exceptions import caution
 
 _CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
 FARTHER = 0.3  # by how much more rows have the largest probability on the true class

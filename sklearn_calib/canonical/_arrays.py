@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._typing import AnyArray
-from .exceptions import refuse
+from .._typing import AnyArray
+from ..exceptions import refuse
 
 _NUMBERS = (Real, Decimal, np.bool_)
 _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")

@@ -1,36 +1,17 @@
-"""Validation of all input: scores become rows on the simplex, labels become codes.
+"""Scores become rows on the simplex; of logits, rows of differences that are finite."""
 
-Everything behind this file sees clean float64 arrays only. The two kinds of score are declared
-by the caller and never guessed from the values.
-"""
-
-import warnings
 from collections.abc import Sized
 from typing import Literal
 
 import numpy as np
-from sklearn.exceptions import DataConversionWarning
 
-from ._arrays import is_missing, read_array, read_numbers
+from .._simplex import SimplexArray, row_blocks, softmax_of_rows
+from .._typing import AnyArray, ArrayLike, FloatArray
+from ..exceptions import refuse
+from ._arrays import read_numbers
 from ._rounded import cure_of_sums, slack_of, warn_of_rounded
-from ._simplex import SimplexArray, log_proba, row_blocks, softmax_of_rows
-from ._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ._weights import are_counts as are_counts
-from ._weights import canonical_weight
-from ._weights import rows_per_weight as rows_per_weight
-from .exceptions import refuse
-
-__all__ = [
-    "SimplexArray",
-    "canonical_labels",
-    "canonical_proba",
-    "canonical_weight",
-    "log_proba",
-]
 
 LARGEST_LOGIT = 1e150  # differences of larger ones overflow
-_MAX_COUNTED_RANGE = 65_536
-_DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
 
 
 def canonical_proba(
@@ -254,170 +235,6 @@ def _check_columns(proba, n_classes, where):
             "Pass the columns in the order of classes_",
         )
     return proba
-
-
-def canonical_labels(
-    y: ArrayLike, *, classes: ArrayLike | None = None, _where: str = "canonical_labels"
-) -> tuple[AnyArray, IntArray]:
-    """Encode labels as positions in a list of classes.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Integers of any size, text, bytes, booleans, whole floats, dates, or other values that
-        can be hashed and sorted, such as ``Decimal``. A pandas index is ignored, and so are the
-        categories of a pandas ``Categorical`` that no row has.
-    classes : array-like of shape (n_classes,), default=None
-        The classes, in the order of the score columns; by default the sorted labels of `y`.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-    codes : ndarray of shape (n_samples,), intp
-        ``classes[codes]`` are the labels.
-
-    Raises
-    ------
-    ValueError
-        Missing labels (NaN, NaT, None, NA, masked), continuous ones, more than one dimension,
-        labels that are not in `classes`, repeated classes.
-    TypeError
-        Labels of types that cannot be compared or have no order, and what is no array.
-
-    Examples
-    --------
-    >>> from sklearn_calib.canonical import canonical_labels
-    >>> classes, codes = canonical_labels(["no", "yes", "no"])
-    >>> classes.tolist(), codes.tolist()
-    (['no', 'yes'], [0, 1, 0])
-    """
-    if y is None:
-        refuse(
-            _where,
-            "labels y",
-            "None",
-            "This estimator requires y to be passed, but the target y is None",
-        )
-    labels = _label_array(y, _where)
-    known, codes = _unique(labels, _where)
-    if known.dtype.kind == "f" and np.any(known != np.floor(known)):
-        refuse(
-            _where,
-            "class labels",
-            "fractions (Unknown label type: continuous)",
-            "Turn the target into classes first",
-        )
-    if classes is None:
-        return known, codes
-    wanted = _label_array(classes, _where)
-    if len(_unique(wanted, _where)[0]) != len(wanted):
-        refuse(_where, "different classes", f"{wanted.tolist()}", "Name each class once")
-    column_of = dict(zip(_as_keys(wanted, known), range(len(wanted)), strict=True))
-    columns = np.array([column_of.get(key, -1) for key in _as_keys(known, wanted)], dtype=np.intp)
-    unknown = columns < 0
-    if unknown.any():
-        label = known[unknown][0]
-        refuse(
-            _where,
-            f"labels among {wanted.tolist()}",
-            f"{label!r} in row {np.flatnonzero(codes == np.flatnonzero(unknown)[0])[0]}",
-            "Pass all classes, or drop those rows",
-        )
-    return wanted, columns[codes]
-
-
-def _as_keys(labels, others):
-    """Labels as keys of a dict: Python compares 1, 1.0, True and Decimal(1) without rounding."""
-    if labels.dtype.kind == others.dtype.kind:
-        labels = labels.astype(np.result_type(labels, others))
-    return labels.tolist()
-
-
-def _label_array(y, where):
-    labels = read_array(y, "labels", where)
-    if labels.dtype.kind in "cV":
-        complex_ = labels.dtype.kind == "c"
-        refuse(
-            where,
-            "labels that have an order",
-            f"dtype {labels.dtype}" + " (Complex data not supported)" * complex_,
-            "Convert them, for instance to text",
-            error=ValueError if complex_ else TypeError,
-        )
-    if labels.dtype.kind == "T":
-        labels = labels.astype(object)  # scikit-learn does not know numpy's StringDType
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        warnings.warn(
-            f"A column-vector y was passed when a 1d array was expected by {where}. "
-            "Please change the shape of y to (n_samples,), for example with .ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-        labels = labels.ravel()
-    if labels.ndim != 1:
-        refuse(
-            where,
-            "one label per row, a 1d array",
-            f"labels of shape {labels.shape}",
-            "For one-hot labels pass y.argmax(axis=1)",
-        )
-    if labels.size == 0:
-        refuse(where, "at least one label", "none", "Check the selection of the rows")
-    return labels
-
-
-def _unique(labels, where):
-    _check_present(labels, where)
-    if labels.dtype.kind in "iub":
-        lowest, highest = int(labels.min()), int(labels.max())
-        if highest - lowest < _MAX_COUNTED_RANGE:  # counting beats sorting
-            start = labels.dtype.type(lowest)
-            if labels.dtype.kind == "u":  # may be too large for intp
-                offset = (labels - start).astype(np.intp)
-            else:
-                offset = np.subtract(labels, lowest, dtype=np.intp, casting="unsafe")
-            if highest - lowest == 1:  # both are present
-                return np.arange(2).astype(labels.dtype) + start, offset
-            present = np.flatnonzero(np.bincount(offset))
-            position = np.zeros(highest - lowest + 1, dtype=np.intp)
-            position[present] = np.arange(len(present))
-            return present.astype(labels.dtype) + start, position[offset]
-    if labels.dtype.kind == "f" and float(np.abs(labels).max()) >= _DISTINCT_FLOATS:
-        got = f"{np.abs(labels).max():g}, where neighbouring integers are one float"
-        cure = "Pass an array of integers, or text"
-        refuse(where, "floats below 2**53 as labels", got, cure)
-    try:
-        return np.unique(labels, return_inverse=True)
-    except TypeError:
-        kinds = sorted({type(v).__name__ for v in labels})
-        refuse(
-            where,
-            "labels of one type that can be sorted",
-            " and ".join(kinds),
-            "Convert them, for instance to text",
-            error=TypeError,
-        )
-
-
-def _check_present(labels, where):
-    """Refuse labels that are missing, or that are containers."""
-    missing = np.zeros(0, dtype=bool)
-    if labels.dtype.kind in "fmM":
-        missing = ~np.isfinite(labels)
-    elif labels.dtype.kind == "O":
-        for kind in set(map(type, labels)):
-            if kind.__hash__ is None:
-                cure = "Pass one number or text for each row"
-                refuse(where, "labels that are single values", kind.__name__, cure, error=TypeError)
-        missing = np.fromiter((is_missing(v) for v in labels), dtype=bool, count=len(labels))
-    if missing.any():
-        row = int(missing.argmax())
-        refuse(
-            where,
-            "a label in every row",
-            f"{labels[row]} in row {row} (labels must not hold NaN or infinity)",
-            "Drop the rows without a label",
-        )
 
 
 def check_same_length(codes: Sized, proba: Sized, where: str) -> None:

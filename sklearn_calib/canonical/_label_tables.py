@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .._typing import AnyArray, FloatArray
+from ..exceptions import refuse
 from ._arrays import read_numbers
-from ._typing import AnyArray, FloatArray
-from .canonical import canonical_proba
-from .exceptions import refuse
+from ._scores import canonical_proba
 
 BOTH = np.arange(2)  # the classes of each label
 

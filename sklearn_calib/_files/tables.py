@@ -17,7 +17,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ._csv_text import (
+from .._show import plain, quoted, rows_in_words
+from ..exceptions import nearest
+from .csv_text import (
     UserError,
     encoding_of,
     exact_numbers,
@@ -28,8 +30,6 @@ from ._csv_text import (
     separator_of,
     share_read,
 )
-from ._show import plain, quoted, rows_in_words
-from .exceptions import nearest
 
 _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}

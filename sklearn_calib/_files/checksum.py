@@ -31,7 +31,7 @@ def checksum(document: dict[str, Any], content: bytes = b"") -> str:
 
     Examples
     --------
-    >>> from sklearn_calib._checksum import checksum
+    >>> from sklearn_calib._files.checksum import checksum
     >>> checksum({"a": 1.0, "b": [2]}) == checksum({"b": [2.0], "a": 1, "sha256": "..."})
     True
     """

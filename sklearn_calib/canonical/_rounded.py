@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ._typing import AnyArray, FloatArray
-from .exceptions import caution
+from .._typing import AnyArray, FloatArray
+from ..exceptions import caution
 
 SLACK = 1e-6  # what rounding may add to a row's sum in float32
 _HALF_SLACK = 4e-3  # and in float16: four times its eps

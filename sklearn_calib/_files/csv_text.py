@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ._show import plain, quoted
+from .._show import plain, quoted
 
 LONGEST_ROW = 2**25  # characters; what is longer is hardly a row, and would fill the memory
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}

@@ -1,0 +1,1 @@
+"""Everything that is read from files and written to them."""

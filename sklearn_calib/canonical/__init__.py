@@ -1,0 +1,47 @@
+"""The door: whatever users hand over comes in here, and leaves as clean arrays.
+
+Scores become rows on the simplex, labels become codes, weights numbers that add up safely.
+Everything behind this door sees clean float64 arrays only. The two kinds of score are declared
+by the caller and never guessed from the values.
+"""
+
+from .._simplex import SimplexArray, log_proba
+from ._arrays import collected as collected
+from ._arrays import is_missing as is_missing
+from ._arrays import read_array as read_array
+from ._arrays import read_numbers as read_numbers
+from ._column_order import FARTHER as FARTHER
+from ._column_order import Ranks as Ranks
+from ._column_order import better_order as better_order
+from ._column_order import rank_well as rank_well
+from ._column_order import warn_of_order as warn_of_order
+from ._label_tables import BOTH as BOTH
+from ._label_tables import LabelScores as LabelScores
+from ._label_tables import canonical_label_scores as canonical_label_scores
+from ._label_tables import canonical_label_table as canonical_label_table
+from ._label_tables import is_label_table as is_label_table
+from ._label_tables import known_rows as known_rows
+from ._label_tables import label_names as label_names
+from ._labels import canonical_labels
+from ._rounded import SLACK as SLACK
+from ._rounded import slack_of as slack_of
+from ._scores import LARGEST_LOGIT as LARGEST_LOGIT
+from ._scores import canonical_logits as canonical_logits
+from ._scores import canonical_proba
+from ._scores import check_same_length as check_same_length
+from ._scores import two_columns as two_columns
+from ._scores import valid_proba as valid_proba
+from ._weights import are_counts as are_counts
+from ._weights import canonical_weight
+from ._weights import check_weights as check_weights
+from ._weights import raw_weight as raw_weight
+from ._weights import rows_per_weight as rows_per_weight
+from ._weights import weight_and_unit as weight_and_unit
+
+__all__ = [
+    "SimplexArray",
+    "canonical_labels",
+    "canonical_proba",
+    "canonical_weight",
+    "log_proba",
+]
