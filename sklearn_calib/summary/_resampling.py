@@ -27,6 +27,7 @@ from ..metrics import Case
 from ..recalibrators import aligned_proba, fit_recalibrator
 
 _FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
+_NO_SHARE = 2.0**-53  # of the weight of a cell
 
 
 class Fold(NamedTuple):
@@ -283,5 +284,7 @@ def _weight_of_some(some, counts, weight, moments, rng):
         split = (variance > 0) & (some > 0) & (some < counts)
         n, k = counts[split], some[split]
         size = np.maximum(mean[split] ** 2 * (n - 1) / variance[split] - 1, 1e-3)
-        drawn[split] = weight[split] * rng.beta(size * k / n, size * (n - k) / n)
+        share = rng.beta(size * k / n, size * (n - k) / n)
+        share[share < _NO_SHARE] = 0.0  # down to 1e-300; a share near 1 is rounded to 1 as well
+        drawn[split] = weight[split] * share
     return drawn

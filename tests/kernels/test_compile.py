@@ -146,6 +146,10 @@ def kept(tmp_path, monkeypatch):
     locators = "numba.core.caching.UserProvidedCacheLocator"
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(numba.core.config, "CACHE_LOCATOR_CLASSES", locators, raising=False)
+    caching = numba.core.caching
+    if hasattr(caching, "_UserProvidedCacheLocator"):  # of a numba without that option
+        only = [caching._UserProvidedCacheLocator]
+        monkeypatch.setattr(caching.CacheImpl, "_locator_classes", only)
 
     def fresh():
         monkeypatch.setattr(_compile, "_said", False)

@@ -1,6 +1,5 @@
 """The stack: weights, folds, chains, candidates that fail, small and degenerate samples."""
 
-import time
 import warnings
 
 import numpy as np
@@ -411,22 +410,3 @@ def test_identity_alone_changes_nothing():
     p, y = bent(100)
     stack = StackedCalibration([Identity()]).fit(p, y)
     assert np.abs(stack.predict_proba(p)[:, 1] - p).max() < 1e-12
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "k", "seconds"),
-    [
-        (5000, 2, 0.5),
-        (100_000, 2, 4.0),
-        (1_000_000, 2, 30.0),
-        (10_000, 10, 3.0),
-        (10_000, 100, 20.0),
-    ],
-)
-def test_cost(n, k, seconds):
-    proba, y = bent(n) if k == 2 else make_overconfident(k, n)
-    StackedCalibration().fit(proba[:2000], y[:2000], classes=range(k))  # compiled
-    start = time.process_time()
-    StackedCalibration().fit(proba, y)
-    assert time.process_time() - start < seconds

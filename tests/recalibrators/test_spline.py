@@ -1,6 +1,5 @@
 """The spline on the log-odds: golden fits, exact deletion, the monotone curve."""
 
-import time
 from contextlib import nullcontext
 from itertools import pairwise
 
@@ -241,18 +240,6 @@ def test_one_against_the_rest():
     several = SplineCalibration().fit(proba, y)
     alone = SplineCalibration().fit(proba[:, 1], (y == 1).astype(int))
     assert np.allclose(several.one_vs_rest_[1].values_, alone.values_, atol=1e-8)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "seconds"), [(1000, 0.015), (1_000_000, 1.0)])
-def test_cost(n, seconds):
-    p, y, _ = bent(n)
-    spent = []
-    for _ in range(7):
-        start = time.process_time()
-        SplineCalibration().fit(p, y)
-        spent.append(time.process_time() - start)
-    assert min(spent) < seconds
 
 
 @pytest.mark.parametrize("digits", [1, 2])
