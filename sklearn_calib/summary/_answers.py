@@ -94,8 +94,8 @@ class Answers:
         Notes
         -----
         Cost: that of the measure with two rows per cell; of the bound about as much again. The
-        bounds hold for any scores. They are loose where many rows of one score share a cell with
-        others: use more `max_cells`.
+        bounds hold for any scores; those below 2e-319 count as 0 here. They are loose where many
+        rows of one score share a cell with others: use more `max_cells`.
 
         Examples
         --------
