@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._simplex import carries_log, log_proba, two_class_pairs
-from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..canonical import canonical_labels, canonical_proba, check_same_length, read_array
 from ..exceptions import refuse
 
@@ -42,7 +42,7 @@ def read_rows(
     *,
     classes: AnyArray | None,
     known_groups: AnyArray | None,
-    multiclass: Multiclass,
+    multiclass: str,
     where: str,
 ) -> tuple[Rows, AnyArray]:
     """A batch, or one row as a scalar label, as two-class problems; also the classes."""
