@@ -75,11 +75,6 @@ class Line(NamedTuple):
         half = float(ndtri((1 + level) / 2)) * self.slope_error
         return self.slope - half, self.slope + half
 
-    def intercept_interval(self, level: float) -> tuple[float, float]:
-        """The normal interval of the intercept."""
-        half = float(ndtri((1 + level) / 2)) * self.intercept_error
-        return self.intercept - half, self.intercept + half
-
 
 class Evidence(NamedTuple):
     """What the sentences of a verdict rest on, beside the test.
