@@ -1,11 +1,14 @@
 """Randomness: one policy for `random_state`, one way to draw labels and bootstrap counts."""
 
+from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
 
-from ._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
+from ._typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomStateLike
 from .exceptions import refuse
+
+_FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 
 
 def generator(random_state: RandomStateLike) -> np.random.Generator:
@@ -86,3 +89,72 @@ def label_bounds(proba: ArrayLike) -> FloatArray:
 def multiplicities(n: int, rng: np.random.Generator) -> FloatArray:
     """How often each of `n` rows is drawn in a bootstrap sample: float64, sums to n."""
     return np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
+
+
+class RowsInCells:
+    """Rows of two classes in cells, of which labels are drawn.
+
+    A label is 1 where a uniform number u is below the chance of its row. Of the rows of a cell
+    whose chances lie between a and b, those with u < a are 1 and those with u >= b are 0 whatever
+    they are, so their numbers are binomial; the others, few where the cell is narrow, are any of
+    the rows with equal probability, and are drawn one by one.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_cells,), int
+        The number of rows of each cell.
+    chance : ndarray of shape (n_samples,) or (n_cells,)
+        The probability of label 1 of each row, or of each cell where `of_rows` is False.
+    of_rows : bool
+    """
+
+    def __init__(self, rows: IntArray, chance: FloatArray, *, of_rows: bool) -> None:
+        self.rows = rows
+        self.few = int(rows.sum()) <= _FEW * len(rows)
+        self._given, self._of_rows = chance, of_rows
+
+    @cached_property
+    def _cell(self):
+        """The cell of each row."""
+        return np.repeat(np.arange(len(self.rows)), self.rows)
+
+    @cached_property
+    def _chance(self):
+        """The chance of each row."""
+        return self._given if self._of_rows else self._given[self._cell]
+
+    @cached_property
+    def _starts(self):
+        return np.append(0, self.rows[:-1].cumsum())
+
+    @cached_property
+    def _range(self):
+        """The smallest and the largest chance of the rows of each cell."""
+        ends = np.minimum, np.maximum
+        return [end.reduceat(self._given, self._starts) for end in ends]
+
+    def ones(self, rng: np.random.Generator, weight: FloatArray | None = None) -> AnyArray:
+        """How many labels are 1 in each cell, or their summed weight."""
+        if weight is None and not self.few:
+            return self._numbers(rng) if self._of_rows else rng.binomial(self.rows, self._given)
+        hit = rng.random(len(self._chance)) < self._chance
+        return np.bincount(self._cell, hit if weight is None else hit * weight, len(self.rows))
+
+    def _numbers(self, rng):
+        low, high = self._range
+        ones = rng.binomial(self.rows, low)
+        between = (high - low) / np.where(low < 1, 1 - low, 1)
+        open_ = rng.binomial(self.rows - ones, np.minimum(between, 1))
+        cell = np.repeat(np.arange(len(open_)), open_)
+        row = self._starts[cell] + self._places(open_, rng)
+        u = low[cell] + rng.random(len(cell)) * (high - low)[cell]
+        return ones + np.bincount(cell[u < self._chance[row]], minlength=len(ones))
+
+    def _places(self, numbers, rng):
+        """So many different rows of each cell, each with the same chance: places in the cells."""
+        places = rng.integers(0, np.repeat(self.rows, numbers))
+        ends = numbers.cumsum()
+        for c in np.flatnonzero(numbers > 1):
+            here = slice(ends[c] - numbers[c], ends[c])
+            places[here] = rng.choice(self.rows[c], numbers[c], replace=False)
+        return places

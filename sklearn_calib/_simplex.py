@@ -1,12 +1,12 @@
 """Rows on the simplex, their logarithms, and the two-class problems inside them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from ._typing import AnyArray, FloatArray, IntArray
+from ._typing import AnyArray, FloatArray, IntArray, Multiclass
 
 #: Probabilities below the smallest normal float32 (1.18e-38) are raised to it before a logarithm is
 #: taken, whatever the input's dtype: the result must not depend on how a zero was stored.
@@ -283,6 +283,55 @@ def top_against_rest(proba: FloatArray, top: IntArray) -> FloatArray:
     if isinstance(proba, SimplexArray) and proba._log is not None:
         moved = with_log(moved, np.take_along_axis(proba._log, order, axis=1))
     return one_against_rest(moved, 0)
+
+
+class TwoClasses(NamedTuple):
+    """Rows of a table of probabilities as one two-class problem."""
+
+    number: int  # of the class that is asked about; 0 where it is the predicted one of each row
+    rows: Any  # which of the table
+    score: FloatArray  # of these rows
+    target: Any  # the event of a row is that its label is this: one class, or one for each row
+
+
+def two_class_problems(kind: Multiclass, plain: AnyArray, positive: int = 1) -> list[TwoClasses]:
+    """What a `multiclass` option makes of a table; of two classes one column may be missing.
+
+    "auto" asks of two classes for the positive one, of more for the predicted one, as "confidence"
+    does; "top_label" does so for the rows of each predicted class, "classwise" for every class.
+    """
+    everything = slice(None)
+    if kind == "auto" and plain.shape[1] <= 2:
+        return [TwoClasses(positive, everything, plain[:, positive - 2], positive)]
+    if kind == "classwise":
+        columns = (np.ascontiguousarray(plain[:, c]) for c in range(plain.shape[1]))
+        return [TwoClasses(c, everything, score, c) for c, score in enumerate(columns)]
+    top = plain.argmax(axis=1)
+    score = plain[np.arange(len(plain)), top]
+    if kind != "top_label":
+        return [TwoClasses(0, everything, score, top)]
+    predicted = ((int(c), np.flatnonzero(top == c)) for c in np.unique(top))
+    return [TwoClasses(c, rows, score[rows], c) for c, rows in predicted]
+
+
+def two_class_pairs(
+    kind: Multiclass, proba: FloatArray, positive: int = 1
+) -> Iterator[tuple[TwoClasses, FloatArray]]:
+    """Each of `two_class_problems` of all rows, with its two columns, which keep logarithms."""
+    problems = two_class_problems(kind, np.asarray(proba), positive)
+    if kind == "classwise":
+        yield from zip(problems, each_against_rest(proba), strict=True)
+    elif kind == "auto" and proba.shape[1] == 2:
+        yield problems[0], proba if positive == 1 else take_columns(proba, np.array([1, 0]))
+    else:
+        yield problems[0], top_against_rest(proba, problems[0].target)
+
+
+def title_of_problem(kind: Multiclass, classes: AnyArray, number: int) -> str:
+    """What one of `two_class_problems` is called: "class x", "confidence" or "predicted x"."""
+    if kind == "confidence" or (kind == "auto" and len(classes) > 2):
+        return "confidence"
+    return f"{'predicted' if kind == 'top_label' else 'class'} {classes[number]}"
 
 
 def stack_rows(blocks: Sequence[FloatArray]) -> FloatArray:

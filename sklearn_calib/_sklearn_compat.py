@@ -6,13 +6,15 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names as check_feature_names
 from sklearn.utils.validation import _check_method_params
 
-from ._typing import Function
+from ._typing import AnyArray, Estimator, Function
 
 
 def clone_by_value(estimator: Any) -> Any:
@@ -56,6 +58,37 @@ def _same(one, other):
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     return type(one) is type(other) and bool(one == other)
+
+
+class ClassifierAround(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier around another one, ``estimator``: its tags, its routing and its features."""
+
+    estimator: Estimator
+    classes_: AnyArray
+    n_features_in_: int
+    feature_names_in_: AnyArray
+
+    def get_metadata_routing(self) -> Any:
+        """The metadata that fit takes: its own, and those of the classifier inside."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(estimator=self.estimator, method_mapping=fit)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if not hasattr(getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"):
+            return tags  # a model of another library in a FrozenEstimator
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        return tags
+
+    def _remember_features(self, estimator):
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
 
 
 try:

@@ -18,7 +18,7 @@ DOORS = {"__init__", "__main__"}  # no rooms
 RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: What must not grow; a redesign lowers them.
-LIMITS = {"rooms": 30, "floors": 11, "circles of imports": 1}
+LIMITS = {"rooms": 30, "floors": 11, "circles of imports": 0}
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

@@ -46,13 +46,16 @@ def fit_line(z, hit, weight):
     return fitted.coef, -float(fitted.loss * weight.sum())
 
 
-def covariance(columns, eta, hit, weight, sandwich):
-    """Of the coefficients of `columns` at log-odds eta, by the model or by the sandwich."""
+def covariance(columns, eta, hit, weight, squares=None):
+    """Of the coefficients of `columns` at log-odds eta, by the model.
+
+    By the sandwich where the sums of squared weights are given; cells have such of their own.
+    """
     mean = expit(eta)
     bread = np.linalg.pinv((columns * (weight * mean * (1 - mean))[:, None]).T @ columns)
-    if not sandwich:
+    if squares is None:
         return bread
-    pull = columns * (weight * (hit - mean))[:, None]
+    pull = columns * (np.sqrt(squares) * (hit - mean))[:, None]
     return bread @ (pull.T @ pull) @ bread
 
 

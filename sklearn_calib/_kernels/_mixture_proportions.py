@@ -29,9 +29,7 @@ class Proportions(NamedTuple):
     n_iter: int
 
 
-def fit_proportions(
-    ratio: FloatArray, weight: FloatArray, start: FloatArray, em_steps: int | None = None
-) -> Proportions:
+def fit_proportions(ratio: FloatArray, weight: FloatArray, start: FloatArray) -> Proportions:
     """The proportions of largest likelihood: EM steps, then Newton steps on the simplex.
 
     A Newton step minimises the quadratic model under b >= 0 by nonnegative least squares, so that
@@ -40,10 +38,8 @@ def fit_proportions(
     """
     share, b = weight / weight.sum(), np.array(start)
     newton = len(b) <= LARGEST_NEWTON
-    if em_steps is None:
-        em_steps = _EM_STEPS if newton else _EM_STEPS_ALONE
     n_iter = 0
-    for _ in range(em_steps):
+    for _ in range(_EM_STEPS if newton else _EM_STEPS_ALONE):
         n_iter += 1
         updated = b * _slope(ratio, share, b)
         moved, b = np.abs(updated - b).max(), updated / updated.sum()

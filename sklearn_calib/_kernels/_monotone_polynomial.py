@@ -103,12 +103,6 @@ def gram(mean_t, size):
     return (mean_t[i[:, None] + i] + mean_t[np.abs(i[:, None] - i)]) / 2
 
 
-def fit_monotone(mean_t, mean_y, square, degree, l1=np.inf, tol=1e-10, max_iter=80):
-    """The polynomial of this degree with the least mean squared error."""
-    [[fit]] = fit_many([(mean_t, mean_y, square)], degree, [l1], tol, max_iter)
-    return fit
-
-
 def fit_many(data, degree, l1s, tol=1e-10, max_iter=80):
     """For each data set, given by its moments, a fit for each bound on the coefficients."""
     basis = frame(degree)

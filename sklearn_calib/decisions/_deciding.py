@@ -1,27 +1,19 @@
 """DecidingClassifier: what the classifiers of this sub-package share."""
 
-from typing import Any
-
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn_compat import clone_by_value, routing_enabled
-from .._typing import AnyArray, Estimator, Features, FloatArray
+from .._sklearn_compat import ClassifierAround, clone_by_value, routing_enabled
+from .._typing import Estimator, Features, FloatArray
 from ..canonical import canonical_labels, canonical_proba
 from ..exceptions import refuse
 
 
-class DecidingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class DecidingClassifier(ClassifierAround):
     """A classifier that acts on the probabilities of another one, ``estimator``."""
 
-    estimator: Estimator
     estimator_: Estimator
-    classes_: AnyArray
-    n_features_in_: int
-    feature_names_in_: AnyArray
 
     def predict_proba(self, X: Features) -> FloatArray:
         """The probabilities of the classifier inside.
@@ -39,22 +31,6 @@ class DecidingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         where = f"{type(self).__name__}.predict_proba"
         proba = self.estimator_.predict_proba(X)
         return canonical_proba(proba, n_classes=len(self.classes_), _where=where)
-
-    def get_metadata_routing(self) -> Any:
-        """The metadata that fit takes: its own, and those of the classifier inside."""
-        fit = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=fit)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if not hasattr(getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"):
-            return tags  # a model of another library in a FrozenEstimator
-        inner = get_tags(self.estimator)
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.input_tags.pairwise = inner.input_tags.pairwise
-        return tags
 
     @property
     def _is_frozen(self):
@@ -105,7 +81,4 @@ class DecidingClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _remember(self, estimator):
         """Set what the fitted classifier tells."""
         self.estimator_, self.classes_ = estimator, estimator.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
+        self._remember_features(estimator)

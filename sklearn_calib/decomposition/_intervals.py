@@ -27,10 +27,6 @@ from ..canonical import canonical_proba
 if TYPE_CHECKING:
     from ..metrics import Case, ProperLoss
 
-#: Variance of first order, in units of that of second order, from which the normal law is used: the
-#: calibration term of the log loss is then 4 standard errors of the temperature away from 0.
-_REGULAR = 32.0
-
 
 @dataclass(frozen=True)
 class Law:

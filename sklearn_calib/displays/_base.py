@@ -179,6 +179,7 @@ class ModelsDisplay(Display):
             Fitted, with ``predict_proba``.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+            Labels, in the forms that `from_predictions` takes.
         name, ax, **options
             As in `from_predictions`; the class of the estimator is its name by default.
 
@@ -192,7 +193,8 @@ class ModelsDisplay(Display):
             A model without ``predict_proba``; the message says what to write.
         """
         models, classes = named_models(estimator, name, cls.__name__)
-        options.setdefault("labels", classes)
+        if options.get("multilabel") is None:
+            options.setdefault("labels", classes)
         proba = {key: model.predict_proba(X) for key, model in models.items()}
         return cls.from_predictions(y, proba, ax=ax, **options)
 

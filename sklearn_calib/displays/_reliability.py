@@ -6,15 +6,15 @@ from typing import Any, Literal
 import numpy as np
 
 from .._show import in_legend, in_picture
-from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
+from .._typing import ArrayLike, AxesLike, Features, Self
 from ..exceptions import refuse, refuse_unknown
 from ..metrics import reliability_curve
-from ._base import Display, draw_diagonal, grid, named_models
+from ._base import ModelsDisplay, draw_diagonal, grid
 
 _BAND = "0.85"
 
 
-class ReliabilityDisplay(Display):
+class ReliabilityDisplay(ModelsDisplay):
     """Reliability diagram: observed frequency against predicted probability.
 
     Make one with `from_predictions`, `from_estimator` or `from_cv_results`; draw it again with
@@ -45,9 +45,6 @@ class ReliabilityDisplay(Display):
     >>> display.axes_[0].get_ylabel()
     'observed frequency'
     """
-
-    def __init__(self, curves: Any) -> None:
-        self.curves = curves
 
     @classmethod
     def from_predictions(
@@ -92,44 +89,6 @@ class ReliabilityDisplay(Display):
         return cls(curves).plot(ax=ax, bands=bands)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Estimator,
-        X: Features,
-        y: ArrayLike,
-        *,
-        name: str | None = None,
-        ax: AxesLike | None = None,
-        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
-        **options: Any,
-    ) -> Self:
-        """Draw the predictions of a fitted classifier, or of several.
-
-        Parameters
-        ----------
-        estimator : classifier or dict of str to classifier
-            Fitted, with ``predict_proba``.
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), or (n_samples, n_labels) with `multilabel`
-        name, ax, bands, **options
-            As in `from_predictions`.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-
-        Raises
-        ------
-        TypeError
-            A model without ``predict_proba``; the message says what to write.
-        """
-        models, classes = named_models(estimator, name, cls.__name__)
-        if options.get("multilabel") is None:
-            options.setdefault("labels", classes)
-        proba = {key: model.predict_proba(X) for key, model in models.items()}
-        return cls.from_predictions(y, proba, ax=ax, bands=bands, **options)
-
-    @classmethod
     def from_cv_results(
         cls,
         cv_results: Mapping[str, Any],
@@ -138,7 +97,6 @@ class ReliabilityDisplay(Display):
         *,
         name: str | None = None,
         ax: AxesLike | None = None,
-        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
         **options: Any,
     ) -> Self:
         """Draw pooled out-of-fold predictions.
@@ -151,7 +109,7 @@ class ReliabilityDisplay(Display):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             The data that were cross-validated.
-        name, ax, bands, **options
+        name, ax, **options
             As in `from_predictions`; a ``sample_weight`` has one entry per row of `X`.
 
         Returns
@@ -194,7 +152,6 @@ class ReliabilityDisplay(Display):
             _take_rows(y, rows),
             {name or type(models[0]).__name__: _stacked(parts)},
             ax=ax,
-            bands=bands,
             **options,
         )
 

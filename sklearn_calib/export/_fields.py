@@ -2,7 +2,6 @@
 
 import dataclasses
 import reprlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -242,7 +241,3 @@ def _refuse_first(at, rule, table, bad):
     place = np.argwhere(bad)[0]
     path = "".join(f"[{i}]" for i in place)
     wrong(f"{at}{path}", rule, f"{table[tuple(place)]:.17g}")
-
-
-#: Reads a nested node: the tree, its place, and the number of classes.
-Reader = Callable[[Any, str, int], Any]

@@ -20,8 +20,6 @@ class Node:
     binary: ClassVar[bool] = False
     #: The nodes inside see two classes, whatever the number outside.
     splits: ClassVar[bool] = False
-    #: Rows that carry exact logarithms still carry them afterwards.
-    hands_on_logits: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()

@@ -2,8 +2,8 @@
 
 A node maps rows on the simplex to rows on the simplex. `p` is a row, `p_1` the probability of the
 second class, counted from 0. `l` are its logarithms: exact ones where the row was made from logits
-and nothing but nodes that hand them on (see `hands_on_logits`) came before; otherwise log p, with
-p below 1.1754943508222875e-38 counted as that.
+and nothing but `Raised` came before, which hands them on; otherwise log p, with p below
+1.1754943508222875e-38 counted as that.
 
 Each class of this file and of `_functions` is one kind of node. The tables of the documentation and
 the JSON Schema are read off the fields.
@@ -61,7 +61,6 @@ class Raised(Node):
     """
 
     floor: float = entry(Number("The smallest probability.", 0.0, 1.0))
-    hands_on_logits: ClassVar[bool] = True
 
     def check(self, k: int, at: str) -> None:
         if self.floor > 1 / k:

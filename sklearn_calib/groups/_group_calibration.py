@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .._random import generator, label_bounds
-from .._simplex import each_against_rest, log_proba, top_against_rest
-from .._typing import ArrayLike, FloatArray, RandomStateLike
+from .._simplex import log_proba, title_of_problem, two_class_pairs
+from .._typing import ArrayLike, FloatArray, Multiclass, RandomStateLike
 from ..canonical import canonical_weight
 from ..exceptions import check_count, check_level, refuse_unknown
 from ..metrics import Case, canonical_case
@@ -151,7 +151,7 @@ def audit_case(
     level: float = 0.95,
     n_resamples: int = 999,
     random_state: RandomStateLike = 0,
-    multiclass: str = "auto",
+    multiclass: Multiclass = "auto",
 ) -> GroupCalibration:
     """`group_calibration` of validated predictions.
 
@@ -263,24 +263,16 @@ class _Event:
         return self.standardised(uniform, work)
 
 
-def _events_of(case: Case, multiclass: str, groups: Any) -> list[_Event]:
-    two = len(case.classes) == 2
-    weights, zero = (case.weight, case.unit), np.zeros(len(case.codes))
-    if multiclass == "classwise":
-        ends = [zero, *label_bounds(case.proba).T]
-        return [
-            _Event(f"class {label}", pair, case.codes == c, *weights, ends[c : c + 2], groups)
-            for c, (label, pair) in enumerate(
-                zip(case.classes, each_against_rest(case.proba), strict=True)
-            )
-        ]
-    top = np.asarray(case.proba).argmax(axis=1)
-    if two and multiclass == "auto":
-        top = np.full(len(top), case.positive)
-    title = f"class {case.classes[case.positive]}" if two and multiclass == "auto" else "confidence"
-    pair = top_against_rest(case.proba, top)
-    ends = [zero, np.asarray(pair)[:, 1]]
-    return [_Event(title, pair, case.codes == top, *weights, ends, groups)]
+def _events_of(case: Case, multiclass: Multiclass, groups: Any) -> list[_Event]:
+    zero, events = np.zeros(len(case.codes)), []
+    classwise = multiclass == "classwise"
+    cumulated = [zero, *label_bounds(case.proba).T] if classwise else []
+    for problem, pair in two_class_pairs(multiclass, case.proba, case.positive):
+        c = problem.number
+        bounds = cumulated[c : c + 2] if classwise else [zero, np.asarray(pair)[:, 1]]
+        title, hit = title_of_problem(multiclass, case.classes, c), case.codes == problem.target
+        events.append(_Event(title, pair, hit, case.weight, case.unit, bounds, groups))
+    return events
 
 
 class _Draws(NamedTuple):

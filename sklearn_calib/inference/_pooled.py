@@ -2,23 +2,18 @@
 
 A test is exact for any statistic as long as the labels have their law and the observed statistic is
 the same function as those of the draws. So scores may be pooled, and the law of the labels is not
-touched: each row keeps its own probability. A label is 1 where a uniform number u is below it. Of
-the rows of a cell whose probabilities lie between a and b, those with u < a are 1 and those with
-u >= b are 0 whatever they are, so their numbers are binomial; the others, few where the cell is
-narrow, are any of the rows with equal probability, and are drawn one by one.
+touched: each row keeps its own probability.
 """
-
-from functools import cached_property
 
 import numpy as np
 
 from .._kernels._cells import runs_of_sorted
+from .._random import RowsInCells
 from .._simplex import carries_log
 from .._typing import AnyArray, FloatArray, IntArray
 from ..metrics import Case
 
 MOST_CELLS = 4096
-_FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 
 
 class PooledRows:
@@ -55,12 +50,10 @@ class PooledRows:
         starts: IntArray,
         where: str = "measure",
     ) -> None:
-        self._chance = proba[:, 1] / proba.sum(axis=1)
-        self._weight, self._starts = weight, starts
-        self._rows = np.diff(np.append(starts, len(proba)))
+        rows = np.diff(np.append(starts, len(proba)))
+        self._rows = RowsInCells(rows, proba[:, 1] / proba.sum(axis=1), of_rows=True)
+        self._weight = None if (weight == 1).all() else weight
         self._total = np.add.reduceat(weight, starts)
-        self._equal = bool((weight == 1).all())
-        self._few = len(proba) <= _FEW * len(starts)
         mean = np.add.reduceat(proba * weight[:, None], starts, axis=0) / self._total[:, None]
         last = np.append(starts[1:], len(proba)) - 1
         for column, ends in ((0, (last, starts)), (1, (starts, last))):  # equal ones stay as is
@@ -89,42 +82,7 @@ class PooledRows:
         case : Case
             Two rows for each cell, one of each label.
         """
-        if self._equal and not self._few:
-            return self._labelled(self._numbers(rng).astype(np.float64))
-        hit = rng.random(len(self._chance)) < self._chance
-        drawn = hit if self._equal else hit * self._weight
-        return self._labelled(np.bincount(self._cell, drawn, len(self._starts)))
-
-    @cached_property
-    def _cell(self):
-        """The cell of each row."""
-        return np.repeat(np.arange(len(self._starts)), self._rows)
-
-    @cached_property
-    def _range(self):
-        """The smallest and the largest chance of the rows of each cell."""
-        ends = np.minimum, np.maximum
-        return [end.reduceat(self._chance, self._starts) for end in ends]
-
-    def _numbers(self, rng):
-        """How many labels are 1 in each cell."""
-        low, high = self._range
-        ones = rng.binomial(self._rows, low)
-        between = (high - low) / np.where(low < 1, 1 - low, 1)
-        open_ = rng.binomial(self._rows - ones, np.minimum(between, 1))
-        cell = np.repeat(np.arange(len(open_)), open_)
-        row = self._starts[cell] + self._places(open_, rng)
-        u = low[cell] + rng.random(len(cell)) * (high - low)[cell]
-        return ones + np.bincount(cell[u < self._chance[row]], minlength=len(ones))
-
-    def _places(self, numbers, rng):
-        """So many different rows of each cell, each with the same chance: places in the cells."""
-        places = rng.integers(0, np.repeat(self._rows, numbers))
-        ends = numbers.cumsum()
-        for c in np.flatnonzero(numbers > 1):
-            here = slice(ends[c] - numbers[c], ends[c])
-            places[here] = rng.choice(self._rows[c], numbers[c], replace=False)
-        return places
+        return self._labelled(self._rows.ones(rng, self._weight))
 
 
 def pooled_rows(case: Case) -> PooledRows | None:

@@ -301,8 +301,8 @@ class _Lines:
         return profile
 
     def _errors(self, columns, eta):
-        sandwich = self.ci == "sandwich"
-        found = line.covariance(columns, eta, self.hit, self.weight, sandwich)
+        squares = self.weight**2 if self.ci == "sandwich" else None
+        found = line.covariance(columns, eta, self.hit, self.weight, squares)
         return found, np.sqrt(found.diagonal())
 
     def _wald(self, estimate, error):

@@ -64,7 +64,7 @@ class LabelsJob(NamedTuple):
         try:
             estimator.fit(part, table if np.isnan(table).any() else table.astype(np.intp), **params)
         except ValueError as error:
-            _explain(error, estimator, table, self.where)
+            _explain(error, estimator, self.where)
             raise
         return estimator, (table == 0).any(axis=0) & (table == 1).any(axis=0)
 
@@ -205,7 +205,7 @@ def labels_predicted(proba: FloatArray | list[FloatArray]) -> IntArray:
     return (proba > 0.5).astype(np.intp)
 
 
-def _explain(error, estimator, table, where):
+def _explain(error, estimator, where):
     """Say what to do where an estimator takes one label per row only."""
     tags = get_tags(estimator)
     if tags.target_tags.multi_output or tags.classifier_tags.multi_label:

@@ -7,17 +7,18 @@ from inspect import signature
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import indexable
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import stack_rows
 from .._sklearn_compat import (
     CallbackSupportMixin,
+    ClassifierAround,
     check_method_params,
     rebuilt,
     routing_enabled,
@@ -183,18 +184,13 @@ def _every_recalibrator_has_intervals(self):
     return bool(pairs) and all(hasattr(pair.recalibrator, "predict_interval") for pair in pairs)
 
 
-class CalibratedClassifier(
-    CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
-):
+class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
     """A classifier made of ``calibrated_pairs_``; subclasses fit them.
 
     Subclasses have the constructor arguments ``estimator``, ``recalibrator`` and ``cv``.
     """
 
     calibrated_pairs_: list[CalibratedPair]
-    classes_: AnyArray
-    n_features_in_: int
-    feature_names_in_: AnyArray
 
     response_method = "auto"
 
@@ -261,29 +257,15 @@ class CalibratedClassifier(
         recalibrator = resolve_recalibrator(self.recalibrator, type(self).__name__)
         if isinstance(self.recalibrator, str):  # no instance on which the user could request it
             recalibrator.set_fit_request(sample_weight=True)
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=fit)
-            .add(recalibrator=recalibrator, method_mapping=fit)
-            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-        )
+        split = MethodMapping().add(caller="fit", callee="split")
+        router = super().get_metadata_routing().add(recalibrator=recalibrator, method_mapping=fit)
+        return router.add(splitter=self.cv, method_mapping=split)
 
     def __sklearn_clone__(self) -> Self:
         try:
             return super().__sklearn_clone__()
         except RuntimeError:  # the estimator's constructor copies what it is given
             return rebuilt(self)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if not hasattr(getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"):
-            return tags  # a model of another library in a FrozenEstimator
-        inner = get_tags(self.estimator)
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.input_tags.pairwise = inner.input_tags.pairwise
-        return tags
 
     def _only_pair(self, name):
         if len(getattr(self, "calibrated_pairs_", ())) != 1:
@@ -348,12 +330,6 @@ class CalibratedClassifier(
                 stacklevel=7,
             )
         return estimator, False
-
-    def _remember_features(self, estimator):
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
 
     def _route(self, sample_weight, fit_params, frozen):
         """Parameters for the estimator's fit, the recalibrator's fit and the splitter."""

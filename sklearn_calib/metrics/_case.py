@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._simplex import title_of_problem, two_class_problems
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
     canonical_labels,
@@ -46,11 +47,11 @@ class Cells(NamedTuple):
 class _Layout:
     """Scores of a two-class problem and their order, which resamples share."""
 
-    def __init__(self, score, target=None, title="", rows=None):
+    def __init__(self, score, target=None, title="", rows=slice(None)):
         self.score = score
         self.target = target  # the event of a row is that its label is the target
         self.title = title
-        self.rows = rows  # of the case; None for all
+        self.rows = rows  # of the case
         self.derived = {}
 
     @cached_property
@@ -325,9 +326,8 @@ class Case:
         total = self.weight.sum()
         problems = []
         for layout in layouts:
-            rows = slice(None) if layout.rows is None else layout.rows
-            hit = (self.codes[rows] == layout.target).astype(float)
-            weight = self.weight[rows]
+            hit = (self.codes[layout.rows] == layout.target).astype(float)
+            weight = self.weight[layout.rows]
             if multiclass == "top_label":
                 share = weight.sum() / total
             else:
@@ -338,24 +338,12 @@ class Case:
         return problems
 
     def _make_layouts(self, multiclass):
-        if multiclass == "auto" and len(self.classes) == 2:
-            score = self.second if self.positive == 1 else np.asarray(self.proba)[:, 0]
-            return [_Layout(score, self.positive, f"class {self.classes[self.positive]}")]
-        plain = np.asarray(self.proba)
-        if multiclass == "classwise":
-            return [
-                _Layout(np.ascontiguousarray(plain[:, c]), c, f"class {label}")
-                for c, label in enumerate(self.classes)
-            ]
-        top = plain.argmax(axis=1)
-        score = plain[np.arange(len(plain)), top]
-        if multiclass in ("auto", "confidence"):
-            return [_Layout(score, top, "confidence")]
-        layouts = []
-        for c in np.unique(top):
-            rows = np.flatnonzero(top == c)
-            layouts.append(_Layout(score[rows], c, f"predicted {self.classes[c]}", rows))
-        return layouts
+        one_column = multiclass == "auto" and self.positive == 1
+        plain = np.asarray(self._given if one_column else self.proba)
+        return [
+            _Layout(score, target, title_of_problem(multiclass, self.classes, number), rows)
+            for number, rows, score, target in two_class_problems(multiclass, plain, self.positive)
+        ]
 
 
 def canonical_case(

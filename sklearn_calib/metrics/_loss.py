@@ -1,15 +1,16 @@
 """The contract of a proper loss: what each possible label costs, and how fast that changes."""
 
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from .._simplex import log_proba, softmax_of_rows
 from .._typing import FloatArray, IntArray
 from ..exceptions import refuse
+from ._measure import Measure, metric
 
 if TYPE_CHECKING:
-    from . import Case, Measure
+    from . import Case
 
 _STEP = 6e-6  # the cube root of the machine epsilon: of central differences
 
@@ -142,16 +143,37 @@ class ProperLoss:
             cure = "Choose a loss of any number of classes, or pass one class against the others"
             refuse(where, f"{self.n_classes} classes for {self.name}", str(n_classes), cure)
 
-    def measure(self) -> "Measure":
+    def measure(self) -> Measure:
         """The mean loss as a measure, which has a scorer: ``loss.measure().scorer()``."""
-        from ._measure import MeanLoss
-
         return MeanLoss(self)
 
     @property
     def label(self) -> str:
         """Title and unit, for an axis."""
         return f"{self.title} [{self.unit}]" if self.unit else self.title
+
+
+class MeanLoss(Measure):
+    """The measure of a loss that has none of its own; made by `ProperLoss.measure`."""
+
+    def __init__(self, loss: ProperLoss) -> None:
+        def mean_loss(case):
+            """The mean of a proper loss."""
+            loss.check_classes(len(case.classes), case.where)
+            return loss.mean(case)
+
+        mean_loss.__name__ = mean_loss.__qualname__ = loss.name
+        super().__init__(mean_loss, metric(loss=loss, in_report=False)(mean_loss).spec)
+        self.loss = loss
+
+    def __reduce__(self) -> Any:
+        return MeanLoss, (self.loss,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeanLoss) and self.loss == other.loss
+
+    def __hash__(self) -> int:
+        return hash(self.loss)
 
 
 #: The name of a registered loss, or an instance of one.

@@ -17,7 +17,6 @@ from ._label_cases import label_cases
 
 if TYPE_CHECKING:
     from . import BinaryProblem, Case
-    from ._loss import ProperLoss
     from ._scorers import ProbabilityScorer
 
 
@@ -55,7 +54,7 @@ class MetricSpec:
     multiclass: tuple[str, ...]
     in_report: bool = True
     cells: bool = False
-    loss: "ProperLoss | None" = None
+    loss: Any = None
 
     @property
     def scorer_name(self) -> str:
@@ -263,7 +262,7 @@ def metric(
     validate: Callable[..., FloatArray] | None = None,
     moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     canonical: Callable[..., float] | None = None,
-    loss: "ProperLoss | None" = None,
+    loss: Any = None,
 ) -> Callable[[Callable[..., float]], Measure]:
     """Make a `Measure` of a function of a `Case`, or of one `BinaryProblem`.
 
@@ -333,29 +332,6 @@ def metric(
         return Measure(function, spec, validate, moved, canonical)
 
     return decorate
-
-
-class MeanLoss(Measure):
-    """The measure of a loss that has none of its own; made by `ProperLoss.measure`."""
-
-    def __init__(self, loss: "ProperLoss") -> None:
-        def mean_loss(case):
-            """The mean of a proper loss."""
-            loss.check_classes(len(case.classes), case.where)
-            return loss.mean(case)
-
-        mean_loss.__name__ = mean_loss.__qualname__ = loss.name
-        super().__init__(mean_loss, metric(loss=loss, in_report=False)(mean_loss).spec)
-        self.loss = loss
-
-    def __reduce__(self) -> Any:
-        return MeanLoss, (self.loss,)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MeanLoss) and self.loss == other.loss
-
-    def __hash__(self) -> int:
-        return hash(self.loss)
 
 
 _SHARED = {

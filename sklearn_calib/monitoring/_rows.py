@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._simplex import carries_log, each_against_rest, log_proba, top_against_rest
+from .._simplex import carries_log, log_proba, two_class_pairs
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..canonical import canonical_labels, canonical_proba, check_same_length, read_array
 from ..exceptions import refuse
@@ -71,15 +71,12 @@ def read_rows(
 
 
 def _problems(proba, codes, multiclass):
-    if multiclass == "auto" and proba.shape[1] == 2:
-        pairs, hits = [proba], [codes == 1]
-    elif multiclass == "classwise":
-        pairs = list(each_against_rest(proba))
-        hits = [codes == column for column in range(proba.shape[1])]
-    else:
-        top = np.asarray(proba).argmax(axis=1)
-        pairs, hits = [top_against_rest(proba, top)], [codes == top]
-    return np.stack([_exact_log(pair) for pair in pairs], axis=1), np.column_stack(hits)
+    found = [
+        (_exact_log(pair), codes == problem.target)
+        for problem, pair in two_class_pairs(multiclass, proba)
+    ]
+    pairs, hits = zip(*found, strict=True)
+    return np.stack(pairs, axis=1), np.column_stack(hits)
 
 
 def _exact_log(pair):

@@ -7,7 +7,8 @@ from scipy import stats
 from scipy.special import expit, ndtri
 
 from .._kernels._binning import bin_of_distinct, bin_sums
-from .._kernels._logistic import fit_logistic, threshold_separates
+from .._kernels._calibration_line import covariance, fit_line
+from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
 
 if TYPE_CHECKING:
@@ -73,11 +74,6 @@ class Line(NamedTuple):
         """The normal interval of the slope."""
         half = float(ndtri((1 + level) / 2)) * self.slope_error
         return self.slope - half, self.slope + half
-
-    def intercept_interval(self, level: float) -> tuple[float, float]:
-        """The normal interval of the intercept."""
-        half = float(ndtri((1 + level) / 2)) * self.intercept_error
-        return self.intercept - half, self.intercept + half
 
 
 class Evidence(NamedTuple):
@@ -215,18 +211,15 @@ def line_of(sample: "CellSample") -> Line | None:
         return None
     weight, squares = sample.weight.T.ravel(), sample.squares.T.ravel()
     hit, both = np.repeat([0.0, 1.0], len(z)), np.tile(z, 2)
-    columns = np.column_stack([both, np.ones_like(both)])
     kept = weight > 0
-    columns, hit, weight, squares = columns[kept], hit[kept], weight[kept], squares[kept]
-    if threshold_separates(columns[:, 0], hit):
+    z, hit, weight, squares = both[kept], hit[kept], weight[kept], squares[kept]
+    if threshold_separates(z, hit):
         return None
-    slope, intercept = fit_logistic(columns, hit, weight, (), [1.0, 0.0]).coef
-    fitted = expit(columns @ [slope, intercept])
-    bread = columns.T @ (columns * (weight * fitted * (1 - fitted))[:, None])
-    meat = columns.T @ (columns * (squares * (hit - fitted) ** 2)[:, None])
-    inverse = np.linalg.inv(bread)
-    errors = np.sqrt(np.diag(inverse @ meat @ inverse))
-    return Line(float(slope), float(intercept), float(errors[0]), float(errors[1]))
+    (intercept, slope), _ = fit_line(z, hit, weight)
+    columns = np.column_stack([np.ones_like(z), z])
+    found = covariance(columns, intercept + slope * z, hit, weight, squares)
+    errors = np.sqrt(found.diagonal())
+    return Line(float(slope), float(intercept), float(errors[1]), float(errors[0]))
 
 
 def smallest_seen(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ._advice import Advice
     from ._table import Model, ReportRow
 
-TOPICS = ("calibrated", "size", "direction", "where", "groups", "power", "gain", "map")
 SIGNIFICANCE = 0.05  # of the one test that decides
 BANDWIDTH = 0.2  # of its statistic, the kernel calibration error
 _DRAWS = 999

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._kernels._cells import label_sums, mean_scores
+from .._simplex import title_of_problem, two_class_problems
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 from ..exceptions import refuse
 from ..metrics import BinaryProblem, all_metrics
@@ -56,19 +57,8 @@ def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Part:
 
 def parts_of_many(kind: Multiclass, codes: AnyArray, block: FloatArray) -> Iterator[Part]:
     """The rows of a block of three or more classes, as `sklearn_calib.metrics.Case` parts them."""
-    if kind == "classwise":
-        for c in range(block.shape[1]):
-            yield Part(c, slice(None), block[:, c], _KEPT, (codes == c).astype(np.uint8))
-        return
-    top = block.argmax(axis=1)
-    score = block[np.arange(len(block)), top]
-    hit = (codes == top).astype(np.uint8)
-    if kind in ("auto", "confidence"):
-        yield Part(0, slice(None), score, _KEPT, hit)
-        return
-    for c in np.unique(top):
-        rows = np.flatnonzero(top == c)
-        yield Part(int(c), rows, score[rows], _KEPT, hit[rows])
+    for number, rows, score, target in two_class_problems(kind, block):
+        yield Part(number, rows, score, _KEPT, (codes[rows] == target).astype(np.uint8))
 
 
 def states_of(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellState]:
@@ -167,7 +157,7 @@ class CellProblems:
             if mass > 0:
                 codes, proba, weight = rows_of(state)
                 share = 1 / len(masses) if self.kind == "classwise" else mass / sum(masses)
-                rest = share, title_of(self.kind, self.classes, number), self.where
+                rest = share, title_of_problem(self.kind, self.classes, number), self.where
                 problems.append(BinaryProblem(proba[:, 1], codes.astype(float), weight, *rest))
         return problems
 
@@ -178,13 +168,6 @@ def check_kind(asked: Multiclass, kind: Multiclass, where: str) -> None:
     if asked not in ("auto", kind):
         cure = f"Summarise the rows with CalibrationSummary(multiclass={asked!r})"
         refuse(where, f"multiclass {kind!r}, which was summarised", repr(asked), cure)
-
-
-def title_of(kind: Multiclass, classes: AnyArray, number: int) -> str:
-    """What a problem is called, as in `BinaryProblem.title`."""
-    if kind in ("auto", "confidence"):
-        return "confidence"
-    return f"{'class' if kind == 'classwise' else 'predicted'} {classes[number]}"
 
 
 def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:

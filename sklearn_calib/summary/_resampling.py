@@ -22,11 +22,11 @@ import numpy as np
 from sklearn.base import clone
 
 from .._kernels._cells import N0, label_sums, mean_scores
+from .._random import RowsInCells
 from .._typing import AnyArray, Estimator, FloatArray
 from ..metrics import Case
 from ..recalibrators import aligned_proba, fit_recalibrator
 
-_FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 _NO_SHARE = 2.0**-53  # of the weight of a cell
 
 
@@ -78,7 +78,6 @@ class CellSample:
         self.weight = np.asarray(weight, dtype=np.float64)
         self.squares = np.asarray(squares, dtype=np.float64)
         self.n_samples = int(self.counts.sum())
-        self._few = self.n_samples <= _FEW * len(self.counts)
 
     @classmethod
     def of_table(cls, table: AnyArray, shift: int, max_cells: int) -> "CellSample":
@@ -115,7 +114,7 @@ class CellSample:
         case : Case
             The cells with other weights.
         """
-        if self._few:
+        if self._labels.few:
             drawn = rng.integers(0, self.n_samples, self.n_samples)
             counts = np.bincount(self._place[drawn], minlength=self.counts.size)
             counts = counts.reshape(self.counts.shape)
@@ -142,12 +141,7 @@ class CellSample:
             The cells with other weights.
         """
         rows, total, moments = self._of_cells
-        if self._few:
-            hits = np.append(0, (rng.random(self.n_samples) < self._score_of_row).cumsum())
-            ones = np.diff(hits[self._ends])
-        else:
-            ones = rng.binomial(rows, self.proba[:, 1])
-        weight = _weight_of_some(ones, rows, total, moments, rng)
+        weight = _weight_of_some(self._labels.ones(rng), rows, total, moments, rng)
         return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
@@ -259,13 +253,9 @@ class CellSample:
         return sums[0], sums[1], _moments(*sums)
 
     @cached_property
-    def _ends(self):
-        """Before and after the rows of each cell."""
-        return np.append(0, self._of_cells[0].cumsum())
-
-    @cached_property
-    def _score_of_row(self):
-        return np.repeat(self.proba[:, 1], self._of_cells[0])
+    def _labels(self):
+        """The rows of all cells, each with the mean score of its cell."""
+        return RowsInCells(self._of_cells[0], self.proba[:, 1], of_rows=False)
 
 
 def _moments(counts, weight, squares):

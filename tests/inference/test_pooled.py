@@ -39,7 +39,7 @@ def test_each_row_keeps_its_own_law(few):
     p = np.sort(np.concatenate([np.linspace(0.0, 0.9, 24), np.linspace(0.91, 1.0, 40)]))
     starts = np.array([0, 24])
     pooled = PooledRows(np.column_stack([1 - p, p]), p > 0.5, np.ones(64), starts)
-    pooled._few = few
+    pooled._rows.few = few
     rng = np.random.default_rng(0)
     drawn = np.array([pooled.relabelled(rng).weight.reshape(2, 2) for _ in range(4000)])
     np.testing.assert_array_equal(drawn.sum(axis=2), np.tile([24.0, 40.0], (4000, 1)))
@@ -61,7 +61,7 @@ def test_rows_drawn_in_a_cell_are_different_and_none_is_favoured():
     pooled = PooledRows(np.column_stack([1 - p, p]), p > 0.5, np.ones(5), np.array([0]))
     rng, seen = np.random.default_rng(0), np.zeros(5)
     for _ in range(2000):
-        rows = pooled._places(np.array([3]), rng)
+        rows = pooled._rows._places(np.array([3]), rng)
         assert len(set(rows.tolist())) == 3
         seen[rows] += 1
     assert stats.chisquare(seen).pvalue > 1e-3

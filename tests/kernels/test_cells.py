@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from cells_by_sorting import by_sorting
 
 from sklearn_calib._kernels import _cells
 from sklearn_calib._kernels._cells import (
@@ -87,7 +88,7 @@ def test_mean_scores_stay_in_their_bins():
     edges = np.arange(61) / 60
     p = np.unique(np.clip(np.r_[edges, np.nextafter(edges, 2), edges + 1e-7], 0, 1))
     for max_cells in (10_000, 130):
-        table, _ = _cells.by_sorting(p, np.zeros(len(p)), max_cells)
+        table, _ = by_sorting(p, np.zeros(len(p)), max_cells)
         mean = mean_scores(table)
         assert np.array_equal(mean.sum(axis=1), np.ones(len(mean)))
         assert (np.diff(mean[:, 1]) >= 0).all()
@@ -101,7 +102,7 @@ def test_mean_scores_stay_in_their_bins():
             counts[1], found[1] = counts[:2].sum(), found[:2].sum()  # 0 is in the first bin
             assert np.array_equal(counts[1:], found[1:])
             exact = np.bincount(np.searchsorted(edges_of_bins, edges), minlength=n_bins + 1)
-            only = _cells.by_sorting(edges, np.zeros(61), max_cells)[0]
+            only = by_sorting(edges, np.zeros(61), max_cells)[0]
             assert np.array_equal(
                 np.bincount(
                     np.searchsorted(edges_of_bins, mean_scores(only)[:, 1]),
@@ -115,7 +116,7 @@ def test_mean_scores_stay_in_their_bins():
 def test_rows_lie_in_the_width_of_their_cell():
     p = np.sort(np.r_[distances(2000), 1 - distances(2000, 1)])
     for max_cells in (2500, 5000, 10**6):
-        table, shift = _cells.by_sorting(p, np.zeros(len(p)), max_cells)
+        table, shift = by_sorting(p, np.zeros(len(p)), max_cells)
         high = p > 0.5
         ids = ids_of(cells_of(keys_of(np.where(high, 1 - p, p)), high, shift), high)
         order = np.argsort(ids.view(np.uint64), kind="stable")

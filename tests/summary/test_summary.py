@@ -2,10 +2,11 @@ import pickle
 
 import numpy as np
 import pytest
+from cells_by_sorting import by_sorting
 from laws import LAWS, kept_bits, sample
 
 from sklearn_calib import metrics
-from sklearn_calib._kernels._cells import N0, OFFSET, by_sorting, real
+from sklearn_calib._kernels._cells import N0, OFFSET, real
 from sklearn_calib.decomposition import isotonic_refinement_brier
 from sklearn_calib.inference import spiegelhalter_test
 from sklearn_calib.summary import CalibrationSummary

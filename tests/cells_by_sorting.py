@@ -1,0 +1,61 @@
+"""The cells of a summary, by sorting its rows: what the kernels must give."""
+
+import numpy as np
+
+from sklearn_calib._kernels._cells import (
+    ID,
+    N0,
+    N1,
+    NARROW,
+    OFFSET,
+    SHIFTS,
+    W0,
+    W1,
+    WIDE,
+    cells_of,
+    distances_of,
+    ids_of,
+    keys_of,
+    real,
+    steps_of,
+)
+
+
+def sums_of_rows(ids, distance, y, weight, count):
+    """A table of the rows' sums in the order of the probabilities; the reference of the kernels."""
+    order = np.argsort(ids.view(np.uint64), kind="stable")
+    first = np.flatnonzero(np.append(len(ids) > 0, np.diff(ids[order].view(np.uint64)) != 0))
+    table = np.zeros((len(first), NARROW if weight is None else WIDE), dtype=np.int64)
+    table[:, ID] = ids[order][first]
+    w = np.ones(len(ids)) if weight is None else weight
+    zeros, ones = (1 - y), y
+    table[:, N0] = np.add.reduceat((zeros * count)[order], first)
+    table[:, N1] = np.add.reduceat((ones * count)[order], first)
+    numbers = real(table)
+    numbers[:, OFFSET] = np.add.reduceat((count * w * distance)[order], first)
+    if weight is not None:
+        for column, label in ((W0, zeros), (W1, ones)):
+            numbers[:, column] = np.add.reduceat((label * count * w)[order], first)
+            numbers[:, column + 2] = np.add.reduceat((label * count * w * w)[order], first)
+    return table
+
+
+def by_sorting(p, y, max_cells, weight=None, count=None):
+    """(table, shift) of rows, by sorting them: what the kernels must give.
+
+    The shift is the smallest at which the rows fill at most `max_cells` cells.
+    """
+    p, y = np.asarray(p, dtype=np.float64), np.asarray(y).astype(np.int64)
+    count = np.ones(len(p), dtype=np.int64) if count is None else np.asarray(count)
+    kept = count > 0 if weight is None else (count > 0) & (np.asarray(weight) > 0)
+    p, y, count = p[kept], y[kept], count[kept]
+    weight = None if weight is None else np.asarray(weight, dtype=np.float64)[kept]
+    t, high = distances_of(p)
+    keys = keys_of(t)
+    for shift in SHIFTS:
+        cells = cells_of(keys, high, shift)
+        ids = ids_of(cells, high)
+        if len(np.unique(ids)) <= max_cells:
+            break
+    distance = steps_of(keys) - steps_of(cells)
+    return sums_of_rows(ids, distance, y, weight, count), shift
