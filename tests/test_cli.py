@@ -60,7 +60,7 @@ def test_demo(tmp_path, monkeypatch, capsys):
 def test_audit(table, capsys, tmp_path):
     assert run("t.csv", "--label", "label", "--prob", "p", "--weight", "w", "--resamples", "9") == 0
     out = capsys.readouterr().out
-    assert "expected_calibration_error" in out and "would recalibration help?" in out
+    assert "expected_calibration_error" in out and "Would recalibration help?" in out
     assert re.search(r"│ auto +│", out) and "    sklearn-calib fit " in out
     assert (tmp_path / "report.html").exists()
 
@@ -517,7 +517,7 @@ def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(capsys, monkeypatch,
         monkeypatch.setattr(f"sklearn_calib.{module}.get_recalibrator", named)
     columns = ["--label", "label", "--prob", ",".join(names)]
     assert run("t.csv", *columns, "--no-page", "--resamples", "2") == 0
-    losses = capsys.readouterr().out.split("would recalibration help?")[1]
+    losses = capsys.readouterr().out.split("Would recalibration help?")[1]
     line = next(line for line in losses.splitlines() if "platt" in line)
     found = [float(value) for value in re.findall(r"\d\.\d+", line)]
     del found[1:3]  # gain, standard error

@@ -45,7 +45,7 @@ def run(*arguments):
 
 def values(out):
     """The values of the table of measures, and the losses of the advice."""
-    found = dict(re.findall(r"│ (\w+) +│ ([\d.]+) │ +[\d.]+-", out))
+    found = dict(re.findall(r"│ (\w+) +│ ([\d.]+) │ +[\d.]+ to ", out))
     return found, re.findall(r"│ (identity|platt) +│ +\*? ?([\d.]+) ", out)
 
 

@@ -1,6 +1,7 @@
 """Names that somebody else chose, on every surface."""
 
 import html
+import io
 import shutil
 import subprocess
 import warnings
@@ -8,7 +9,19 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_calib._show import in_legend, in_page, in_picture, in_shell, plain, quoted
+from sklearn_calib._show import (
+    Cell,
+    Section,
+    Table,
+    html_of,
+    in_legend,
+    in_page,
+    in_picture,
+    in_shell,
+    in_terminal,
+    plain,
+    quoted,
+)
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
@@ -92,3 +105,46 @@ def test_words_of_a_shell(tmp_path):
         code = ["-c", f"printf '%s\\0' {line}"]
         done = subprocess.run([bash, *code], capture_output=True, env={"LC_ALL": "C.UTF-8"})
         assert done.stdout.decode().split("\0")[:-1] == words
+
+
+def shown(sections, width):
+    """What a terminal of this width shows, without styles."""
+    console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=width)
+    for thing in in_terminal(sections, width):
+        console.print(thing, soft_wrap=isinstance(thing, str), highlight=False)
+    return console.file.getvalue()
+
+
+def test_terminals_of_any_width():
+    """A narrow one leaves spare columns out and breaks headings; code is never broken."""
+    rows = [["a", "[b]x[/b]", Cell("0.5", "best"), "spare"], ["c", "d", Cell("0.7"), "spare"]]
+    table = Table(("model", "name", "a long heading", "more"), rows, names=2, spare=(3,))
+    code = "pip install " + 9 * "something-with-a-name "
+    below = [Section(name="\x1b", notes=["below"]), Section("none", only="html text", notes=["x"])]
+    section = Section("Title", "", ["[red] :smile:"], ["one", "two"], [table], code=code)
+    section = section._replace(notes=["note"], parts=below)
+    wide, narrow = shown([section], 90), shown([section], 24)
+    for text in (wide, narrow):
+        assert text.startswith("Title\n[red] :smile:\n\none\ntwo\n\na\n┏━")
+        assert "│ [b]x[/b] │ " in text and text.count("* best\n\nc\n┏━") == 1
+        assert text.endswith(f"┘\nnote\n\n    {code}\n\n\\x1b\nbelow\n")
+    assert "┃ a long heading ┃  more ┃\n" in wide and "│          * 0.5 │ spare │\n" in wide
+    assert "┃  a long ┃\n┃ name     ┃ heading ┃\n" in narrow and "spare" not in narrow
+
+
+def test_marks_of_a_terminal():
+    """What stands out is bold; nothing is coloured."""
+    rows = [["c", Cell("d", "beyond"), "e"]]
+    (boxes,) = in_terminal([Section(tables=[Table(("a", "b", "f"), rows)])], 80)
+    assert [str(text.style) for each in boxes.columns for text in each.cells] == ["", "bold", ""]
+
+
+def test_only_pages_draw_pictures(monkeypatch):
+    proba, y = make_overconfident(3, 90)
+    report = calibration_report(y, proba, n_resamples=2)
+    for name in ("reliability_pictures", "classes_in_small"):
+        monkeypatch.setattr(f"sklearn_calib.report._sections.{name}", lambda *_: "<b>drawn</b>")
+    sections = report._sections()
+    assert html_of(sections).count("<b>drawn</b>") == 2
+    monkeypatch.setattr(Section, "picture", property(lambda self: 1 / 0))
+    assert "<b>" not in str(report) + report.to_markdown() + shown(sections, 80)

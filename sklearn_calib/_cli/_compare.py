@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._files.tables import UserError, number_column, read_table
-from .._show import plain, quoted, rows_in_words
+from .._show import Section, Table, plain, quoted, rows_in_words
 from .._typing import AnyArray, FloatArray
 from ..canonical import canonical_labels, canonical_proba
 from ..exceptions import CalibrationWarning
@@ -25,7 +25,7 @@ from ._options import (
     tolerance_of,
     whole_number,
 )
-from ._printing import Screen, check_outputs, note, print_table, progress, write_text
+from ._printing import Screen, check_outputs, note, progress, write_text
 from ._remote import local_files
 from ._wording import for_the_command
 
@@ -346,8 +346,8 @@ def _print(screen, names, found, level):
         )
         for name, each in found.items()
     ]
-    print_table(screen, f"first: {names[0]}, second: {names[1]}", header, lines)
-    screen.print()
+    title = f"first: {names[0]}, second: {names[1]}"
+    screen.show(Section(tables=[Table(header, lines, title)]))
 
 
 def verdict(names: list[str], found: "dict[str, PairedDifference]") -> list[str]:

@@ -3,9 +3,10 @@
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from .._show import Section, Table, rows_with_best, sections_of
 from ..exceptions import CalibrationWarning
 from ._options import examples
-from ._printing import EXTRAS, Screen, print_losses, print_report, progress, write_report
+from ._printing import EXTRAS, Screen, progress, write_report
 
 if TYPE_CHECKING:
     import argparse
@@ -41,6 +42,7 @@ def demo(options: "argparse.Namespace") -> int:
     from sklearn.model_selection import train_test_split
     from sklearn.naive_bayes import GaussianNB
 
+    from ..metrics import brier_loss, expected_calibration_error, log_loss
     from ..recalibrators import all_recalibrators
     from ..report import calibration_report
 
@@ -62,13 +64,20 @@ def demo(options: "argparse.Namespace") -> int:
                 warnings.simplefilter("ignore", CalibrationWarning)
                 proba[name] = method().fit(scores, y_calib).predict_proba(before)
             advance(number, len(methods))
-    print_losses(screen, "on the test rows", y_test, {"(before)": before, **proba})
+    measures = (log_loss, brier_loss, expected_calibration_error)
+    losses = {
+        name: [measure(y_test, p) for measure in measures]
+        for name, p in {"(before)": before, **proba}.items()
+    }
+    header = ("recalibrator", "log loss", "Brier", "ECE")
+    table = Table(header, rows_with_best(losses, (min,) * 3), "on the test rows")
+    screen.show(Section(tables=[table]))
     with progress("report") as advance:
         report = calibration_report(
             y_test,
             {"before": before, "after (auto)": proba["auto"]},
             progress=advance,
         )
-    print_report(screen, report)
+    screen.show(*sections_of(report))
     page = write_report(report, options.out, f"Calibration demo: {options.data}")
     return screen.finish({"report": page})

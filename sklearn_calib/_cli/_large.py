@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._files.tables import UserError, column_names
-from .._show import plain, quoted
+from .._show import Section, Table, plain, quoted
 from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
 from ._gate import Condition
 from ._names import split_names
 from ._options import check_different, check_groups, form_of
-from ._printing import Screen, print_table, progress
+from ._printing import Screen, progress
 from ._result import finish, settings_of
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _print_groups(screen, groups, positive):
         "smooth",
         "log loss",
     )
-    print_table(screen, "groups", header, lines)
+    screen.show(Section(tables=[Table(header, lines, "groups")]))
 
 
 def _group_cells(summary, positive):

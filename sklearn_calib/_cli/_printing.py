@@ -4,24 +4,19 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
-import numpy as np
-
 from .._files.tables import UserError
 from .._files.whole import write_whole
-from .._show import plain, quoted, text_of_cell
-from .._typing import AnyArray, FloatArray
+from .._show import Section, in_terminal, plain, quoted
 
 if TYPE_CHECKING:
     import argparse
 
-    from ..groups import GroupCalibration
     from ..report import CalibrationReport
 
-_GROUPS = 10  # in a table
 UNWRITTEN = 2  # the exit code where the standard output does not take what was found
 EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
 
@@ -85,6 +80,12 @@ class Screen(Output):
     def _write(self, *things: object, **options: Any) -> None:
         self._console.print(*things, **options)
 
+    def show(self, *sections: Section) -> None:
+        """Print sections, with an empty line after them."""
+        for thing in in_terminal(sections, self._console.width):
+            self.print(thing, soft_wrap=isinstance(thing, str), highlight=False)
+        self.print()
+
 
 @contextmanager
 def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
@@ -146,94 +147,6 @@ def progress(task: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         number = bar.add_task(task)
         yield lambda done, total: bar.update(number, completed=done, total=total)
-
-
-def print_table(
-    screen: Screen,
-    title: str,
-    header: Sequence[str],
-    lines: Iterable[Sequence[str]],
-    *,
-    long_names: bool = False,
-) -> None:
-    """Print a table; with `long_names` the first column may take several lines."""
-    from rich.table import Table
-
-    screen.print(f"\n{title}")
-    table = Table()
-    for number, name in enumerate(header):
-        names = number == 0
-        whole = not (names and long_names)
-        table.add_column(name, justify="left" if names else "right", no_wrap=whole)
-    for line in lines:
-        table.add_row(*line)
-    screen.print(table)
-
-
-def print_losses(
-    screen: Screen,
-    title: str,
-    y: AnyArray,
-    proba: dict[str, FloatArray],
-    labels: AnyArray | None = None,
-    weight: FloatArray | None = None,
-) -> None:
-    from ..metrics import brier_loss, expected_calibration_error, log_loss
-
-    functions = (log_loss, brier_loss, expected_calibration_error)
-    values = {
-        name: [f(y, p, labels=labels, sample_weight=weight) for f in functions]
-        for name, p in proba.items()
-    }
-    print_values(screen, title, values)
-
-
-def print_values(screen: Screen, title: str, values: dict[str, list[float]]) -> None:
-    """Log loss, Brier loss and ECE of each recalibrator, the best of each marked."""
-    best = np.min(list(values.values()), axis=0)
-    lines = [
-        (name, *(f"{'* ' if v == b else ''}{v:.4f}" for v, b in zip(row, best, strict=True)))
-        for name, row in values.items()
-    ]
-    header = ("recalibrator", "log loss", "Brier", "ECE")
-    print_table(screen, f"{title}; * best", header, lines)
-
-
-def print_report(screen: Screen, report: "CalibrationReport") -> None:
-    screen.print(f"{report.n_samples} rows, {len(report.classes)} classes")
-    for name, value in report.accuracy.items():
-        screen.print(f"accuracy of {plain(name)}: {value:.4f}")
-    for name, verdict in report.verdicts.items():
-        said = f"{plain(name)}: {verdict}" if len(report.accuracy) > 1 else str(verdict)
-        screen.print()
-        screen.print(plain(said, None), highlight=False)
-    header = ("measure", "value", f"{report.level:.0%} interval", "if calibrated")
-    for name in report.accuracy:
-        lines = [
-            (r.measure, f"{r.value:.4f}", f"{r.low:.4f}-{r.high:.4f}", f"< {r.if_calibrated:.4f}")
-            for r in report.rows
-            if r.model == name
-        ]
-        print_table(screen, plain(name), header, lines)
-        if name in report.groups:
-            print_groups(screen, report.groups[name])
-    screen.print()
-    for line in report.decomposition_lines():
-        screen.print(line, highlight=False)
-
-
-def print_groups(screen: Screen, found: "GroupCalibration") -> None:
-    """The worst groups, without the columns for which a screen has no room."""
-    (table,) = found.section(_GROUPS).tables
-    columns = (0, 1, 2, 5, 6)
-    header, *lines = (
-        [str(text_of_cell(cells[number])) for number in columns]
-        for cells in (table.header, *table.rows)
-    )
-    screen.print(f"\ngroups: {found.summary}", highlight=False)
-    more = len(found.rows) > len(lines)
-    rest = f"the {len(lines)} furthest off" if more else "the furthest off first"
-    print_table(screen, rest, header, lines, long_names=True)
 
 
 def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -> None:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._files.tables import UserError
-from ._advice import print_advice
+from .._show import sections_of
 from ._gate import Condition, measures_for
-from ._printing import Screen, note, print_report, progress, write_report, write_text
+from ._printing import Screen, note, progress, write_report, write_text
 from ._repair import commands_of_repair
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..report import CalibrationReport
 
 FAILED = 3  # the exit code where a condition holds
+_TOO_FEW = "too few rows of some class to say whether recalibration would help"
 
 
 def settings_of(
@@ -42,20 +43,21 @@ def finish(
 ) -> int:
     """Print, write and judge a report on one model; returns the exit code."""
     (model,) = report.accuracy
+    few = False
     if not options.no_advice:
         with progress("recalibrating") as advance:
             report.advise(advance)  # the verdict speaks of it
         advice = report.advice[model]
+        few = advice is None
         if advice is not None and options.label is not None and options.prob is not None:
             advice.code = commands_of_repair(options)  # which read the file as audit does
-    print_report(screen, report)
+    screen.show(*sections_of(report))
+    if few:
+        screen.print(f"{_TOO_FEW}\n")
     after = _recalibrated(report, model, options) if options.recalibrate else None
     if after is not None:
-        screen.print("\neach row recalibrated by a fit that has not seen it:")
-        print_report(screen, after)
-    if not options.no_advice:
-        print_advice(screen, report)
-    screen.print()
+        screen.print("each row recalibrated by a fit that has not seen it:")
+        screen.show(*sections_of(after))
     page = None
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {model}")

@@ -1,6 +1,7 @@
 """What is shown: names that somebody else chose made safe, and results as sections of tables.
 
-A result says what it is once, as a list of `Section`; text, Markdown and HTML follow from it.
+A result says what it is once, as a list of `Section`; text, a terminal, Markdown and HTML
+follow from it.
 """
 
 from ._html import MARK as MARK
@@ -17,6 +18,9 @@ from ._names import rows_in_words as rows_in_words
 from ._sections import Cell as Cell
 from ._sections import Section as Section
 from ._sections import Table as Table
+from ._sections import rows_with_best as rows_with_best
 from ._sections import text_of_cell as text_of_cell
 from ._shown import Shown as Shown
+from ._shown import sections_of as sections_of
+from ._terminal import in_terminal as in_terminal
 from ._text import text_of as text_of

@@ -1,14 +1,16 @@
 """What a result says, whatever it is written in."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ._names import plain
 
 
 class Cell(NamedTuple):
     """A text of a table that stands out."""
 
     text: str
-    mark: str = "strong"  # "strong", or "beyond" for a value that chance does not explain
+    mark: str = "strong"  # or "best", or "beyond" for a value that chance does not explain
 
 
 class Table(NamedTuple):
@@ -19,6 +21,7 @@ class Table(NamedTuple):
     title: str = ""
     kind: str = ""  # a class of the table in HTML: "names" may break, "unbroken" lines do not
     names: int = 1  # columns that are names
+    spare: Sequence[int] = ()  # columns that a narrow terminal leaves out
 
 
 class Section(NamedTuple):
@@ -33,19 +36,58 @@ class Section(NamedTuple):
     sentences: Sequence[str] = ()
     items: Sequence[str] = ()  # of a list
     tables: Sequence[Table] = ()
-    picture: str = ""  # HTML that is safe; other writers leave it out
+    picture: Callable[[], str] | None = None  # gives HTML that is safe; only pages call it
     notes: Sequence[str] = ()  # small print
     code: str = ""
     parts: Sequence["Section"] = ()
     kind: str = ""  # a class of the section in HTML
     folded: str = ""  # in HTML, shown when this is asked for
-    only: str = ""  # the writers that show it, such as "html markdown"; all by default
+    only: str = ""  # which of "html", "markdown", "text", "terminal" show it; all by default
 
     def is_for(self, writer: str) -> bool:
         """Whether a writer shows it."""
         return not self.only or writer in self.only.split()
 
 
+def blocks_of(
+    sections: Iterable[Section],
+    writer: str,
+    lines: Callable[[Table], Iterable[Any]],
+    *,
+    line: Callable[[str], Any] = str,
+    paragraph: Callable[[str], Any] = str,
+    heading: Callable[[str], Any] = str,
+) -> Iterator[list[Any]]:
+    """Lines that belong together, of a writer that makes them of texts and of tables."""
+    for section in filter(lambda section: section.is_for(writer), sections):
+        blocks = [[paragraph(plain(" ".join(section.sentences), None))] * bool(section.sentences)]
+        blocks += [[line(plain(item, None)) for item in section.items]]
+        blocks += [[*lines(table)] for table in section.tables] or [[]]
+        blocks[-1] += [line(plain(note, None)) for note in section.notes]
+        blocks += [[f"    {plain(code, None)}" for code in section.code.splitlines()]]
+        below = blocks_of(
+            section.parts, writer, lines, line=line, paragraph=paragraph, heading=heading
+        )
+        blocks = [*filter(None, blocks), *below]
+        if blocks and (section.title or section.name):
+            blocks[0].insert(0, heading(plain(section.title or section.name, None)))
+        yield from blocks
+
+
 def text_of_cell(cell: str | Cell) -> str:
     """The text alone."""
     return cell.text if isinstance(cell, Cell) else cell
+
+
+def rows_with_best(
+    numbers: Mapping[str, Sequence[float]],
+    best: Sequence[Callable[[Iterable[float]], float] | None],
+) -> list[list[str | Cell]]:
+    """Rows of a table, of four digits; `best` picks what stands out in each column, or None."""
+    columns = zip(*numbers.values(), strict=True)
+    picked = [pick and pick(column) for pick, column in zip(best, columns, strict=True)]
+
+    def shown(value, picked):
+        return Cell(f"{value:.4f}", "best") if value == picked else f"{value:.4f}"
+
+    return [[name, *map(shown, row, picked)] for name, row in numbers.items()]

@@ -5,6 +5,11 @@ from ._sections import Section
 from ._text import text_of
 
 
+def sections_of(shown: "Shown") -> list[Section]:
+    """What a result says."""
+    return shown._sections()
+
+
 class Shown:
     """Prints what `_sections` returns, and shows it in a notebook."""
 

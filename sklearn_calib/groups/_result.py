@@ -205,7 +205,9 @@ class GroupCalibration(Shown):
         """
         shown, more = self.worst(n), len(self.rows) - n
         rest = [f"... and {more} more, less far off"] if more > 0 else []
-        table = Table(_HEADER, [self._cells(row) for row in shown], kind="names unbroken")
+        table = Table(
+            _HEADER, [self._cells(row) for row in shown], "", "names unbroken", spare=(3, 4)
+        )
         return Section(sentences=[self.summary], tables=[table], notes=rest)
 
     def _cells(self, row):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._files.whole import write_whole
-from .._show import Section, markdown_of, text_of
+from .._show import Section, Shown, markdown_of
 from ..exceptions import require
 from ._content import Content
 from ._json import as_dict, as_json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class CalibrationReport(Content):
+class CalibrationReport(Content, Shown):
     """The result of `calibration_report`: a verdict and a table, and pictures drawn on demand.
 
     ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
@@ -103,8 +103,8 @@ class CalibrationReport(Content):
         """The report as Markdown, for an issue, a notebook or a model card."""
         return markdown_of([Section("Calibration report", parts=sections_of(self))])
 
-    def __str__(self) -> str:
-        return text_of(sections_of(self))
+    def _sections(self):
+        return sections_of(self)
 
     def _repr_html_(self):
         return notebook(self)

@@ -2,9 +2,10 @@
 
 import html
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from .._show import Cell, Section, Table, plain
+from .._show import Cell, Section, Table, plain, rows_with_best
 from ..metrics import all_metrics
 from ._pictures import FEW_MODELS, SHOWN_CLASSES, classes_in_small, reliability_pictures
 from ._table import cells
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 SHOWN_GROUPS = 20  # of each model, the worst
 _NAME = 24  # letters of a model in a row of numbers
 _YES = {True: "yes", False: "no", None: "too few rows"}
-_WRITTEN = "html markdown"  # too long for a terminal
+_WRITTEN = "html markdown"  # too long for text
 
 
 def sections_of(report: "Content") -> list[Section]:
@@ -59,7 +60,7 @@ def _origin(report):
         lines.insert(0, f"source: {said}")
     if not _many(report):
         lines += [f"accuracy of {plain(name)}: {v:.4f}" for name, v in report.accuracy.items()]
-    return Section(items=lines, only="text markdown")
+    return Section(items=lines, only="text terminal markdown")
 
 
 def verdicts(report: "Content") -> Section:
@@ -100,7 +101,9 @@ def _overview(report):
 
 def reliability(report: "Content") -> Section:
     """The diagrams."""
-    return Section("Reliability", picture=reliability_pictures(report), kind="whole", only="html")
+    return Section(
+        "Reliability", picture=partial(reliability_pictures, report), kind="whole", only="html"
+    )
 
 
 def measures(report: "Content") -> Section:
@@ -162,8 +165,9 @@ def _gains(report):
 
 def _advice(advice: "Advice") -> Section:
     header = ("method", "log loss", "gain", "standard error", "Brier", "ECE")
-    rows = [(row.method, *(f"{value:.4f}" for value in row[1:])) for row in advice.rows]
-    code = Section(sentences=["To repair it:"], code=advice.code, only=_WRITTEN)
+    losses = {row.method: row[1:] for row in advice.rows}
+    rows = rows_with_best(losses, (min, max, None, min, min))  # an error is no merit
+    code = Section(sentences=["To repair it:"], code=advice.code, only=f"{_WRITTEN} terminal")
     note = _GAINS.format(rows=f"{advice.n_rows:,}")
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
@@ -210,14 +214,14 @@ def _groups(report):
 def _classes(report):
     """Each class against the others, of the model with the lowest log loss."""
     count, name = len(report.classes), _best(report)
-    drawn = classes_in_small(report, name) if count > 2 else ""
-    if not drawn:
+    if count < 3 or report._models[name].case is None:
         return Section()
     shown = "all classes" if count <= SHOWN_CLASSES else _SOME_CLASSES.format(count=count)
     note = (
         f"{plain(name)}: {shown}. Across: predicted probability of the class; up: how often it is "
         "true. Bins have equal width."
     )
+    drawn = partial(classes_in_small, report, name)
     return Section("Each class against the others", sentences=[note], picture=drawn, only="html")
 
 
@@ -235,7 +239,7 @@ def _descriptions(report):
         if name in names
     )
     drawn = f'<dl class="note">{lines}</dl>'
-    return Section("What the measures mean", picture=drawn, only="html")
+    return Section("What the measures mean", picture=lambda: drawn, only="html")
 
 
 _MEASURES = (
