@@ -266,6 +266,16 @@ def each_against_rest(proba: FloatArray) -> Iterator[FloatArray]:
         yield pair
 
 
+def rank_scores_against_rest(proba: FloatArray) -> FloatArray:
+    """`unrounded_rank_score` of each of `each_against_rest`, one column for each, at once."""
+    if isinstance(proba, SimplexArray) and proba._log is not None:
+        return proba._log - _of_others(np.logaddexp, proba._log, -np.inf)
+    plain = np.asarray(proba)
+    with np.errstate(divide="ignore"):
+        others = np.maximum(np.log(_of_others(np.add, plain, 0.0)), LOG_OF_ZERO)
+        return np.maximum(np.log(plain), LOG_OF_ZERO) - others
+
+
 def _of_others(operation: Any, table: FloatArray, neutral: float) -> Any:
     """The operation over all columns but one, for each: of those before and of those after."""
     joined = np.full_like(table, neutral)

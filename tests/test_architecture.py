@@ -140,7 +140,16 @@ def imports_numba(parts):
 
 
 # files without a name of their own
-SHARED = ("__init__", "_softmax_family", "_paths", "_stacking", "_measure", "_blocks", "_falling")
+SHARED = (
+    "__init__",
+    "_softmax_family",
+    "_paths",
+    "_row_program",
+    "_stacking",
+    "_measure",
+    "_blocks",
+    "_falling",
+)
 
 
 def files_without_line(folder):

@@ -11,7 +11,6 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, RecalibratorLike, Self
@@ -21,7 +20,13 @@ from ._arguments import says_what_to_write
 from ._brought import fresh
 from ._leave_one_out import linear_leave_one_out
 from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
-from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
+from ._pairs import (
+    GIVES_SCORES,
+    CalibratedClassifier,
+    CalibratedPair,
+    check_fitted,
+    whole_or_not_at_all,
+)
 from ._scores import RESPONSE_METHODS, aligned_scores
 
 
@@ -240,7 +245,7 @@ class CalibratedModel(CalibratedClassifier):
             classifier itself returns: an array of shape (n_samples, n_labels), or a list of
             n_labels arrays of shape (n_samples, 2).
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if isinstance(self.classes_, list):
             return labels_proba(self, X)
         return super().predict_proba(X)
@@ -251,7 +256,7 @@ class CalibratedModel(CalibratedClassifier):
         For many labels an array of shape (n_samples, n_labels): 1 where the probability is above
         1/2, else 0.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if isinstance(self.classes_, list):
             return labels_predicted(labels_proba(self, X))
         return super().predict(X)

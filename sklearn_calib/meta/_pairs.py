@@ -179,6 +179,12 @@ def whole_or_not_at_all(fit: Function) -> Function:
     return cast("Function", wrapped)
 
 
+def check_fitted(model: Estimator) -> None:
+    """As `check_is_fitted`, which asks the classifier for its tags: half a millisecond for each."""
+    if "calibrated_pairs_" not in vars(model):
+        check_is_fitted(model)
+
+
 def _every_recalibrator_has_intervals(self):
     pairs = getattr(self, "calibrated_pairs_", ())
     return bool(pairs) and all(hasattr(pair.recalibrator, "predict_interval") for pair in pairs)
@@ -206,7 +212,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         proba : ndarray of shape (n_samples, n_classes), float64
             Columns in the order of ``classes_``; the mean over the pairs.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         where = f"{type(self).__name__}.predict_proba"
         total = np.zeros(())
         for estimator, recalibrator, columns in self.calibrated_pairs_:
@@ -243,7 +249,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
 
     def predict(self, X: Features) -> AnyArray:
         """The class with the largest calibrated probability; the first of equals."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     @property

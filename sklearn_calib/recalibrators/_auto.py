@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from sklearn.utils._param_validation import Interval
 
 from .._show import quoted
-from .._simplex import log_losses, log_odds, two_classes_of_margin
+from .._simplex import carries_log, log_losses, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
     CallbackSupportMixin,
     callback_fit,
@@ -27,6 +27,7 @@ from ._describe import IDENTITY, chain, map_nodes, mixture
 from ._identity import Identity
 from ._one_vs_rest import OneVsRest
 from ._quadratic import QuadraticScaling
+from ._row_program import RowProgram
 from ._spline import SplineCalibration
 from ._stacking import (
     Chains,
@@ -328,12 +329,32 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
             refuse("StackedCalibration.fit", "a candidate that can be fitted", *self._said)
         self.weights_ = {name: share / total for name, share in self.weights_.items()}
         self._fitted = fitted
-        self._share_of_input = 1 / (n_rows + 1)
+        self._share_of_input, self._programs = 1 / (n_rows + 1), {}
         self.recalibrators_ = {name: one_estimator(steps) for name, steps in fitted.items()}
 
     # -- predict ------------------------------------------------------------------------------
 
+    def __getstate__(self) -> Any:
+        """Without the programs: they follow from the rest."""
+        state = dict(super().__getstate__())
+        return state | {"_programs": {}} if "_programs" in state else state
+
     def _predict_proba(self, proba):
+        program = self._program(carries_log(proba))
+        return self._mixed(proba) if program is None else program(proba)
+
+    def _program(self, carried):
+        """All candidates as one program, or None where one of them has no nodes for it."""
+        if carried not in self._programs:
+            try:
+                program = RowProgram(self._nodes(), len(self.classes_), carried=carried)
+            except (TypeError, ValueError, NotImplementedError):
+                program = None
+            self._programs[carried] = program
+        return self._programs[carried]
+
+    def _mixed(self, proba):
+        """The mixture, each candidate by itself."""
         mixed = self._share_of_input * np.asarray(proba)
         scale = 1 - self._share_of_input
         for name, found in predict_chains(self._fitted, proba, np.arange(proba.shape[1])):

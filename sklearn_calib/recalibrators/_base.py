@@ -316,7 +316,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
 
     def _check_predict(self, X, method):
-        check_is_fitted(self)
+        if "classes_" not in vars(self):  # a look-up is 30 times faster than the question
+            check_is_fitted(self)
         where = f"{type(self).__name__}.{method}"
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
         self._remember_input(X, proba, reset=False)
