@@ -6,6 +6,7 @@ Errors are the built-in ``ValueError`` and ``TypeError``; each message reads
 
 import math
 import re
+import sys
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -122,9 +123,21 @@ def check_count(
     return int(number)
 
 
-def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int = 4) -> None:
-    """Give a `CalibrationWarning` worded by `expectation`; `stacklevel` counts from here."""
-    warnings.warn(expectation(where, rule, got, cure), CalibrationWarning, stacklevel=stacklevel)
+def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int | None = None) -> None:
+    """Give a `CalibrationWarning` worded by `expectation`.
+
+    By default it is blamed on the line that called the package; `stacklevel` counts from here.
+    """
+    level = _level_of_caller() if stacklevel is None else stacklevel
+    warnings.warn(expectation(where, rule, got, cure), CalibrationWarning, stacklevel=level)
+
+
+def _level_of_caller():
+    """The `stacklevel`, for whoever calls this, of the first frame that is not the package's."""
+    package, level, frame = __name__.partition(".")[0], 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def require(module: str, extra: str, where: str) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sklearn_calib
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import Measure
 
 WORDS = {"pos_label", "labels", "sample_weight", "random_state"}
@@ -284,6 +285,25 @@ def test_a_class_without_rows(name):
                 same(call(function, data, sample_weight=1.0 * kept, **option), found, rtol=1e-5)
 
     on_each(name, check, classes=(3,))
+
+
+@pytest.mark.parametrize("name", having("labels"))
+def test_an_order_that_the_columns_cannot_have(name):
+    """A warning at the user's line, whose order cures it; honest columns are silent."""
+    words = np.array(["a", "b", "c"])
+    for k in (2, 3) if name not in TWO_CLASSES else (2,):
+        data, order = rows(k), np.roll(words[:k], 1)
+        right = 0.9 * np.eye(k)[data["y"]]
+        data |= {"y": words[data["y"]], "first": right + 0.1 / k, "second": right + 0.1 / k}
+        with pytest.warns(CalibrationWarning) as caught:
+            call(FUNCTIONS[name], data, labels=order)
+        said = [one for one in caught if "columns that fit" in str(one.message)]
+        assert said and {one.filename for one in said} == {__file__}
+        expected = f"{name}: expected columns in the order of labels={order.tolist()}, got columns"
+        for one in said:
+            assert str(one.message).startswith(f"{expected} that fit {words[:k].tolist()}")
+        honest = {key: np.roll(data[key], 1, axis=1) for key in ("first", "second")}
+        call(FUNCTIONS[name], data | honest, labels=order)  # warnings are errors
 
 
 @pytest.mark.parametrize("name", having("random_state"))

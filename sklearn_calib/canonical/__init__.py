@@ -13,6 +13,8 @@ from ._arrays import read_numbers as read_numbers
 from ._column_order import FARTHER as FARTHER
 from ._column_order import Ranks as Ranks
 from ._column_order import better_order as better_order
+from ._column_order import has_own_order as has_own_order
+from ._column_order import order_in_doubt as order_in_doubt
 from ._column_order import rank_well as rank_well
 from ._column_order import warn_of_order as warn_of_order
 from ._label_tables import BOTH as BOTH

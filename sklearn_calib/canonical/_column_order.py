@@ -34,36 +34,49 @@ def better_order(proba: FloatArray, codes: IntArray) -> IntArray | None:
     return np.argsort(column) if rank_well(ranks, k) else None
 
 
-def warn_of_order(
-    proba: FloatArray, codes: IntArray, classes: AnyArray, given: str, where: str, stacklevel: int
-) -> None:
-    """A warning where columns named in an order of their own must have another one.
+def has_own_order(classes: AnyArray | None) -> bool:
+    """Whether classes were named in another order than that of the sorted labels."""
+    names = [] if classes is None else classes.tolist()
+    try:
+        return bool(names != sorted(names))
+    except TypeError:
+        return False
+
+
+def order_in_doubt(
+    proba: FloatArray, codes: IntArray, classes: AnyArray, given: str
+) -> tuple[str, str, str] | None:
+    """What to say of columns named in an order of their own that must have another one.
 
     Only an order that is not that of the sorted labels is doubted: who names it may have meant the
     order of a scale, and the columns of scikit-learn are sorted. `given` is the argument's name.
+    The words are the rule, what was got and the cure, as `caution` takes them.
     """
-    names = classes.tolist()
-    try:
-        if names == sorted(names):
-            return
-    except TypeError:
-        return
-    plain = np.asarray(proba)
-    places = better_order(plain, codes) if plain.shape[1] == len(classes) else None
+    names, plain = classes.tolist(), np.asarray(proba)
+    if not has_own_order(classes) or not len(plain) or plain.shape[1] != len(names):
+        return None
+    places = better_order(plain, codes)
     if places is None:
-        return
+        return None
     right = plain.argmax(axis=1)
     fits = [names[place] for place in places]
-    caution(
-        where,
+    return (
         f"columns in the order of {given}={names[:20]}",
         f"columns that fit {fits[:20]}: the largest probability is that of the true class in "
         f"{(right == codes).mean():.2f} of the rows as given, in "
         f"{(places[right] == codes).mean():.2f} in that order",
         f"{given}= names the columns and does not move them: pass the order that they have, or the "
         "columns in the order that is named",
-        stacklevel=stacklevel + 1,
     )
+
+
+def warn_of_order(
+    proba: FloatArray, codes: IntArray, classes: AnyArray, given: str, where: str
+) -> None:
+    """Warn where `order_in_doubt` finds columns that must have another order."""
+    words = order_in_doubt(proba, codes, classes, given)
+    if words is not None:
+        caution(where, *words)
 
 
 def _assignment(table):

@@ -9,8 +9,14 @@ from scipy.special import ndtr
 from .._kernels import _expected_metrics as kernels
 from .._kernels._actions import best_actions
 from .._show import Section, Shown, Table
-from .._typing import ArrayLike, FloatArray
-from ..canonical import canonical_labels, canonical_proba, check_same_length, weight_and_unit
+from .._typing import AnyArray, ArrayLike, FloatArray
+from ..canonical import (
+    canonical_labels,
+    canonical_proba,
+    check_same_length,
+    warn_of_order,
+    weight_and_unit,
+)
 from ..exceptions import meant, refuse, require
 from ..metrics import get_loss
 from ._costs import canonical_costs
@@ -153,6 +159,11 @@ def expected_metrics(
         more than two classes, invalid costs (see `CostSensitiveClassifier`), or invalid scores,
         labels or weights; see `canonical_proba`.
 
+    Warns
+    -----
+    CalibrationWarning
+        `labels` in an order of their own where the columns fit another one of `y_true` far better.
+
     Notes
     -----
     Labels are taken as drawn from the probabilities, independently. Then the expectations of the
@@ -182,11 +193,14 @@ def expected_metrics(
     """
     where = "expected_metrics"
     proba = np.asarray(canonical_proba(y_proba, _where=where))
-    codes = _codes(proba, y_true, labels, where)
-    positive = _positive(proba.shape[1], y_true, labels, pos_label, where)
+    classes, codes = _classes(proba, y_true, labels, where)
+    positive = _positive(classes, pos_label, where)
     weight, unit = np.ones(len(proba)), 1.0
     if sample_weight is not None:
         weight, unit = weight_and_unit(sample_weight, len(proba), where)
+    if codes is not None and labels is not None:
+        rows = weight > 0
+        warn_of_order(proba[rows], codes[rows], classes, "labels", where)
     share = weight / weight.sum()
     predicted = _predicted(proba, threshold, positive, where)
     values = _values(proba, predicted, costs, where)
@@ -212,36 +226,37 @@ def expected_metrics(
     )
 
 
-def _codes(proba, y_true, labels, where):
-    if y_true is None:
-        return None
-    classes, codes = canonical_labels(y_true, classes=labels, _where=where)
-    check_same_length(codes, proba, where)
-    if len(classes) != proba.shape[1]:
+def _classes(proba, y_true, labels, where):
+    """The classes of the columns, and the code of each label, or None without `y_true`."""
+    k, codes = proba.shape[1], None
+    classes: AnyArray = np.arange(k)
+    if y_true is not None:
+        classes, codes = canonical_labels(y_true, classes=labels, _where=where)
+        check_same_length(codes, proba, where)
+    elif labels is not None:
+        classes, _ = canonical_labels(labels, classes=labels, _where=where)
+    if len(classes) != k:
         refuse(
             where,
-            f"one class for each of the {proba.shape[1]} columns of y_proba",
+            f"one class for each of the {k} columns of y_proba",
             f"{len(classes)} classes, {classes[:10].tolist()}",
             "If y_true misses a class, pass labels= with all classes in the order of the columns",
         )
-    return codes
+    return classes, codes
 
 
-def _positive(k, y_true, labels, pos_label, where):
+def _positive(classes, pos_label, where):
     """The column of the positive class."""
     if pos_label is None:
         return 1
-    if k != 2:
+    if len(classes) != 2:
         cure = "Leave pos_label out, or pass one class against the others"
-        refuse(where, "two classes with pos_label=", f"{k}", cure)
-    classes = [0, 1]
-    if labels is not None or y_true is not None:
-        given = y_true if labels is None else labels
-        classes = canonical_labels(given, classes=labels, _where=where)[0].tolist()
-    if pos_label not in classes:
+        refuse(where, "two classes with pos_label=", f"{len(classes)}", cure)
+    names = classes.tolist()
+    if pos_label not in names:
         cure = "Name one of the labels; without y_true pass labels= too"
-        refuse(where, f"pos_label among {classes}", repr(pos_label), cure)
-    return classes.index(pos_label)
+        refuse(where, f"pos_label among {names}", repr(pos_label), cure)
+    return names.index(pos_label)
 
 
 def _predicted(proba, threshold, positive, where):

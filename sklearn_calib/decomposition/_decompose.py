@@ -430,15 +430,8 @@ def proper_calibration_error(
     >>> proper_calibration_error(y, proba) > 0.05
     True
     """
-    return decompose_loss(
-        y_true,
-        y_proba,
-        loss=loss,
-        recalibrator=recalibrator,
-        cv=cv,
-        sample_weight=sample_weight,
-        labels=labels,
-    ).calibration
+    case = canonical_case("proper_calibration_error", y_true, y_proba, sample_weight, labels)
+    return decompose_case(case, loss, recalibrator, cv).calibration
 
 
 def _is_plain_temperature(recalibrator):

@@ -14,6 +14,7 @@ from ..canonical import (
     canonical_weight,
     check_same_length,
     rows_per_weight,
+    warn_of_order,
 )
 from ..exceptions import caution, refuse
 from ..meta import whole_or_not_at_all
@@ -80,12 +81,15 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         where = f"{type(self).__name__}.fit"
         self._validate_params()
         proba = canonical_proba(X, _where=where)
+        named = classes is not None
         classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
         _check_classes(classes, proba, where)
         columns = table_columns(groups, len(codes), where)
         weight = canonical_weight(sample_weight, len(codes), _where=where)
         rows = np.flatnonzero(weight > 0)
+        if named:
+            warn_of_order(proba[rows], codes[rows], classes, "classes", where)
         given = Given(
             where,
             proba[rows],

@@ -7,9 +7,8 @@ from scipy.special import gammaln
 
 from .._kernels._level_sets import cell_tolerance, levels_for
 from .._typing import ArrayLike
-from ..canonical import canonical_weight
 from ..exceptions import check_count, check_level, refuse
-from ..metrics import lp_calibration_error
+from ..metrics import canonical_case, lp_calibration_error
 
 
 def lp_calibration_bound(
@@ -75,13 +74,9 @@ def lp_calibration_bound(
     if not p >= 2:
         refuse(where, "p >= 2", repr(p), "For smaller p use lp_calibration_test")
     check_level(level, where)
-    value = lp_calibration_error(
-        y_true, y_proba, p=p, n_levels=n_levels, sample_weight=sample_weight, labels=labels
-    )
-    size = float(np.shape(y_true)[0])
-    if sample_weight is not None:
-        weight = canonical_weight(sample_weight, np.shape(y_true)[0], _where=where)
-        size = weight.sum() ** 2 / np.sum(weight**2)
+    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
+    value = lp_calibration_error.of_case(case, p=p, n_levels=n_levels)
+    size = case.weight.sum() ** 2 / np.sum(case.weight**2)
     radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))
     return float(value + radius / np.sqrt(size))
 

@@ -403,8 +403,6 @@ def canonical_case(
             f"{len(classes)} classes, {classes[:10].tolist()}",
             "If y_true misses a class, pass labels= with all classes in the order of the columns",
         )
-    if labels is not None and check_order:
-        warn_of_order(proba, codes, classes, "labels", where, stacklevel=5)
     positive = 1
     if pos_label is not None:
         match = np.flatnonzero(classes == pos_label)
@@ -424,4 +422,6 @@ def canonical_case(
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
         if (weight == 1).all():
             weight = None
+    if labels is not None and check_order:
+        warn_of_order(proba, codes, classes, "labels", where)
     return Case(proba, codes, weight, classes, positive, where, unit)

@@ -51,7 +51,8 @@ class CalibrationMonitor(Findings, Storable):
         group is watched by itself; see Notes.
     classes : array-like of shape (n_classes,), default=None
         All classes in the order of the columns. Needed unless the labels are 0 to k - 1 or
-        booleans: no batch need show all classes.
+        booleans: no batch need show all classes. Of an order of their own each batch tells whether
+        its columns can have it.
     multiclass : {"auto", "confidence", "classwise"}, default="auto"
         How more than two classes are watched. "confidence", and "auto" with more than two: the
         largest probability, and whether that class is true. "classwise": each class against the
@@ -220,6 +221,12 @@ class CalibrationMonitor(Findings, Storable):
             Anything `canonical_proba` refuses; missing labels (give such rows when their labels
             come); labels or groups that are not among the known ones; times that run backwards.
             After an error the monitor is as it was before.
+
+        Warns
+        -----
+        CalibrationWarning
+            `classes` in an order of their own where the columns of this batch fit another one far
+            better.
         """
         where = "CalibrationMonitor.update"
         rows, classes = read_rows(

@@ -7,7 +7,13 @@ import numpy as np
 
 from .._simplex import carries_log, log_proba, two_class_pairs
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..canonical import canonical_labels, canonical_proba, check_same_length, read_array
+from ..canonical import (
+    canonical_labels,
+    canonical_proba,
+    check_same_length,
+    read_array,
+    warn_of_order,
+)
 from ..exceptions import refuse
 
 
@@ -61,6 +67,7 @@ def read_rows(
         cure = "Name all classes, CalibrationMonitor(classes=[...])"
         raise ValueError(str(error).replace("Pass all classes", cure)) from error
     check_same_length(codes, proba, where)
+    warn_of_order(proba, codes, classes, "classes", where)
     group = _group_codes(groups, known_groups, len(codes), where)
     log_pair, hit = _problems(proba, codes, multiclass)
     if time is None:

@@ -20,7 +20,13 @@ from .._typing import (
     RandomStateLike,
     RecalibratorLike,
 )
-from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
+from ..canonical import (
+    canonical_labels,
+    canonical_proba,
+    canonical_weight,
+    check_same_length,
+    warn_of_order,
+)
 from ..exceptions import refuse
 
 
@@ -161,12 +167,15 @@ def cross_fitted_proba(
     >>> log_loss(y, cross_fitted_proba("temperature", proba, y)) < log_loss(y, proba)
     True
     """
-    classes, codes = canonical_labels(y, classes=classes, _where=where)
-    proba = canonical_proba(proba, n_classes=len(classes), _where=where)
+    names, codes = canonical_labels(y, classes=classes, _where=where)
+    proba = canonical_proba(proba, n_classes=len(names), _where=where)
     check_same_length(codes, proba, where)
     if sample_weight is not None:
         sample_weight = canonical_weight(sample_weight, len(codes), _where=where)
-    numbers = np.arange(len(classes))
+    if classes is not None:
+        rows = slice(None) if sample_weight is None else sample_weight > 0
+        warn_of_order(proba[rows], codes[rows], names, "classes", where)
+    numbers = np.arange(len(names))
     out = np.full(proba.shape, np.nan)
     for train, test in folds_of(codes, cv, random_state):
         fitted = fit_recalibrator(

@@ -274,8 +274,6 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
         self._check_fit_shapes(proba, classes, where)
-        if named:
-            warn_of_order(proba, codes, classes, "classes", where, stacklevel=4)
         given = sample_weight, len(codes)
         weight = canonical_weight(*given, keeps_unit=keeps_unit, _where=where)
         if not self.capabilities.sample_weight and not (weight == weight[0]).all():
@@ -288,6 +286,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         kept = weight > 0
         if not kept.all():
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
+        if named:
+            warn_of_order(proba, codes, classes, "classes", where)
         return proba, codes, weight, classes
 
     def _check_fit_shapes(self, proba, classes, where):

@@ -7,6 +7,7 @@ from functools import cached_property, partial, reduce
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import softmax
 
 from .._simplex import (
     SMALLEST_PROBABILITY,
@@ -23,8 +24,10 @@ from ..canonical import (
     canonical_proba,
     canonical_weight,
     check_same_length,
+    has_own_order,
     read_array,
     read_numbers,
+    warn_of_order,
 )
 from ..exceptions import refuse
 
@@ -251,6 +254,12 @@ class Blocks:
         if self._sample is None:
             self._sample = self._joined([part for group in self._sampled() for part in group])
         return self._sample
+
+    def warn_of_order(self) -> None:
+        """Warn where the sample must have its columns in another order than that of the classes."""
+        if has_own_order(self.classes):
+            z, codes, _ = self.sample()
+            warn_of_order(softmax(z, axis=1), codes, self.classes, "classes", self.where)
 
     def _joined(self, parts):
         if len({z.shape[1] for z, *_ in parts}) != 1:  # without rows or of different widths:

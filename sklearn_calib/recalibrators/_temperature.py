@@ -201,6 +201,12 @@ class TemperatureScaling(Recalibrator):
             What `fit` refuses; the message names the block, counted from 0, and the row in it.
             Blocks of different numbers of columns, no rows at all, a `start` that is not positive.
 
+        Warns
+        -----
+        CalibrationWarning
+            `classes` in an order of their own where the columns of the sample fit another one far
+            better.
+
         Notes
         -----
         A pass adds up the objective, its first three derivatives and two sums that decide the
@@ -244,6 +250,7 @@ class TemperatureScaling(Recalibrator):
         return self
 
     def _fit_passes(self, blocks, start):
+        blocks.warn_of_order()
         sample = None
         if start is None:
             sample = blocks.sample()

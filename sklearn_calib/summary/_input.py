@@ -9,12 +9,14 @@ from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import (
     canonical_labels,
     check_weights,
+    has_own_order,
+    order_in_doubt,
     read_array,
     read_numbers,
     slack_of,
     valid_proba,
 )
-from ..exceptions import refuse
+from ..exceptions import caution, refuse
 
 _BLOCK = 65_536  # rows that are converted at once; they fit into the second cache
 _EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
@@ -55,6 +57,8 @@ class Labels:
 
     def __init__(self, classes: ArrayLike | None, pos_label: object, where: str) -> None:
         self.pos_label = pos_label
+        self.doubt: tuple[str, str, str] | None = None  # what `order_in_doubt` said of a batch
+        self.silent = False  # whether that is left to whoever asks
         self.classes: AnyArray | None = None
         self.guessed = classes is None and pos_label is None
         if classes is not None:
@@ -121,6 +125,34 @@ class Labels:
                 return classes, ones.view(np.uint8)
         return classes, canonical_labels(labels, classes=classes, _where=where)[1]
 
+    def watch(
+        self,
+        codes: AnyArray,
+        scores: "Scores",
+        weight: FloatArray | None,
+        counts: AnyArray | None,
+        n_before: int,
+        where: str,
+    ) -> None:
+        """Warn, once, of columns that must have another order than that of the classes.
+
+        The first rows of the batch are looked at, while few rows have come before.
+        """
+        if self.doubt is not None or n_before >= _BLOCK or not has_own_order(self.classes):
+            return
+        rows, proba = next(scores.blocks())
+        if proba.ndim == 1:
+            proba = np.column_stack([1 - proba, proba])
+        times = np.ones(len(proba)) if counts is None else counts[rows].astype(np.float64)
+        if weight is not None:
+            times[weight[rows] == 0] = 0
+        times *= min(1.0, _BLOCK / max(1.0, times.sum()))
+        each = np.repeat(np.arange(len(proba)), times.astype(np.intp))
+        given = proba[each], codes[rows][each].astype(np.intp)
+        self.doubt = order_in_doubt(*given, self.classes, "classes")
+        if self.doubt is not None and not self.silent:
+            caution(where, *self.doubt)
+
     def _learned(self, labels, where):
         """Both classes where `pos_label` is known, once a batch shows the other; else None."""
         known, _ = canonical_labels(labels, _where=where)
@@ -145,6 +177,7 @@ class Labels:
         if not same:
             got, cure = f"{self.said} and {other.said}", "Summarise them with one classes="
             refuse(where, "summaries of the same classes", got, cure)
+        self.doubt = self.doubt or other.doubt
         if self.classes is None:
             self.classes, self.positive = other.classes, other.positive
 

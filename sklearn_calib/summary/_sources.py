@@ -123,6 +123,12 @@ def summarize(
     ModuleNotFoundError
         pyarrow, pandas or dask is not installed and needed.
 
+    Warns
+    -----
+    CalibrationWarning
+        Rows that `drop_missing` leaves out; `classes` in an order of their own where the columns
+        fit another one far better.
+
     Notes
     -----
     Some 130,000 rows of the named columns are in memory at a time. The result does not depend on
@@ -160,7 +166,11 @@ def summarize(
         total = _tally_of_parts(parts, plan, n_jobs, progress)
     if total.left_out:
         got = f"none in {total.left_out_in_words()}"
-        caution(_WHERE, "a value in every cell", got, "These rows are left out", stacklevel=3)
+        caution(_WHERE, "a value in every cell", got, "These rows are left out")
+    for summary in total.groups.values():
+        if summary._labels.doubt is not None:
+            caution(_WHERE, *summary._labels.doubt)
+            break
     return total.result()
 
 
@@ -240,7 +250,9 @@ class Tally:
     def summary(self) -> CalibrationSummary:
         """A summary of no rows."""
         plan = self.plan
-        return CalibrationSummary(plan.max_cells, plan.multiclass, plan.classes, plan.pos_label)
+        empty = CalibrationSummary(plan.max_cells, plan.multiclass, plan.classes, plan.pos_label)
+        empty._labels.silent = True  # other processes have no one who would read a warning
+        return empty
 
     def add_part(self, part: Any, report: Callable[[float], None] | None = None) -> "Tally":
         """Add all rows of a part; `report` is told how much of it is done."""

@@ -80,7 +80,8 @@ class CalibrationSummary(Answers, Storable):
         How more than two classes are treated, as in the measures.
     classes : array-like of shape (n_classes,), default=None
         All classes in the order of the columns of the scores. Needed unless the labels are 0 and 1
-        or booleans: no batch need show all classes.
+        or booleans: no batch need show all classes. Of an order of their own the batches among the
+        first 65,536 rows tell whether the columns can have it; else `update` warns, once.
     pos_label : label, default=None
         The positive class of two; the second by default. Without `classes`, one other label is
         accepted, which must come before `pos_label` in sorted order.
@@ -211,6 +212,7 @@ class CalibrationSummary(Answers, Storable):
         if columns != self._labels.n_classes:
             self._open(classes)
         self._labels.classes = classes
+        self._labels.watch(codes, scores, weight, count, self.n_samples, where)
         for rows, block in scores.blocks():
             given = [None if column is None else column[rows] for column in (weight, count)]
             self._add(codes[rows], block, *given)
