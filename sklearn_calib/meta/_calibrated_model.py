@@ -21,13 +21,14 @@ from ._arguments import says_what_to_write
 from ._brought import fresh
 from ._leave_one_out import linear_leave_one_out
 from ._many_labels import folds_of_labels, labels_predicted, labels_proba, start_labels
-from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
+from ._pairs import (
+    GIVES_SCORES,
+    CalibratedClassifier,
+    CalibratedPair,
+    every_recalibrator_has,
+    whole_or_not_at_all,
+)
 from ._scores import RESPONSE_METHODS, aligned_scores
-
-
-def _every_recalibrator_learns_online(self):
-    pairs = getattr(self, "calibrated_pairs_", ())
-    return bool(pairs) and all(hasattr(pair.recalibrator, "partial_fit") for pair in pairs)
 
 
 class CalibratedModel(CalibratedClassifier):
@@ -256,7 +257,7 @@ class CalibratedModel(CalibratedClassifier):
             return labels_predicted(labels_proba(self, X))
         return super().predict(X)
 
-    @available_if(_every_recalibrator_learns_online)
+    @available_if(every_recalibrator_has("partial_fit"))
     def partial_fit_recalibrator(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -7,10 +7,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._simplex import second_score
 from .._typing import FloatArray
-from ._base import Capabilities, Recalibrator, two_columns
+from ._base import Recalibrator, two_columns
 from ._describe import mixture
 from ._paths import model_weights
-from ._trend_filtering import Line, lines
+from ._trend_filtering import Line, TrendFiltering, lines
 
 _MIN_WEIGHT = 1e-10
 
@@ -64,14 +64,7 @@ class TrendFilteringEnsemble(Recalibrator):
     weights_: FloatArray
     lines_: list[Line]
 
-    capabilities = Capabilities(
-        continuous=True,
-        flexible=True,
-        nonparametric=True,
-        weights="rows",
-        cost="O(k n log n)",
-        max_classes=200,
-    )
+    capabilities = TrendFiltering.capabilities
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"aicc", "bic"})],
     }
