@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import Table, UserError, check_columns, column_names, standard_input
+from .._files.tables import FileTable, UserError, check_columns, column_names, standard_input
 from .._files.whole import temporary_folder
 from .._show import plain, quoted
 from .._typing import FloatArray
@@ -192,7 +192,7 @@ class Calibration:
         self.map, self.names, self.options = found, names, options
         self.codes = _codes(found, names, options)
 
-    def __call__(self, table: Table) -> tuple[FloatArray, Any]:
+    def __call__(self, table: FileTable) -> tuple[FloatArray, Any]:
         """Numbers of shape (n_rows, n_columns), and which rows have none (None: all have)."""
         kept, missing = table, None
         if self.options.allow_missing:

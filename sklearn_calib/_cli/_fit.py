@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..inference import PairedDifference
-    from ._rows import Rows
+    from ._rows import LabelledRows
 
 EXAMPLES = (
     "sklearn-calib fit cal.csv --label outcome --prob p --out map.json",
@@ -122,7 +122,7 @@ def fit(options: "argparse.Namespace") -> int:
         raise UserError(for_the_command(str(error))) from error
 
 
-def _fit(rows: "Rows", options: "argparse.Namespace") -> int:
+def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     from ..export import simplify, to_dict, to_json
     from ..recalibrators import get_recalibrator
 

@@ -49,7 +49,7 @@ class CsvText(NamedTuple):
     named: bool  # whether the block begins with the line of names
 
 
-class Table(NamedTuple):
+class FileTable(NamedTuple):
     """Some columns of a file, and where they come from."""
 
     frame: Any  # pandas DataFrame
@@ -74,7 +74,7 @@ def read_table(
     decimal: str | None = None,
     encoding: str | None = None,
     header: Sequence[str] | None = None,
-) -> Table:
+) -> FileTable:
     """Some columns of a csv or parquet file.
 
     Parameters
@@ -104,7 +104,7 @@ def table_blocks(
     header: Sequence[str] | None = None,
     size: int | None = _BLOCK,
     as_text: Collection[str] = (),
-) -> Iterator[Table]:
+) -> Iterator[FileTable]:
     """What `read_table` reads, a csv file in blocks of rows: memory does not grow with the file.
 
     Parameters
@@ -121,7 +121,7 @@ def table_blocks(
         with _open(file) as stream:
             if stream.read(4) == b"PAR1":
                 stream.seek(0)
-                tables = [Table(_read_parquet(stream, file, pick), file, decimal)]
+                tables = [FileTable(_read_parquet(stream, file, pick), file, decimal)]
             else:
                 stream.seek(0)
                 form = sep, decimal, encoding, header
@@ -208,7 +208,7 @@ def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[s
     return dict(zip(texts, values.tolist(), strict=True))
 
 
-def number_column(table: Table, name: str) -> Any:
+def number_column(table: FileTable, name: str) -> Any:
     """A column as finite float64 numbers; text such as 37% and 0,37 is read where it is clear."""
     column = table.frame[name]
     kind = getattr(column.dtype, "kind", "O")
@@ -241,7 +241,7 @@ def _check_signs(table, name, kind):
         _refuse_text(table, name, 0, "Write all of them in percent, or none.")
 
 
-def label_column(table: Table, name: str) -> Any:
+def label_column(table: FileTable, name: str) -> Any:
     """A column of labels: numbers, booleans or text; dates and the like become text."""
     column = table.frame[name]
     if getattr(column.dtype, "kind", "O") in "fiub":
@@ -349,7 +349,7 @@ def _read_csv(stream, file, pick, form, size, as_text):
         written = None
         if isinstance(block, io.StringIO):
             written = CsvText(block.getvalue(), sep, encoding, header, line is not None)
-        yield Table(frame, file, decimal, first, signs, share_read(stream), text=written)
+        yield FileTable(frame, file, decimal, first, signs, share_read(stream), text=written)
         first += len(frame)
 
 
