@@ -18,6 +18,7 @@ from ._columns import probability, without_missing
 from ._map import add_edited, check_kind, label_names, read_map
 from ._names import split_names
 from ._options import (
+    add_files,
     add_logits,
     add_reading,
     add_scores,
@@ -58,11 +59,9 @@ def add_to(commands: Any) -> None:
         epilog=examples(*EXAMPLES),
     )
     parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="csv (also compressed) or parquet, a folder or a pattern of these, all with the same "
+    add_files(
+        parser,
+        "csv (also compressed) or parquet, a folder or a pattern of these, all with the same "
         "columns; - is the standard input",
     )
     columns = parser.add_argument_group("columns")

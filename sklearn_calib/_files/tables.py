@@ -35,6 +35,8 @@ _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # characters of a csv file that are read at a time
+#: What says how a csv file is written.
+FORM = ("sep", "decimal", "encoding", "header")
 _FEW = 2**16  # characters of a csv file of which only the names are wanted
 _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 
@@ -66,15 +68,7 @@ class FileTable(NamedTuple):
         return self.first + int(place if self.rows is None else self.rows[place])
 
 
-def read_table(
-    file: str,
-    pick: Callable[[Sequence[str]], Any],
-    *,
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    header: Sequence[str] | None = None,
-) -> FileTable:
+def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> FileTable:
     """Some columns of a csv or parquet file.
 
     Parameters
@@ -89,8 +83,7 @@ def read_table(
     header : list of str, default=None
         The names of all columns of a csv file that has no line of names.
     """
-    form = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
-    (table,) = table_blocks(file, pick, **form, size=None)  # type: ignore[arg-type]
+    (table,) = table_blocks(file, pick, **form, size=None)
     return table
 
 
@@ -138,15 +131,7 @@ def table_blocks(
         raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
 
 
-def column_names(
-    file: str,
-    pick: Callable[[Sequence[str]], Any],
-    *,
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    header: Sequence[str] | None = None,
-) -> list[str]:
+def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> list[str]:
     """The names of all columns of a file; parameters as in `read_table`."""
     found: list[str] = []
 
@@ -160,7 +145,8 @@ def column_names(
             stream.seek(0)
             if parquet:
                 return list(parquet_file(stream).schema_arrow.names)
-            next(_read_csv(stream, file, note, (sep, decimal, encoding, header), _FEW, ()), None)
+            given = [form.get(name) for name in FORM]
+            next(_read_csv(stream, file, note, given, _FEW, ()), None)
     except UserError:
         raise
     except Exception as error:
