@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import Table, UserError, check_columns, column_names, standard_input
+from .._files.tables import FileTable, UserError, check_columns, column_names, standard_input
 from .._files.whole import temporary_folder
 from .._show import plain, quoted
 from .._typing import FloatArray
@@ -18,6 +18,7 @@ from ._columns import probability, without_missing
 from ._map import add_edited, check_kind, label_names, read_map
 from ._names import split_names
 from ._options import (
+    add_files,
     add_logits,
     add_reading,
     add_scores,
@@ -58,11 +59,9 @@ def add_to(commands: Any) -> None:
         epilog=examples(*EXAMPLES),
     )
     parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="csv (also compressed) or parquet, a folder or a pattern of these, all with the same "
+    add_files(
+        parser,
+        "csv (also compressed) or parquet, a folder or a pattern of these, all with the same "
         "columns; - is the standard input",
     )
     columns = parser.add_argument_group("columns")
@@ -192,7 +191,7 @@ class Calibration:
         self.map, self.names, self.options = found, names, options
         self.codes = _codes(found, names, options)
 
-    def __call__(self, table: Table) -> tuple[FloatArray, Any]:
+    def __call__(self, table: FileTable) -> tuple[FloatArray, Any]:
         """Numbers of shape (n_rows, n_columns), and which rows have none (None: all have)."""
         kept, missing = table, None
         if self.options.allow_missing:

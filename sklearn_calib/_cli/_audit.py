@@ -9,7 +9,7 @@ from .._show import plain
 from ..canonical import SLACK, canonical_proba
 from ._gate import FORM, conditions_of
 from ._large import audit_large, is_large
-from ._options import add_columns, add_reading, examples, share, whole_number
+from ._options import add_columns, add_files, add_reading, examples, share, whole_number
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._result import finish, settings_of
@@ -39,11 +39,9 @@ def add_to(commands: Any) -> None:
         "recalibration would help. Writes a page for a browser.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="csv (also compressed: .gz, .bz2, .xz, .zip) or parquet, a folder or a pattern of "
+    add_files(
+        parser,
+        "csv (also compressed: .gz, .bz2, .xz, .zip) or parquet, a folder or a pattern of "
         "these, or summaries that --save wrote; - is the standard input",
     )
     columns = add_columns(parser)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._files.tables import Table, UserError, label_column, number_column, read_table
+from .._files.tables import FileTable, UserError, label_column, number_column, read_table
 from .._show import plain, quoted, rows_in_words
 from .._typing import FloatArray
 from ._names import split_names
@@ -41,7 +41,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
 
     Those of ``--by`` may have them.
     """
-    tables: list[Table] = []
+    tables: list[FileTable] = []
     left_out: list[str] = []
     groups: list[Any] = []
     names: list[str] = []
@@ -136,7 +136,7 @@ def _read(file, options):
     return read_table(file, pick, **form_of(options))
 
 
-def without_missing(table: Table) -> tuple[Table, str]:
+def without_missing(table: FileTable) -> tuple[FileTable, str]:
     """The rows without a missing value; in words which were left out."""
     whole = table.frame.notna().all(axis=1).to_numpy()
     if whole.all():
@@ -147,7 +147,7 @@ def without_missing(table: Table) -> tuple[Table, str]:
     return kept, f"{holes} of {plain(table.file)}"
 
 
-def probability(table: Table, name: str, options: "argparse.Namespace") -> FloatArray:
+def probability(table: FileTable, name: str, options: "argparse.Namespace") -> FloatArray:
     """A column of numbers; of percentages a hundredth."""
     numbers = number_column(table, name)
     texts = table.frame[name]
@@ -155,7 +155,7 @@ def probability(table: Table, name: str, options: "argparse.Namespace") -> Float
     return numbers / 100 if options.percent and not signed else numbers
 
 
-def times(table: Table, name: str) -> Any:
+def times(table: FileTable, name: str) -> Any:
     """A column of times without holes."""
     column = table.frame[name]
     holes = np.flatnonzero(column.isna().to_numpy())
@@ -168,7 +168,7 @@ def times(table: Table, name: str) -> Any:
     return column
 
 
-def checked_labels(table: Table, name: str) -> Any:
+def checked_labels(table: FileTable, name: str) -> Any:
     """A column of labels without holes."""
     labels = label_column(table, name)
     holes = np.flatnonzero(labels.isna().to_numpy())

@@ -17,6 +17,7 @@ from ._columns import checked_labels, probability
 from ._names import split_names
 from ._options import (
     add_columns,
+    add_files,
     add_reading,
     check_different,
     examples,
@@ -62,11 +63,9 @@ def add_to(commands: Any) -> None:
         "each measure with its interval, and which model is better.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="two tables with the rows of both models, or one table with the columns of both",
+    add_files(
+        parser,
+        "two tables with the rows of both models, or one table with the columns of both",
     )
     columns = add_columns(parser)
     columns.add_argument(

@@ -11,10 +11,11 @@ from .._show import plain
 from ..canonical import canonical_proba
 from ._options import (
     add_columns,
+    add_files,
     add_logits,
     add_reading,
     any_number,
-    check_of_logits,
+    check_label_and_scores,
     examples,
     kind_of,
     tolerance_of,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..inference import PairedDifference
-    from ._rows import Rows
+    from ._rows import LabelledRows
 
 EXAMPLES = (
     "sklearn-calib fit cal.csv --label outcome --prob p --out map.json",
@@ -52,13 +53,7 @@ def add_to(commands: Any) -> None:
         "nothing and ends with exit code 3.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="csv (also compressed) or parquet, a folder or a pattern of these; - is the standard "
-        "input",
-    )
+    add_files(parser)
     columns = add_columns(parser)
     add_logits(columns)
     columns.add_argument(
@@ -103,12 +98,7 @@ def fit(options: "argparse.Namespace") -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
 
-    if options.label is None or options.prob is None:
-        raise UserError(
-            "expected --label and --prob, the columns of the labels and of the probabilities, got "
-            "none of one of them. Name both."
-        )
-    check_of_logits(options)
+    check_label_and_scores(options)
     try:
         get_recalibrator(options.recalibrator)  # what is no method is refused before the work
         with local_files(options.files, options.allow_remote) as files:
@@ -122,7 +112,7 @@ def fit(options: "argparse.Namespace") -> int:
         raise UserError(for_the_command(str(error))) from error
 
 
-def _fit(rows: "Rows", options: "argparse.Namespace") -> int:
+def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     from ..export import simplify, to_dict, to_json
     from ..recalibrators import get_recalibrator
 

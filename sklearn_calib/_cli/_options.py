@@ -54,6 +54,15 @@ def examples(*lines: str) -> str:
     return "\n  ".join(["examples:", *lines])
 
 
+def add_files(
+    parser: argparse.ArgumentParser,
+    what: str = "csv (also compressed) or parquet, a folder or a pattern of these; - is the "
+    "standard input",
+) -> None:
+    """Add the files that a command reads."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help=what)
+
+
 def add_columns(parser: argparse.ArgumentParser) -> Any:
     """Add the options that say what the columns are; returns their group."""
     group = parser.add_argument_group("columns")
@@ -190,6 +199,16 @@ def check_of_logits(options: argparse.Namespace) -> None:
     for option, there in given.items():
         if there and kind_of(options) == "logits":
             raise UserError(f"expected {option} with probabilities, got --logits. Leave one out.")
+
+
+def check_label_and_scores(options: argparse.Namespace) -> None:
+    """Refuse a call that names no labels or no scores, and what logits cannot have."""
+    if options.label is None or options.prob is None:
+        raise UserError(
+            "expected --label and --prob, the columns of the labels and of the probabilities, got "
+            "none of one of them. Name both."
+        )
+    check_of_logits(options)
 
 
 def check_different(label: str | None, columns: list[str]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
 
-class Rows(NamedTuple):
+class LabelledRows(NamedTuple):
     """Labels and scores; the columns are those of the classes, in their order."""
 
     labels: AnyArray
@@ -34,7 +34,7 @@ def called(files: Sequence[str]) -> str:
     return files[0] if len(files) == 1 else f"{len(files)} files"
 
 
-def read_rows(files: Sequence[str], options: "argparse.Namespace") -> Rows:
+def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRows:
     """The rows of some files, with the classes that their columns stand for.
 
     A single column is the probability of ``classes[1]``. Columns that fit other classes are
@@ -60,7 +60,7 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> Rows:
             scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error
-    return Rows(labels, scores, columns.weight, classes, positive, names, columns.groups)
+    return LabelledRows(labels, scores, columns.weight, classes, positive, names, columns.groups)
 
 
 def another_order(

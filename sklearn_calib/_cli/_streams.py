@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from .._files.csv_text import cells_of_any_length
 from .._files.tables import (
     CsvText,
-    Table,
+    FileTable,
     UserError,
     arrow_frame,
     check_columns,
@@ -40,7 +40,7 @@ _PACKED: dict[str, Callable[[BinaryIO], Any]] = {  # the same rows make the same
 }
 
 #: Of the columns that are named: numbers of shape (n_rows, n_new), and rows without (None: none)
-Fill = Callable[[Table], tuple[FloatArray, Any]]
+Fill = Callable[[FileTable], tuple[FloatArray, Any]]
 
 
 def format_of(out: str) -> str:
@@ -203,7 +203,7 @@ class _Parquet:
             first, batches = 0, source.iter_batches(batch_size=_ROWS)
             while (batch := _next(batches, file)) is not None:
                 frame = arrow_frame(pa.Table.from_batches([batch]).select(self.names))
-                values, missing = self.fill(Table(frame, file, ".", first))
+                values, missing = self.fill(FileTable(frame, file, ".", first))
                 columns = [pa.array(column, mask=missing) for column in values.T]
                 first, done = first + batch.num_rows, done + batch.num_rows
                 wide = pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
@@ -287,7 +287,7 @@ class _Csv:
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
                 yield len(table.frame), share
 
-    def _tables(self) -> Iterator[tuple[Table, float]]:
+    def _tables(self) -> Iterator[tuple[FileTable, float]]:
         for number, file in enumerate(self.files):
             for table in table_blocks(file, lambda present: self.names, **self.form):
                 written = table.text
@@ -368,7 +368,7 @@ def _decimal_comma(table, names):
     return any(column.astype(str).str.contains(",").any() for column in texts)
 
 
-def _check_count(lines: Sequence[Any], cells: Sequence[str], table: Table) -> None:
+def _check_count(lines: Sequence[Any], cells: Sequence[str], table: FileTable) -> None:
     if len(lines) != len(cells):
         raise UserError(
             f"expected one line for each row of {plain(table.file)}, got {len(lines)} lines for "
@@ -376,7 +376,7 @@ def _check_count(lines: Sequence[Any], cells: Sequence[str], table: Table) -> No
         )
 
 
-def _columns(table: Table) -> list[Any]:
+def _columns(table: FileTable) -> list[Any]:
     """All columns of a block of csv as text; empty cells are missing."""
     import pyarrow as pa
 

@@ -35,6 +35,8 @@ _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # characters of a csv file that are read at a time
+#: What says how a csv file is written.
+FORM = ("sep", "decimal", "encoding", "header")
 _FEW = 2**16  # characters of a csv file of which only the names are wanted
 _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 
@@ -49,7 +51,7 @@ class CsvText(NamedTuple):
     named: bool  # whether the block begins with the line of names
 
 
-class Table(NamedTuple):
+class FileTable(NamedTuple):
     """Some columns of a file, and where they come from."""
 
     frame: Any  # pandas DataFrame
@@ -66,15 +68,7 @@ class Table(NamedTuple):
         return self.first + int(place if self.rows is None else self.rows[place])
 
 
-def read_table(
-    file: str,
-    pick: Callable[[Sequence[str]], Any],
-    *,
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    header: Sequence[str] | None = None,
-) -> Table:
+def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> FileTable:
     """Some columns of a csv or parquet file.
 
     Parameters
@@ -89,8 +83,7 @@ def read_table(
     header : list of str, default=None
         The names of all columns of a csv file that has no line of names.
     """
-    form = {"sep": sep, "decimal": decimal, "encoding": encoding, "header": header}
-    (table,) = table_blocks(file, pick, **form, size=None)  # type: ignore[arg-type]
+    (table,) = table_blocks(file, pick, **form, size=None)
     return table
 
 
@@ -104,7 +97,7 @@ def table_blocks(
     header: Sequence[str] | None = None,
     size: int | None = _BLOCK,
     as_text: Collection[str] = (),
-) -> Iterator[Table]:
+) -> Iterator[FileTable]:
     """What `read_table` reads, a csv file in blocks of rows: memory does not grow with the file.
 
     Parameters
@@ -121,7 +114,7 @@ def table_blocks(
         with _open(file) as stream:
             if stream.read(4) == b"PAR1":
                 stream.seek(0)
-                tables = [Table(_read_parquet(stream, file, pick), file, decimal)]
+                tables = [FileTable(_read_parquet(stream, file, pick), file, decimal)]
             else:
                 stream.seek(0)
                 form = sep, decimal, encoding, header
@@ -138,15 +131,7 @@ def table_blocks(
         raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
 
 
-def column_names(
-    file: str,
-    pick: Callable[[Sequence[str]], Any],
-    *,
-    sep: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    header: Sequence[str] | None = None,
-) -> list[str]:
+def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> list[str]:
     """The names of all columns of a file; parameters as in `read_table`."""
     found: list[str] = []
 
@@ -160,7 +145,8 @@ def column_names(
             stream.seek(0)
             if parquet:
                 return list(parquet_file(stream).schema_arrow.names)
-            next(_read_csv(stream, file, note, (sep, decimal, encoding, header), _FEW, ()), None)
+            given = [form.get(name) for name in FORM]
+            next(_read_csv(stream, file, note, given, _FEW, ()), None)
     except UserError:
         raise
     except Exception as error:
@@ -208,7 +194,7 @@ def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[s
     return dict(zip(texts, values.tolist(), strict=True))
 
 
-def number_column(table: Table, name: str) -> Any:
+def number_column(table: FileTable, name: str) -> Any:
     """A column as finite float64 numbers; text such as 37% and 0,37 is read where it is clear."""
     column = table.frame[name]
     kind = getattr(column.dtype, "kind", "O")
@@ -241,7 +227,7 @@ def _check_signs(table, name, kind):
         _refuse_text(table, name, 0, "Write all of them in percent, or none.")
 
 
-def label_column(table: Table, name: str) -> Any:
+def label_column(table: FileTable, name: str) -> Any:
     """A column of labels: numbers, booleans or text; dates and the like become text."""
     column = table.frame[name]
     if getattr(column.dtype, "kind", "O") in "fiub":
@@ -349,7 +335,7 @@ def _read_csv(stream, file, pick, form, size, as_text):
         written = None
         if isinstance(block, io.StringIO):
             written = CsvText(block.getvalue(), sep, encoding, header, line is not None)
-        yield Table(frame, file, decimal, first, signs, share_read(stream), text=written)
+        yield FileTable(frame, file, decimal, first, signs, share_read(stream), text=written)
         first += len(frame)
 
 

@@ -22,7 +22,7 @@ CLOSE = 1e-12  # points nearer than this are one
 ITERATIONS = 200  # of the solver; 10 to 25 are usual
 
 
-class Program(NamedTuple):
+class DistanceProgram(NamedTuple):
     """Points of [0, 1] with both ends, the label-1 and the label-0 mass at each, of sum 1 in all.
 
     `moved` is the mean distance between the scores and the points that carry their mass.
@@ -78,11 +78,11 @@ def on_uniform_grid(score, ones, zeros, n_cells):
 def _placed(score, ones, zeros, grid, place):
     moved = float((ones + zeros) @ np.abs(score - grid[place]))
     ones, zeros = (np.bincount(place, mass, len(grid)) for mass in (ones, zeros))
-    return Program(grid, ones, zeros, moved)
+    return DistanceProgram(grid, ones, zeros, moved)
 
 
 def lower_distance(program):
-    """Solve a `Program`, to a gap of 1e-9 of the value, or 1e-12, between primal and dual.
+    """Solve a `DistanceProgram`, to a gap of 1e-9 of the value, or 1e-12, between primal and dual.
 
     Where rounding leaves more imbalance, to 1e-9.
     """

@@ -18,7 +18,7 @@ from ._level_sets import levels, projected
 SLACK = 1e-12  # masses and errors closer than that are equal
 
 
-class Cells(NamedTuple):
+class HeavyCells(NamedTuple):
     """Heavy cells, b of them, k classes; masses are shares of the whole sample."""
 
     level: np.ndarray  # (b, k) integers

@@ -17,7 +17,7 @@ PENALTIES = (COMMON, 100.0, 10.0, 1.0, 0.1)
 _WIN = 1e-7  # by less a weaker penalty does not win
 
 
-class Labels(NamedTuple):
+class LabelColumns(NamedTuple):
     """All arrays of shape (n_samples, n_labels); weights are 0 where a label is unknown."""
 
     score: np.ndarray
@@ -48,7 +48,7 @@ def fit_shrunken(labels, centre, penalties=PENALTIES):
 
     Parameters
     ----------
-    labels : Labels
+    labels : LabelColumns
     centre : array-like of shape (2,)
         Intercept and slope of the labels together.
     penalties : sequence of float > 0

@@ -38,7 +38,7 @@ def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=
     point, gap = at(np.zeros(len(columns)) if start is None else np.asarray(start, float)), np.inf
     if not point.loss < np.log(2.0):
         point = at(np.zeros(len(columns)))
-    model = _Model(columns)
+    model = _LogisticModel(columns)
     for _ in range(max_iter):
         step, decrement = model.step(point, nonnegative)
         gap, enough = decrement / 2, tol * max(point.loss, 1e-3)
@@ -96,7 +96,7 @@ def _evaluate_block(z, target, share):
     return share @ losses, residual, small
 
 
-class _Model:
+class _LogisticModel:
     """The second-order model, a distance in coordinates that stay near to orthogonal.
 
     columns = triangle' basis. The basis is the columns themselves until the Gram matrix in the

@@ -28,7 +28,7 @@ class PolynomialFit(NamedTuple):
     l1: float  # sum of the absolute monomial coefficients
 
 
-class Frame(NamedTuple):
+class ConeFrame(NamedTuple):
     """What depends on the degree only."""
 
     blocks: tuple  # P and R
@@ -78,7 +78,7 @@ def frame(degree):
         poly = chebyshev.cheb2poly(np.eye(degree + 1)[j])
         to_monomial[: len(poly), j] = poly
     L = linear_map(rows, starts)
-    return Frame(tuple(blocks), to_coef, rows, starts, L, from_monomial, to_monomial @ to_coef)
+    return ConeFrame(tuple(blocks), to_coef, rows, starts, L, from_monomial, to_monomial @ to_coef)
 
 
 def moments(x, y, weight, degree):

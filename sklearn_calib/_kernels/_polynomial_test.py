@@ -15,7 +15,7 @@ _THRESHOLD = float(stats.chi2.ppf(_STEP, 1))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
-class PolynomialFit(NamedTuple):
+class LogisticPolynomial(NamedTuple):
     """logit P(event) = coef @ (1, z, z^2, ...), its degree chosen forward.
 
     `raised` steps up were taken from the first degree, where `freedom` coefficients are free;
@@ -88,7 +88,7 @@ def fit_polynomial(z, rows, events, internal):
     mean = expit(np.vander(both, degree + 1, increasing=True) @ now.coef)
     root = _root_of_information(both, weight * mean * (1 - mean), degree)
     freedom = 1 if internal else first + 1
-    return PolynomialFit(now.coef, root, max(float(statistic), 0.0), freedom, degree - first)
+    return LogisticPolynomial(now.coef, root, max(float(statistic), 0.0), freedom, degree - first)
 
 
 def _fit(z, hit, weight, degree, start=(0.0, 1.0)):

@@ -25,7 +25,7 @@ _SAME = 1e-12  # of the range: points that are nearer are one
 _WIN = 1e-7  # by less a weaker penalty does not win
 
 
-class Curve(NamedTuple):
+class SplineCurve(NamedTuple):
     """A cubic between knots, given by values and slopes there; straight lines outside."""
 
     knots: np.ndarray
@@ -51,7 +51,7 @@ class Curve(NamedTuple):
         return sum(weight.reshape(shape) * table[rows] for weight, table, rows in parts)
 
 
-class Cells(NamedTuple):
+class SplineCells(NamedTuple):
     """Labels at sorted distinct scores. Rows 0 and 1 of the tables are for the labels 0 and 1."""
 
     x: np.ndarray
@@ -61,7 +61,7 @@ class Cells(NamedTuple):
 
 
 class SplineFit(NamedTuple):
-    curve: Curve
+    curve: SplineCurve
     penalty: float  # of int f''^2; infinite for a straight line
     edf: float  # effective degrees of freedom, the line's included
     loo: float  # approximate leave-one-out log loss, mean over the weights
@@ -77,11 +77,11 @@ class _State(NamedTuple):
 
 
 def natural_basis(knots):
-    """The curves 1, x and g_j of the module's text, from at least two knots: one `Curve`."""
+    """The curves 1, x and g_j of the module's text, from at least two knots: one `SplineCurve`."""
     gaps = np.diff(knots)
     ones, count = np.ones_like(knots), len(knots) - 2
     if count == 0:
-        return Curve(knots, np.column_stack([ones, knots]), np.column_stack([0 * ones, ones]))
+        return SplineCurve(knots, np.column_stack([ones, knots]), np.column_stack([0 * ones, ones]))
     R = np.stack([(gaps[:-1] + gaps[1:]) / 3, np.append(gaps[1:-1], 0.0) / 6])
     factor = cholesky_banded(R, lower=True, check_finite=False)
     jumps = np.diag(factor[0]) + np.diag(factor[1, :-1], -1)  # C: changes of the secants
@@ -97,7 +97,7 @@ def natural_basis(knots):
     wide = gaps[:, None]
     slopes = secants - wide * (2 * second[:-1] + second[1:]) / 6
     last = secants[-1] + gaps[-1] * second[-2] / 6
-    return Curve(
+    return SplineCurve(
         knots,
         np.column_stack([ones, knots, values]),
         np.column_stack([0 * ones, ones, np.vstack([slopes, last])]),
@@ -117,7 +117,7 @@ def cells_of(score, codes, weight):
     if not are_counts(weight):
         np.divide(np.bincount(place, weight * weight, size), mass, out=unit, where=mass > 0)
     mass, unit = mass.reshape(-1, 2).T, unit.reshape(-1, 2).T
-    return Cells(values, mass, mass, unit)
+    return SplineCells(values, mass, mass, unit)
 
 
 def coarser(cells, most):
@@ -131,7 +131,7 @@ def coarser(cells, most):
     square = np.add.reduceat(cells.unit * cells.mass, starts, axis=1)
     unit = np.divide(square, mass, out=np.ones_like(mass), where=mass > 0)
     x = np.add.reduceat(cells.x * total, starts) / mass.sum(axis=0)
-    return Cells(x, mass, scored, unit)
+    return SplineCells(x, mass, scored, unit)
 
 
 def with_prior(cells, prior):
@@ -157,7 +157,7 @@ def with_prior(cells, prior):
         joined[label] = np.bincount(place, added, size)
     points = np.empty(size)
     points[place[::-1]] = x[::-1]  # of a cell and a point the cell's
-    return Cells(points, joined, scored, unit)
+    return SplineCells(points, joined, scored, unit)
 
 
 def spread_knots(x, mass, count):
@@ -178,7 +178,7 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
 
     Parameters
     ----------
-    cells : Cells
+    cells : SplineCells
     knots : ndarray of shape (n_knots,), at least 2
     pull : float
         Factor of half the squared distance of the straight part from the identity.
@@ -216,7 +216,7 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
 
 
 def _combined(basis, theta):
-    return Curve(basis.knots, basis.values @ theta, basis.slopes @ theta)
+    return SplineCurve(basis.knots, basis.values @ theta, basis.slopes @ theta)
 
 
 def _minimum(design, label_mass, ridge, start, precision):

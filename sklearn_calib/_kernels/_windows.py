@@ -10,7 +10,7 @@ from ._range_sums import RangeSums
 _EQUAL = 1e-10  # distances that agree to 10 digits are equal
 
 
-class Cells:
+class WindowCells:
     """Distinct probabilities, given by increasing log-odds, with the weights of labels 0 and 1.
 
     With a part of the weight, above 0, also the smallest windows that hold so much. `invented` is

@@ -18,7 +18,7 @@ from ..canonical import (
     weight_and_unit,
 )
 from ..exceptions import meant, refuse, require
-from ..metrics import get_loss
+from ..metrics import BrierLoss, LogLoss
 from ._costs import canonical_costs
 
 if TYPE_CHECKING:
@@ -278,8 +278,8 @@ def _values(proba, predicted, costs, where):
     table = canonical_costs(costs, k, where)
     return {
         "accuracy": (predicted[:, None] == np.arange(k)).astype(float),
-        "brier_loss": get_loss("brier").of_labels(proba),
-        "log_loss": get_loss("log").of_labels(proba),
+        "brier_loss": BrierLoss().of_labels(proba),
+        "log_loss": LogLoss().of_labels(proba),
         "cost": table[:, best_actions(proba, table)].T,
     }
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .._typing import CV
-from ..metrics import metric
+from ..metrics import BrierLoss, metric
 from ._decompose import refinement_of_case
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def temperature_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     >>> round(temperature_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.211
     """
-    return refinement_of_case(case, loss="brier", cv=cv)
+    return refinement_of_case(case, loss=BrierLoss(), cv=cv)
 
 
 @metric(in_report=False, cells=True)
@@ -120,4 +120,4 @@ def isotonic_refinement_brier(case: "Case", *, cv: CV = None) -> float:
     >>> round(isotonic_refinement_brier([0, 0, 1, 1, 1], [0.4, 0.6, 0.4, 0.6, 0.9]), 3)
     0.2
     """
-    return refinement_of_case(case, loss="brier", recalibrator="isotonic", cv=cv)
+    return refinement_of_case(case, loss=BrierLoss(), recalibrator="isotonic", cv=cv)

@@ -29,7 +29,7 @@ class Settings(NamedTuple):
     use_score: bool
 
 
-class Rows(NamedTuple):
+class BoosterRows(NamedTuple):
     """Rows of two classes: the log-odds before correction, the coded columns, labels, weights."""
 
     margin: FloatArray
@@ -37,10 +37,10 @@ class Rows(NamedTuple):
     target: FloatArray
     weight: FloatArray
 
-    def take(self, rows: IntArray) -> "Rows":
+    def take(self, rows: IntArray) -> "BoosterRows":
         """Some of the rows."""
         columns = [column[rows] for column in self.columns]
-        return Rows(self.margin[rows], columns, self.target[rows], self.weight[rows])
+        return BoosterRows(self.margin[rows], columns, self.target[rows], self.weight[rows])
 
 
 class Round(NamedTuple):
@@ -82,7 +82,7 @@ class _Track:
 class Correction:
     """Rounds that are fitted one after the other on the same rows, in steps of some trees each."""
 
-    def __init__(self, rows: Rows, settings: Settings) -> None:
+    def __init__(self, rows: BoosterRows, settings: Settings) -> None:
         residual = rows.weight * (rows.target - expit(rows.margin))
         self.settings = settings
         self.coding = Coding(rows.columns, residual, rows.weight, settings.n_bins)
@@ -132,7 +132,7 @@ class Correction:
         self.rounds = kept
         return self
 
-    def predict(self, rows: Rows) -> FloatArray:
+    def predict(self, rows: BoosterRows) -> FloatArray:
         """The corrected log-odds of any rows."""
         track = _Track(rows, self.coding)
         for one in self.rounds:
@@ -181,13 +181,13 @@ class _Fold:
         return loss_sum(self.held.margin, self.held.rows)
 
 
-def loss_sum(margin: FloatArray, rows: Rows) -> float:
+def loss_sum(margin: FloatArray, rows: BoosterRows) -> float:
     """The weighted log loss of the rows, in nats."""
     return float(rows.weight @ (np.logaddexp(0.0, margin) - rows.target * margin))
 
 
 def cross_validated(
-    rows: Rows,
+    rows: BoosterRows,
     before: FloatArray,
     folds: list[Any],
     settings: Settings,

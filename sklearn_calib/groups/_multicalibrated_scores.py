@@ -13,7 +13,7 @@ from .._simplex import learned_floor, log_odds, raised, with_log
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
 from ..recalibrators import folds_of
-from ._booster import FARTHEST, Rows, Settings, cross_validated
+from ._booster import FARTHEST, BoosterRows, Settings, cross_validated
 from ._by_group import ByGroup, Given
 from ._columns import MOST_BINS, Vocabulary
 
@@ -203,7 +203,7 @@ class MulticalibratedScores(ByGroup):
         given = given._replace(proba=self._seen(given.proba), codes=given.codes ^ self._turned)
         self._vocabulary = Vocabulary.of(given.columns)
         self.floor_ = learned_floor(given.proba)
-        rows = Rows(
+        rows = BoosterRows(
             self._margin(given.proba),
             self._vocabulary.read(given.columns, given.where),
             given.codes.astype(float),
@@ -224,7 +224,7 @@ class MulticalibratedScores(ByGroup):
         if self.n_rounds_ == 0:
             return np.array(proba)
         nothing = np.empty(0)
-        rows = Rows(self._margin(self._seen(proba)), columns_read, nothing, nothing)
+        rows = BoosterRows(self._margin(self._seen(proba)), columns_read, nothing, nothing)
         margin = np.mean([one.predict(rows) for one in self._corrections], axis=0)
         return self._seen(np.column_stack([expit(-margin), expit(margin)]))
 

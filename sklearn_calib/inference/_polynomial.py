@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .._kernels._log_odds import of_probability
-from .._kernels._polynomial_test import PolynomialFit, fit_polynomial
+from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
 from .._typing import ArrayLike, FloatArray
 from ..exceptions import caution, check_level, refuse
 from ..metrics import canonical_case
@@ -36,7 +36,7 @@ class PolynomialTest:
     coef: FloatArray
     covariance: FloatArray
     held_out: bool
-    _fit: PolynomialFit = field(repr=False)
+    _fit: LogisticPolynomial = field(repr=False)
 
     def belt(self, proba: ArrayLike, *, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """The calibration belt: where the true probabilities lie, at all predictions at once.

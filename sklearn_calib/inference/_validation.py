@@ -162,7 +162,7 @@ def validation_summary(
         two = Case(both, codes, None if equal else problem.weight, np.arange(2), where=_WHERE)
         rows = _rates(problem, weight, level)
         warn_of_certain_and_wrong(_WHERE, problem.score, problem.hit, "the slope rests on it")
-        rows += _Lines(problem, weight, level, how).rows()
+        rows += _MovedLines(problem, weight, level, how).rows()
         rows += _overall(two, weight, smoother, draws)
         rate = float(weight @ problem.hit / weight.sum())
         tables.append(ValidationTable(problem.title, len(codes), rate, tuple(rows)))
@@ -196,7 +196,7 @@ def _rates(problem, weight, level):
 # -- calibration in the large, intercept and slope ------------------------------------------------
 
 
-class _Lines:
+class _MovedLines:
     """logit P = a + b z: estimates, intervals and p-values of one problem."""
 
     def __init__(self, problem, weight, level, ci):

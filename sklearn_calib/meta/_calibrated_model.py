@@ -25,14 +25,10 @@ from ._pairs import (
     CalibratedClassifier,
     CalibratedPair,
     check_fitted,
+    every_recalibrator_has,
     whole_or_not_at_all,
 )
 from ._scores import RESPONSE_METHODS, aligned_scores
-
-
-def _every_recalibrator_learns_online(self):
-    pairs = getattr(self, "calibrated_pairs_", ())
-    return bool(pairs) and all(hasattr(pair.recalibrator, "partial_fit") for pair in pairs)
 
 
 class CalibratedModel(CalibratedClassifier):
@@ -261,7 +257,7 @@ class CalibratedModel(CalibratedClassifier):
             return labels_predicted(labels_proba(self, X))
         return super().predict(X)
 
-    @available_if(_every_recalibrator_learns_online)
+    @available_if(every_recalibrator_has("partial_fit"))
     def partial_fit_recalibrator(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -185,9 +185,14 @@ def check_fitted(model: Estimator) -> None:
         check_is_fitted(model)
 
 
-def _every_recalibrator_has_intervals(self):
-    pairs = getattr(self, "calibrated_pairs_", ())
-    return bool(pairs) and all(hasattr(pair.recalibrator, "predict_interval") for pair in pairs)
+def every_recalibrator_has(method: str) -> Callable[[Any], bool]:
+    """A condition for `available_if`."""
+
+    def holds(model):
+        pairs = getattr(model, "calibrated_pairs_", ())
+        return bool(pairs) and all(hasattr(pair.recalibrator, method) for pair in pairs)
+
+    return holds
 
 
 class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
@@ -222,7 +227,7 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
             total = total + aligned_proba(recalibrator, scores, self.classes_)
         return total / len(self.calibrated_pairs_)
 
-    @available_if(_every_recalibrator_has_intervals)
+    @available_if(every_recalibrator_has("predict_interval"))
     def predict_interval(self, X: Features) -> FloatArray:
         """Lower and upper probability, where every recalibrator gives them (``"venn_abers"``).
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._pairs import Job
 
 
-class Fold(NamedTuple):
+class SearchFold(NamedTuple):
     """A model fitted on a fold, and the rows it is judged on; or why it could not be fitted."""
 
     estimator: Any
@@ -36,7 +36,7 @@ class Fold(NamedTuple):
     def scores(self, job: "Job") -> FloatArray:
         return job.scores(self.estimator, self.columns, self.part)
 
-    def truncated(self, staging: "Staging | None", stage: int) -> "Fold":
+    def truncated(self, staging: "Staging | None", stage: int) -> "SearchFold":
         if staging is None:
             return self
         stage = min(stage, staging.n_stages(self.estimator))
@@ -54,13 +54,13 @@ def in_turn(n_jobs: int | None, tasks: Iterable[Any]) -> Iterator[Any]:
 
 def fit_fold(
     job: "Job", params: dict[str, Any], split: tuple[IntArray, IntArray], caller: Any, task: Any
-) -> Fold:
+) -> SearchFold:
     estimator, (train, test) = job.estimator, split
     start = time.perf_counter()
     with callback_task(task, caller, None, job.X, job.codes):
         if isinstance(estimator, FrozenEstimator):
             columns = np.arange(len(job.classes))
-            return Fold(thawed(estimator), columns, test, job.X, 0.0)
+            return SearchFold(thawed(estimator), columns, test, job.X, 0.0)
         try:
             estimator, staging = _candidate(job, params, caller.stages)
             estimator, columns = job.fit_estimator(train, estimator, staging and staging.fit)
@@ -68,10 +68,10 @@ def fit_fold(
             if caller.error_score == "raise" or caller.param_grid is None:  # nothing else to choose
                 raise
             seconds = time.perf_counter() - start
-            return Fold(None, None, None, None, seconds, f"{type(error).__name__}: {error}")
+            return SearchFold(None, None, None, None, seconds, f"{type(error).__name__}: {error}")
         seconds = time.perf_counter() - start
         rows, part = job.test_part(estimator, columns, train, test)
-        return Fold(estimator, columns, rows, part, seconds)
+        return SearchFold(estimator, columns, rows, part, seconds)
 
 
 def _candidate(job, params, stages):
@@ -98,7 +98,7 @@ def thawed(estimator: Estimator) -> Estimator:
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
-class Scores(NamedTuple):
+class BothScores(NamedTuple):
     """What is recalibrated, and the learner's own probabilities; often the same."""
 
     given: Any
@@ -106,9 +106,9 @@ class Scores(NamedTuple):
 
 
 def pooled_stages(
-    job: "Job", folds: list[Fold], staging: "Staging | None", wanted: Collection[int]
-) -> Iterator[Scores]:
-    """The `Scores` of all folds' test rows, stage by stage; a shorter fit keeps its last ones."""
+    job: "Job", folds: list[SearchFold], staging: "Staging | None", wanted: Collection[int]
+) -> Iterator[BothScores]:
+    """`BothScores` of all folds' test rows, stage by stage; a shorter fit keeps its last ones."""
     if staging is None:
         yield _stacked([_unstaged(job, fold) for fold in folds if len(fold.rows)])
         return
@@ -123,7 +123,7 @@ def pooled_stages(
 
 
 def own_risks(
-    stream: Iterable[Scores],
+    stream: Iterable[BothScores],
     risks: list[float],
     loss: "ProperLoss",
     codes: IntArray,
@@ -139,15 +139,15 @@ def own_risks(
 def _stacked(blocks):
     given = stack_rows([block.given for block in blocks])
     same = all(block.own is block.given for block in blocks)
-    return Scores(given, given if same else stack_rows([block.own for block in blocks]))
+    return BothScores(given, given if same else stack_rows([block.own for block in blocks]))
 
 
 def _unstaged(job, fold):
     given, model = fold.scores(job), fold.estimator
     if not (hasattr(model, "decision_function") and hasattr(model, "predict_proba")):
-        return Scores(given, given)
+        return BothScores(given, given)
     own = job._replace(response_method="predict_proba")
-    return Scores(given, own.scores(model, fold.columns, fold.part))
+    return BothScores(given, own.scores(model, fold.columns, fold.part))
 
 
 def _fold_stages(job, fold, staging, wanted):
@@ -169,7 +169,7 @@ def _fold_stages(job, fold, staging, wanted):
         if len(fold.columns) == 1:
             kind, scores, proba = "proba", np.ones((len(fold.rows), 1)), None
         given = canonical(kind, scores)
-        yield Scores(given, given if proba is None else canonical("proba", proba))
+        yield BothScores(given, given if proba is None else canonical("proba", proba))
 
 
 def results_table(table: list[Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ._course import Course
 from ._findings import MOST_NEW, Findings
 from ._result import Alarm
 from ._rows import check_time_goes_on, read_rows, shown_time
-from ._state import Storable
+from ._state import StorableMonitor
 
 _BLOCK = 256  # rows whose ratios are made at once
 _MOST_ALARMS = 100  # that are kept
@@ -21,7 +21,7 @@ _ALARMS = ("detector", "test")
 _MULTICLASS = ("auto", "confidence", "classwise")
 
 
-class CalibrationMonitor(Findings, Storable):
+class CalibrationMonitor(Findings, StorableMonitor):
     """Watch the calibration of a model while labels come in, with guarantees at any time.
 
     A test of a fixed number of rows, repeated every week, rejects every good model in the end.

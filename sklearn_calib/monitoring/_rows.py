@@ -17,7 +17,7 @@ from ..canonical import (
 from ..exceptions import refuse
 
 
-class Rows(NamedTuple):
+class BatchRows(NamedTuple):
     """A checked batch in the order of its times."""
 
     log_pair: FloatArray  # of shape (n, n_parallel, 2)
@@ -26,10 +26,10 @@ class Rows(NamedTuple):
     time: AnyArray | None  # of shape (n,), float64 or datetime64
     given: AnyArray | None  # the times as they came
 
-    def take(self, rows: Any) -> "Rows":
+    def take(self, rows: Any) -> "BatchRows":
         """Some of the rows."""
         time, given = (None if t is None else t[rows] for t in (self.time, self.given))
-        return Rows(self.log_pair[rows], self.hit[rows], self.group[rows], time, given)
+        return BatchRows(self.log_pair[rows], self.hit[rows], self.group[rows], time, given)
 
     def written(self, row: int) -> str | None:
         """The time of a row as it was written; None for floats and dates, which have no text."""
@@ -50,7 +50,7 @@ def read_rows(
     known_groups: AnyArray | None,
     multiclass: str,
     where: str,
-) -> tuple[Rows, AnyArray]:
+) -> tuple[BatchRows, AnyArray]:
     """A batch, or one row as a scalar label, as two-class problems; also the classes."""
     if np.ndim(y) == 0 and not isinstance(y, set | dict) and y is not None:
         y, y_proba = np.reshape(np.asarray(y), 1), np.reshape(np.asarray(y_proba), (1, -1))
@@ -71,9 +71,9 @@ def read_rows(
     group = _group_codes(groups, known_groups, len(codes), where)
     log_pair, hit = _problems(proba, codes, multiclass)
     if time is None:
-        return Rows(log_pair, hit, group, None, None), classes
+        return BatchRows(log_pair, hit, group, None, None), classes
     moment, given = _moments(time, len(codes), where)
-    rows = Rows(log_pair, hit, group, moment, given)
+    rows = BatchRows(log_pair, hit, group, moment, given)
     return rows.take(np.argsort(moment, kind="stable")), classes
 
 
@@ -170,7 +170,7 @@ def shown_time(moment: Any) -> float | str:
 
 
 def check_time_goes_on(
-    last: Any, written: str | None, rows: Rows, where: str, *, strict: bool
+    last: Any, written: str | None, rows: BatchRows, where: str, *, strict: bool
 ) -> None:
     """Refuse rows before the last one (`strict`: or with it), and times of another kind.
 

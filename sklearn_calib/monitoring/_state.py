@@ -16,7 +16,7 @@ _VERSION = 2
 _WITH_CHECKSUM = 2  # the first version that has one
 
 
-class Storable:
+class StorableMonitor:
     """What a monitor has for files."""
 
     def state_dict(self) -> dict[str, Any]:

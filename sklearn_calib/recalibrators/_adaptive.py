@@ -222,10 +222,10 @@ class AdaptiveCalibration(Recalibrator):
         self._arrange()
 
     def _arrange(self):
-        from .._kernels._windows import Cells
+        from .._kernels._windows import WindowCells
 
         part = self.share if self.neighborhood == "nearest" else None
-        self._cells = Cells(self.log_odds_, self.weights_, part, self._invented)
+        self._cells = WindowCells(self.log_odds_, self.weights_, part, self._invented)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what follows from the cells."""

@@ -41,7 +41,7 @@ _LOADED = 10  # of functions that load a block, at most one in so many is called
 _SLICE_ENTRIES = 1 << 18  # of an array: what is checked is still in the cache when it is summed
 
 
-class Block:
+class ScoreBlock:
     """One block of rows; its scores are read slice by slice, the rest as a whole.
 
     Parameters
@@ -155,7 +155,7 @@ class Reading:
 
 def _read(numbered, function, floor, kind, classes, where):
     """The `Reading` of one block; None for a block without rows."""
-    block = Block(*numbered, kind, classes, where)
+    block = ScoreBlock(*numbered, kind, classes, where)
     if len(block.codes) == 0:
         return None
     if not isinstance(block.scores, np.ndarray):
@@ -310,7 +310,7 @@ class Blocks:
         return [self._joined(rows)] if rows else []
 
     def _block(self, number, item):
-        return Block(number, item, self.kind, self.classes, self.where)
+        return ScoreBlock(number, item, self.kind, self.classes, self.where)
 
 
 def _nothing(z, codes, weight):

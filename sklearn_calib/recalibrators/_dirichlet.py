@@ -11,14 +11,14 @@ from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._softmax_tuning import fit_tuned_softmax_regression
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
-from .._typing import FloatArray
 from ..canonical import rows_per_weight
 from ..exceptions import refuse
-from ._base import Capabilities, Recalibrator
+from ._base import Capabilities
 from ._describe import IDENTITY, chain
+from ._softmax_family import FittedSoftmax
 
 
-class DirichletCalibration(Recalibrator):
+class DirichletCalibration(FittedSoftmax):
     """Softmax regression on log-probabilities, with off-diagonal and intercept regularisation.
 
     The multiclass form of beta calibration. It is the right form if the scores of each class follow
@@ -87,12 +87,6 @@ class DirichletCalibration(Recalibrator):
     True
     """
 
-    coef_: FloatArray
-    intercept_: FloatArray
-    objective_: float
-    gradient_norm_: float
-    newton_decrement_: float
-    n_iter_: int
     off_diagonal_penalty_: float
     own_penalty_: float
     leave_one_out_loss_: float
@@ -128,10 +122,7 @@ class DirichletCalibration(Recalibrator):
             ridge = np.full((k, k), self.penalty / (k * (k - 1)))
             np.fill_diagonal(ridge, 1e-8)
             fit, scale = fit_softmax_regression(z.T, codes, weight, ridge, mu / k), 1.0
-        self.coef_ = scale * (fit.A + np.eye(k))
-        self.intercept_ = fit.b - fit.b.mean()
-        self.objective_, self.gradient_norm_ = fit.objective, fit.gradient_norm
-        self.newton_decrement_, self.n_iter_ = fit.decrement, fit.n_iter
+        self._keep(fit, scale)
 
     def _tuned(self, z, codes, weight):
         """The fit in temperature-scaled log-probabilities, and the inverse temperature."""

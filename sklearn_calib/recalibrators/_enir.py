@@ -3,15 +3,11 @@
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
-from .._kernels._log_odds import interpolated
-from .._simplex import rank_score
 from .._typing import FloatArray
 from ..canonical import rows_per_weight
-from ._base import Capabilities, Recalibrator, two_columns
-from ._describe import linear_in_proba
+from ._near_isotonic import OnLogOdds
 from ._paths import (
     MAX_PENALTIES,
     bic_price,
@@ -23,7 +19,7 @@ from ._paths import (
 )
 
 
-class ENIR(Recalibrator):
+class ENIR(OnLogOdds):
     """Average of nearly-isotonic fits along their path, weighted by an information criterion.
 
     More than two classes are handled one-vs-rest and the rows divided by their sums.
@@ -80,12 +76,7 @@ class ENIR(Recalibrator):
 
     penalties_: FloatArray
     weights_: FloatArray
-    log_odds_: FloatArray
-    values_: FloatArray
 
-    capabilities = Capabilities(
-        continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
-    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"bic", "aic"})],
     }
@@ -119,13 +110,3 @@ class ENIR(Recalibrator):
         for weight_of_model, (*_, starts, value) in zip(self.weights_, possible, strict=True):
             steps[starts] += weight_of_model * np.diff(value, prepend=0.0)
         self.values_ = np.clip(np.cumsum(steps), 0.0, 1.0)
-
-    @property
-    def knots_(self) -> FloatArray:
-        return expit(self.log_odds_)
-
-    def _predict_proba(self, proba):
-        return two_columns(interpolated(rank_score(proba), self.log_odds_, self.values_))
-
-    def _nodes(self):
-        return linear_in_proba(self.log_odds_, self.values_)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._level_merging import Cells, OnePool, Pools, Rule, calibrate_cells
+from .._kernels._level_merging import HeavyCells, OnePool, Pools, Rule, calibrate_cells
 from .._kernels._level_sets import (
     MAX_LEVELS,
     cell_tolerance,
@@ -253,7 +253,7 @@ class MulticlassBinning(Recalibrator):
             float(self.shrink),
             self._most_iterations(),
         )
-        cells = Cells(heavy, labels, first)
+        cells = HeavyCells(heavy, labels, first)
         found = calibrate_cells(cells, rule, self._estimates(sums, k, rng))
         self.n_iter_, self.n_merges_ = found.n_iter, found.n_merges
         self._remember(found)

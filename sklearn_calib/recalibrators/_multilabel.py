@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels._lines_of_labels import COMMON, PENALTIES, Labels, fit_shrunken
+from .._kernels._lines_of_labels import COMMON, PENALTIES, LabelColumns, fit_shrunken
 from .._simplex import raised, stack_rows
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
@@ -345,7 +345,7 @@ class _Data(NamedTuple):
         known = ~np.isnan(self.table)
         unit = np.minimum(self.weight, 1.0) if are_counts(self.weight) else self.weight
         lifted = [raised(pair, platt.floor_) for pair in self.pairs]
-        return Labels(
+        return LabelColumns(
             np.column_stack([platt._score(pair) for pair in lifted]),
             np.where(known, self.table, 0.0),
             known * self.weight[:, None],

@@ -17,7 +17,28 @@ from ._describe import linear_in_proba
 from ._paths import MAX_PENALTIES, bic_price, loss_of_groups, pooled, run_starts, thinned
 
 
-class NearIsotonicCalibration(Recalibrator):
+class OnLogOdds(Recalibrator):
+    """Base of fits with a value at each of the calibration scores, and lines between them."""
+
+    log_odds_: FloatArray
+    values_: FloatArray
+
+    capabilities = Capabilities(
+        continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
+    )
+
+    @property
+    def knots_(self) -> FloatArray:
+        return expit(self.log_odds_)
+
+    def _predict_proba(self, proba):
+        return two_columns(interpolated(rank_score(proba), self.log_odds_, self.values_))
+
+    def _nodes(self):
+        return linear_in_proba(self.log_odds_, self.values_)
+
+
+class NearIsotonicCalibration(OnLogOdds):
     """Isotonic regression that may fall again, at a price.
 
     A decrease between neighbouring scores is not forbidden but penalised. Without penalty the map
@@ -77,13 +98,8 @@ class NearIsotonicCalibration(Recalibrator):
     """
 
     penalty_: float
-    log_odds_: FloatArray
-    values_: FloatArray
     breakpoints_: FloatArray
 
-    capabilities = Capabilities(
-        continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
-    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "bdeu"})],
     }
@@ -108,16 +124,6 @@ class NearIsotonicCalibration(Recalibrator):
             best = self.penalty * rows
         self.breakpoints_, self.penalty_ = found / rows, float(best) / rows
         self.values_ = np.clip(path.solution(best), 0.0, 1.0)
-
-    @property
-    def knots_(self) -> FloatArray:
-        return expit(self.log_odds_)
-
-    def _predict_proba(self, proba):
-        return two_columns(interpolated(rank_score(proba), self.log_odds_, self.values_))
-
-    def _nodes(self):
-        return linear_in_proba(self.log_odds_, self.values_)
 
 
 def _bic(path, lam):

@@ -7,8 +7,9 @@ from sklearn.isotonic import isotonic_regression
 
 from .._simplex import rank_score
 from .._typing import FloatArray
-from ._base import Capabilities, Recalibrator, two_columns
+from ._base import Recalibrator, two_columns
 from ._describe import constant
+from ._isotonic import IsotonicCalibration
 from ._paths import pooled, runs
 
 _SAME_VALUE = 1e-12
@@ -58,14 +59,7 @@ class SmoothIsotonicCalibration(Recalibrator):
     knots_: FloatArray
     values_: FloatArray
 
-    capabilities = Capabilities(
-        monotone=True,
-        increasing=True,
-        continuous=True,
-        flexible=True,
-        nonparametric=True,
-        cost="O(k n log n)",
-    )
+    capabilities = IsotonicCalibration.capabilities
 
     def _fit(self, proba, codes, weight):
         knots, mass, share = pooled(proba, codes, weight)

@@ -1,18 +1,38 @@
-"""The base of the recalibrators that are a softmax regression."""
+"""The bases of the recalibrators that are a softmax regression."""
+
+from numbers import Real
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.utils._param_validation import Interval
 
 from .._kernels._softmax_blocks import SMALLEST_INPUT, scaled_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._simplex import log_proba
 from .._typing import FloatArray
-from ._base import Recalibrator
+from ._base import Capabilities, Recalibrator
 from ._describe import chain
 from ._temperature import TemperatureScaling
 
 
-class SoftmaxRegression(Recalibrator):
+class FittedSoftmax(Recalibrator):
+    """What a fitted softmax regression tells of itself."""
+
+    coef_: FloatArray
+    intercept_: FloatArray
+    objective_: float
+    gradient_norm_: float
+    newton_decrement_: float
+    n_iter_: int
+
+    def _keep(self, fit, scale=1.0):
+        self.coef_ = scale * (fit.A + (1.0 if fit.A.ndim == 1 else np.eye(len(fit.A))))
+        self.intercept_ = fit.b - fit.b.mean()
+        self.objective_, self.gradient_norm_ = fit.objective, fit.gradient_norm
+        self.newton_decrement_, self.n_iter_ = fit.decrement, fit.n_iter
+
+
+class SoftmaxRegression(FittedSoftmax):
     """Base of vector, matrix and structured scaling: softmax(beta (I + A) log p + b).
 
     Temperature scaling comes first and gives beta; A and b are then found near 0 by Newton's
@@ -20,12 +40,6 @@ class SoftmaxRegression(Recalibrator):
     """
 
     temperature_scaling_: TemperatureScaling
-    coef_: FloatArray
-    intercept_: FloatArray
-    objective_: float
-    gradient_norm_: float
-    newton_decrement_: float
-    n_iter_: int
 
     _laplace = False  # mix the temperature-scaled probabilities with the uniform ones first
 
@@ -39,12 +53,6 @@ class SoftmaxRegression(Recalibrator):
         ridge_a, ridge_b = self._ridges(float(weight.sum()), proba.shape[1])
         z = self._inputs(proba)
         self._keep(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
-
-    def _keep(self, fit):
-        self.coef_ = fit.A + (1.0 if fit.A.ndim == 1 else np.eye(len(fit.A)))
-        self.intercept_ = fit.b - fit.b.mean()
-        self.objective_, self.gradient_norm_ = fit.objective, fit.gradient_norm
-        self.newton_decrement_, self.n_iter_ = fit.decrement, fit.n_iter
 
     def _inputs(self, proba):
         if self._laplace:
@@ -63,3 +71,22 @@ class SoftmaxRegression(Recalibrator):
             return chain(self.temperature_scaling_._nodes(offsets), affine)
         beta = self.temperature_scaling_.inverse_temperature_
         return affine | {"coef": beta * self.coef_, "centred": True, "least": SMALLEST_INPUT / beta}
+
+
+class StructuredScaling(SoftmaxRegression):
+    """Base of structured matrix and vector scaling: penalties that fade as rows come."""
+
+    capabilities = Capabilities(
+        multiclass="native",
+        continuous=True,
+        takes_logarithm=True,
+        weights="counts",
+        cost="O(n k^2)",
+    )
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "penalty": [Interval(Real, 0, None, closed="left")]
+    }
+    _laplace = True
+
+    def __init__(self, penalty: float = 1.0) -> None:
+        self.penalty = penalty

@@ -142,9 +142,9 @@ class SplineCalibration(Recalibrator):
         self.penalty_, self.edf_, self.loo_ = fit.penalty, fit.edf, fit.loo
 
     def _predict_proba(self, proba):
-        from .._kernels._spline import Curve
+        from .._kernels._spline import SplineCurve
 
-        curve = Curve(self.knots_, self.values_, self.slopes_)
+        curve = SplineCurve(self.knots_, self.values_, self.slopes_)
         z = curve(np.clip(log_odds(proba), *self.domain_))
         return np.column_stack([expit(-z), expit(z)])
 

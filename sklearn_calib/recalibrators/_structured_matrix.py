@@ -1,15 +1,11 @@
 """Structured matrix scaling (SMS)."""
 
-from numbers import Real
-
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from ._base import Capabilities
-from ._softmax_family import SoftmaxRegression
+from ._softmax_family import StructuredScaling
 
 
-class StructuredMatrixScaling(SoftmaxRegression):
+class StructuredMatrixScaling(StructuredScaling):
     """Matrix scaling with penalties, strongest off the diagonal, weaker the more rows there are.
 
     Between temperature scaling (few rows) and matrix scaling (many).
@@ -54,21 +50,6 @@ class StructuredMatrixScaling(SoftmaxRegression):
     >>> StructuredMatrixScaling().fit(proba, y).newton_decrement_ < 1e-10
     True
     """
-
-    capabilities = Capabilities(
-        multiclass="native",
-        continuous=True,
-        takes_logarithm=True,
-        weights="counts",
-        cost="O(n k^2)",
-    )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "penalty": [Interval(Real, 0, None, closed="left")]
-    }
-    _laplace = True
-
-    def __init__(self, penalty: float = 1.0) -> None:
-        self.penalty = penalty
 
     def _ridges(self, n, k):
         ridge = np.full((k, k), self.penalty * k * (k - 1) / n)

@@ -1,15 +1,11 @@
 """Structured vector scaling (SVS)."""
 
-from numbers import Real
-
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from ._base import Capabilities
-from ._softmax_family import SoftmaxRegression
+from ._softmax_family import StructuredScaling
 
 
-class StructuredVectorScaling(SoftmaxRegression):
+class StructuredVectorScaling(StructuredScaling):
     """Vector scaling with penalties, weaker the more rows there are; temperature scaling for few.
 
     Parameters
@@ -51,21 +47,6 @@ class StructuredVectorScaling(SoftmaxRegression):
     >>> StructuredVectorScaling().fit(proba, y).newton_decrement_ < 1e-10
     True
     """
-
-    capabilities = Capabilities(
-        multiclass="native",
-        continuous=True,
-        takes_logarithm=True,
-        weights="counts",
-        cost="O(n k^2)",
-    )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "penalty": [Interval(Real, 0, None, closed="left")]
-    }
-    _laplace = True
-
-    def __init__(self, penalty: float = 1.0) -> None:
-        self.penalty = penalty
 
     def _ridges(self, n, k):
         return np.full(k, self.penalty * k / n), self.penalty * k / n

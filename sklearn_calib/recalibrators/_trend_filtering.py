@@ -21,7 +21,7 @@ _SCORE_STEP = 1e-5  # scores closer than this share a point
 _MOST_POINTS, _CELLS = 20_000, 10_000  # more points are joined to so many cells
 
 
-class Line(NamedTuple):
+class TrendLine(NamedTuple):
     """A continuous piecewise linear function and what it cost."""
 
     knots: FloatArray  # both ends and every change of slope
@@ -75,7 +75,7 @@ class TrendFiltering(Recalibrator):
         The fit there; it may leave [0, 1], a prediction does not.
     df_ : int
         Degrees of freedom: knots of the slope and two.
-    line_ : Line
+    line_ : TrendLine
         All of these as a named tuple, called as a function of scores.
     one_vs_rest_ : list of TrendFiltering
         More than two classes only.
@@ -122,7 +122,7 @@ class TrendFiltering(Recalibrator):
     knots_: FloatArray
     values_: FloatArray
     df_: int
-    line_: Line
+    line_: TrendLine
 
     capabilities = Capabilities(
         continuous=True,
@@ -161,7 +161,7 @@ class TrendFiltering(Recalibrator):
 
 def lines(
     proba: FloatArray, codes: IntArray, weight: FloatArray, criterion: str, lam: float | None = None
-) -> Iterator[Line]:
+) -> Iterator[TrendLine]:
     """The fits for 50 penalties or one, each with its criterion; where all scores agree, one."""
     from .._kernels._trend_filter import largest_penalty, trend_filter
 
@@ -177,7 +177,7 @@ def lines(
         kept = np.unique(np.concatenate([[0], fit.knots, [len(x) - 1]]))
         df = min(len(fit.knots) + 2, len(x))
         price = _criterion(np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion)
-        yield Line(x[kept], fit.values[kept], float(one), df, price)
+        yield TrendLine(x[kept], fit.values[kept], float(one), df, price)
 
 
 def _points(score, codes, weight):

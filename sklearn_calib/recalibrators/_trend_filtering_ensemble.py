@@ -7,10 +7,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._simplex import second_score
 from .._typing import FloatArray
-from ._base import Capabilities, Recalibrator, two_columns
+from ._base import Recalibrator, two_columns
 from ._describe import mixture
 from ._paths import model_weights
-from ._trend_filtering import Line, lines
+from ._trend_filtering import TrendFiltering, TrendLine, lines
 
 _MIN_WEIGHT = 1e-10
 
@@ -32,7 +32,7 @@ class TrendFilteringEnsemble(Recalibrator):
         The penalties of the models, decreasing.
     weights_ : ndarray of shape (n_models,)
         Their weights, with sum 1; models with less than 1e-10 are left out.
-    lines_ : list of Line
+    lines_ : list of TrendLine
         The models: callables of a score, with their knots, values and degrees of freedom.
     one_vs_rest_ : list of TrendFilteringEnsemble
         More than two classes only.
@@ -62,16 +62,9 @@ class TrendFilteringEnsemble(Recalibrator):
 
     penalties_: FloatArray
     weights_: FloatArray
-    lines_: list[Line]
+    lines_: list[TrendLine]
 
-    capabilities = Capabilities(
-        continuous=True,
-        flexible=True,
-        nonparametric=True,
-        weights="rows",
-        cost="O(k n log n)",
-        max_classes=200,
-    )
+    capabilities = TrendFiltering.capabilities
     _parameter_constraints: dict = {  # noqa: RUF012
         "criterion": [StrOptions({"aicc", "bic"})],
     }

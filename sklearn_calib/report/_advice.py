@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 from .._random import generator
 from .._typing import Progress
 from ..exceptions import CalibrationWarning, require
-from ..metrics import all_metrics, get_loss
+from ..metrics import LogLoss, all_metrics
 from ..recalibrators import cross_fitted_proba, get_recalibrator
 from ..summary import CalibrationSummary
 
@@ -144,7 +144,7 @@ def advise(
         stack = source.stack()
     if progress is not None:
         progress(steps, steps)
-    loss = get_loss("log")
+    loss = LogLoss()
     losses = {name: loss.of_rows(case.proba, case.codes) for name, case in cases.items()}
     whole = source.loss_as_given()
     rows = [_row(name, cases[name], losses, source.squares, whole) for name in ADVISED]

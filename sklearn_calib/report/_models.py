@@ -9,7 +9,7 @@ from .._show import plain
 from .._simplex import LARGEST_LOG_LOSS, LOG_LOSS_FLOOR, carries_log
 from ..decomposition import LossDecomposition, decompose_case
 from ..exceptions import refuse
-from ..metrics import get_loss
+from ..metrics import LogLoss
 from ..summary import CalibrationSummary
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def floored(model: Model) -> tuple[int, int]:
     """Rows whose true class has a probability that the log loss raises, and of these, exactly 0."""
     case, totals = model.case, model.summary.totals
     if case is not None:
-        low = get_loss("log").of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
+        low = LogLoss().of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
         true = np.asarray(case.proba)[np.arange(len(low)), case.codes]
         return int(low.sum()), int((true == 0).sum())
     if not model.two_classes:
@@ -116,6 +116,6 @@ def loss_of_scikit_learn(case: "Case", given: object) -> float | None:
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind not in (np.float16, np.float32):
         return None
-    own = get_loss("log").of_rows(case.proba, case.codes)
+    own = LogLoss().of_rows(case.proba, case.codes)
     theirs = np.minimum(own, -np.log(float(np.finfo(kind).eps)))
     return case.mean(theirs) if (theirs < own).any() else None

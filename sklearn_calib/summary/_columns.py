@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.tables import Table, UserError, number_column, values_of_text
+from .._files.tables import FileTable, UserError, number_column, values_of_text
 from .._show import quoted, rows_in_words
 from .._typing import AnyArray
 from ..canonical import is_missing
@@ -51,7 +51,7 @@ def _numbers(block, name):
         return column.to_numpy(dtype=column.dtype.numpy_dtype)
     frame = column.to_frame(name).reset_index(drop=True)
     file = block.where or "the table"
-    table = Table(frame, file, block.decimal, block.first, block.signs, rows=block.rows)
+    table = FileTable(frame, file, block.decimal, block.first, block.signs, rows=block.rows)
     return number_column(table, name)
 
 

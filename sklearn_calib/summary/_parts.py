@@ -32,7 +32,7 @@ class Block(NamedTuple):
     first : int
         The row of the file that the block begins with.
     decimal, signs
-        Of a csv file, as in `Table`.
+        Of a csv file, as in `FileTable`.
     share : float
         How much of the part has been read, this block included.
     rows : ndarray or None

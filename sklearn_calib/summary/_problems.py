@@ -18,7 +18,7 @@ ADDED_UP = {"log_loss": "log_loss", "brier_loss": "brier"}
 _KEPT = np.zeros(0)  # the complement of p where 1 - p is as good
 
 
-class Part(NamedTuple):
+class ProblemRows(NamedTuple):
     """Rows of a block that belong to one two-class problem.
 
     Attributes
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     hit: AnyArray
 
 
-def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Part:
+def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> ProblemRows:
     """All rows of a block, the positive class against the other.
 
     Parameters
@@ -52,13 +52,13 @@ def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Part:
     if positive == 0:
         first, second = second, 1.0 - block if block.ndim == 1 else first
         codes = 1 - codes
-    return Part(0, slice(None), second, first, codes.astype(np.uint8, copy=False))
+    return ProblemRows(0, slice(None), second, first, codes.astype(np.uint8, copy=False))
 
 
-def parts_of_many(kind: Multiclass, codes: AnyArray, block: FloatArray) -> Iterator[Part]:
+def parts_of_many(kind: Multiclass, codes: AnyArray, block: FloatArray) -> Iterator[ProblemRows]:
     """The rows of a block of three or more classes, as `sklearn_calib.metrics.Case` parts them."""
     for number, rows, score, target in two_class_problems(kind, block):
-        yield Part(number, rows, score, _KEPT, (codes[rows] == target).astype(np.uint8))
+        yield ProblemRows(number, rows, score, _KEPT, (codes[rows] == target).astype(np.uint8))
 
 
 def states_of(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellState]:

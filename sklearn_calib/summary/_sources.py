@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from .._files.tables import UserError
+from .._files.tables import FORM, UserError
 from .._show import quoted
 from .._typing import ArrayLike, Multiclass, Progress
 from ..exceptions import caution, refuse
@@ -17,7 +17,6 @@ from ._summary import CalibrationSummary
 
 _WHERE = "summarize"
 _MOST_GROUPS = 10_000
-_FORMAT = {"sep", "decimal", "encoding", "header"}
 
 
 class Plan(NamedTuple):
@@ -149,8 +148,8 @@ def summarize(
     >>> sum(groups.values()) == summary
     True
     """
-    if csv is not None and not set(csv) <= _FORMAT:
-        refuse(_WHERE, f"csv with {sorted(_FORMAT)}", repr(sorted(csv)), "Leave out the others")
+    if csv is not None and not set(csv) <= {*FORM}:
+        refuse(_WHERE, f"csv with {sorted(FORM)}", repr(sorted(csv)), "Leave out the others")
     several = not isinstance(by, str | None)
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())

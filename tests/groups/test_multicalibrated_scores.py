@@ -15,8 +15,8 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.groups._booster import (
+    BoosterRows,
     Correction,
-    Rows,
     Settings,
     _Track,
     loss_sum,
@@ -94,7 +94,7 @@ def test_the_prediction_is_the_mean_of_the_folds(case):
 def rows_of(p, y, weight=None):
     weight = np.ones(len(y)) if weight is None else weight
     age = np.random.default_rng(0).normal(size=len(y))
-    return Rows(logit(p), [age, np.arange(len(y)) % 5], y.astype(float), weight)
+    return BoosterRows(logit(p), [age, np.arange(len(y)) % 5], y.astype(float), weight)
 
 
 SETTINGS = Settings(3, 10, 0.1, 5, 20.0, 1.0, 0.15, 64, False, True)

@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from sklearn_calib._kernels import _distance
 from sklearn_calib._kernels._distance import (
-    Program,
+    DistanceProgram,
     loss_of_grid,
     lower_distance,
     on_scores,
@@ -53,7 +53,7 @@ def test_equals_the_transport_program():
             np.bincount(place, w * y, len(grid)),
             np.bincount(place, w * (1 - y), len(grid)),
         )
-        value, law, _ = lower_distance(Program(grid, ones, zeros, 0.0))
+        value, law, _ = lower_distance(DistanceProgram(grid, ones, zeros, 0.0))
         assert value == pytest.approx(transport(grid, v, y, w), abs=1e-9)
         assert law.sum() == pytest.approx(1, abs=1e-6)
         assert law @ grid == pytest.approx(w @ y, abs=1e-6)  # calibrated on the whole
@@ -71,7 +71,7 @@ def test_equals_the_least_cost_flow():
         w = counts / counts.sum()
         place = np.rint(v * 10).astype(int)
         ones, zeros = np.bincount(place, w * y, 11), np.bincount(place, w * (1 - y), 11)
-        value, law, _ = lower_distance(Program(grid, ones, zeros, 0.0))
+        value, law, _ = lower_distance(DistanceProgram(grid, ones, zeros, 0.0))
         flow_cost = 0.0
         for have, want in ((ones, law * grid), (zeros, law * (1 - grid))):
             have = np.round(have * 1e7).astype(int)
@@ -109,13 +109,13 @@ def test_the_gap_of_the_solution_is_what_it_says():
 def test_the_grid_and_what_it_costs():
     """Ones at .2 and zeros at .8: all want to go to 1/2, and half the square of the gap is lost."""
     ones, zeros = np.array([0, 0.5, 0, 0]), np.array([0, 0, 0.5, 0])
-    program = Program(np.array([0, 0.2, 0.8, 1]), ones, zeros, 0.0)
+    program = DistanceProgram(np.array([0, 0.2, 0.8, 1]), ones, zeros, 0.0)
     found = lower_distance(program)
     assert found.value == pytest.approx(0.48, abs=1e-9)
     assert loss_of_grid(program, found) == pytest.approx(0.18, abs=1e-6)
     grid = np.arange(11) / 10
     at = [0.5 * (np.arange(11) == k) for k in (2, 8)]
-    assert lower_distance(Program(grid, *at, 0.0)).value == pytest.approx(0.3, abs=1e-9)
+    assert lower_distance(DistanceProgram(grid, *at, 0.0)).value == pytest.approx(0.3, abs=1e-9)
     assert lower_distance_to_calibration([1, 0], [0.2, 0.8]) == pytest.approx(0.3, abs=1e-9)
 
 
@@ -168,7 +168,9 @@ def test_pooling_to_160_cells_changes_little(scale):
     fine = np.unique(np.r_[np.arange(4097) / 4096 * scale, np.linspace(scale, 1, 513)])
     place = np.rint(v / scale * 4096).astype(int)
     sums = [np.bincount(place, part, len(fine)) for part in (mass * y, mass * (1 - y))]
-    assert value == pytest.approx(lower_distance(Program(fine, *sums, 0.0)).value, abs=3e-6 * scale)
+    assert value == pytest.approx(
+        lower_distance(DistanceProgram(fine, *sums, 0.0)).value, abs=3e-6 * scale
+    )
 
 
 def test_close_and_equal_scores_are_one_point():

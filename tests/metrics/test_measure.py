@@ -80,12 +80,12 @@ def test_resamples_equal_fresh_evaluations(measure, k):
 @pytest.mark.parametrize("call", ["report", "test", "bootstrap", "inversion"])
 def test_predictions_are_checked_once(call, monkeypatch):
     checked, labelled = [], []
-    check, label = canonical._simplex_from_proba, canonical._label_array
+    check, label = canonical._scores._simplex_from_proba, canonical._labels._label_array
     monkeypatch.setattr(
-        canonical, "_simplex_from_proba", lambda *a: checked.append(len(a[0])) or check(*a)
+        canonical._scores, "_simplex_from_proba", lambda *a: checked.append(len(a[0])) or check(*a)
     )
     monkeypatch.setattr(
-        canonical, "_label_array", lambda *a: labelled.append(len(a[0])) or label(*a)
+        canonical._labels, "_label_array", lambda *a: labelled.append(len(a[0])) or label(*a)
     )
     proba, y = make_overconfident(2, 301)
     if call == "report":

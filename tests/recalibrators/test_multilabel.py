@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._lines_of_labels import COMMON, Labels, fit_shrunken
+from sklearn_calib._kernels._lines_of_labels import COMMON, LabelColumns, fit_shrunken
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.recalibrators import (
     IsotonicCalibration,
@@ -93,7 +93,7 @@ def test_lines_minimise_the_penalised_loss(tau):
 def exact_leave_one_out(p, Y, tau):
     """The loss of each row by a fit without it."""
     z, losses = logit(p), []
-    s = Labels(z, Y, np.ones_like(Y), np.ones_like(Y)).scale
+    s = LabelColumns(z, Y, np.ones_like(Y), np.ones_like(Y)).scale
     for row in range(len(p)):
         rest = np.arange(len(p)) != row
         pooled = MultilabelCalibration(shrinkage=np.inf).fit(p[rest], Y[rest]).pooled_
@@ -119,7 +119,7 @@ def test_leave_one_out_is_that_of_refits(tau):
     weight = np.ones_like(Y)
     pooled = MultilabelCalibration(shrinkage=np.inf).fit(p, Y).pooled_
     line = pooled.intercept_, pooled.slope_
-    found = fit_shrunken(Labels(logit(p), Y, weight, weight), line, [tau]).loo[tau]
+    found = fit_shrunken(LabelColumns(logit(p), Y, weight, weight), line, [tau]).loo[tau]
     in_sample = MultilabelCalibration(shrinkage=tau).fit(p, Y).predict_proba(p)
     fitted = -np.mean(np.log(np.where(Y == 1, in_sample, 1 - in_sample)))
     assert exact - fitted > 0.01  # leaving out matters on 40 rows
@@ -410,11 +410,12 @@ def test_bad_arguments_are_refused():
 def test_the_kernel_at_its_limits():
     rng = np.random.default_rng(0)
     one = np.ones((1, 2))
-    single = fit_shrunken(Labels(0 * one, np.array([[0.0, 1.0]]), one, one), [0.0, 1.0])
+    single = fit_shrunken(LabelColumns(0 * one, np.array([[0.0, 1.0]]), one, one), [0.0, 1.0])
     assert np.isfinite(single.lines).all() and np.isfinite([*single.loo.values()]).all()
     z = np.array([[1e5], [-1e5], [0.1], [0.2]]) * np.ones(2)
     far = fit_shrunken(
-        Labels(z, (rng.random(z.shape) < 0.5) * 1.0, np.ones_like(z), np.ones_like(z)), [0, 1.0]
+        LabelColumns(z, (rng.random(z.shape) < 0.5) * 1.0, np.ones_like(z), np.ones_like(z)),
+        [0, 1.0],
     )
     assert np.isfinite(far.lines).all() and np.isfinite([*far.loo.values()]).all()
     assert COMMON in far.loo
