@@ -320,7 +320,8 @@ def server(frame, tmp_path):
         thread.join()
 
 
-def test_addresses(server, frame, capsys, tmp_path):
+def test_addresses(server, frame, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # no address takes two lines
     address = f"{server}/t.csv"
     for refused in (address, (tmp_path / "t.csv").as_uri(), "s3://bucket/t.parquet"):
         assert audit(refused, *AS_USUAL) == 2
