@@ -10,15 +10,13 @@ from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import decisions as decisions  # its measures and those below join the registry
-from . import decomposition as decomposition
-from ._ahead import compile_kernels
 from ._version import __version__
-from .canonical import canonical_labels, canonical_proba, log_proba
-from .meta import CalibratedModel, RefineThenCalibrateCV
 
 if _TYPE_CHECKING:  # at run time they are imported when they are first asked for
+    from . import canonical as canonical
     from . import datasets as datasets
+    from . import decisions as decisions
+    from . import decomposition as decomposition
     from . import displays as displays
     from . import exceptions as exceptions
     from . import export as export
@@ -35,6 +33,11 @@ if _TYPE_CHECKING:  # at run time they are imported when they are first asked fo
     from . import summary as summary
     from . import testing as testing
     from . import theory as theory
+    from ._ahead import compile_kernels
+    from .canonical import canonical_labels, canonical_proba, log_proba
+    from .meta import CalibratedModel, RefineThenCalibrateCV
+
+_HOMES = ("canonical", "meta", "_ahead")  # of the names below
 
 __all__ = [
     "CalibratedModel",
@@ -48,13 +51,19 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *(m.name for m in _iter_modules(__path__) if m.name[0] != "_")})
+    rooms = (module.name for module in _iter_modules(__path__) if module.name[0] != "_")
+    return sorted({*globals(), *__all__, *rooms})
 
 
 if not _TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Sub-packages are imported when they are first asked for."""
-        if name[0] != "_" and name in __dir__():
-            return _import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        """Sub-packages, and what they offer here, are imported when they are first asked for."""
+        if name in __all__:
+            homes = (vars(_import_module(f"{__name__}.{home}")) for home in _HOMES)
+            globals()[name] = next(home[name] for home in homes if name in home)
+        elif name[0] != "_" and name in __dir__():
+            _import_module(f"{__name__}.{name}")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals()[name]

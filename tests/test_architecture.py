@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sklearn_calib
+from sklearn_calib.metrics import all_metrics
 
 ROOT = Path(sklearn_calib.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -172,13 +173,51 @@ def test_no_layer_is_unknown():
     assert {layer(path) for path in FILES} <= set(FLOOR)
 
 
-def test_import_is_light():
-    code = "import sys, sklearn_calib; print([m for m in sys.argv[1:] if m in sys.modules])"
-    heavy = ["numba", "cvxpy", "matplotlib", "xgboost", "lightgbm", "sklearn_calib.report"]
-    out = subprocess.run(
-        [sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True
-    )
-    assert out.stdout.strip() == "[]"
+LATER = ("sklearn", "pandas", "scipy", "rich", "numba", "cvxpy", "matplotlib", "xgboost")
+
+
+@pytest.mark.parametrize(
+    ("code", "also"),
+    [
+        ("", "numpy"),
+        ("c = sklearn_calib.CalibratedModel", "sklearn_calib.report"),
+        *(
+            (f"from sklearn_calib._cli import main; main({line.split()!r})", "sklearn_calib.report")
+            for line in ("--help", "--version", "audit --help", "fit --nonsense", "nonsense")
+        ),
+    ],
+)
+def test_imports_are_light(code, also):
+    """What is asked for is imported, and no more."""
+    heavy = [also, *(LATER[4:] if "CalibratedModel" in code else LATER)]
+    code = f"""
+import sys, sklearn_calib
+try:
+    {code or "pass"}
+except SystemExit:
+    pass
+print("heavy:", [m for m in {heavy} if m in sys.modules])"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines()[-1] == "heavy: []", "it imports them"
+
+
+def test_the_registry_is_whole_when_it_is_asked():
+    """Of sub-packages too that nobody has imported; they are not imported before."""
+    code = """
+import sys, sklearn_calib.metrics as metrics
+print("sklearn_calib.decisions" in sys.modules)
+metrics.get_scorer("neg_area_under_risk_coverage")
+print(sorted(metrics._REGISTRY))"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines() == ["False", str(sorted(all_metrics()))]
+    assert {"expected_cost_score", "integrated_calibration_index"} < set(all_metrics())
+
+
+def test_every_name_of_the_root_has_a_home():
+    assert {"CalibratedModel", "metrics", "canonical_proba"} <= set(dir(sklearn_calib))
+    exec("from sklearn_calib import *", found := {})
+    assert set(sklearn_calib.__all__) <= set(found)
+    assert found["CalibratedModel"] is sklearn_calib.meta.CalibratedModel
 
 
 def test_sub_packages_are_imported_when_asked_for():

@@ -18,6 +18,7 @@ import pytest
 from sklearn_calib._cli import main, parser
 from sklearn_calib._cli._audit import EXAMPLES
 from sklearn_calib._cli._gate import conditions_of
+from sklearn_calib._cli._remote import source_of
 from sklearn_calib.metrics import all_metrics, log_loss, smooth_calibration_error
 
 AS_USUAL = ["--label", "label", "--prob", "p"]
@@ -319,16 +320,19 @@ def server(frame, tmp_path):
         thread.join()
 
 
-def test_addresses(server, frame, capsys, tmp_path):
+def test_addresses(server, frame, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # no address takes two lines
     address = f"{server}/t.csv"
     for refused in (address, (tmp_path / "t.csv").as_uri(), "s3://bucket/t.parquet"):
         assert audit(refused, *AS_USUAL) == 2
         assert "Download it, or add --allow-remote" in said(capsys)
     outputs = set()
-    for allowed in (address, (tmp_path / "t.csv").as_uri(), "t.csv"):
+    secret = f"{address}?key=secret"
+    sources = {secret: address, f"file://{tmp_path}/t.csv": str(tmp_path / "t.csv")}
+    for allowed, called in (sources | {"t.csv": "t.csv"}).items():
         assert audit(allowed, *AS_USUAL, "--allow-remote") == 0
         source, _, out = capsys.readouterr().out.partition("; ")
-        assert source == f"source: {allowed}"
+        assert source == f"source: {called}"
         outputs.add(out)
     assert len(outputs) == 1
     assert audit(f"{server}/none.csv", *AS_USUAL, "--allow-remote") == 2
@@ -501,3 +505,7 @@ def test_errors_name_the_options(frame, capsys, command, arguments, named):
     assert any(words in text for words in named.split("|"))
     for name in ("y_proba", "y_true", "sample_weight", "labels=", "classes=", "np.", "Scaling."):
         assert name not in text
+
+
+def test_a_source_has_no_password():
+    assert source_of(["ftp://me:word@host/t.csv"], ["copy"]) == "ftp://host/t.csv"

@@ -12,7 +12,6 @@ from .._files.tables import FileTable, UserError, check_columns, column_names, s
 from .._files.whole import temporary_folder
 from .._show import plain, quoted
 from .._typing import FloatArray
-from ..canonical import canonical_proba
 from ._classes import named_classes
 from ._columns import probability, without_missing
 from ._map import add_edited, check_kind, label_names, read_map
@@ -210,6 +209,8 @@ class Calibration:
             raise UserError(f"{plain(table.file)}: {for_the_command(str(error))}") from error
 
     def _calibrated(self, scores, first):
+        from ..canonical import canonical_proba
+
         kind, tolerance = kind_of(self.options), tolerance_of(self.options)
         if len(self.codes) == 1:
             flip = self.codes[0] == 0

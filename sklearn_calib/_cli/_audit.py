@@ -6,9 +6,7 @@ import numpy as np
 
 from .._files.tables import UserError
 from .._show import plain
-from ..canonical import SLACK, canonical_proba
 from ._gate import FORM, conditions_of
-from ._large import audit_large, is_large
 from ._options import add_columns, add_files, add_reading, examples, share, whole_number
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
@@ -130,6 +128,8 @@ def _add_results(group):
 
 def audit(options: "argparse.Namespace") -> int:
     """Report on a table and say whether recalibration would help; returns the exit code."""
+    from ._large import audit_large, is_large
+
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     try:
         with local_files(options.files, options.allow_remote) as files:
@@ -170,6 +170,8 @@ def _audit_rows(files, options, conditions):
 
 def _were_divided(scores):
     """Whether a report divides rows of several columns by their sums."""
+    from ..canonical import SLACK, canonical_proba
+
     if np.ndim(scores) < 2 or np.shape(scores)[1] < 2:
         return False
     try:

@@ -10,7 +10,6 @@ import numpy as np
 from .._files.tables import UserError, number_column, read_table
 from .._show import Section, Table, plain, quoted, rows_in_words
 from .._typing import AnyArray, FloatArray
-from ..canonical import canonical_labels, canonical_proba
 from ..exceptions import CalibrationWarning
 from ._classes import check_two_classes, named_classes
 from ._columns import checked_labels, probability
@@ -112,6 +111,8 @@ def compare(options: "argparse.Namespace") -> int:
 
 
 def _compare(files, options):
+    from ..canonical import canonical_labels
+
     models = _models(files, options)
     models = _matched(models, options)
     if options.drop_missing:
@@ -285,6 +286,8 @@ def _labels(models, options):
 
 
 def _proba(model, classes, positive, options):
+    from ..canonical import canonical_proba
+
     scores = np.column_stack([probability(model.table, n, options) for n in model.columns])
     tolerance = tolerance_of(options)
     try:

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._files.tables import UserError
 from .._show import plain
-from ..canonical import canonical_proba
 from ._options import (
     add_columns,
     add_files,
@@ -113,6 +112,7 @@ def fit(options: "argparse.Namespace") -> int:
 
 
 def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
+    from ..canonical import canonical_proba
     from ..export import simplify, to_dict, to_json
     from ..recalibrators import get_recalibrator
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from .._files.tables import UserError
 from .._show import quoted
 from ..exceptions import meant, nearest
-from ..metrics import all_metrics
 from ._options import as_number
 
 if TYPE_CHECKING:
@@ -62,6 +61,8 @@ def _condition(text):
             '"smooth_calibration_error > 0.05"'
         )
     measure, field, sign, limit = match.groups()
+    from ..metrics import all_metrics
+
     known = ["accuracy", *all_metrics()]
     if measure not in known:
         cure = meant(measure, known, "Name one of them")
@@ -94,6 +95,8 @@ def _condition(text):
 
 def measures_for(conditions: Sequence[Condition]) -> list[str] | None:
     """The measures of a report that can be judged; None for those of every report."""
+    from ..metrics import all_metrics
+
     usual = [name for name, measure in all_metrics().items() if measure.spec.in_report]
     more = {c.measure for c in conditions} - {"accuracy", *usual}
     return [name for name in all_metrics() if name in {*usual, *more}] if more else None

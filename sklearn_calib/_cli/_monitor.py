@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from .._files.tables import UserError
 from .._files.whole import held
 from .._show import plain, quoted
-from ..canonical import canonical_labels, canonical_proba
 from ..exceptions import CalibrationWarning
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
@@ -265,6 +264,7 @@ def _updated(
     files: Sequence[str],
     options: "argparse.Namespace",
 ) -> "CalibrationMonitor":
+    from ..canonical import canonical_proba
     from ..monitoring import CalibrationMonitor
 
     classes = _classes(columns, options, known)
@@ -286,6 +286,8 @@ def _updated(
 
 def _classes(columns, options, known):
     """The classes in the order of the columns: a single one has the probability of the second."""
+    from ..canonical import canonical_labels
+
     if known is not None and options.classes is None and options.positive is None:
         return known.classes_
     given, positive = named_classes(options, columns.labels, len(columns.names))

@@ -55,6 +55,16 @@ def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[st
             raise UserError(said.removeprefix("audit: ")) from error
 
 
+def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
+    """What a report calls the files: copies by their addresses, without keys and passwords."""
+    first = files[0]
+    if _is_copied(patterns[0]):
+        parts = urlsplit(patterns[0])
+        bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
+        first = bare.geturl()
+    return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
+
+
 def _is_copied(pattern):
     return _is_pipe(pattern) or (_ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file")
 

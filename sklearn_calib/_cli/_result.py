@@ -8,6 +8,7 @@ from .._files.tables import UserError
 from .._show import sections_of
 from ._gate import Condition, measures_for
 from ._printing import Screen, note, progress, write_report, write_text
+from ._remote import source_of
 from ._repair import commands_of_repair
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def settings_of(
     conditions: Sequence[Condition],
 ) -> dict[str, Any]:
     """Arguments of `calibration_report`: how, and where the rows come from."""
-    source = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+    source = source_of(options.files, files)
     return {
         "level": options.level,
         "n_resamples": "auto" if options.resamples is None else options.resamples,

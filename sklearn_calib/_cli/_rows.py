@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._files.tables import UserError
 from .._show import plain
 from .._typing import AnyArray, FloatArray
-from ..canonical import canonical_labels, canonical_proba
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
 from ._options import kind_of
@@ -40,6 +39,8 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
     A single column is the probability of ``classes[1]``. Columns that fit other classes are
     refused, unless ``--any-order`` was given.
     """
+    from ..canonical import canonical_labels, canonical_proba
+
     columns = read_columns(files, options)
     names, scores = columns.names, columns.scores
     if columns.left_out:
@@ -67,6 +68,7 @@ def another_order(
     labels: Any, scores: FloatArray, classes: Any, n_columns: int, options: "argparse.Namespace"
 ) -> str | None:
     """What to say of columns that are those of other classes, with the option that cures it."""
+    from ..canonical import canonical_proba
     from ..report import find_column_order
 
     if options.any_order or len(classes) != max(n_columns, 2):

@@ -10,41 +10,12 @@ from .._kernels._risk_coverage import area, risk_by_coverage
 from .._typing import ArrayLike, FloatArray
 from ..canonical import are_counts
 from ..exceptions import check_level, require
-from ..metrics import canonical_case, metric
+from ..metrics import canonical_case
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..metrics import Case
-
-
-@metric(range=(0.0, 1.0), in_report=False, cells=True)
-def area_under_risk_coverage(case: "Case") -> float:
-    """The error rate among the k most confident rows, averaged over k: AURC.
-
-    Returns
-    -------
-    area : float
-        In [0, 1]; the error rate itself where confidence says nothing, less where errors are less
-        confident. Rows of equal confidence (at 12 digits) come in random order, and the mean over
-        orders is taken. Weights that are whole numbers count rows; of others the ratios matter, and
-        the error rate is averaged over all coverages between 0 and 1, the limit of many rows.
-        It depends on the order of the confidences alone, and not on calibration, for two classes.
-        Cost: O(n log n).
-
-    References
-    ----------
-    Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural
-    classifiers", section 3.
-
-    Examples
-    --------
-    >>> from sklearn_calib.decisions import area_under_risk_coverage
-    >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
-    0.1111
-    """
-    _, mass, errors = _levels(case)
-    return area(mass, errors, are_counts(case.weight))
 
 
 @dataclass(frozen=True)
@@ -160,9 +131,9 @@ def risk_coverage_curve(
     where = "risk_coverage_curve"
     check_level(level, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
-    threshold, mass, errors = _levels(case)
+    threshold, mass, errors = levels_of(case)
     reached, wrong = np.cumsum(mass), np.cumsum(errors)
-    _, squares, _ = _levels(case, case.weight**2)
+    _, squares, _ = levels_of(case, case.weight**2)
     rows = reached**2 / np.cumsum(squares)
     risk = np.minimum(wrong / reached, 1.0)
     low, high = share_interval(risk * rows, rows, level)
@@ -180,7 +151,9 @@ def risk_coverage_curve(
     )
 
 
-def _levels(case, weight=None):
+def levels_of(
+    case: "Case", weight: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     plain = np.asarray(case.proba)
     error = (plain.argmax(axis=1) != case.codes).astype(float)
     return risk_by_coverage(plain.max(axis=1), error, case.weight if weight is None else weight)

@@ -1,9 +1,14 @@
-"""The nodes for two classes that give P_1 as a function of one number."""
+"""The nodes for two classes that give P_1 as a function of one number.
+
+The functions are written once, with operators and functions of numpy: they compute with arrays, and
+write a graph of ONNX where they are called with its tensors.
+"""
 
 # ruff: noqa: RUF009 - `entry` makes a field of a dataclass
 
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -15,6 +20,7 @@ from .._typing import FloatArray
 from ._fields import Choice, Flag, Number, Numbers, entry, wrong
 from ._node import Node, check_length
 
+_ENDS = slice(-1), slice(1, None)  # of the pieces between knots
 _SLACK = 1e-9  # what rounding may move a probability beyond 0 or 1 by
 TIES = Flag(
     "Whether x is first rounded to 36 significant bits, halves to even; of log-odds those of size "
@@ -53,17 +59,23 @@ class Function(Node):
         x = score_of(rows, self.input)
         if getattr(self, "ties", False):
             x = without_rounding_noise(x, -2000 if self.input == "proba" else 0)
-        return self._rows(self.value(x))
+        return self.pair(self.value(x))
 
-    def value(self, x: FloatArray) -> FloatArray:
-        """The value at numbers x, before the link."""
+    def value(self, x: Any) -> Any:
+        """The value at numbers x, before the link: an array, or a tensor of shape (n, 1)."""
         raise NotImplementedError
 
-    def _rows(self, value):
+    def pair(self, value: Any) -> Any:
+        """(P_0, P_1), from an array or a tensor of values."""
         if getattr(self, "link", None) == "sigmoid":
             return np.column_stack([expit(-value), expit(value)])
         value = np.clip(value, 0.0, 1.0)
         return np.column_stack([1.0 - value, value])
+
+
+def entries(table: FloatArray, places: Any) -> Any:
+    """Entries of a table at places that are an array, or a tensor of a graph."""
+    return table[places] if isinstance(places, np.ndarray) else places.entries_of(table)
 
 
 def score_of(rows: FloatArray, score: str) -> FloatArray:
@@ -87,9 +99,9 @@ class SigmoidPoly(Function):
         if not self.spread > 0:
             wrong(f"{at}.spread", "a number above 0", f"{self.spread:g}")
 
-    def value(self, x: FloatArray) -> FloatArray:
+    def value(self, x: Any) -> Any:
         z = (x - self.centre) / self.spread
-        total = np.full_like(x, self.coef[-1])
+        total = 0.0 * x + self.coef[-1]
         for coefficient in self.coef[-2::-1]:
             total = total * z + coefficient
         return total
@@ -108,9 +120,9 @@ class ClippedChebyshev(Function):
     )
     ties: bool = entry(TIES, False)
 
-    def value(self, x: FloatArray) -> FloatArray:
+    def value(self, x: Any) -> Any:
         low, high = self.domain
-        z = 2 * (np.clip(x, low, high) - low) / (high - low) - 1
+        z = 2.0 * (np.clip(x, low, high) - low) / (high - low) - 1.0
         return chebyshev.chebval(np.clip(z, -1.0, 1.0), self.coef)
 
 
@@ -142,16 +154,24 @@ class Curve(Function):
         if self.link is None and self.domain is not None:
             Numbers("", -_SLACK, 1 + _SLACK).read(self.values, f"{at}.values")
 
+    @cached_property
+    def _tables(self):
+        """Of each piece: where it begins, its length, and what else its t needs."""
+        low, high = self.knots[:-1], self.knots[1:]
+        if self.scale == "input":
+            return low, high - low
+        return low, gap(low, high), log_expit(high), np.expm1(low - high)
+
     def _place(self, x):
         """The piece of each number, t, and the length of the piece."""
         if self.domain is not None:
             x = np.clip(x, *self.domain)
-        left = np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
-        low, high = self.knots[left], self.knots[left + 1]
+        piece = np.searchsorted(self.knots[1:-1], x, side="right")
+        low, width, *more = (entries(table, piece) for table in self._tables)
         if self.scale == "input":
-            return left, (x - low) / (high - low), high - low
-        share = np.exp(log_expit(x) - log_expit(high)) * np.expm1(low - x) / np.expm1(low - high)
-        return left, np.clip(share, 0.0, 1.0), gap(low, high)
+            return piece, (x - low) / width, width
+        share = np.exp(log_expit(x) - more[0]) * np.expm1(low - x) / more[1]
+        return piece, np.clip(share, 0.0, 1.0), width
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,9 +181,9 @@ class PiecewiseLinear(Curve):
     t is the length from knot_j to x divided by that from knot_j to knot_(j+1).
     """
 
-    def value(self, x: FloatArray) -> FloatArray:
-        left, t, _ = self._place(x)
-        return self.values[left] + t * (self.values[left + 1] - self.values[left])
+    def value(self, x: Any) -> Any:
+        piece, t, _ = self._place(x)
+        return entries(self.values[:-1], piece) + t * entries(np.diff(self.values), piece)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -180,16 +200,18 @@ class PiecewiseCubic(Curve):
         super().check(k, at)
         check_length(self.slopes, len(self.knots), f"{at}.slopes")
 
-    def value(self, x: FloatArray) -> FloatArray:
-        left, at, width = self._place(x)
+    def value(self, x: Any) -> Any:
+        piece, at, width = self._place(x)
+        first, last = (entries(self.values[ends], piece) for ends in _ENDS)
+        rise, fall = (entries(self.slopes[ends], piece) for ends in _ENDS)
         t = np.clip(at, 0.0, 1.0)
         beyond = (at - t) * width
-        s, square = 1 - t, t * t
+        s, square = 1.0 - t, t * t
         return (
-            s * s * (1 + 2 * t) * self.values[left]
-            + square * (3 - 2 * t) * self.values[left + 1]
-            + (width * t * s * s + np.minimum(beyond, 0)) * self.slopes[left]
-            + (np.maximum(beyond, 0) - width * square * s) * self.slopes[left + 1]
+            s * s * (1.0 + 2.0 * t) * first
+            + square * (3.0 - 2.0 * t) * last
+            + (width * t * s * s + np.minimum(beyond, 0.0)) * rise
+            + (np.maximum(beyond, 0.0) - width * square * s) * fall
         )
 
 
@@ -203,5 +225,5 @@ class Steps(Function):
     def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.edges) + 1, f"{at}.values")
 
-    def value(self, x: FloatArray) -> FloatArray:
-        return self.values[np.searchsorted(self.edges, x, side="right")]
+    def value(self, x: Any) -> Any:
+        return entries(self.values, np.searchsorted(self.edges, x, side="right"))

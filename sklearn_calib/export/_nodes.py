@@ -13,7 +13,7 @@ the JSON Schema are read off the fields.
 
 import itertools
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -91,13 +91,16 @@ class SoftmaxAffine(Node):
             check_length(self.intercept, k, f"{at}.intercept")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        u = np.asarray(log_proba(rows))
+        return softmax(self.logits(np.asarray(log_proba(rows))), axis=1)
+
+    def logits(self, u: Any) -> Any:
+        """What softmax is taken of, from the array or the tensor of l."""
         if self.centred:
             u = u - u.max(axis=1, keepdims=True)
         if self.least is not None:
             u = np.maximum(u, self.least)
         moved = u @ self.coef.T if self.coef.ndim == 2 else u * self.coef
-        return softmax(moved + self.intercept, axis=1)
+        return moved + self.intercept
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,10 +1,12 @@
 """ONNX graphs written as arithmetic: tensors with operators, each computation once."""
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Union
 
 import numpy as np
+from scipy.special import expit, log_expit
 
 from .._typing import AnyArray
 
@@ -110,6 +112,19 @@ class Tensor:
     graph: Graph
     name: str
 
+    def __array_ufunc__(self, ufunc: Any, _: str, *given: Operand) -> Any:
+        """Write what a function of numpy or SciPy would compute."""
+        return _UFUNCS[ufunc](*(v if isinstance(v, Tensor) else float(v) for v in given))
+
+    def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> Any:
+        return _FUNCTIONS[function](*given, **options)
+
+    def __radd__(self, other: Operand) -> "Tensor":
+        return self + other
+
+    def __rmul__(self, other: float) -> "Tensor":
+        return self * float(other)
+
     def __add__(self, other: Operand) -> "Tensor":
         return self.graph.add("Add", self, other)
 
@@ -185,6 +200,10 @@ class Tensor:
         """Of a table along its first axis, the entries at some positions."""
         return self.graph.add("Gather", self, position, axis=0)
 
+    def entries_of(self, table: AnyArray) -> "Tensor":
+        """Entries of a table of numbers, where this tensor is the positions."""
+        return self.graph.tensor(table).entries(self)
+
     def entry(self, position: "Tensor") -> "Tensor":
         """The entry of each row in a column that differs from row to row, of shape (n, 1)."""
         return self.graph.add("GatherElements", self, position, axis=1)
@@ -196,8 +215,8 @@ class Tensor:
     def sum(self) -> "Tensor":
         return self.reduced("Sum")
 
-    def max(self) -> "Tensor":
-        return self.reduced("Max")
+    def max(self, axis: int = 1, keepdims: bool = True) -> "Tensor":
+        return self.reduced("Max", axis)
 
     def min(self) -> "Tensor":
         return self.reduced("Min")
@@ -235,3 +254,30 @@ def log_sigmoid(x: Tensor) -> Tensor:
 def expm1(x: Tensor) -> Tensor:
     """exp(x) - 1 for x <= 0, right to the last digits of small results."""
     return x.graph.add("Tanh", x * 0.5) * (x.exp() + 1.0)
+
+
+def _place(entries, x, side):
+    """How many of increasing numbers are at most x."""
+    if not len(entries):
+        return x.graph.add("Where", x <= np.inf, np.array(0), np.array(0))
+    table = x.graph.tensor(entries)
+    return x.graph.search(len(entries), lambda position: table.entries(position) <= x)
+
+
+_UFUNCS: dict[Any, Callable[..., Tensor]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.maximum: Tensor.at_least,
+    np.minimum: Tensor.at_most,
+    np.exp: Tensor.exp,
+    np.expm1: expm1,
+    expit: sigmoid,
+    log_expit: log_sigmoid,
+}
+_FUNCTIONS: dict[Any, Callable[..., Tensor]] = {
+    np.clip: Tensor.clip,
+    np.column_stack: lambda columns: side_by_side(*columns),
+    np.searchsorted: _place,  # side="right"
+}

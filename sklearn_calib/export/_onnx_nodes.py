@@ -1,16 +1,14 @@
-"""Every kind of node in ONNX: the same computations as those of `_nodes` and `_functions`."""
+"""Every kind of node in ONNX: what `_nodes` computes; functions of one number are theirs."""
 
 import itertools
 from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
-from scipy.special import log_expit
 
 from .._kernels._coupling import MIN_PAIR_PROBABILITY
-from .._kernels._log_odds import gap
 from .._simplex import LOG_OF_ZERO, SMALLEST_PROBABILITY
-from ._functions import ClippedChebyshev, Curve, Function, PiecewiseCubic, SigmoidPoly, Steps
+from ._functions import Function
 from ._node import Node
 from ._nodes import (
     Cells,
@@ -25,7 +23,7 @@ from ._nodes import (
     TopLabel,
     Uniform,
 )
-from ._onnx_graph import Tensor, expm1, log_sigmoid, side_by_side, sigmoid
+from ._onnx_graph import Tensor, log_sigmoid, side_by_side, sigmoid
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +98,7 @@ def _(node: Raised, rows):
 
 @written.register
 def _(node: SoftmaxAffine, rows):
-    u = rows.log
-    if node.centred:
-        u = u - u.max()
-    if node.least is not None:
-        u = u.at_least(node.least)
-    moved = u @ node.coef.T if node.coef.ndim == 2 else u * node.coef
-    return Rows((moved + node.intercept).softmax(), rows.k)
+    return Rows(node.logits(rows.log).softmax(), rows.k)
 
 
 @written.register
@@ -147,11 +139,7 @@ def _(node: Function, rows):
     x = _score(rows, node.input)
     if getattr(node, "ties", False):
         x = _without_noise(x, node.input)
-    value = _value(node, x)
-    if getattr(node, "link", None) == "sigmoid":
-        return Rows(side_by_side(sigmoid(-value), sigmoid(value)), 2)
-    value = value.clip(0.0, 1.0)
-    return Rows(side_by_side(1.0 - value, value), 2)
+    return Rows(node.pair(node.value(x)), 2)
 
 
 def _score(rows, score):
@@ -172,80 +160,6 @@ def _without_noise(x, score):
         return relative
     absolute = (x + 98304.0) - 98304.0  # 1.5 * 2^16
     return x.graph.add("Less", x.abs(), 1.0).where(absolute, relative)
-
-
-def _place(x, entries):
-    """How many of increasing numbers are at most x."""
-    table = x.graph.tensor(entries)
-    return x.graph.search(len(entries), lambda position: table.entries(position) <= x)
-
-
-@singledispatch
-def _value(node: Function, x: Tensor) -> Tensor:
-    """The value at numbers of shape (n, 1), before the link."""
-    raise NotImplementedError(node.kind)
-
-
-@_value.register
-def _(node: SigmoidPoly, x):
-    z = (x - node.centre) / node.spread
-    total = x * 0.0 + node.coef[-1]
-    for coefficient in node.coef[-2::-1]:
-        total = total * z + coefficient
-    return total
-
-
-@_value.register
-def _(node: ClippedChebyshev, x):
-    low, high = node.domain
-    z = (((x.clip(low, high) - low) * 2.0) / (high - low) - 1.0).clip(-1.0, 1.0)
-    coef = [x * 0.0 + c for c in node.coef]
-    if len(coef) == 1:
-        return coef[0]
-    before, last = coef[-2:]
-    for c in coef[-3::-1]:
-        before, last = c - last, before + last * (z * 2.0)
-    return before + last * z
-
-
-@_value.register
-def _(node: Steps, x):
-    if not len(node.edges):
-        return x * 0.0 + node.values[0]
-    return x.graph.tensor(node.values).entries(_place(x, node.edges))
-
-
-@_value.register
-def _(node: Curve, x):
-    if node.domain is not None:
-        x = x.clip(*node.domain)
-    knots, values = node.knots, node.values
-    piece = _place(x, knots[1:-1]) if len(knots) > 2 else x.graph.tensor(np.array([[0]]))
-
-    def of_piece(table):
-        return x.graph.tensor(table).entries(piece)
-
-    low, high = knots[:-1], knots[1:]
-    if node.scale == "input":
-        widths = high - low
-        t = (x - of_piece(low)) / of_piece(widths)
-    else:
-        widths = gap(low, high)
-        share = (log_sigmoid(x) - of_piece(log_expit(high))).exp()
-        t = share * expm1(of_piece(low) - x) / of_piece(np.expm1(low - high))
-        t = t.clip(0.0, 1.0)
-    if not isinstance(node, PiecewiseCubic):
-        return of_piece(values[:-1]) + t * of_piece(np.diff(values))
-    width, first, second = of_piece(widths), of_piece(node.slopes[:-1]), of_piece(node.slopes[1:])
-    inside = t.clip(0.0, 1.0)
-    s, square = 1.0 - inside, inside * inside
-    beyond = (t - inside) * width
-    return (
-        s * s * (inside * 2.0 + 1.0) * of_piece(values[:-1])
-        + square * (3.0 - inside * 2.0) * of_piece(values[1:])
-        + (width * inside * s * s + beyond.at_most(0.0)) * first
-        + (beyond.at_least(0.0) - width * square * s) * second
-    )
 
 
 # -- problems of two classes inside -----------------------------------------------------------

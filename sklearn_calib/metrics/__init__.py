@@ -4,6 +4,9 @@ One file per family and one import line per measure. The registry is read off th
 """
 
 from collections.abc import Iterable as _Iterable
+from functools import cache as _cache
+from importlib import import_module as _import_module
+from pkgutil import iter_modules as _iter_modules
 from typing import Any as _Any
 
 from ..exceptions import refuse_unknown as _refuse_unknown
@@ -55,10 +58,22 @@ from ._smooth_calibration import smooth_calibration_error as smooth_calibration_
 _REGISTRY: dict[str, Measure] = {}
 
 
+@_cache
+def _complete() -> dict[str, Measure]:
+    """The registry, with the measures of sub-packages above: those that have a `_measures`."""
+    whole = _import_module(__name__.rpartition(".")[0])
+    for room in _iter_modules(whole.__path__):
+        inside = _iter_modules([f"{path}/{room.name}" for path in whole.__path__])
+        if "_measures" in {module.name for module in inside}:
+            _import_module(f"{whole.__name__}.{room.name}")
+    return _REGISTRY
+
+
 def register(things: _Iterable[object]) -> list[str]:
     """Add the measures among `things` (what `metric` decorated) to the registry.
 
-    Returns their names, sorted. A sub-package calls it once with what its import lines brought.
+    Returns their names, sorted. A sub-package calls it once with what its import lines brought; it
+    has a module `_measures`, by which it is found.
     """
     found = {thing.spec.name: thing for thing in list(things) if isinstance(thing, Measure)}
     _REGISTRY.update(found)
@@ -77,7 +92,7 @@ def all_metrics() -> dict[str, Measure]:
     >>> all_metrics()["brier_loss"].spec.proper
     True
     """
-    return dict(sorted(_REGISTRY.items()))
+    return dict(sorted(_complete().items()))
 
 
 def all_losses() -> dict[str, ProperLoss]:
@@ -89,7 +104,7 @@ def all_losses() -> dict[str, ProperLoss]:
     >>> list(all_losses())
     ['brier', 'log', 'spherical']
     """
-    found = [f.spec.loss for f in _REGISTRY.values() if f.spec.loss is not None]
+    found = [f.spec.loss for f in _complete().values() if f.spec.loss is not None]
     return {loss.name: loss for loss in sorted(found, key=lambda loss: loss.name)}
 
 
@@ -140,7 +155,7 @@ def scorer_names() -> list[str]:
     >>> "neg_expected_calibration_error" in scorer_names()
     True
     """
-    return sorted(function.spec.scorer_name for function in _REGISTRY.values())
+    return sorted(function.spec.scorer_name for function in _complete().values())
 
 
 def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
@@ -176,7 +191,7 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     >>> search.best_params_
     {'C': 1.0}
     """
-    for function in _REGISTRY.values():
+    for function in _complete().values():
         if function.spec.scorer_name == name:
             return make_probability_scorer(function, **options)
     cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"

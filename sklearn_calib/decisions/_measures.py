@@ -1,0 +1,85 @@
+"""What decisions cost, and how confidence orders errors, as measures with scorers."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._kernels._actions import best_actions, costs_of
+from .._kernels._risk_coverage import area
+from .._typing import ArrayLike
+from ..canonical import are_counts
+from ..metrics import metric
+from ._costs import canonical_costs
+from ._risk_coverage import levels_of
+
+if TYPE_CHECKING:
+    from ..metrics import Case
+
+
+@metric(range=(-np.inf, np.inf), in_report=False, cells=True)
+def expected_cost_score(case: "Case", *, costs: ArrayLike | None = None) -> float:
+    """Mean cost of the actions that are the cheapest under the probabilities.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_classes, n_actions), default=None
+        ``costs[j, a]`` is the cost of action a where class j is true, as in
+        `CostSensitiveClassifier`. None: each error costs 1, and the measure is the error rate.
+
+    Returns
+    -------
+    cost : float
+        In the unit of the costs, between the smallest and the largest of them. Not proper:
+        probabilities on the right side of each threshold are as good as the true ones. Unbiased
+        for the mean cost of other rows. Cost: O(n k m) for k classes and m actions.
+
+    Raises
+    ------
+    ValueError
+        Costs of another shape, missing or infinite, or an action that never costs less than
+        another one.
+
+    References
+    ----------
+    Elkan (2001), "The foundations of cost-sensitive learning", eq. 1.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decisions import expected_cost_score
+    >>> expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=[[0, 1], [5, 0]])  # from 1/6 on
+    0.3333333333333333
+    >>> ask = [[0, 1, 0.6], [5, 0, 0.6]]  # a third action, whatever the class
+    >>> round(expected_cost_score([0, 0, 1], [0.1, 0.3, 0.2], costs=ask), 3)
+    0.4
+    """
+    table = canonical_costs(costs, len(case.classes), case.where)
+    return case.mean(costs_of(table, case.codes, best_actions(np.asarray(case.proba), table)))
+
+
+@metric(range=(0.0, 1.0), in_report=False, cells=True)
+def area_under_risk_coverage(case: "Case") -> float:
+    """The error rate among the k most confident rows, averaged over k: AURC.
+
+    Returns
+    -------
+    area : float
+        In [0, 1]; the error rate itself where confidence says nothing, less where errors are less
+        confident. Rows of equal confidence (at 12 digits) come in random order, and the mean over
+        orders is taken. Weights that are whole numbers count rows; of others the ratios matter, and
+        the error rate is averaged over all coverages between 0 and 1, the limit of many rows.
+        It depends on the order of the confidences alone, and not on calibration, for two classes.
+        Cost: O(n log n).
+
+    References
+    ----------
+    Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural
+    classifiers", section 3.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decisions import area_under_risk_coverage
+    >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
+    0.1111
+    """
+    _, mass, errors = levels_of(case)
+    return area(mass, errors, are_counts(case.weight))
