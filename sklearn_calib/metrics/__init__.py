@@ -6,6 +6,7 @@ One file per family and one import line per measure. The registry is read off th
 from collections.abc import Iterable as _Iterable
 from typing import Any as _Any
 
+from ..canonical import naming as _naming
 from ..exceptions import refuse_unknown as _refuse_unknown
 from ._beta_family import BetaFamilyLoss as BetaFamilyLoss
 from ._bins import checked_bins as checked_bins
@@ -180,7 +181,8 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
         if function.spec.scorer_name == name:
             return make_probability_scorer(function, **options)
     cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
-    _refuse_unknown("get_scorer", "a scorer", name, scorer_names(), cure)
+    with _naming(name):
+        _refuse_unknown("get_scorer", "a scorer", name, scorer_names(), cure)
 
 
 __all__ = [
