@@ -6,7 +6,7 @@ from typing import NoReturn
 import numpy as np
 
 from ._typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomStateLike
-from .exceptions import refuse
+from .exceptions import called, refuse
 
 _FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 
@@ -50,9 +50,16 @@ def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
         _refuse(random_state)
 
 
+def check_seed(random_state: RandomStateLike) -> None:
+    """Refuse what is no `random_state`, without drawing from it."""
+    known = (np.integer, np.random.RandomState, np.random.Generator)
+    if random_state is not None and not isinstance(random_state, known):
+        generator(random_state)
+
+
 def _refuse(random_state: object) -> NoReturn:
     rule = "random_state as a whole number from 0, a Generator, a RandomState or None"
-    refuse("random_state", rule, repr(random_state), "Pass for instance random_state=0")
+    refuse(called("random_state"), rule, repr(random_state), "Pass for instance random_state=0")
 
 
 def spawned(random_state: RandomStateLike, n: int) -> list[np.random.Generator]:

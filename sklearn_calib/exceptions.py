@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
 from numbers import Real
-from typing import Any, NoReturn, cast
+from types import FrameType
+from typing import Any, NoReturn, TypeGuard
 
 
 class CalibrationWarning(UserWarning):
@@ -31,8 +32,10 @@ def expectation(where: str, rule: str, got: str, cure: str) -> str:
 def refuse(
     where: str, rule: str, got: str, cure: str, error: type[Exception] = ValueError
 ) -> NoReturn:
-    """Raise an error worded by `expectation`."""
-    raise error(expectation(where, rule, got, cure))
+    """Raise an error worded by `expectation`, whose ``parts`` are the four texts."""
+    raised: Any = error(expectation(where, rule, got, cure))
+    raised.parts = where, rule, got, cure
+    raise raised
 
 
 def nearest(name: object, known: Iterable[object]) -> str | None:
@@ -105,10 +108,14 @@ def refuse_unknown(
     refuse(where, rule, repr(name), meant(name, names, otherwise), error)
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number, which true and false are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def check_level(level: object, where: str) -> None:
     """Raise ValueError unless a confidence level is a number between 0 and 1."""
-    known = isinstance(level, Real) and not isinstance(level, bool)
-    if not (known and 0 < float(cast(Any, level)) < 1):
+    if not (is_number(level) and 0 < level < 1):
         refuse(where, "a level between 0 and 1", repr(level), "Pass for instance 0.95")
 
 
@@ -116,11 +123,9 @@ def check_count(
     value: object, name: str, where: str, least: int = 1, cure: str = "Leave the default"
 ) -> int:
     """A whole number of at least `least`, as an int; raises ValueError for anything else."""
-    number = cast(Any, value)
-    known = isinstance(value, Real) and not isinstance(value, bool)
-    if not (known and number >= least and number != math.inf and number == int(number)):
+    if not (is_number(value) and least <= value < math.inf and value == int(value)):
         refuse(where, f"a whole number {name} >= {least}", repr(value), cure)
-    return int(number)
+    return int(value)
 
 
 def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int | None = None) -> None:
@@ -132,12 +137,50 @@ def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int | Non
     warnings.warn(expectation(where, rule, got, cure), CalibrationWarning, stacklevel=level)
 
 
+_PACKAGE = __name__.partition(".")[0]
+
+
+def _module_of(frame):
+    """The name of the frame's module inside the package; None of a frame outside."""
+    package, _, module = frame.f_globals.get("__name__", "").partition(".")
+    return module if package == _PACKAGE else None
+
+
 def _level_of_caller():
     """The `stacklevel`, for whoever calls this, of the first frame that is not the package's."""
-    package, level, frame = __name__.partition(".")[0], 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and _module_of(frame) is not None:
         frame, level = frame.f_back, level + 1
     return level
+
+
+def public_calls() -> list[FrameType]:
+    """The frames of public functions that are running, the one that the user called first.
+
+    None on the command line, whose users call no function.
+    """
+    frame, found = sys._getframe(1), []
+    while frame is not None:
+        module = _module_of(frame)
+        if module is not None:
+            found.append((frame, module))
+        frame = frame.f_back  # type: ignore[assignment]
+    if found and found[-1][1].startswith(("_cli", "__main__")):
+        return []
+    public = ("__call__", "__init__")
+    names = [(frame, frame.f_code.co_name) for frame, _ in reversed(found)]
+    return [frame for frame, name in names if name[0] not in "_<" or name in public]
+
+
+def called(otherwise: str) -> str:
+    """The public function or method that the user called, as errors begin with it."""
+    for frame in public_calls():
+        name, owner = frame.f_code.co_name, frame.f_locals.get("self")
+        if owner is None:
+            return name
+        own = getattr(owner, "__name__", type(owner).__name__)  # a measure has its function's
+        return own if name[0] == "_" else f"{own}.{name}"
+    return otherwise
 
 
 def require(module: str, extra: str, where: str) -> Any:

@@ -275,14 +275,15 @@ def test_power_needs_the_rows_and_their_weights():
 
 
 def test_gain_and_map():
-    y, p = rows("overconfident", 2000)
+    # its gain is 3.0 to 3.7 standard errors in seeds 0 to 4, with scores of 36 bits as of 52
+    y, p = rows("overconfident", 2000, seed=1)
     report = calibration_report(y, p, **QUICK)
     assert sentence(report.verdict, "gain") is None
     advice = report.advise()["model"]
     gain, mixture = (sentence(report.verdict, topic) for topic in ("gain", "map"))
     row = advice.row("auto")
     assert gain.text.startswith('Recalibration by "auto" lowers the log loss from ')
-    assert gain.numbers["gain"] == row.gain > 2 * row.standard_error > 0
+    assert gain.numbers["gain"] == row.gain > 3 * row.standard_error > 0
     assert gain.numbers["rows"] == 2000 and "2000 rows" in gain.text
     assert mixture.numbers["weights"] == advice.weights
     assert list(advice.weights) == list(advice.stack.to_frame().index)

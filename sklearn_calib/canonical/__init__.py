@@ -6,6 +6,7 @@ by the caller and never guessed from the values.
 """
 
 from .._simplex import SimplexArray, log_proba
+from ._arguments import naming as naming
 from ._arrays import collected as collected
 from ._arrays import is_missing as is_missing
 from ._arrays import read_array as read_array

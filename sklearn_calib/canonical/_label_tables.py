@@ -7,6 +7,7 @@ from scipy import sparse
 
 from .._typing import AnyArray, FloatArray
 from ..exceptions import refuse
+from ._arguments import naming
 from ._arrays import read_numbers
 from ._scores import canonical_proba
 
@@ -55,6 +56,11 @@ def canonical_label_scores(scores: Any, where: str, n_labels: int | None = None)
     n_labels : int, default=None
         The number of labels expected, where the caller knows it.
     """
+    with naming(scores):
+        return _label_scores(scores, where, n_labels)
+
+
+def _label_scores(scores, where, n_labels):
     listed = isinstance(scores, list | tuple) and any(np.ndim(part) == 2 for part in scores)
     if listed:
         pairs = [_pair(part, f"{where}, label {i}") for i, part in enumerate(scores)]
@@ -95,9 +101,12 @@ def _pair(part, where):
 
 def canonical_label_table(y: Any, n_samples: int, n_labels: int, where: str) -> FloatArray:
     """A table of labels, shape (n_samples, n_labels): 1 where a row has the label, 0, or NaN."""
-    if sparse.issparse(y):
-        y = y.toarray()
-    table = read_numbers(y, "labels", where)
+    with naming(y):
+        given = y.toarray() if sparse.issparse(y) else y
+        return _label_table(read_numbers(given, "labels", where), n_samples, n_labels, where)
+
+
+def _label_table(table, n_samples, n_labels, where):
     if table.shape != (n_samples, n_labels):
         refuse(
             where,

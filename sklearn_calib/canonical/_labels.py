@@ -7,6 +7,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from .._typing import AnyArray, ArrayLike, IntArray
 from ..exceptions import refuse
+from ._arguments import naming
 from ._arrays import is_missing, read_array
 
 _MAX_COUNTED_RANGE = 65_536
@@ -55,32 +56,39 @@ def canonical_labels(
             "None",
             "This estimator requires y to be passed, but the target y is None",
         )
-    labels = _label_array(y, _where)
-    known, codes = _unique(labels, _where)
-    if known.dtype.kind == "f" and np.any(known != np.floor(known)):
-        refuse(
-            _where,
-            "class labels",
-            "fractions (Unknown label type: continuous)",
-            "Turn the target into classes first",
-        )
+    with naming(y):
+        known, codes = _unique(_label_array(y, _where), _where)
+        if known.dtype.kind == "f" and np.any(known != np.floor(known)):
+            refuse(
+                _where,
+                "class labels",
+                "fractions (Unknown label type: continuous)",
+                "Turn the target into classes first",
+            )
     if classes is None:
         return known, codes
-    wanted = _label_array(classes, _where)
-    if len(_unique(wanted, _where)[0]) != len(wanted):
-        refuse(_where, "different classes", f"{wanted.tolist()}", "Name each class once")
+    with naming(classes):
+        wanted = _label_array(classes, _where)
+        if len(_unique(wanted, _where)[0]) != len(wanted):
+            refuse(_where, "different classes", f"{wanted.tolist()}", "Name each class once")
+    with naming(y):
+        return wanted, _places(known, wanted, codes, _where)[codes]
+
+
+def _places(known, wanted, codes, where):
+    """The position among the wanted classes of each label that is there."""
     column_of = dict(zip(_as_keys(wanted, known), range(len(wanted)), strict=True))
     columns = np.array([column_of.get(key, -1) for key in _as_keys(known, wanted)], dtype=np.intp)
     unknown = columns < 0
     if unknown.any():
-        label = known[unknown][0]
+        label = known[unknown][:1].tolist()[0]
         refuse(
-            _where,
+            where,
             f"labels among {wanted.tolist()}",
             f"{label!r} in row {np.flatnonzero(codes == np.flatnonzero(unknown)[0])[0]}",
             "Pass all classes, or drop those rows",
         )
-    return wanted, columns[codes]
+    return columns
 
 
 def _as_keys(labels, others):

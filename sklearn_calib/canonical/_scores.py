@@ -8,6 +8,7 @@ import numpy as np
 from .._simplex import SimplexArray, row_blocks, softmax_of_rows
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import refuse
+from ._arguments import naming
 from ._arrays import read_numbers
 from ._rounded import cure_of_sums, slack_of, warn_of_rounded
 
@@ -89,10 +90,11 @@ def canonical_proba(
             _where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are"
         )
     _check_tolerance(tolerance, kind, _where)
-    if kind == "proba":
-        proba = two_columns(valid_proba(scores, tolerance=tolerance, _where=_where, _first=_first))
-        return _check_columns(proba, n_classes, _where)
-    return _check_columns(softmax_of_rows(_logit_table(scores, _where)), n_classes, _where)
+    with naming(scores):
+        if kind == "proba":
+            given = valid_proba(scores, tolerance=tolerance, _where=_where, _first=_first)
+            return _check_columns(two_columns(given), n_classes, _where)
+        return _check_columns(softmax_of_rows(_logit_table(scores, _where)), n_classes, _where)
 
 
 def valid_proba(
@@ -105,7 +107,8 @@ def valid_proba(
     """As `canonical_proba` of probabilities, but a single column stays single."""
     if isinstance(scores, SimplexArray) and scores._log is not None:
         return scores
-    return _simplex_from_proba(_numeric_table(scores, _where), tolerance, _where, _first)
+    with naming(scores):
+        return _simplex_from_proba(_numeric_table(scores, _where), tolerance, _where, _first)
 
 
 def two_columns(proba: FloatArray) -> FloatArray:
@@ -121,7 +124,8 @@ def canonical_logits(
     For computations that need only differences of logits; the rules are those of
     `canonical_proba` with ``kind="logits"``. An array of float32 or float64 is not copied.
     """
-    table = _logit_table(scores, _where, _first)
+    with naming(scores):
+        table = _logit_table(scores, _where, _first)
     return table if table.shape[1] > 1 else np.hstack([np.zeros_like(table), table])
 
 

@@ -10,7 +10,8 @@ from scipy.special import expit, ndtr
 
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, IntArray, Link, RandomStateLike
-from ..exceptions import refuse, refuse_unknown
+from ..canonical import read_numbers
+from ..exceptions import check_count, is_number, refuse, refuse_unknown
 
 
 def _clipped(t):
@@ -130,15 +131,18 @@ def make_high_dimensional(
     where = "make_high_dimensional"
     if design not in _DESIGNS:
         refuse_unknown(where, "a design", design, _DESIGNS, "Choose one of them")
-    if not callable(link) and link not in _LINKS:
+    if not callable(link) and not (isinstance(link, str) and link in _LINKS):
         refuse_unknown(where, "a callable, or a link", link, _LINKS, "Choose one")
-    if not (link_slope > 0 and abs(correlation) < 1 and degrees_of_freedom > 2):
-        refuse(
-            where,
-            "link_slope > 0, correlation between -1 and 1, degrees_of_freedom > 2",
-            f"{link_slope}, {correlation} and {degrees_of_freedom}",
-            "Change the one that is out of range",
-        )
+    n_samples = check_count(n_samples, "n_samples", where)
+    n_features = check_count(n_features, "n_features", where)
+    for value, least, most, rule in (
+        (link_slope, 0, np.inf, "link_slope > 0"),
+        (link_intercept, -np.inf, np.inf, "a finite link_intercept"),
+        (correlation, -1, 1, "a correlation between -1 and 1"),
+        (degrees_of_freedom, 2, np.inf, "degrees_of_freedom > 2"),
+    ):
+        if not is_number(value) or not least < value < most:
+            refuse(where, rule, repr(value), "Choose a value in the range")
     rng = legacy_generator(random_state)
     matrix, root = _law(covariance, correlation, n_features, where)
     w = rng.standard_normal(n_features)
@@ -155,7 +159,7 @@ def _law(covariance, correlation, d, where):
     if isinstance(covariance, str) and covariance in ("ar", "identity"):
         root = correlation if covariance == "ar" else 0.0
         return root ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))) / d, root
-    matrix = np.asarray(covariance, dtype=float) if not isinstance(covariance, str) else None
+    matrix = None if isinstance(covariance, str) else read_numbers(covariance, "covariance", where)
     if matrix is None or matrix.shape != (d, d):
         refuse(
             where,

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._random import legacy_generator
 from .._typing import AnyArray, FloatArray, RandomStateLike
-from ..exceptions import refuse
+from ..exceptions import check_count, is_number, refuse
 
 
 class ScoredData(NamedTuple):
@@ -54,7 +54,9 @@ def make_uniform_shift(
     >>> abs(lower_distance_to_calibration(data.y, data.proba) - data.distance) < 0.01
     True
     """
-    _check(0 <= epsilon <= 1, "make_uniform_shift", "0 <= epsilon <= 1", epsilon)
+    where = "make_uniform_shift"
+    n_samples = check_count(n_samples, "n_samples", where)
+    _check(epsilon, 1, "0 <= epsilon <= 1", where)
     rng = legacy_generator(random_state)
     proba = rng.uniform(0, 1 - epsilon, n_samples)
     truth = proba + epsilon
@@ -111,8 +113,9 @@ def make_sign_perturbed(
     True
     """
     where = "make_sign_perturbed"
-    _check(0 <= strength <= 1 / 3, where, "0 <= strength <= 1/3", strength)
-    _check(n_values >= 1, where, "n_values >= 1", n_values)
+    n_samples = check_count(n_samples, "n_samples", where)
+    n_values = check_count(n_values, "n_values", where)
+    _check(strength, 1 / 3, "0 <= strength <= 1/3", where)
     rng = legacy_generator(random_state)
     values = (1 + (np.arange(n_values) + 0.5) / n_values) / 3
     truth = values + strength * rng.choice([-1.0, 1.0], n_values)
@@ -121,6 +124,6 @@ def make_sign_perturbed(
     return ScoredData(y, values[which], truth[which], 0.0 if strength == 0 else float("nan"))
 
 
-def _check(holds, where, rule, value):
-    if isinstance(value, bool) or not holds:
+def _check(value, most, rule, where):
+    if not is_number(value) or not 0 <= value <= most:
         refuse(where, rule, repr(value), "Choose a value in the range")

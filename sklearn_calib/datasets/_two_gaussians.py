@@ -5,7 +5,8 @@ from scipy.special import expit
 
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike
-from ..exceptions import refuse
+from ..canonical import read_numbers
+from ..exceptions import check_count, refuse
 
 
 def make_two_gaussians(
@@ -53,11 +54,12 @@ def make_two_gaussians(
     True
     """
     where = "make_two_gaussians"
+    n_samples = check_count(n_samples, "n_samples", where)
     rng = legacy_generator(random_state)
-    mean = np.full(20, 20**-0.5) if mean is None else np.asarray(mean, dtype=float)
+    mean = np.full(20, 20**-0.5) if mean is None else read_numbers(mean, "mean", where)
     if covariance is None:
-        covariance = np.ones(len(mean))
-    covariance = np.asarray(covariance, dtype=float)
+        covariance = np.ones(mean.shape)
+    covariance = read_numbers(covariance, "covariance", where).astype(np.float64)
     if mean.ndim != 1 or covariance.shape not in (mean.shape, mean.shape * 2):
         refuse(
             where,

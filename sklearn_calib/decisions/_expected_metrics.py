@@ -17,7 +17,7 @@ from ..canonical import (
     warn_of_order,
     weight_and_unit,
 )
-from ..exceptions import meant, refuse, require
+from ..exceptions import is_number, meant, refuse, require
 from ..metrics import BrierLoss, LogLoss
 from ._costs import canonical_costs
 
@@ -263,7 +263,7 @@ def _predicted(proba, threshold, positive, where):
     """Position of the predicted class of each row."""
     if threshold is None:
         return proba.argmax(axis=1)
-    if isinstance(threshold, bool) or not 0 < threshold < 1:
+    if not is_number(threshold) or not 0 < threshold < 1:
         cure = "Leave it out to predict the class with the largest probability"
         refuse(where, "a threshold strictly between 0 and 1", repr(threshold), cure)
     if proba.shape[1] != 2:

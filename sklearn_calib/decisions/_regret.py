@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels._regret import integral, regret_pieces
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
-from ..exceptions import require
+from ..exceptions import called, require
 from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
 from ..recalibrators import (
     aligned_proba,
@@ -179,7 +179,7 @@ def regret_curve(
     >>> curve.maximum > 0.005, abs(2 * curve.integral - curve.brier_part) < 1e-12
     (True, True)
     """
-    where = "regret_curve"
+    where = called("regret_curve")
     case, problem = two_class_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     if _is_method(recalibrated):
         other = case.with_proba(_recalibrated(case, recalibrated, cv))

@@ -12,7 +12,7 @@ from .._random import legacy_generator
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from ..canonical import canonical_labels, canonical_proba, check_same_length
-from ..exceptions import caution, refuse
+from ..exceptions import caution, is_number, refuse
 from ._costs import array_of_names
 from ._deciding import DecidingClassifier
 
@@ -214,7 +214,7 @@ class SelectiveClassifier(DecidingClassifier):
     def _check_arguments(self, where):
         for name in ("max_risk", "delta", "calibration_size"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not 0 < value < 1:
+            if not is_number(value) or not 0 < value < 1:
                 cure = "Pass for instance 0.05" if name == "max_risk" else "Leave the default"
                 refuse(where, f"{name} strictly between 0 and 1", repr(value), cure)
         if self.method != "sgr":

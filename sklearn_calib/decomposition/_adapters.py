@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..metrics import get_scorer
+from ..exceptions import called, refuse_unknown
+from ..metrics import get_scorer, scorer_names
 
 
 def as_xgboost_metric(
@@ -75,6 +76,9 @@ def as_lightgbm_metric(
 
 def _evaluation(measure, options):
     """f(whole-number labels, probabilities) -> float; the name and options are checked here."""
+    if not isinstance(measure, str) or f"neg_{measure}" not in scorer_names():
+        known = [name.removeprefix("neg_") for name in scorer_names() if name[:4] == "neg_"]
+        refuse_unknown(called("as_xgboost_metric"), "a measure", measure, known)
     scorer = get_scorer(f"neg_{measure}", **options)
 
     def evaluate(y_true, y_score):

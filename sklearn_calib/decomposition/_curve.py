@@ -148,10 +148,18 @@ def refinement_curve(
     rule = get_loss(loss, where)
     evaluate = _temperature_stage if _is_plain_temperature(recalibrator) and cv is None else None
     case, start, rows, table = None, None, slice(None), []
-    for proba in staged_proba:
-        proba = canonical_proba(proba, kind=kind, _where=where)
+    if isinstance(staged_proba, str) or not isinstance(staged_proba, Iterable):
+        cure = "Pass a list with one array for each stage"
+        refuse(where, "staged_proba, one table for each stage", repr(staged_proba)[:60], cure)
+    if stages is not None and np.ndim(stages) != 1:
+        got = repr(stages)[:60]
+        refuse(
+            where, "stages, one number or name for each stage", got, "Leave it out for 1, 2, ..."
+        )
+    for number, proba in enumerate(staged_proba):
+        proba = canonical_proba(proba, kind=kind, _where=f"{where}, staged_proba[{number}]")
         if case is None:
-            everyone = canonical_case(where, y_true, proba, None, labels)
+            everyone = canonical_case(where, y_true, proba, None, labels, check_order=False)
             case = canonical_case(where, y_true, proba, sample_weight, labels)
             rule.check_classes(len(case.classes), where)
             kept = canonical_weight(sample_weight, len(everyone.codes), _where=where) > 0

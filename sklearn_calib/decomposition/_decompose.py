@@ -12,7 +12,7 @@ from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
-from ..exceptions import CalibrationWarning, check_level, refuse, refuse_unknown
+from ..exceptions import CalibrationWarning, check_level, is_number, refuse, refuse_unknown
 from ..metrics import LossLike, canonical_case, get_loss
 from ..recalibrators import (
     TemperatureScaling,
@@ -335,6 +335,9 @@ def refinement_error(
     """
     where = "refinement_error"
     rule = get_loss(loss, where)
+    if start is not None and not (is_number(start) and 0 < start < np.inf):
+        cure = "Pass an inverse temperature, or None"
+        refuse(where, "start above 0", repr(start), cure)
     in_sample = _in_sample(where, rule, recalibrator, cv, label_smoothing)
     validate: Callable[..., FloatArray] = partial(canonical_proba, kind=kind)
     if in_sample and kind == "logits":

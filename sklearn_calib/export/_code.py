@@ -71,10 +71,8 @@ def to_code(
     Results are those of `predict_proba` within 1e-12. Methods that round scores to 36 significant
     bits (isotonic and the like) may differ more for the few rows, about 1 of 1e5, whose score is
     within its last digit of the middle between two rounded ones: another logarithm than numpy's
-    then rounds to the other, 1.5e-11 away. Where the probability of the first of two classes is
-    2.5e-308 or less, it counts as 0: only a map that was fitted on such scores has steps there, and
-    of `VennAbers` fitted on scores down to 5e-324 the results were off by up to .26. Small
-    probabilities of the second class are exact, and so is `to_onnx` at both ends.
+    then rounds to the other, 1.5e-11 away. Probabilities are told apart down to 5e-324, at both
+    ends.
 
     Cost of a row: O(k) for most methods, a table of m entries takes log2(m) comparisons, a matrix
     k^2 multiplications, `OneVsOne` k^3.

@@ -10,8 +10,8 @@ import numpy as np
 from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._version import __version__
-from ..canonical import canonical_proba
-from ..exceptions import caution, refuse
+from ..canonical import canonical_proba, naming
+from ..exceptions import called, caution, is_number, refuse
 from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
 from ._fields import WHERE, Numbers, shown, wrong
 from ._nodes import Node
@@ -114,10 +114,14 @@ def document_of(
 
 
 def _document_of_fitted(fitted, kind, tabulate):
-    where = "to_dict"
-    if kind not in KINDS:
+    where = called("to_dict")
+    if tabulate is not None and not is_number(tabulate):
+        refuse(where, "tabulate as a number", repr(tabulate), "Take 1e-6, or leave it out")
+    if not isinstance(kind, str) or kind not in KINDS:
         refuse(where, "input='proba' or 'logits'", repr(kind), "Say what the scores will be")
-    tree, error = tabulated(map_nodes(fitted, where), tabulate, where)
+    with naming(fitted):
+        nodes = map_nodes(fitted, where)
+    tree, error = tabulated(nodes, tabulate, where)
     classes = np.asarray(fitted.classes_)
     written_classes(classes)
     root = read_nodes(tree, len(classes))

@@ -34,6 +34,7 @@ from ._program import (
     clipped,
     expm1_of_negative,
     larger,
+    less,
     log_floored,
     log_for_order,
     lookup,
@@ -47,6 +48,7 @@ from ._program import (
 
 _NEVER = float(np.finfo(np.float64).max)
 _WIDEST = 1e300  # log-odds
+_INVERSE = 2.0**1022  # of the smallest normal number
 
 
 @dataclass(frozen=True)
@@ -95,20 +97,25 @@ class Rows:
     def pair_origin(self) -> Origin:
         """The origin of two probabilities: by default p_1 where it is small, else 1 / p_0.
 
-        This number orders like the log-odds, keeps their digits, and needs no logarithm.
+        This number orders like the log-odds, keeps their digits, and needs no logarithm. Below the
+        smallest normal p_0 it goes on linearly, since 1 / p_0 would overflow: from 2^1022 to 2^1023
+        at 0, which has a number for each of the subnormal ones.
         """
         if self.origin is not None:
             return self.origin
         if self.log is not None:
             return of_margin(self.log[1] - self.log[0])
         zero, one = self.p
-        order = where(at_most(one, zero), one, 1.0 / larger(zero, SMALLEST_DIVISOR))
-        return Origin(order, (0.0, 1.0 / SMALLEST_DIVISOR), _pairs_of_order)
+        scaled = zero * _INVERSE
+        beyond = where(less(scaled, 1.0), 2.0 - scaled, 1.0 / larger(scaled, 1.0))
+        order = where(at_most(one, zero), one, _INVERSE * beyond)
+        return Origin(order, (0.0, 2.0 * _INVERSE), _pairs_of_order)
 
 
 def _pairs_of_order(order):
     one, zero = np.minimum(order, 0.5), 1.0 / np.maximum(order, 2.0)
-    zero = np.where(order < 1.0 / SMALLEST_DIVISOR, zero, 0.0)  # that number stands for zeros
+    beyond = (2.0 - np.clip(order / _INVERSE, 1.0, 2.0)) / _INVERSE
+    zero = np.where(order < _INVERSE, zero, beyond)
     return np.where((order < 1.0)[:, None], _pair(1.0 - one, one), _pair(zero, 1.0 - zero))
 
 

@@ -95,9 +95,8 @@ def to_sql(
     their length. They compare the probability itself, not its logarithm, so a database's LN, which
     differs in the last digits, cannot move a score to another step: step functions are exact.
     Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite, DuckDB and
-    PostgreSQL; the other dialects follow their manuals. Three exceptions: the few rows whose score
-    is within its last digit of the middle between two scores of 36 bits; a probability of the first
-    of two classes of 2.5e-308 or less, which counts as 0 (see `to_code` for both); and isotonic
+    PostgreSQL; the other dialects follow their manuals. Two exceptions: the few rows whose score is
+    within its last digit of the middle between two scores of 36 bits (see `to_code`); and isotonic
     pieces shorter than about 1e-7 in log-odds, where differences of probabilities lose digits: the
     error is about 1e-16 of the probability, divided by the length of the piece.
 
@@ -122,6 +121,9 @@ def to_sql(
         refuse_unknown("to_sql", "a dialect", dialect, DIALECTS, "Choose a dialect")
     document = document_of(fitted, input=input, tabulate=tabulate)
     head = f"/* {head_of(document)} */"
+    if not isinstance(columns, str | Sequence):
+        cure = "Pass for instance columns='p'"
+        refuse("to_sql", "columns as a name or a list of names", repr(columns), cure)
     if isinstance(columns, str):
         _check_two_classes(document)
         program = program_of(document, second_only=True)

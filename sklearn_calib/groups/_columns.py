@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels._binning import ON_EDGE, middles
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
-from ..canonical import is_missing, read_array
+from ..canonical import is_missing, naming, read_array
 from ..exceptions import refuse
 from ._grouping import entries, named_columns, plain_dates
 
@@ -24,7 +24,8 @@ def table_columns(groups: object, n_rows: int, where: str) -> dict[Any, AnyArray
     Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
     or a list of boolean masks. Columns of an array are numbered.
     """
-    found = _columns(groups, where)
+    with naming(groups):
+        found = _columns(groups, where)
     if not found:
         refuse(where, "at least one column of groups", "none", "Name or pass one")
     for name, column in found.items():

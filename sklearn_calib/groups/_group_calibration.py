@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._random import generator, label_bounds
+from .._random import check_seed, generator, label_bounds
 from .._simplex import log_proba, title_of_problem, two_class_pairs
 from .._typing import ArrayLike, FloatArray, Multiclass, RandomStateLike
 from ..canonical import canonical_weight
@@ -166,6 +166,7 @@ def audit_case(
         As in `group_calibration`.
     """
     where = case.where
+    check_seed(random_state)
     _check_arguments(level, n_resamples, multiclass, where)
     kept, n_given = None, len(case.codes)
     if sample_weight is not None:

@@ -11,8 +11,8 @@ import numpy as np
 
 from .._show import plain, quoted
 from .._typing import AnyArray, IntArray
-from ..canonical import is_missing, read_array
-from ..exceptions import caution, check_count, refuse
+from ..canonical import is_missing, naming, read_array
+from ..exceptions import caution, check_count, is_number, refuse
 
 WHOLE = "all rows"
 MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
@@ -111,10 +111,11 @@ def find_groups(
     n_bins = check_count(n_bins, "n_bins", where, 2)
     if check_count(depth, "depth", where) > 2:
         refuse(where, "depth as 1 or 2", repr(depth), "Leave it out for the default")
-    if isinstance(min_rows, bool) or not min_rows >= 1:
+    if not is_number(min_rows) or not min_rows >= 1:
         refuse(where, "min_rows >= 1", repr(min_rows), "Pass 1 to keep every group")
     take = slice(None) if kept is None else kept
-    partitions = [*_partitions(groups, n_samples, n_bins, take, where)]
+    with naming(groups):
+        partitions = [*_partitions(groups, n_samples, n_bins, take, where)]
     if not partitions:
         cure = "Name a column, or pass a list of boolean masks"
         refuse(where, "groups with at least one column", "none", cure)

@@ -128,6 +128,7 @@ def hosmer_lemeshow_test(
     """
     where = "hosmer_lemeshow_test"
     p, hit, _ = _one_problem(where, y_true, y_proba, None, labels, pos_label)
+    n_parameters = check_count(n_parameters, "n_parameters", where, 0)
     lost = 0 if held_out else n_parameters
     n_bins = check_count(n_bins, "n_bins", where, lost + 1, "Use more bins")
     values, _, rows, share = pool(p, hit, np.ones(len(p)))
@@ -235,7 +236,7 @@ def cumulative_test(
     """
     where = "cumulative_test"
     laws = _classical_tests.LAWS
-    if statistic not in laws:
+    if not isinstance(statistic, str) or statistic not in laws:
         refuse_unknown(where, "statistic", statistic, laws)
     p, hit, w = _one_problem(where, y_true, y_proba, sample_weight, labels, pos_label)
     order = np.argsort(p, kind="stable")

@@ -126,7 +126,7 @@ def confidence_interval(
     (0.0, True)
     """
     where = "confidence_interval"
-    function = all_metrics().get(measure)
+    function = all_metrics().get(measure) if isinstance(measure, str) else None
     if function is None:
         refuse_unknown(where, "a measure", measure, all_metrics(), "See the list")
     if method not in _METHODS:

@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 from .._kernels._level_sets import cell_tolerance, levels_for
 from .._typing import ArrayLike
-from ..exceptions import check_count, check_level, refuse
+from ..exceptions import check_count, check_level, is_number, refuse
 from ..metrics import canonical_case, lp_calibration_error
 
 
@@ -71,7 +71,7 @@ def lp_calibration_bound(
     True
     """
     where = "lp_calibration_bound"
-    if not p >= 2:
+    if not is_number(p) or not p >= 2:
         refuse(where, "p >= 2", repr(p), "For smaller p use lp_calibration_test")
     check_level(level, where)
     case = canonical_case(where, y_true, y_proba, sample_weight, labels)
@@ -137,7 +137,7 @@ def binning_sample_size(
     True
     """
     where = "binning_sample_size"
-    if isinstance(p, bool | str) or not p > 1:
+    if not is_number(p) or not p > 1:
         refuse(where, "p above 1", repr(p), "At 1 no polynomial number of rows suffices")
     _probability(where, "epsilon", epsilon)
     _probability(where, "delta", delta)
@@ -182,5 +182,5 @@ def log_level_sets(n_levels: int, k: int) -> float:
 
 
 def _probability(where, name, value):
-    if isinstance(value, bool | str) or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         refuse(where, f"{name} between 0 and 1", repr(value), "Choose a value in the range")

@@ -176,7 +176,7 @@ def _evaluation(case, statistic, options, where):
     measure = statistic
     if not callable(statistic):
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
-        measure = all_metrics().get(name)
+        measure = all_metrics().get(name) if isinstance(name, str) else None
         if measure is None:
             known = ("smooth", *all_metrics())
             refuse_unknown(where, "a callable, or a statistic", statistic, known)

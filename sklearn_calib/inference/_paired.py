@@ -116,7 +116,7 @@ def paired_difference(
     """
     where = "paired_difference"
     known = all_metrics()
-    if measure != "accuracy" and measure not in known:
+    if not isinstance(measure, str) or measure not in ("accuracy", *known):
         refuse_unknown(where, "a measure", measure, ["accuracy", *known], "See the list")
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)

@@ -8,6 +8,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._random import draw_labels, label_bounds, multiplicities, spawned
 from .._typing import FloatArray, Progress, RandomStateLike
+from ..exceptions import called, is_number, refuse
 
 if TYPE_CHECKING:
     from ..metrics import Case
@@ -105,6 +106,12 @@ def distribution_of_draws(
     >>> distribution_of_draws(half, brier_loss.of_case, 3).shape
     (3,)
     """
+    if n_jobs is not None and not (is_number(n_jobs) and n_jobs == int(n_jobs)):
+        cure = "Pass for instance n_jobs=2, or -1 for all cores"
+        refuse(called("n_jobs"), "n_jobs as a whole number or None", repr(n_jobs), cure)
+    if progress is not None and not callable(progress):
+        cure = "Pass a function progress(done, total)"
+        refuse(called("progress"), "progress that can be called", repr(progress), cure)
     sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
     rngs = spawned(random_state, len(sizes))
     found, done = [], 0

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import is_number, refuse, refuse_unknown
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
 _METHODS = ("smooth", "distance")
@@ -203,6 +203,9 @@ def _margin(tolerance, epsilon, method, where):
     """How far both kinds of predictions are from the threshold."""
     if method not in _METHODS:
         refuse_unknown(where, "method", method, _METHODS)
+    for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
+        if not is_number(value):
+            refuse(where, f"{name} as a number", repr(value), "Pass for instance 0.1")
     least = 4 * tolerance if method == "smooth" else tolerance
     if not (tolerance >= 0 and least < epsilon <= 1):
         rule = (
@@ -220,6 +223,6 @@ def _margin(tolerance, epsilon, method, where):
 
 
 def _rows(margin, delta, where):
-    if not 0 < delta < 1:
+    if not is_number(delta) or not 0 < delta < 1:
         refuse(where, "0 < delta < 1", repr(delta), "Pass for instance 0.05")
     return math.ceil(((2 + math.sqrt(2 * math.log(1 / delta))) / margin) ** 2)

@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from .._kernels._angle import by_covariance, by_least_squares, observables, quadratic_form
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Link
-from ..canonical import canonical_proba
+from ..canonical import canonical_proba, read_numbers
 from ..exceptions import caution, refuse
 from ..recalibrators import AngularCalibration
 from ._fit import ABSENT, FREE, fit_leverages, read_linear, settled
@@ -302,7 +302,7 @@ def _covariance(covariance, X, where):
         return np.mean(np.var(dense, axis=0)) * np.eye(d), 1.0
     if hasattr(covariance, "fit"):
         return np.asarray(clone(covariance).fit(dense).covariance_), 1.0
-    given = check_array(covariance, dtype=np.float64)
+    given = check_array(read_numbers(covariance, "covariance", where), dtype=np.float64)
     if given.shape[1] != d:
         refuse(
             where,

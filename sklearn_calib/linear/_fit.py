@@ -21,7 +21,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from .._kernels._leverage import leverage_blocks, leverages
 from .._sklearn_compat import logistic_penalties, mixed_penalties
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray
-from ..canonical import canonical_labels, canonical_weight
+from ..canonical import canonical_labels, canonical_weight, read_numbers
 from ..exceptions import caution, refuse
 
 FREE, PENALISED, ABSENT = "free", "penalised", "absent"
@@ -135,7 +135,11 @@ def read_linear(
             repr(model),
             "Call fit first; the rows passed here are those of that fit",
         )
-    X = check_array(X, accept_sparse="csr", dtype=np.float64)
+    if not sparse.issparse(X):
+        X = read_numbers(X, "X", where)
+    if X.ndim != 2:
+        refuse(where, "X of shape (n_samples, n_features)", f"shape {X.shape}", "Reshape it")
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
     _, codes = canonical_labels(y, classes=model.classes_, _where=where)
     weight = canonical_weight(sample_weight, len(codes), keeps_unit=True, _where=where)
     coef = np.atleast_2d(model.coef_)

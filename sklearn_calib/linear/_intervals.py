@@ -7,8 +7,8 @@ from scipy.stats import norm
 from .._kernels._information import logistic_covariance, standard_error
 from .._sklearn_compat import logistic_penalties as penalties
 from .._typing import ArrayLike, Estimator, Features, FloatArray
-from ..canonical import canonical_weight
-from ..exceptions import refuse
+from ..canonical import canonical_weight, read_numbers
+from ..exceptions import check_level, refuse
 
 
 def logistic_intervals(
@@ -70,13 +70,15 @@ def logistic_intervals(
     if coef is None or not hasattr(model, "C") or not hasattr(model, "predict_proba"):
         refuse(
             where,
-            "a fitted LogisticRegression",
+            "model as a fitted LogisticRegression",
             repr(model),
             "Compute the intervals of other models yourself",
             error=TypeError,
         )
     if len(model.classes_) != 2:
         refuse(where, "two classes", f"{len(model.classes_)}", "Take one class against the rest")
+    check_level(level, where)
+    X_train, X = _numbers(X_train, "X_train", where), _numbers(X, "X", where)
     n_train = np.shape(X_train)[0]
     weight = canonical_weight(sample_weight, n_train, keeps_unit=True, _where=where)
     z = model.decision_function(X_train)
@@ -90,6 +92,12 @@ def logistic_intervals(
     return expit(np.column_stack([z - half, z + half]))
 
 
+def _numbers(X, name, where):
+    table = read_numbers(X.toarray() if hasattr(X, "toarray") else X, name, where)
+    if table.ndim != 2:
+        refuse(where, f"{name} of shape (n_samples, n_features)", f"shape {table.shape}", "Reshape")
+    return table.astype(np.float64, copy=False)
+
+
 def _with_one(X, intercept):
-    X = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64)
     return np.column_stack([X, np.ones(len(X))]) if intercept else X

@@ -168,7 +168,7 @@ def whole_or_not_at_all(fit: Function) -> Function:
     """A fit that leaves no fitted attribute behind if it fails or is interrupted."""
 
     @wraps(fit)
-    def wrapped(self, *args, **kwargs):
+    def _wrapped(self, *args, **kwargs):
         try:
             return fit(self, *args, **kwargs)
         except BaseException:
@@ -176,7 +176,7 @@ def whole_or_not_at_all(fit: Function) -> Function:
                 delattr(self, name)
             raise
 
-    return cast("Function", wrapped)
+    return cast("Function", _wrapped)
 
 
 def check_fitted(model: Estimator) -> None:

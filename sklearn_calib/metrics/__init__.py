@@ -9,6 +9,7 @@ from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 from typing import Any as _Any
 
+from ..canonical import naming as _naming
 from ..exceptions import refuse_unknown as _refuse_unknown
 from ._beta_family import BetaFamilyLoss as BetaFamilyLoss
 from ._bins import checked_bins as checked_bins
@@ -195,7 +196,8 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
         if function.spec.scorer_name == name:
             return make_probability_scorer(function, **options)
     cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
-    _refuse_unknown("get_scorer", "a scorer", name, scorer_names(), cure)
+    with _naming(name):
+        _refuse_unknown("get_scorer", "a scorer", name, scorer_names(), cure)
 
 
 __all__ = [

@@ -405,7 +405,7 @@ def canonical_case(
         )
     positive = 1
     if pos_label is not None:
-        match = np.flatnonzero(classes == pos_label)
+        match = [at for at, label in enumerate(classes) if _is_label(pos_label, label)]
         if len(match) != 1:
             refuse(
                 where,
@@ -413,7 +413,7 @@ def canonical_case(
                 repr(pos_label),
                 "Name one of the labels",
             )
-        positive = int(match[0])
+        positive = match[0]
     weight, unit = None, 1.0
     if sample_weight is not None:
         weight, unit = weight_and_unit(sample_weight, len(codes), where)
@@ -425,3 +425,7 @@ def canonical_case(
     if labels is not None and check_order:
         warn_of_order(proba, codes, classes, "labels", where)
     return Case(proba, codes, weight, classes, positive, where, unit)
+
+
+def _is_label(given, label):
+    return bool(np.ndim(given) == 0 and given == label)

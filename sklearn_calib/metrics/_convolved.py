@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.fft import dct, idct
 
-from ..exceptions import refuse
+from ..exceptions import is_number, refuse
 from ._case import BINARY
 from ._measure import metric
 
@@ -57,7 +57,7 @@ def convolved_calibration_error(
     >>> 0.03 < convolved_calibration_error(y, proba) < 0.2
     True
     """
-    if bandwidth is not None and (isinstance(bandwidth, bool) or not bandwidth > 0):
+    if bandwidth is not None and (not is_number(bandwidth) or not bandwidth > 0):
         refuse(problem.where, "a bandwidth above 0, or None", repr(bandwidth), "Leave the default")
     smoothed = _smoother(problem.cells)
     if bandwidth is not None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..exceptions import refuse
+from ..exceptions import is_number, refuse
 from ._case import BINARY
 from ._measure import metric
 
@@ -44,7 +44,7 @@ def random_interval_calibration_error(problem: "BinaryProblem", *, width: float 
     >>> round(random_interval_calibration_error([0, 1], [0.45, 0.55], width=0.2), 3)
     0.225
     """
-    if isinstance(width, bool) or not 1e-6 <= width <= 1:
+    if not is_number(width) or not 1e-6 <= width <= 1:
         refuse(problem.where, "a width from 1e-6 to 1", repr(width), "Leave the default")
     return min(max(_over_shifts(problem, float(width)), 0.0), 1.0)
 

@@ -8,7 +8,7 @@ from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
 from ..canonical import SLACK, canonical_proba
-from ..exceptions import check_count, refuse
+from ..exceptions import check_count, is_number, refuse
 from ._case import canonical_case
 from ._measure import metric
 
@@ -219,9 +219,10 @@ def _error_of_labels(case, p, n_levels, estimator):
 
 
 def _check(where, p, n_levels, estimator):
-    if isinstance(p, bool | str) or not p >= 1:
+    if not is_number(p) or not p >= 1:
         refuse(where, "p from 1 to infinity", repr(p), "Take 2, which has an unbiased estimator")
-    if isinstance(n_levels, bool) or int(n_levels) != n_levels or not 1 <= n_levels <= MAX_LEVELS:
+    known = is_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
+    if not known or int(n_levels) != n_levels:
         rule = f"a whole number of n_levels from 1 to {MAX_LEVELS}"
         refuse(where, rule, repr(n_levels), "Leave the default, 20")
     if estimator not in ("plugin", "unbiased"):

@@ -68,7 +68,7 @@ def _with_both(call: Function) -> Function:
     """The call of a measure, which says under which name labels or scores were expected."""
 
     @wraps(call)
-    def checked(self, *rows, **options):
+    def _checked(self, *rows, **options):
         for name in (*_BOTH,)[len(rows) :]:
             if name not in options:
                 others = [other for other in options if nearest(other, [name])]
@@ -77,7 +77,7 @@ def _with_both(call: Function) -> Function:
                 refuse(self.spec.name, f"{name}, {_BOTH[name]}", got, cure, TypeError)
         return call(self, *rows, **options)
 
-    return cast("Function", checked)
+    return cast("Function", _checked)
 
 
 class Measure:

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._sklearn_compat import BaseScorer
 from .._typing import ArrayLike, Estimator, Features
+from ..exceptions import refuse
 
 if TYPE_CHECKING:
     from . import Measure
@@ -90,6 +91,9 @@ def make_probability_scorer(function: "Measure", **options: Any) -> ProbabilityS
     >>> make_probability_scorer(calibration_error, norm="l2")
     get_scorer('neg_calibration_error', norm='l2')
     """
+    if not hasattr(function, "spec"):
+        cure = "Name one of them with get_scorer, or make one with metric"
+        refuse("make_probability_scorer", "function as a measure", repr(function)[:60], cure)
     shared = {"labels", "multilabel"} | ({"pos_label"} if function.has_pos_label else set())
     function.check_options(set(options) - shared, f"get_scorer({function.spec.scorer_name!r})")
     return ProbabilityScorer(function, 1 if function.spec.greater_is_better else -1, options)

@@ -11,6 +11,7 @@ from ..canonical import (
     canonical_labels,
     canonical_proba,
     check_same_length,
+    naming,
     read_array,
     warn_of_order,
 )
@@ -52,7 +53,8 @@ def read_rows(
     where: str,
 ) -> tuple[BatchRows, AnyArray]:
     """A batch, or one row as a scalar label, as two-class problems; also the classes."""
-    if np.ndim(y) == 0 and not isinstance(y, set | dict) and y is not None:
+    one = np.ndim(y) == 0 and np.ndim(y_proba) <= 1
+    if one and not isinstance(y, set | dict) and y is not None:
         y, y_proba = np.reshape(np.asarray(y), 1), np.reshape(np.asarray(y_proba), (1, -1))
     proba = canonical_proba(y_proba, _where=where)
     columns = proba.shape[1]
@@ -72,7 +74,8 @@ def read_rows(
     log_pair, hit = _problems(proba, codes, multiclass)
     if time is None:
         return BatchRows(log_pair, hit, group, None, None), classes
-    moment, given = _moments(time, len(codes), where)
+    with naming(time):
+        moment, given = _moments(time, len(codes), where)
     rows = BatchRows(log_pair, hit, group, moment, given)
     return rows.take(np.argsort(moment, kind="stable")), classes
 

@@ -6,9 +6,9 @@ name of a method is its file's name.
 
 from typing import Any as _Any
 
-from sklearn.base import clone as _clone
-
 from .._typing import RecalibratorLike as _RecalibratorLike
+from ..canonical import naming as _naming
+from ..exceptions import called as _called
 from ..exceptions import refuse as _refuse
 from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
@@ -117,14 +117,15 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
     """
     where = "get_recalibrator"
     if not isinstance(name, str):
-        return _clone(name).set_params(**options)
+        return resolve_recalibrator(name, _called(where)).set_params(**options)
     if name not in _REGISTRY:
-        _refuse(
-            where,
-            f"one of {', '.join(recalibrator_names())}",
-            repr(name),
-            suggestion(name, recalibrator_names()) or "Check the spelling, or pass an instance",
-        )
+        with _naming(name):
+            _refuse(
+                _called(where),
+                f"one of {', '.join(recalibrator_names())}",
+                repr(name),
+                suggestion(name, recalibrator_names()) or "Check the spelling, or pass an instance",
+            )
     known = _REGISTRY[name]().get_params(deep=False)
     for option in options:
         if option not in known:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 
+from .._random import check_seed
 from .._sklearn_compat import routing_enabled
 from .._typing import (
     CV,
@@ -25,9 +26,10 @@ from ..canonical import (
     canonical_proba,
     canonical_weight,
     check_same_length,
+    naming,
     warn_of_order,
 )
-from ..exceptions import refuse
+from ..exceptions import called, refuse
 
 
 def resolve_recalibrator(recalibrator: RecalibratorLike, where: str) -> Estimator:
@@ -39,13 +41,14 @@ def resolve_recalibrator(recalibrator: RecalibratorLike, where: str) -> Estimato
     if isinstance(recalibrator, type) or not (
         hasattr(recalibrator, "fit") and hasattr(recalibrator, "predict_proba")
     ):
-        refuse(
-            where,
-            "a recalibrator: a name or an instance with fit and predict_proba",
-            repr(recalibrator),
-            "See sklearn_calib.recalibrators.recalibrator_names()",
-            error=TypeError,
-        )
+        with naming(recalibrator):
+            refuse(
+                where,
+                "a recalibrator: a name or an instance with fit and predict_proba",
+                repr(recalibrator),
+                "See sklearn_calib.recalibrators.recalibrator_names()",
+                error=TypeError,
+            )
     return clone(recalibrator)
 
 
@@ -101,11 +104,25 @@ def aligned_proba(recalibrator: Estimator, proba: FloatArray, classes: AnyArray)
 
 def folds_of(codes: IntArray, cv: CV, random_state: RandomStateLike = 0) -> Iterator[Any]:
     """The pairs (train, test) of `cross_fitted_proba`; an int means shuffled stratified folds."""
+    check_seed(random_state)
     if isinstance(cv, int | np.integer):
         if isinstance(random_state, np.random.Generator):
             random_state = int(random_state.integers(2**32))
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
-    return check_cv(cv, codes, classifier=True).split(codes, codes)
+    try:
+        parts = [*check_cv(cv, codes, classifier=True).split(codes, codes)]
+        for _, test in parts:
+            codes[test]
+    except (TypeError, ValueError, IndexError) as error:
+        if isinstance(cv, StratifiedKFold):
+            raise  # of the labels, in scikit-learn's words
+        rule = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
+        refuse(called("cv"), rule, repr(cv)[:60], f"Pass for instance cv=5 ({_line(error)})")
+    return iter(parts)
+
+
+def _line(error):
+    return str(error).partition("\n")[0].rstrip(".")[:200]
 
 
 def cross_fitted_proba(

@@ -144,7 +144,7 @@ def calibration_report(
     """
     where = "calibration_report"
     functions = report_measures(measures, where)
-    check_level(level, where)
+    _check_options(level, name, columns, progress, where)
     given = sample_weight, labels, pos_label
     scikit: dict[str, float] = {}
     if y_proba is None:
@@ -205,6 +205,17 @@ def _check_no_model(given, where):
         check_gives_proba(given, where, call, rule)
         cure = f"Write {call.format('model.predict_proba(X)')}"
         refuse(where, rule, f"the model {type(given).__name__}", cure, error=TypeError)
+
+
+def _check_options(level, name, columns, progress, where):
+    check_level(level, where)
+    if progress is not None and not callable(progress):
+        cure = "Pass a function progress(done, total)"
+        refuse(where, "progress that can be called", repr(progress), cure)
+    if not isinstance(name, str):
+        refuse(where, "name as text", repr(name)[:60], "Pass several models as a dict of y_proba")
+    if columns is not None and (isinstance(columns, str) or not isinstance(columns, Sequence)):
+        refuse(where, "columns as a list of names", repr(columns)[:60], "The labels' comes first")
 
 
 def _groups(models, by, sample_weight, where):

@@ -76,8 +76,12 @@ def report_measures(names: Iterable[str] | None, where: str) -> "list[Measure]":
     registered = all_metrics()
     if names is None:
         return [f for f in registered.values() if f.spec.in_report]
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        cure = "Pass a list of names, also of one"
+        refuse(where, "measures as a list of names", repr(names), cure)
+    names = [*names]
     for measure in names:
-        if measure not in registered:
+        if not isinstance(measure, str) or measure not in registered:
             refuse_unknown(where, "measures", measure, registered)
     return [registered[measure] for measure in names]
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 
 from .._sklearn_compat import clone_by_value, safe_split
 from .._typing import CV, Estimator, Features, FloatArray, RandomStateLike
-from ..exceptions import caution, refuse
+from ..exceptions import caution, is_number, refuse
 from ..recalibrators import folds_of
 
 _FEW = 30  # effective rows
@@ -132,7 +132,7 @@ def covariate_weights(
     470
     """
     where = "covariate_weights"
-    if not 0 < quantile <= 1:
+    if not is_number(quantile) or not 0 < quantile <= 1:
         refuse(where, "a quantile in (0, 1]", repr(quantile), "Pass 0.99, or 1 to cut nothing")
     X, n, m = _stacked(X_source, X_target, where)
     cv = _at_most(cv, min(n, m), where)

@@ -58,6 +58,10 @@ def find_classes(
     if type(data).__name__ == "RecordBatchReader" or type(data).__module__.startswith("dask"):
         cure = "Pass classes= to summarize yourself"
         refuse(_WHERE, "data that can be read twice", f"a {type(data).__name__}", cure, TypeError)
+    if not isinstance(label, str):
+        refuse(_WHERE, "label as the name of a column", repr(label)[:60], "Pass a text")
+    if csv is not None and not isinstance(csv, dict):
+        refuse(_WHERE, "csv as a dict", repr(csv)[:60], "Pass for instance {'sep': ';'}")
     from ._summary import CalibrationSummary
 
     found: dict[Any, None] = {}

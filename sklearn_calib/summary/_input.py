@@ -10,6 +10,7 @@ from ..canonical import (
     canonical_labels,
     check_weights,
     has_own_order,
+    naming,
     order_in_doubt,
     read_array,
     read_numbers,
@@ -229,8 +230,8 @@ class Scores(NamedTuple):
 
 def checked_scores(y_proba: ArrayLike, where: str) -> Scores:
     """Scores of a batch without a copy of them; what `canonical_proba` refuses is refused."""
-    raw = read_numbers(y_proba, "scores", where)
-    raw = np.asarray(raw)
+    with naming(y_proba):
+        raw = np.asarray(read_numbers(y_proba, "scores", where))
     if raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw[:, 0]
     if raw.ndim not in (1, 2) or (raw.ndim == 2 and raw.shape[1] == 0):

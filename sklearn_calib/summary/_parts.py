@@ -13,7 +13,7 @@ from .._files.names import files_of
 from .._files.tables import UserError, check_columns, check_types, table_blocks, unreadable
 from .._show import plain, quoted
 from ..canonical import collected
-from ..exceptions import refuse, require
+from ..exceptions import called, refuse, require
 from ._storage import is_summary_file
 
 ROWS = 2**17  # in a block
@@ -306,5 +306,5 @@ def _reader(data):
     if not hasattr(data, "__arrow_c_stream__"):
         got, cure = f"a {type(data).__name__}", "Turn it into an Arrow table first"
         rule = "paths, a table, a dataset, a dict of arrays, or an object with __arrow_c_stream__"
-        refuse("summarize", rule, got, cure, TypeError)
+        refuse(called("summarize"), f"data as {rule}", got, cure, TypeError)
     return pa.RecordBatchReader._import_from_c_capsule(data.__arrow_c_stream__())

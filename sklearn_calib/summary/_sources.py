@@ -10,7 +10,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from .._files.tables import FORM, UserError
 from .._show import quoted
 from .._typing import ArrayLike, Multiclass, Progress
-from ..exceptions import caution, refuse
+from ..exceptions import caution, is_number, refuse
 from ._columns import complete, grouped, label_values, number_values, placed
 from ._parts import Block, ParquetPart, SummaryPart, anywhere, part_size, parts_of
 from ._summary import CalibrationSummary
@@ -148,8 +148,22 @@ def summarize(
     >>> sum(groups.values()) == summary
     True
     """
-    if csv is not None and not set(csv) <= {*FORM}:
-        refuse(_WHERE, f"csv with {sorted(FORM)}", repr(sorted(csv)), "Leave out the others")
+    if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
+        got = repr(sorted(csv) if isinstance(csv, dict) else csv)
+        refuse(_WHERE, f"csv with {sorted(FORM)}", got, "Leave out the others")
+    for name, column in (("label", label), ("weight", weight), ("counts", counts)):
+        if not isinstance(column, str | None):
+            refuse(_WHERE, f"{name} as the name of a column", repr(column)[:60], "Pass a text")
+    for name, names in (("prob", prob), ("by", by)):
+        if not isinstance(names, str | Sequence | None):
+            rule = f"{name} as the name of a column, or a list of names"
+            refuse(_WHERE, rule, repr(names)[:60], "Pass a text, or a list")
+    if n_jobs is not None and not is_number(n_jobs):
+        cure = "Pass for instance n_jobs=2, or -1 for all cores"
+        refuse(_WHERE, "n_jobs as a whole number or None", repr(n_jobs), cure)
+    if progress is not None and not callable(progress):
+        cure = "Pass a function progress(done, total)"
+        refuse(_WHERE, "progress that can be called", repr(progress), cure)
     several = not isinstance(by, str | None)
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())

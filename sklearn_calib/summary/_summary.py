@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 from .._kernels._cells import KEPT_BITS
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
 from ..canonical import collected
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import called, is_number, refuse, refuse_unknown
 from ..metrics import Case
 from ._answers import Answers
 from ._input import Labels, checked_counts, checked_scores, checked_weight
@@ -136,7 +136,7 @@ class CalibrationSummary(Answers, Storable):
         classes: ArrayLike | None = None,
         pos_label: object = None,
     ) -> None:
-        where = "CalibrationSummary"
+        where = called("CalibrationSummary")
         whole = isinstance(max_cells, int | np.integer) and not isinstance(max_cells, bool)
         if not whole or not LEAST_CELLS <= max_cells <= _MOST_CELLS:
             rule = f"max_cells from {LEAST_CELLS} to {_MOST_CELLS}"
@@ -315,7 +315,7 @@ class CalibrationSummary(Answers, Storable):
         True
         """
         where = "CalibrationSummary.coarsen"
-        if isinstance(max_cells, bool) or not max_cells <= self.max_cells:
+        if not is_number(max_cells) or not max_cells <= self.max_cells:
             rule = f"max_cells of at most {self.max_cells}, the summary's own"
             refuse(where, rule, repr(max_cells), "Finer cells need the rows again")
         empty = CalibrationSummary(max_cells, self.multiclass)

@@ -312,7 +312,7 @@ def test_lightgbm(k):
             "expected folds that test every row, got 108 rows left out",
         ),
         (lambda y, p: refinement_error(y, 5 * p), r"expected probabilities in \[0, 1\]"),
-        (lambda y, p: as_xgboost_metric("nothing"), "expected a scorer among"),
+        (lambda y, p: as_xgboost_metric("nothing"), "expected a measure among"),
         (lambda y, p: as_lightgbm_metric(smooth=1), "expected options among"),
     ],
 )

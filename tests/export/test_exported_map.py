@@ -206,7 +206,9 @@ def test_whole_models_are_trusted_and_named_where_a_map_is_expected():
     assert set(sio.get_untrusted_types(data=data)) <= set(skops_trusted)
     again = sio.loads(data, trusted=skops_trusted)
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(TypeError, match=r"got CalibratedModel\. Pass .*\(model\.recalibrator_\)"):
+    with pytest.raises(
+        TypeError, match=r"got CalibratedModel \(fitted\)\. Pass .*\(model\.recalibrator_\)"
+    ):
         to_dict(model)
     many = CalibratedModel(LogisticRegression(), ensemble=True).fit(X, X[:, 0] > 0)
     with pytest.raises(TypeError, match=r"model\.calibrated_pairs_\[0\]\.recalibrator"):

@@ -122,7 +122,7 @@ def test_every_method_describes_itself_or_says_why_not():
     ("cls", "error", "words"),
     [
         (Mute, NotImplementedError, "Mute._nodes: expected a recalibrator that describes its map"),
-        (Excused, ValueError, "got Excused. It asks an oracle; take 'platt'"),
+        (Excused, ValueError, "got Excused .fitted.. It asks an oracle; take 'platt'"),
         (Wrong, RuntimeError, "nodes that give what Wrong.predict_proba gives, got a difference"),
     ],
 )

@@ -7,7 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from sklearn_calib import canonical, canonical_proba
+from sklearn_calib import canonical_proba
+from sklearn_calib.canonical import _labels, _scores
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import (
@@ -80,13 +81,11 @@ def test_resamples_equal_fresh_evaluations(measure, k):
 @pytest.mark.parametrize("call", ["report", "test", "bootstrap", "inversion"])
 def test_predictions_are_checked_once(call, monkeypatch):
     checked, labelled = [], []
-    check, label = canonical._scores._simplex_from_proba, canonical._labels._label_array
+    check, label = _scores._simplex_from_proba, _labels._label_array
     monkeypatch.setattr(
-        canonical._scores, "_simplex_from_proba", lambda *a: checked.append(len(a[0])) or check(*a)
+        _scores, "_simplex_from_proba", lambda *a: checked.append(len(a[0])) or check(*a)
     )
-    monkeypatch.setattr(
-        canonical._labels, "_label_array", lambda *a: labelled.append(len(a[0])) or label(*a)
-    )
+    monkeypatch.setattr(_labels, "_label_array", lambda *a: labelled.append(len(a[0])) or label(*a))
     proba, y = make_overconfident(2, 301)
     if call == "report":
         calibration_report(y, proba, n_resamples=3)
