@@ -9,6 +9,7 @@ from scipy.special import expit, ndtri
 from .._kernels._binning import bin_of_distinct, bin_sums
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._kernels._proportion import share_interval
+from ..exceptions import check_level
 
 if TYPE_CHECKING:
     from ..summary import CellSample
@@ -71,11 +72,13 @@ class Line(NamedTuple):
 
     def slope_interval(self, level: float) -> tuple[float, float]:
         """The normal interval of the slope."""
+        check_level(level, "Line.slope_interval")
         half = float(ndtri((1 + level) / 2)) * self.slope_error
         return self.slope - half, self.slope + half
 
     def intercept_interval(self, level: float) -> tuple[float, float]:
         """The normal interval of the intercept."""
+        check_level(level, "Line.intercept_interval")
         half = float(ndtri((1 + level) / 2)) * self.intercept_error
         return self.intercept - half, self.intercept + half
 
