@@ -391,3 +391,18 @@ def test_html_is_escaped():
     page = found._repr_html_()
     assert "<script>" not in page and "&lt;script&gt;" in page
     assert page.count("<tr>") == 1 + len(ROWS)
+
+
+def test_the_interval_of_the_ratio_counts_rows_by_kish():
+    """Half the rows hardly weigh: the interval is about as wide as without them."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.8, 400)
+    y = (rng.random(400) < p).astype(int)
+    light = np.where(np.arange(400) % 2, 1.0, 1e-6)
+    kept = light == 1
+    of_some = validate(y[kept], p[kept], ci="sandwich", n_resamples=1)["O/E"]
+    found = validate(y, p, sample_weight=light, n_resamples=1)["O/E"]
+    assert found.low == pytest.approx(of_some.low, abs=1e-4)
+    assert found.high == pytest.approx(of_some.high, abs=1e-4)
+    of_all = validate(y, p, n_resamples=1)["O/E"]
+    assert found.high - found.low > 1.3 * (of_all.high - of_all.low)
