@@ -1,5 +1,6 @@
 """Threads are pinned before numpy loads, so that timings of CI do not depend on the machine."""
 
+import gc
 import json
 import os
 from pathlib import Path
@@ -15,6 +16,13 @@ import pytest  # noqa: E402
 def pytest_xdist_auto_num_workers(config):
     """Each process compiles what it needs: more than some do not pay."""
     return min(8, os.cpu_count() or 1)
+
+
+def pytest_collection_finish():
+    """Tests and modules stay to the end: looking through them for garbage costs a twentieth."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture

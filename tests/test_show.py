@@ -22,6 +22,8 @@ from sklearn_calib._show import (
     plain,
     quoted,
 )
+from sklearn_calib._show._names import rows_in_words
+from sklearn_calib._show._text import lines_of
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.displays import (
     CalibratingFunctionDisplay,
@@ -42,6 +44,17 @@ def test_plain():
     assert plain("abcdefghi", 9) == "abcdefghi" and len(plain("x" * 99, 10)) == 10
     assert plain("x" * 999, None) == "x" * 999
     assert plain(3) == "3" and quoted("a\nb") == r"'a\nb'"
+
+
+def test_first_rows_in_words():
+    assert rows_in_words([3]) == "row 3" and rows_in_words([3, 7]) == "rows 3 and 7"
+    assert rows_in_words(range(5)) == "rows 0, 1, 2, 3 and 4"
+    assert rows_in_words(range(6)) == "rows 0, 1, 2, 3, 4 and 1 more"
+
+
+def test_numbers_are_aligned_on_the_right():
+    table = Table(["name", "value"], [["a", "1"], ["bcdef", "10"]])
+    assert lines_of(table) == ["name   value", "a          1", "bcdef     10"]
 
 
 def test_in_page():

@@ -65,7 +65,8 @@ def confidence_interval(
         "auto": the bootstrap for proper losses, test inversion for all others.
     level : float, default=0.95
     n_resamples : int, default=499
-        Of the bootstrap; of each simulation of the inversion.
+        Of the bootstrap; of each simulation of the inversion, which excludes nothing with fewer
+        than 2 / (1 - level) - 1, 39 of them at 0.95: the interval is then as wide as can be.
     recalibrator : str or recalibrator, default="platt"
         For the inversion: what the true probabilities may look like. A smooth map with few
         parameters; a flexible one, such as "isotonic", fits noise, the simulated errors then have

@@ -10,6 +10,7 @@ from .._kernels._binning import bin_of_distinct, bin_sums
 from .._kernels._calibration_line import covariance, fit_line
 from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
+from ..exceptions import check_level
 
 if TYPE_CHECKING:
     from ..summary import CellSample
@@ -72,6 +73,7 @@ class Line(NamedTuple):
 
     def slope_interval(self, level: float) -> tuple[float, float]:
         """The normal interval of the slope."""
+        check_level(level, "Line.slope_interval")
         half = float(ndtri((1 + level) / 2)) * self.slope_error
         return self.slope - half, self.slope + half
 

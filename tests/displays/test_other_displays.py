@@ -177,3 +177,11 @@ def test_calibrating_functions():
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
     with pytest.raises(ValueError, match="expected 3 axes, one per panel, got 1"):
         display.plot(axes=[display.axes_[0]])
+
+
+def test_numbers_of_a_heatmap_are_dark_on_light_and_light_on_dark():
+    display = HeatmapDisplay([[0.1, 0.9]], ["a"], [1, 2]).plot()
+    colours = display.ax_.collections[0] if display.ax_.collections else display.ax_.images[0]
+    for text, value in zip(display.ax_.texts, (0.1, 0.9), strict=True):
+        light = np.dot(colours.cmap(colours.norm(value))[:3], [0.3, 0.6, 0.1]) > 0.5
+        assert text.get_color() == ("k" if light else "w")

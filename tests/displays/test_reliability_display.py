@@ -133,3 +133,12 @@ def test_from_cv_results_wants_equal_classes():
     )
     with pytest.raises(ValueError, match=r"expected the same classes in every fold.*stratified"):
         ReliabilityDisplay.from_cv_results(results, X, y)
+
+
+def test_two_models_without_bands():
+    """Nobody would see them: no draws are made."""
+    p, y = make_overconfident(2, 60)
+    for models, drawn in (({"a": p}, True), ({"a": p, "b": p[:, ::-1]}, False)):
+        curves = ReliabilityDisplay.from_predictions(y, models, n_bins=3).curves
+        for (curve,) in curves.values():
+            assert (curve.consistency_low is not None) == drawn

@@ -168,3 +168,16 @@ def test_mistakes(case):
     ) as said:
         GroupRecalibration().fit(p, y, groups=np.arange(3000))
     assert said[0].filename == __file__
+
+
+def test_the_table_of_groups_counts_weights(case):
+    p, y, site, _ = case
+    weight = 1 + np.arange(len(y)) % 3
+    again = np.repeat(np.arange(len(y)), weight)
+    weighted = GroupRecalibration().fit(p, y, groups=site, sample_weight=weight).to_frame()
+    repeated = GroupRecalibration().fit(p[again], y[again], groups=site[again]).to_frame()
+    numbers = weighted.select_dtypes("number")
+    np.testing.assert_allclose(numbers, repeated.select_dtypes("number"), rtol=1e-6)
+    assert not np.allclose(
+        numbers, GroupRecalibration().fit(p, y, groups=site).to_frame()[numbers.columns]
+    )

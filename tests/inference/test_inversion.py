@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
+from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import confidence_interval
 from sklearn_calib.inference._intervals import _inverted, _Line, _recalibrated, _share, _shifted
 from sklearn_calib.metrics import brier_loss, canonical_case, expected_calibration_error
@@ -204,3 +205,12 @@ def test_methods_and_levels():
     drawn = confidence_interval(y, p, "expected_calibration_error", method="bootstrap", **options)
     assert drawn.method == "bootstrap"
     assert drawn.low > 0, "the bootstrap of an error near 0 is too high"
+
+
+def test_the_fewest_draws_that_exclude_anything():
+    """1 / (1 + n) has to be at most the tail of one side."""
+    proba, y = make_overconfident(2, 150)
+    few, enough = (
+        confidence_interval(y, proba, "calibration_error", n_resamples=n) for n in (38, 39)
+    )
+    assert few.low == 0 < enough.low and enough.high < 0.5 * few.high

@@ -109,3 +109,13 @@ def test_coverage():
 _z = 1.5 * np.random.default_rng(1).normal(size=1_000_000)
 _truth, _sharp = 1 / (1 + np.exp(-_z)), 1 / (1 + np.exp(-2 * _z))
 TRUTH = float(((_truth - _sharp) ** 2).mean())
+
+
+@pytest.mark.parametrize("measure", ["smooth_calibration_error", "ranked_probability_score"])
+def test_weights_go_to_both_models(measure):
+    y, p, q = rows(80)
+    weight = 1 + 2 * y
+    found = paired_difference(y, p, q, measure, n_resamples=39, sample_weight=weight)
+    for value, proba in ((found.first, p), (found.second, q)):
+        assert value == pytest.approx(all_metrics()[measure](y, proba, sample_weight=weight))
+        assert value != pytest.approx(all_metrics()[measure](y, proba))

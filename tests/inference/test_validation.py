@@ -391,3 +391,16 @@ def test_html_is_escaped():
     page = found._repr_html_()
     assert "<script>" not in page and "&lt;script&gt;" in page
     assert page.count("<tr>") == 1 + len(ROWS)
+
+
+def test_the_interval_of_the_ratio_counts_rows_by_kish():
+    """Clopper and Pearson's, of (sum w)^2 / sum w^2 rows."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.8, 300)
+    y, weight = (rng.random(300) < p).astype(int), np.where(np.arange(300) % 3, 1.0, 5.0)
+    n, share = weight.sum() ** 2 / (weight @ weight), weight @ y / weight.sum()
+    low = stats.beta.ppf(0.025, n * share, n * (1 - share) + 1)
+    high = stats.beta.ppf(0.975, n * share + 1, n * (1 - share))
+    scale = weight.sum() / (weight @ p)
+    found = validate(y, p, sample_weight=weight, n_resamples=1)["O/E"]
+    assert (found.low, found.high) == pytest.approx((low * scale, high * scale))

@@ -131,3 +131,14 @@ def test_refused():
 def test_printed_without_its_draws():
     found = prior_shift_test([0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], [0.3, 0.5], n_resamples=200)
     assert len(found.null_distribution) == 200 and "null_distribution" not in repr(found)
+
+
+def test_draws_are_as_many_as_the_rows_of_both_samples():
+    """Few unlabelled rows are far from their mixture by chance, many are not."""
+    rng = np.random.default_rng(0)
+    (p, y), (target, _) = scores(800, 0.5, rng), scores(800, 0.5, rng)
+    few, many = (
+        prior_shift_test(p, y, rows, n_resamples=60).null_distribution.mean()
+        for rows in (target[:40], target)
+    )
+    assert few > 2.0 * many

@@ -1,0 +1,206 @@
+"""The contract of methods, read off their signatures: of estimators, summaries, displays, results.
+
+What has `classes`, `sample_weight`, `random_state` or `level` keeps what the word promises, with
+every string and every switch that the constructor takes; each of these changes something.
+"""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from words import strings
+
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
+from sklearn_calib.recalibrators import all_recalibrators
+
+N = 160
+#: Arguments that make an option quick, or let it matter on so few rows.
+WITH = {
+    "RestrictedPolynomialRegression": {"degree": 3, "cv": 2},
+    "StackedCalibration": {"recalibrators": ("temperature", "isotonic"), "cv": 2},
+    "MulticlassBinning": {"min_count": 2, "epsilon": 0.01},
+    "GroupRecalibration": {"recalibrator": "temperature"},
+    "MulticalibratedScores": {"n_rounds": 2, "n_trees": 5, "min_samples_leaf": 5.0, "n_bins": 8},
+}
+WITH_OPTION = {
+    ("RestrictedPolynomialRegression", "selection"): {"degree": (2, 3)},
+    ("MulticlassBinning", "noise"): {"pools": "paper", "delta": 0.9},
+    ("MulticlassBinning", "pools"): {"delta": 0.9},
+}
+#: Options that change nothing here, each with its reason.
+SAME = {
+    ("RestrictedPolynomialRegression", "solver"): "another way to the same minimum",
+    ("TemperatureScaling", "warm_start"): "where a second fit begins",
+    (
+        "StackedCalibration",
+        "monotone",
+    ): "refuses candidates: tests/recalibrators/test_auto.py",
+    ("SplineCalibration", "monotone"): "the curve rises here: tests/recalibrators/test_spline.py",
+    ("PriorShift", "confusion"): "of adapt, below",
+    ("PriorShift", "prior"): "of adapt, below",
+}
+NOT_HERE = {("PriorShift", "undo_resampling"): "needs the frequencies: test_prior_shift.py"}
+#: That weights do not matter to.
+INDIFFERENT = {
+    "Identity": "it learns nothing",
+    "PriorShift": "but for prior='uniform', frequencies count in adapt",
+    ("MulticlassBinning", "paper"): "its groups of cells are too light",
+    ("MulticlassBinning", "laplace"): "its groups of cells are too light",
+}
+SLOW_OF_THREE = {  # one fit per class, of 15 ms or more
+    *("AngularCalibration", "RestrictedPolynomialRegression", "SplineCalibration"),
+    *("StackedCalibration", "TrendFiltering", "TrendFilteringEnsemble"),
+}
+SLOW = {("RestrictedPolynomialRegression", "clarabel"), ("RestrictedPolynomialRegression", "cvxpy")}
+DRAWS = "its rows are drawn, whatever their weights"
+#: Where a weight of 2 is not two rows.
+NOT_REPEATED = {
+    ("MulticlassBinning", "paper"): DRAWS,
+    ("MulticlassBinning", "laplace"): DRAWS,
+    ("MulticlassBinning", "split"): DRAWS,
+}
+#: Where a class without rows is refused.
+REFUSED = {("PriorShift", "uniform"): "none of"}
+#: Of a loss whose minimum is found to so many digits.
+TOLERANCE = {"RestrictedPolynomialRegression": 1e-4}
+#: Whose columns cannot be turned round, each with its reason.
+NOT_TURNED = {
+    "BBQ": "bins are filled from below, its prior counts positives",
+    "HistogramBinning": "a score at an edge is in the bin below it",
+    ("IsotonicCalibration", "step"): "a step keeps the value of the lower score",
+    ("MulticlassBinning", "keep"): "scores are rounded down",
+    ("MulticlassBinning", "paper"): DRAWS,
+    ("MulticlassBinning", "laplace"): DRAWS,
+}
+CLASSES = [*all_recalibrators().values(), GroupRecalibration, MulticalibratedScores]
+
+
+def options(cls):
+    """Each string and each switch of a constructor by itself, beside its defaults."""
+    for name, parameter in inspect.signature(cls).parameters.items():
+        constraints = cls._parameter_constraints.get(name)
+        found = dict.fromkeys(strings(parameter.annotation))
+        for one in constraints if isinstance(constraints, list) else ():
+            found |= dict.fromkeys(s for s in getattr(one, "options", ()) if isinstance(s, str))
+        if isinstance(parameter.default, bool):
+            found = {not parameter.default: None}
+        yield from ((name, value) for value in sorted(found) if value != parameter.default)
+
+
+def keys(cls, option):
+    """What tables name: the class alone, or with the value of a string or the name of a switch."""
+    pairs = [(cls.__name__, v if isinstance(v, str) else name) for name, v in option]
+    return [cls.__name__, *pairs]
+
+
+def build(cls, option=()):
+    given = dict(WITH.get(cls.__name__, {}))
+    for name, value in option:
+        given |= WITH_OPTION.get((cls.__name__, name), {}) | {name: value}
+    return cls(**given)
+
+
+def instances(classes=(2, 3)):
+    """Parameters of a test: every class by its defaults and with each option."""
+    for cls in CLASSES:
+        for option in [(), *((pair,) for pair in options(cls))]:
+            key = keys(cls, option)[-1]
+            if key in NOT_HERE:
+                continue
+            title = "-".join([cls.__name__, *(f"{a}={b}" for a, b in option)])
+            for k in classes if cls is not MulticalibratedScores else (2,):
+                slow = key in SLOW or (k > 2 and cls.__name__ in SLOW_OF_THREE)
+                marks = pytest.mark.slow if slow else ()
+                yield pytest.param(cls, option, k, id=f"{title}-{k}", marks=marks)
+
+
+def same(one):
+    """Whether a test is of an option that changes nothing."""
+    cls, option, _ = one.values
+    return (cls.__name__, option[0][0]) in SAME
+
+
+def rows(k):
+    """Scores with ties, though none between two classes, and labels of k classes, distorted."""
+    rng = np.random.default_rng(k)
+    law = rng.dirichlet(np.ones(k), 2 * N)
+    counts = np.array([rng.multinomial(21, p) for p in law])
+    top = np.sort(counts, axis=1)
+    kept = np.flatnonzero(top[:, -1] > top[:, -2])[:N]
+    tilt = np.cumsum(0.5 * law + 0.5 / k * np.linspace(0.5, 1.5, k), axis=1)
+    y = (rng.random(2 * N)[:, None] * tilt[:, -1:] > tilt).sum(axis=1)
+    return ((counts + 1) / (21 + k))[kept], y[kept]
+
+
+WEIGHT = 1 + np.arange(N) % 3 % 2 + np.arange(N) % 7 // 6
+AGAIN = np.repeat(np.arange(N), WEIGHT)
+GROUPS = np.arange(N) % 2
+FOLDS = [(np.arange(N) % 3 != fold, np.arange(N) % 3 == fold) for fold in range(3)]
+
+
+def fitted(cls, option, proba, y, picked=slice(None), **words):
+    """Predictions of all rows and of others between them, after a fit on those picked."""
+    model, more, at = build(cls, option), {}, {}
+    if "groups" in inspect.signature(model.fit).parameters:
+        more, at = {"groups": GROUPS[picked]}, {"groups": GROUPS}
+    if cls is MulticalibratedScores:
+        model.set_params(cv=[tuple(np.flatnonzero(p[picked]) for p in pair) for pair in FOLDS])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        model.fit(proba[picked], y[picked], **more, **words)
+        between = 0.6931 * proba + 0.3069 * np.roll(proba, 1, axis=0)
+        seen = model.predict_proba(proba, **at)
+        return np.vstack([seen, model.predict_proba(between, **at)])
+
+
+def assert_close(cls, found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE.get(cls.__name__, 1e-7))
+
+
+@pytest.mark.parametrize(("cls", "option", "k"), instances())
+def test_words_of_a_fit(cls, option, k):
+    """Weights are repeated rows, columns come in any order, a class without rows has a column."""
+    (proba, y), declared = rows(k), getattr(cls, "capabilities", None)
+    plain = fitted(cls, option, proba, y)
+    named = set(keys(cls, option))
+    if declared is None or declared.sample_weight:
+        weighted = fitted(cls, option, proba, y, sample_weight=WEIGHT)
+        if not (named & set(NOT_REPEATED) or (declared and declared.ordered)):
+            assert_close(cls, fitted(cls, option, proba, y, AGAIN), weighted)
+        differs = np.abs(weighted - plain).max() > 1e-6
+        assert differs or named & set(INDIFFERENT), "weights change nothing"
+        check_missing_class(cls, option, proba, y, named & set(REFUSED))
+    names = np.array(list("zyx"))[:k]
+    assert_close(cls, fitted(cls, option, proba, names[y], classes=names), plain)
+    lifted = k > 2 and declared is not None and declared.multiclass == "one-vs-rest"
+    if lifted or not named & set(NOT_TURNED):
+        turned = fitted(cls, option, proba[:, ::-1], k - 1 - y)
+        assert_close(cls, turned[:, ::-1], plain)
+
+
+def check_missing_class(cls, option, proba, y, refused):
+    kept, k = y != 0, proba.shape[1]
+
+    def without():
+        return fitted(cls, option, proba, y, kept, classes=range(k))
+
+    if refused:
+        with pytest.raises(ValueError, match=r"expected .*, got none of \[0\]"):
+            without()
+    elif not set(keys(cls, option)) & set(NOT_REPEATED):
+        assert_close(cls, fitted(cls, option, proba, y, sample_weight=1.0 * kept), without())
+
+
+@pytest.mark.parametrize(
+    ("cls", "option", "k"), [one for one in instances((3,)) if one.values[1] and not same(one)]
+)
+def test_every_option_changes_something(cls, option, k):
+    """A string or a switch that is ignored gives what the default gives."""
+    ((name, _),) = option
+    default = (name, inspect.signature(cls).parameters[name].default)
+    given = [*build(cls, option).get_params(deep=False).items()]
+    proba, y = rows(k)
+    changed = fitted(cls, option, proba, y) - fitted(cls, [*given, default], proba, y)
+    assert np.abs(changed).max() > 1e-6
