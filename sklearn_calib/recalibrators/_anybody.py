@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 
 from .._sklearn_compat import routing_enabled
@@ -50,14 +50,15 @@ def fit_recalibrator(
     *,
     classes: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     **metadata: Any,
 ) -> Estimator:
     """Fit anyone's recalibrator in place on canonical scores, passing what it understands.
 
-    A `Pipeline` hands `sample_weight` and `classes` to every step whose fit takes them. A plain
-    scikit-learn classifier gets the probabilities as its features.
+    A `Pipeline` hands `sample_weight`, `classes` and `groups` to every step whose fit takes them. A
+    plain scikit-learn classifier gets the probabilities as its features.
     """
-    known = {"sample_weight": sample_weight, "classes": classes}
+    known = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     known = {name: value for name, value in known.items() if value is not None}
     if not isinstance(recalibrator, Pipeline):
         known = _accepted(recalibrator, known)
@@ -93,13 +94,51 @@ def aligned_proba(recalibrator: Estimator, proba: FloatArray, classes: AnyArray)
     return aligned
 
 
-def folds_of(codes: IntArray, cv: CV, random_state: RandomStateLike = 0) -> Iterator[Any]:
-    """The pairs (train, test) of `cross_fitted_proba`; an int means shuffled stratified folds."""
+def folds_of(
+    codes: IntArray,
+    cv: CV,
+    random_state: RandomStateLike = 0,
+    groups: ArrayLike | None = None,
+) -> Iterator[Any]:
+    """The pairs (train, test) of `cross_fitted_proba`; an int means shuffled stratified folds.
+
+    With `groups`, no group is in two of them.
+    """
     if isinstance(cv, int | np.integer):
         if isinstance(random_state, np.random.Generator):
             random_state = int(random_state.integers(2**32))
-        cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
-    return check_cv(cv, codes, classifier=True).split(codes, codes)
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        cv = kind(int(cv), shuffle=True, random_state=random_state)
+    return check_cv(cv, codes, classifier=True).split(codes, codes, groups)
+
+
+def group_codes(groups: ArrayLike, n_rows: int, where: str) -> IntArray:
+    """Groups of rows, numbered from 0: one value of any type for each row, none missing."""
+    values = np.asarray(groups)
+    if values.shape != (n_rows,):
+        refuse(
+            where,
+            f"groups: one value for each of the {n_rows} rows",
+            f"shape {values.shape}",
+            "Pass one column, such as the number of the patient",
+        )
+    if values.dtype.kind == "O":
+        values = np.array(["\0" if _missing(value) else str(value) for value in values])
+        missing = values == "\0"
+    else:
+        missing = values != values  # NaN, NaT
+    if missing.any():
+        refuse(
+            where,
+            "a group for every row",
+            f"none in row {int(np.flatnonzero(missing)[0])}",
+            "Give a row that belongs to no other a group of its own",
+        )
+    return np.unique(values, return_inverse=True)[1].ravel()
+
+
+def _missing(value):
+    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
 def cross_fitted_proba(
@@ -110,6 +149,7 @@ def cross_fitted_proba(
     cv: CV = 5,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     random_state: RandomStateLike = 0,
     where: str = "cross_fitted_proba",
 ) -> FloatArray:
@@ -130,6 +170,9 @@ def cross_fitted_proba(
         Passed to each fit that takes it.
     classes : array-like of shape (n_classes,), default=None
         All classes in the order of the columns, where `y` misses one.
+    groups : array-like of shape (n_samples,), default=None
+        Rows that belong together, such as those of a patient: no group is split between folds. Also
+        passed to each fit that takes them.
     random_state : int, Generator, RandomState or None, default=0
         Shuffles the rows where `cv` is an int.
     where : str, default="cross_fitted_proba"
@@ -166,15 +209,17 @@ def cross_fitted_proba(
     check_same_length(codes, proba, where)
     if sample_weight is not None:
         sample_weight = canonical_weight(sample_weight, len(codes), _where=where)
+    together = None if groups is None else group_codes(groups, len(codes), where)
     numbers = np.arange(len(classes))
     out = np.full(proba.shape, np.nan)
-    for train, test in folds_of(codes, cv, random_state):
+    for train, test in folds_of(codes, cv, random_state, together):
         fitted = fit_recalibrator(
             resolve_recalibrator(recalibrator, where),
             proba[train],
             codes[train],
             classes=numbers,
             sample_weight=None if sample_weight is None else sample_weight[train],
+            groups=None if together is None else together[train],
         )
         out[test] = aligned_proba(fitted, proba[test], numbers)
     if (left := int(np.isnan(out).any(axis=1).sum())) > 0:

@@ -18,8 +18,9 @@ from .._sklearn_compat import (
     with_callbacks,
 )
 from .._typing import CV, ArrayLike, RecalibratorLike, Self
-from ..canonical import rows_per_weight
+from ..canonical import canonical_weight, rows_per_weight
 from ..exceptions import caution, refuse, require
+from ._anybody import group_codes
 from ._base import Capabilities, Recalibrator
 from ._beta import BetaCalibration
 from ._default import DefaultCalibration
@@ -53,6 +54,17 @@ _CLASSES_FOR_SHARED, _CLASSES_FOR_MATRIX = 50, 200
 _ROWS_FOR_WEIGHTS = 200_000
 _SMALLEST_WEIGHT = 1e-3
 _SMALLEST_LIKELIHOOD = 1e-12
+
+
+_RETURNS = """
+        Returns
+        -------
+"""
+_GROUPS = """        groups : array-like of shape (n_samples,), default=None
+            Rows that belong together, such as the visits of a patient or the forecasts of one
+            election: no group is split between folds. Without it the fits of the folds know the
+            labels of the rows that they are judged by, and maps that learn them by heart win.
+"""
 
 
 class StackedCalibration(CallbackSupportMixin, Recalibrator):
@@ -198,10 +210,15 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
-        return super().fit(X, y, sample_weight=sample_weight, classes=classes)
+        self._groups = groups
+        try:
+            return super().fit(X, y, sample_weight=sample_weight, classes=classes)
+        finally:
+            del self._groups
 
-    fit.__doc__ = Recalibrator.fit.__doc__
+    fit.__doc__ = (Recalibrator.fit.__doc__ or "").replace(_RETURNS, _GROUPS + _RETURNS)
 
     def to_frame(self) -> "pd.DataFrame":
         """The candidates as a pandas DataFrame, the largest weight first.
@@ -229,13 +246,31 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     # -- fit ----------------------------------------------------------------------------------
 
+    def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False):
+        found = super()._checked(X, y, sample_weight, classes, where, keeps_unit)
+        if self._groups is not None:
+            own = group_codes(self._groups, np.shape(y)[0], where)
+            if sample_weight is not None:  # the rows that `found` has
+                own = own[canonical_weight(sample_weight, len(own), _where=where) > 0]
+            self._groups = np.unique(own, return_inverse=True)[1].ravel()
+        return found
+
     def _fit(self, proba, codes, weight):
         per_weight = rows_per_weight(weight)
         n_rows = float(weight.sum() * per_weight)
         chains = self._chains(proba.shape[1], n_rows)
         folds = []
-        if n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
-            folds = fold_masses(proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS)
+        alone = self._groups is not None and self._groups.max() == 0
+        if alone:
+            caution(
+                "StackedCalibration.fit",
+                "at least two groups, to compare candidates",
+                "one",
+                "The weights are those of the prior; check the column of the groups",
+            )
+        elif n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
+            given = proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS
+            folds = fold_masses(*given, groups=self._groups)
         else:
             caution(
                 "StackedCalibration.fit",
