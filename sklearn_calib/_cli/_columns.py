@@ -34,6 +34,7 @@ class Columns(NamedTuple):
     left_out: str  # rows that were left out, in words
     groups: Any  # pandas DataFrame of the columns of --by, or None
     time: Any  # ndarray, or None
+    together: Any = None  # ndarray of the column of --group, or None
 
 
 def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
@@ -68,10 +69,14 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         weight = np.concatenate([number_column(table, options.weight) for table in tables])
     when = None
     if (name := getattr(options, "time", None)) is not None:
-        when = joined([times(table, name) for table in tables]).to_numpy()
+        when = joined([whole_column(table, name, "time") for table in tables]).to_numpy()
+    together = None
+    if (name := getattr(options, "group", None)) is not None:
+        together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
     labels = joined([checked_labels(table, options.label) for table in tables])
     by = joined(groups) if len(groups[0].columns) else None
-    return Columns(np.vstack(scores), labels, weight, names, "; ".join(left_out), by, when)
+    said = "; ".join(left_out)
+    return Columns(np.vstack(scores), labels, weight, names, said, by, when, together)
 
 
 def _labels_are_text(table, name):
@@ -110,8 +115,8 @@ def _with_order(table, name):
 
 
 def _needed(columns, options):
-    """All columns but those of ``--by``, each once; only `monitor` has ``--time``."""
-    more = [options.weight, getattr(options, "time", None)]
+    """All columns but those of ``--by``, each once; few commands have the last two."""
+    more = [options.weight, getattr(options, "time", None), getattr(options, "group", None)]
     return [*dict.fromkeys([options.label, *columns, *filter(None, more)])]
 
 
@@ -155,14 +160,14 @@ def probability(table: FileTable, name: str, options: "argparse.Namespace") -> F
     return numbers / 100 if options.percent and not signed else numbers
 
 
-def times(table: FileTable, name: str) -> Any:
-    """A column of times without holes."""
+def whole_column(table: FileTable, name: str, what: str) -> Any:
+    """A column without holes, of times or groups."""
     column = table.frame[name]
     holes = np.flatnonzero(column.isna().to_numpy())
     if len(holes):
         places = rows_in_words([table.row(place) for place in holes])
         raise UserError(
-            f"expected a time in every row, got none in {places} of column {quoted(name)} of "
+            f"expected a {what} in every row, got none in {places} of column {quoted(name)} of "
             f"{plain(table.file)}. Fill them, or leave out such rows."
         )
     return column

@@ -56,6 +56,12 @@ def add_to(commands: Any) -> None:
     columns = add_columns(parser)
     add_logits(columns)
     columns.add_argument(
+        "--group",
+        metavar="COLUMN",
+        help="rows that belong together, such as those of one patient: no group is split between "
+        "the folds by which the map is chosen and judged",
+    )
+    columns.add_argument(
         "--any-order",
         action="store_true",
         help="fit also where another order of the columns fits far better",
@@ -114,20 +120,21 @@ def fit(options: "argparse.Namespace") -> int:
 def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     from ..canonical import canonical_proba
     from ..export import simplify, to_dict, to_json
-    from ..recalibrators import get_recalibrator
+    from ..recalibrators import fit_recalibrator, get_recalibrator
 
     kind = kind_of(options)
     proba = rows.scores
     if kind == "proba":
         proba = canonical_proba(proba, tolerance=tolerance_of(options), _where="fit")
-    given = {"sample_weight": rows.weight, "classes": rows.classes}
+    given = {"sample_weight": rows.weight, "classes": rows.classes, "groups": rows.together}
     screen = Screen()
     names = ", ".join(plain(label, 40) for label in rows.classes.tolist())
     screen.print(f"{len(rows.labels)} rows, classes {names}", highlight=False)
     if _judge(screen, rows, proba, given, options) or options.force:
         with progress("fitting"):
-            fitted = get_recalibrator(options.recalibrator)
-            fitted.fit(proba, rows.labels, **given)
+            fitted = fit_recalibrator(
+                get_recalibrator(options.recalibrator), proba, rows.labels, **given
+            )
             document = to_dict(fitted, input=kind, tabulate=options.tabulate)
             if options.simplify is not None:
                 document = simplify(document, options.simplify)
@@ -161,7 +168,7 @@ def _judge(screen, rows, proba, given, options):
 
 
 def cross_validated(
-    method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any
+    method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any, groups: Any = None
 ) -> "PairedDifference":
     """The log loss before and after, each row recalibrated by a fit that has not seen it.
 
@@ -178,6 +185,7 @@ def cross_validated(
             cv=_FOLDS,
             sample_weight=sample_weight,
             classes=classes,
+            groups=groups,
             where="fit",
         )
     found = paired_difference(

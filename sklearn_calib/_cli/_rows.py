@@ -26,6 +26,7 @@ class LabelledRows(NamedTuple):
     positive: Any  # a label, or None
     names: list[str]  # of the columns of scores
     groups: Any = None  # pandas DataFrame of the columns of --by, or None
+    together: Any = None  # ndarray of the column of --group, or None
 
 
 def called(files: Sequence[str]) -> str:
@@ -61,7 +62,8 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
             scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error
-    return LabelledRows(labels, scores, columns.weight, classes, positive, names, columns.groups)
+    own = columns.groups, columns.together
+    return LabelledRows(labels, scores, columns.weight, classes, positive, names, *own)
 
 
 def another_order(

@@ -11,7 +11,7 @@ CC' the columns of C are the second differences of g_j, and those of C^-T its se
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky_banded, solve_banded
+from scipy.linalg import cholesky_banded, lapack, solve_banded
 from scipy.special import expit
 
 from ..canonical import are_counts
@@ -196,7 +196,7 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
         penalties = [scale * penalty for penalty in _PENALTIES[: None if len(knots) > 2 else 1]]
     precision = 1e-14 if len(penalties) == 1 else 1e-12
     basis = natural_basis(knots)
-    design = basis(cells.x)
+    design = np.ascontiguousarray(basis(cells.x).T)
     theta = np.zeros(len(knots))
     theta[1] = 1.0
     best = None
@@ -204,11 +204,10 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
         free = 2 if penalty == LINE else len(knots)
         ridge = np.full(free, penalty)
         ridge[:2] = pull
-        rows = design[:, :free]
-        state, factor = _minimum(rows, cells.mass, ridge, theta[:free], precision)
+        state, factor = _minimum(design[:free], cells.mass, ridge, theta[:free], precision)
         theta[:free] = state.theta
-        leverage = _leverages(rows, factor)
-        loo = _left_out(rows @ state.theta, cells, leverage, state)
+        leverage = _leverages(design[:free], factor)
+        loo = _left_out(state.theta @ design[:free], cells, leverage, state)
         if best is None or loo < best.loo - _WIN:
             edf = float(cells.mass.sum(axis=0) @ (leverage * state.variance))
             best = SplineFit(_combined(basis, theta), float(penalty), edf, loo, state.loss)
@@ -222,7 +221,8 @@ def _combined(basis, theta):
 def _minimum(design, label_mass, ridge, start, precision):
     """Newton's method with halving; the state there and the factor of its Hessian.
 
-    It ends where half the decrement, the distance from the minimum, is below this share of it.
+    `design` has a row for each coefficient, of all cells. It ends where half the decrement, the
+    distance from the minimum, is below this share of it.
     """
     mass = label_mass.sum(axis=0)
     ones = label_mass[1]
@@ -230,17 +230,20 @@ def _minimum(design, label_mass, ridge, start, precision):
     target[1] = 1.0
 
     def at(theta):
-        eta = design @ theta
-        mean, other = expit(eta), expit(-eta)
-        loss = float(mass @ np.logaddexp(0, eta) - ones @ eta)
+        eta = theta @ design
+        far, larger = _halves(eta)
+        smaller = far * larger
+        mean = np.where(eta >= 0, larger, smaller)
+        loss = float(mass @ _softplus(eta, far) - ones @ eta)
         away = theta - target
-        return _State(theta, mean, mean * other, loss, loss + ridge @ (away * away) / 2)
+        objective = loss + ridge @ (away * away) / 2
+        return _State(theta, mean, larger * smaller, loss, objective)
 
     state = at(start.copy())
     for _ in range(_NEWTON_STEPS):
-        hessian = design.T @ (design * (mass * state.variance)[:, None])
+        hessian = (design * (mass * state.variance)) @ design.T
         hessian.flat[:: len(ridge) + 1] += ridge
-        gradient = design.T @ (mass * state.mean - ones) + ridge * (state.theta - target)
+        gradient = design @ (mass * state.mean - ones) + ridge * (state.theta - target)
         factor = _factored(hessian)
         step = -_solved(factor, gradient)
         decrement = -gradient @ step
@@ -257,25 +260,39 @@ def _minimum(design, label_mass, ridge, start, precision):
     return state, factor
 
 
+def _halves(eta):
+    """e^-|eta|, and the larger of the probabilities expit(eta) and expit(-eta)."""
+    far = np.exp(-np.abs(eta))
+    return far, 1 / (1 + far)
+
+
+def _softplus(eta, far):
+    """log(1 + e^eta), given e^-|eta|."""
+    return np.maximum(eta, 0) + np.log1p(far)
+
+
 def _factored(hessian):
     """Cholesky of the matrix scaled to a diagonal of ones: penalties may be of any size."""
     scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-290))
     scaled = hessian / scale / scale[:, None]
     scaled.flat[:: len(scale) + 1] = 1 + 1e-13
-    return cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False), scale
+    factor, failed = lapack.dpotrf(scaled.T, lower=1, overwrite_a=1)  # without 60 us of checks
+    if failed:
+        raise np.linalg.LinAlgError("a matrix of second derivatives that is not definite")
+    return factor, scale
 
 
 def _solved(factor, right):
-    inner, scale = factor
-    return cho_solve(inner, right / scale, check_finite=False) / scale
+    lower, scale = factor
+    return lapack.dpotrs(lower, right / scale, lower=1)[0] / scale
 
 
 def _leverages(design, factor):
-    """b'H^-1 b of each row b."""
-    (lower, _), scale = factor
-    inverse = np.linalg.inv(np.tril(lower)) / scale
-    half = design @ inverse.T
-    return np.einsum("ij,ij->i", half, half)
+    """b'H^-1 b of each cell's column b."""
+    lower, scale = factor
+    half = (lapack.dtrtri(lower, lower=1)[0] / scale) @ design
+    half *= half
+    return half.sum(axis=0)
 
 
 def _left_out(eta, cells, leverage, state):
@@ -288,9 +305,8 @@ def _left_out(eta, cells, leverage, state):
     pull = leverage[kept] * cells.unit[:, kept]
     pull /= np.maximum(1 - pull * state.variance[kept], 1e-10)
     eta, mean, scored = eta[kept], state.mean[kept], cells.scored[:, kept]
-    negative = np.logaddexp(0, eta + pull[0] * mean)
-    positive = np.logaddexp(0, pull[1] * (1 - mean) - eta)
-    return float((scored[0] @ negative + scored[1] @ positive) / scored.sum())
+    wrong = np.stack([eta + pull[0] * mean, pull[1] * (1 - mean) - eta])
+    return float((scored * _softplus(wrong, np.exp(-np.abs(wrong)))).sum() / scored.sum())
 
 
 def rising(curve, cells, project):

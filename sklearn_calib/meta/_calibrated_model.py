@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -26,6 +25,8 @@ from ._pairs import (
     CalibratedPair,
     check_fitted,
     every_recalibrator_has,
+    folds_of_rows,
+    splits_of,
     whole_or_not_at_all,
 )
 from ._scores import RESPONSE_METHODS, aligned_scores
@@ -201,10 +202,12 @@ class CalibratedModel(CalibratedClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0, passed to the estimator where it takes them, and to the recalibrator.
         **fit_params : dict
-            ``groups`` is passed to the splitter, the rest to the estimator's fit; with metadata
-            routing enabled, each to whoever requests it (estimator, recalibrator, splitter). The
-            labels of ``eval_set`` (``eval_y``, ``y_val``) are those of `y`; every fold's model is
-            judged on all its rows, but for classes that the fold misses.
+            ``groups``, rows that belong together, is passed to the splitter (where `cv` is a number
+            or None, folds that split no group) and to a recalibrator that takes them, as "auto"
+            does; the rest to the estimator's fit. With metadata routing enabled, each to whoever
+            requests it (estimator, recalibrator, splitter). The labels of ``eval_set`` (``eval_y``,
+            ``y_val``) are those of `y`; every fold's model is judged on all its rows, but for
+            classes that the fold misses.
 
         Returns
         -------
@@ -221,8 +224,8 @@ class CalibratedModel(CalibratedClassifier):
         elif frozen and not ensemble:
             self.calibrated_pairs_ = [self._single("calibrate", _calibrate_frozen, job)]
         else:
-            cv = folds_of_labels(self.cv) if many else check_cv(self.cv, job.codes, classifier=True)
-            folds = list(cv.split(job.X, job.codes, **job.split_params))
+            cv = folds_of_labels(self.cv, job) if many else folds_of_rows(self.cv, job)
+            folds = splits_of(job, cv)
             self.calibrated_pairs_ = self._fit_folds(job, folds, ensemble)
         self._remember_features(self.calibrated_pairs_[0].estimator)
         return self

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import get_tags, indexable
 
 from .._simplex import stack_rows
@@ -24,6 +24,7 @@ from ..recalibrators import MultilabelCalibration, resolve_recalibrator
 from ._arguments import refuse_prefit
 from ._brought import check_bare, check_early_stopping, fresh
 from ._concerns import warn_of_harm_to_labels
+from ._pairs import groups_of
 from ._scores import no_method
 
 
@@ -141,9 +142,14 @@ def start_labels(
     )
 
 
-def folds_of_labels(cv: CV) -> Any:
-    """The splitter that is meant; an int means folds of shuffled rows, since none is stratified."""
+def folds_of_labels(cv: CV, job: Any) -> Any:
+    """The splitter that is meant; an int means folds of shuffled rows, since none is stratified.
+
+    Where groups are given, folds that split none.
+    """
     if cv is None or isinstance(cv, Integral):
+        if groups_of(job) is not None:
+            return GroupKFold(5 if cv is None else int(cv))
         return KFold(5 if cv is None else int(cv), shuffle=True, random_state=0)
     return check_cv(cv)
 

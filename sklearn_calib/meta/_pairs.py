@@ -4,11 +4,13 @@ import warnings
 from collections.abc import Callable
 from functools import partial, wraps
 from inspect import signature
+from numbers import Integral
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MethodMapping, process_routing
@@ -24,7 +26,7 @@ from .._sklearn_compat import (
     routing_enabled,
     safe_split,
 )
-from .._typing import AnyArray, Estimator, Features, FloatArray, Function, IntArray, Self
+from .._typing import CV, AnyArray, Estimator, Features, FloatArray, Function, IntArray, Self
 from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import caution, expectation, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
@@ -164,6 +166,24 @@ class Job(NamedTuple):
         )
 
 
+def groups_of(job: Any) -> Any:
+    """The groups of the rows of a job, or None."""
+    return job.split_params.get("groups", job.recalibrator_params.get("groups"))
+
+
+def folds_of_rows(cv: CV, job: Any) -> Any:
+    """The splitter that is meant; where groups are given, an int means folds that split none."""
+    if (cv is None or isinstance(cv, Integral)) and groups_of(job) is not None:
+        return StratifiedGroupKFold(5 if cv is None else int(cv))
+    return check_cv(cv, job.codes, classifier=True)
+
+
+def splits_of(job: Any, splitter: Any) -> list[Any]:
+    """The pairs (train, test) of a splitter."""
+    given = {} if (groups := groups_of(job)) is None else {"groups": groups}
+    return list(splitter.split(job.X, job.codes, **{**given, **job.split_params}))
+
+
 def whole_or_not_at_all(fit: Function) -> Function:
     """A fit that leaves no fitted attribute behind if it fails or is interrupted."""
 
@@ -268,6 +288,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         recalibrator = resolve_recalibrator(self.recalibrator, type(self).__name__)
         if isinstance(self.recalibrator, str):  # no instance on which the user could request it
             recalibrator.set_fit_request(sample_weight=True)
+            if "groups" in signature(recalibrator.fit).parameters:
+                recalibrator.set_fit_request(groups=True)
         split = MethodMapping().add(caller="fit", callee="split")
         router = super().get_metadata_routing().add(recalibrator=recalibrator, method_mapping=fit)
         return router.add(splitter=self.cv, method_mapping=split)
@@ -311,6 +333,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         )
         if "sample_weight" not in recalibrator_params:
             weight = np.ones(len(codes))
+        if not routing_enabled():
+            recalibrator_params |= split_params  # groups, for a recalibrator that takes them
         self.classes_ = classes
         return Job(
             where=where,

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
@@ -34,7 +34,14 @@ from ..exceptions import CalibrationWarning, caution, expectation, refuse
 from ..metrics import LossLike, ProperLoss, get_loss
 from ..staging import staging_of
 from ._arguments import says_what_to_write
-from ._pairs import GIVES_SCORES, CalibratedClassifier, CalibratedPair, whole_or_not_at_all
+from ._pairs import (
+    GIVES_SCORES,
+    CalibratedClassifier,
+    CalibratedPair,
+    folds_of_rows,
+    splits_of,
+    whole_or_not_at_all,
+)
 from ._search import fit_fold, in_turn, own_risks, pooled_stages, refit, results_table
 
 _FEW_ROWS, _FEW_ERRORS = 1000, 10
@@ -248,8 +255,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             Weights >= 0, passed to the estimator where it takes them, to the criterion and to the
             recalibrator.
         **fit_params : dict
-            ``groups`` is passed to the splitter, the rest to the estimator's fit; with metadata
-            routing enabled, each to whoever requests it. ``eval_set`` as in `CalibratedModel`.
+            ``groups`` is passed to the splitter and to the recalibrator, as in `CalibratedModel`,
+            the rest to the estimator's fit; with metadata routing enabled, each to whoever requests
+            it. ``eval_set`` as there.
 
         Returns
         -------
@@ -265,8 +273,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             everything = np.arange(len(job.codes))
             splits = [(everything, everything)]
         else:
-            cv = check_cv(self.cv, job.codes, classifier=True)
-            splits = list(cv.split(job.X, job.codes, **job.split_params))
+            splits = splits_of(job, folds_of_rows(self.cv, job))
         self.n_splits_ = len(splits)
         stages = None if isinstance(self.stages, str) or self.stages is None else self.stages
         wanted = _checked_stages(stages, job.where)

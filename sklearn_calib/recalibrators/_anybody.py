@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 
 from .._random import check_seed
@@ -59,14 +59,15 @@ def fit_recalibrator(
     *,
     classes: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     **metadata: Any,
 ) -> Estimator:
     """Fit anyone's recalibrator in place on canonical scores, passing what it understands.
 
-    A `Pipeline` hands `sample_weight` and `classes` to every step whose fit takes them. A plain
-    scikit-learn classifier gets the probabilities as its features.
+    A `Pipeline` hands `sample_weight`, `classes` and `groups` to every step whose fit takes them. A
+    plain scikit-learn classifier gets the probabilities as its features.
     """
-    known = {"sample_weight": sample_weight, "classes": classes}
+    known = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     known = {name: value for name, value in known.items() if value is not None}
     if not isinstance(recalibrator, Pipeline):
         known = _accepted(recalibrator, known)
@@ -102,19 +103,28 @@ def aligned_proba(recalibrator: Estimator, proba: FloatArray, classes: AnyArray)
     return aligned
 
 
-def folds_of(codes: IntArray, cv: CV, random_state: RandomStateLike = 0) -> Iterator[Any]:
-    """The pairs (train, test) of `cross_fitted_proba`; an int means shuffled stratified folds."""
+def folds_of(
+    codes: IntArray,
+    cv: CV,
+    random_state: RandomStateLike = 0,
+    groups: ArrayLike | None = None,
+) -> Iterator[Any]:
+    """The pairs (train, test) of `cross_fitted_proba`; an int means shuffled stratified folds.
+
+    With `groups`, no group is in two of them.
+    """
     check_seed(random_state)
     if isinstance(cv, int | np.integer):
         if isinstance(random_state, np.random.Generator):
             random_state = int(random_state.integers(2**32))
-        cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        cv = kind(int(cv), shuffle=True, random_state=random_state)
     try:
-        parts = [*check_cv(cv, codes, classifier=True).split(codes, codes)]
+        parts = [*check_cv(cv, codes, classifier=True).split(codes, codes, groups)]
         for _, test in parts:
             codes[test]
     except (TypeError, ValueError, IndexError) as error:
-        if isinstance(cv, StratifiedKFold):
+        if isinstance(cv, StratifiedKFold | StratifiedGroupKFold):
             raise  # of the labels, in scikit-learn's words
         rule = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
         refuse(called("cv"), rule, repr(cv)[:60], f"Pass for instance cv=5 ({_line(error)})")
@@ -125,6 +135,35 @@ def _line(error):
     return str(error).partition("\n")[0].rstrip(".")[:200]
 
 
+def group_codes(groups: ArrayLike, n_rows: int, where: str) -> IntArray:
+    """Groups of rows, numbered from 0: one value of any type for each row, none missing."""
+    values = np.asarray(groups)
+    if values.shape != (n_rows,):
+        refuse(
+            where,
+            f"groups: one value for each of the {n_rows} rows",
+            f"shape {values.shape}",
+            "Pass one column, such as the number of the patient",
+        )
+    if values.dtype.kind == "O":
+        values = np.array(["\0" if _missing(value) else str(value) for value in values])
+        missing = values == "\0"
+    else:
+        missing = values != values  # NaN, NaT
+    if missing.any():
+        refuse(
+            where,
+            "a group for every row",
+            f"none in row {int(np.flatnonzero(missing)[0])}",
+            "Give a row that belongs to no other a group of its own",
+        )
+    return np.unique(values, return_inverse=True)[1].ravel()
+
+
+def _missing(value):
+    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+
+
 def cross_fitted_proba(
     recalibrator: RecalibratorLike,
     proba: ArrayLike,
@@ -133,6 +172,7 @@ def cross_fitted_proba(
     cv: CV = 5,
     sample_weight: ArrayLike | None = None,
     classes: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     random_state: RandomStateLike = 0,
     where: str = "cross_fitted_proba",
 ) -> FloatArray:
@@ -153,6 +193,9 @@ def cross_fitted_proba(
         Passed to each fit that takes it.
     classes : array-like of shape (n_classes,), default=None
         All classes in the order of the columns, where `y` misses one.
+    groups : array-like of shape (n_samples,), default=None
+        Rows that belong together, such as those of a patient: no group is split between folds. Also
+        passed to each fit that takes them.
     random_state : int, Generator, RandomState or None, default=0
         Shuffles the rows where `cv` is an int.
     where : str, default="cross_fitted_proba"
@@ -192,15 +235,17 @@ def cross_fitted_proba(
     if classes is not None:
         rows = slice(None) if sample_weight is None else sample_weight > 0
         warn_of_order(proba[rows], codes[rows], names, "classes", where)
+    together = None if groups is None else group_codes(groups, len(codes), where)
     numbers = np.arange(len(names))
     out = np.full(proba.shape, np.nan)
-    for train, test in folds_of(codes, cv, random_state):
+    for train, test in folds_of(codes, cv, random_state, together):
         fitted = fit_recalibrator(
             resolve_recalibrator(recalibrator, where),
             proba[train],
             codes[train],
             classes=numbers,
             sample_weight=None if sample_weight is None else sample_weight[train],
+            groups=None if together is None else together[train],
         )
         out[test] = aligned_proba(fitted, proba[test], numbers)
     if (left := int(np.isnan(out).any(axis=1).sum())) > 0:

@@ -18,14 +18,16 @@ from .._sklearn_compat import (
     with_callbacks,
 )
 from .._typing import CV, ArrayLike, RecalibratorLike, Self
-from ..canonical import rows_per_weight
+from ..canonical import canonical_weight, rows_per_weight
 from ..exceptions import caution, refuse, require
+from ._anybody import group_codes
 from ._base import Capabilities, Recalibrator
 from ._beta import BetaCalibration
 from ._default import DefaultCalibration
 from ._describe import IDENTITY, chain, map_nodes, mixture
 from ._identity import Identity
 from ._one_vs_rest import OneVsRest
+from ._platt import PlattScaling
 from ._quadratic import QuadraticScaling
 from ._row_program import RowProgram
 from ._spline import SplineCalibration
@@ -48,11 +50,22 @@ if TYPE_CHECKING:
 Candidates = Sequence[RecalibratorLike] | Mapping[str, RecalibratorLike]
 
 _FEWEST_ROWS = 20  # with fewer the weights are those of the prior
-_ROWS_FOR_FLEXIBLE = 1000
+_ROWS_FOR_QUADRATIC = 1000
 _CLASSES_FOR_SHARED, _CLASSES_FOR_MATRIX = 50, 200
 _ROWS_FOR_WEIGHTS = 200_000
 _SMALLEST_WEIGHT = 1e-3
 _SMALLEST_LIKELIHOOD = 1e-12
+
+
+_RETURNS = """
+        Returns
+        -------
+"""
+_GROUPS = """        groups : array-like of shape (n_samples,), default=None
+            Rows that belong together, such as the visits of a patient or the forecasts of one
+            election: no group is split between folds. Without it the fits of the folds know the
+            labels of the rows that they are judged by, and maps that learn them by heart win.
+"""
 
 
 class StackedCalibration(CallbackSupportMixin, Recalibrator):
@@ -117,14 +130,18 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     kept candidates are then fitted to all rows. Above 200,000 rows the weights come from a
     sample of as many, at no loss that could be measured (below 1e-4 nats at 400,000).
 
-    "auto" is for two classes `Identity`, `DefaultCalibration`, `StructuredVectorScaling` and
-    `SplineCalibration`; from 1000 rows on also `QuadraticScaling` and `VennAbers`. With `monotone`
-    `BetaCalibration` takes the place of the structured and the quadratic form. For several classes
-    it is `Identity`, `TemperatureScaling` with Laplace smoothing, `StructuredVectorScaling`,
-    `DefaultCalibration`, the same followed by `SplineCalibration`, and one `VennAbers` map shared
-    by all classes; from 50 classes on the spline too is shared, or recalibrates the predicted class
-    only, and above 200 the matrix, k^2 numbers, is left out. Chosen with real tables; see the
-    folder ``benchmarks/stack``.
+    "auto" is for two classes `Identity`, `DefaultCalibration`, `StructuredVectorScaling`,
+    `SplineCalibration`, `VennAbers`, and `PlattScaling` of log-odds and of probabilities; from 1000
+    rows on also `QuadraticScaling`. With `monotone` `BetaCalibration` takes the place of the
+    structured and the quadratic form. For several classes it is `Identity`, `TemperatureScaling`
+    with Laplace smoothing, `StructuredVectorScaling`, `DefaultCalibration`, the same followed by
+    `SplineCalibration`, and two maps shared by all classes, a spline and `VennAbers`; from 50
+    classes on the spline of the chain too is shared, or recalibrates the predicted class only, and
+    above 200 the matrix, k^2 numbers, is left out. Chosen with real tables; see the folder
+    ``benchmarks/stack``.
+
+    All of it is one compiled program at prediction, where each candidate has nodes for it (up to 49
+    classes; candidates of your own as well): a row costs some microseconds.
 
     Whole numbers as sample weights count rows. Progress is reported through scikit-learn's
     callbacks (version 1.9 on). Cost: cv + 1 fits of each candidate; .2 s for 5000 rows and two
@@ -139,8 +156,8 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     >>> from sklearn_calib.recalibrators import StackedCalibration
     >>> from sklearn_calib.datasets import make_overconfident
     >>> stack = StackedCalibration().fit(*make_overconfident(2, 500))
-    >>> sorted(stack.weights_)
-    ['default', 'identity', 'spline', 'structured_vector']
+    >>> len(stack.weights_), max(stack.weights_, key=stack.weights_.get)
+    (7, 'venn_abers')
     >>> bool(stack.weights_["identity"] < 0.5)
     True
 
@@ -198,10 +215,15 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
-        return super().fit(X, y, sample_weight=sample_weight, classes=classes)
+        self._groups = groups
+        try:
+            return super().fit(X, y, sample_weight=sample_weight, classes=classes)
+        finally:
+            del self._groups
 
-    fit.__doc__ = Recalibrator.fit.__doc__
+    fit.__doc__ = (Recalibrator.fit.__doc__ or "").replace(_RETURNS, _GROUPS + _RETURNS)
 
     def to_frame(self) -> "pd.DataFrame":
         """The candidates as a pandas DataFrame, the largest weight first.
@@ -229,13 +251,31 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     # -- fit ----------------------------------------------------------------------------------
 
+    def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False):
+        found = super()._checked(X, y, sample_weight, classes, where, keeps_unit)
+        if self._groups is not None:
+            own = group_codes(self._groups, np.shape(y)[0], where)
+            if sample_weight is not None:  # the rows that `found` has
+                own = own[canonical_weight(sample_weight, len(own), _where=where) > 0]
+            self._groups = np.unique(own, return_inverse=True)[1].ravel()
+        return found
+
     def _fit(self, proba, codes, weight):
         per_weight = rows_per_weight(weight)
         n_rows = float(weight.sum() * per_weight)
         chains = self._chains(proba.shape[1], n_rows)
         folds = []
-        if n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
-            folds = fold_masses(proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS)
+        alone = self._groups is not None and self._groups.max() == 0
+        if alone:
+            caution(
+                "StackedCalibration.fit",
+                "at least two groups, to compare candidates",
+                "one",
+                "The weights are those of the prior; check the column of the groups",
+            )
+        elif n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
+            given = proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS
+            folds = fold_masses(*given, groups=self._groups)
         else:
             caution(
                 "StackedCalibration.fit",
@@ -377,16 +417,17 @@ def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     if k == 2:
         found |= {"default": (default,), "spline": (SplineCalibration(),)}
         found |= {"beta": (BetaCalibration(),)} if monotone else {"structured_vector": (vector,)}
-        if n_rows >= _ROWS_FOR_FLEXIBLE:
-            found["venn_abers"] = (VennAbers(),)
-            if not monotone:
-                found["quadratic"] = (QuadraticScaling(),)
+        found |= {"venn_abers": (VennAbers(),), "platt": (PlattScaling(),)}
+        found["platt of probabilities"] = (PlattScaling("proba"),)
+        if n_rows >= _ROWS_FOR_QUADRATIC and not monotone:
+            found["quadratic"] = (QuadraticScaling(),)
         return found
     found["temperature"] = (TemperatureScaling(laplace=True),)
     found["structured_vector"] = (vector,)
     spline, one_for_all = SplineCalibration(), OneVsRest(VennAbers(), shared=True)
     if k < _CLASSES_FOR_SHARED:
         found |= {"default": (default,), "default, spline": (default, spline)}
+        found["shared spline"] = (OneVsRest(spline, shared=True),)
         return found | {"shared venn_abers": (one_for_all,)}
     first = (default,) if k <= _CLASSES_FOR_MATRIX else (vector,)
     name = "default" if k <= _CLASSES_FOR_MATRIX else "structured_vector"

@@ -54,16 +54,23 @@ def named_chains(recalibrators: object, where: str) -> Chains:
 
 
 def fold_masses(
-    proba: FloatArray, codes: IntArray, weight: FloatArray, cv: CV, most: int
+    proba: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    cv: CV,
+    most: int,
+    groups: IntArray | None = None,
 ) -> list[tuple[FloatArray, FloatArray]]:
     """For each fold the weights of the rows that are fitted and of those left out.
 
     An int makes stratified folds from the rows' own digits: as good as random, but the order of the
     rows and of the classes does not matter. A weight that is a whole number counts as so many rows,
     which may fall into different folds. Of more rows than `most` a sample of so many is taken.
+    A group, numbered from 0, stays in one fold.
     """
     if not isinstance(cv, int | np.integer):
-        tests = [np.isin(np.arange(len(codes)), test) for _, test in folds_of(codes, cv)]
+        splits = folds_of(codes, cv, groups=groups)
+        tests = [np.isin(np.arange(len(codes)), test) for _, test in splits]
         return [(np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests]
     whole = are_counts(weight)
     key, place = _digests(proba, codes, weight if whole else np.ones(len(codes)))
@@ -84,10 +91,15 @@ def fold_masses(
     first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(first, label, key)  # classes in an order that is theirs, whatever their numbers
     deal = np.lexsort((key, label, first[label]))
-    fold = np.empty(len(deal), dtype=np.intp)
-    fold[deal] = np.arange(len(deal)) % int(cv)  # on from class to class: no fold stays empty
+    fold, n_folds = np.empty(len(deal), dtype=np.intp), int(cv)
+    if groups is None:
+        fold[deal] = np.arange(len(deal)) % n_folds  # on from class to class: none stays empty
+    else:
+        own = groups[order][copies]
+        n_folds = min(n_folds, len(np.unique(own)))
+        fold = fold_of_groups(own, label, key, n_folds)[own]
     folds = []
-    for one in range(int(cv)):
+    for one in range(n_folds):
         left, kept = np.zeros(len(codes)), np.zeros(len(codes))
         left[order] = unit * np.bincount(copies[fold == one], minlength=len(order))
         kept[order] = unit * np.bincount(copies[fold != one], minlength=len(order))
@@ -95,6 +107,32 @@ def fold_masses(
     return folds
 
 
+def fold_of_groups(groups: IntArray, codes: IntArray, key: AnyArray, n_folds: int) -> IntArray:
+    """For each group its fold, so that the classes are spread as evenly as the groups allow.
+
+    The largest groups are dealt out one by one, each to the fold that has the least of its classes;
+    small ones, beyond the first 5000, in turns. `key` has a number for each row that decides
+    between groups of one size, so that neither the names of the groups nor the order of the rows
+    matters.
+    """
+    n_groups, k = groups.max() + 1, codes.max() + 1
+    counts = np.bincount(groups * k + codes, minlength=n_groups * k).reshape(n_groups, k)
+    digest = np.zeros(n_groups, dtype=np.uint64)
+    np.add.at(digest, groups, key)
+    order = np.lexsort((digest, -counts.sum(axis=1)))
+    share = counts / np.maximum(counts.sum(axis=0), 1)
+    fold = np.empty(n_groups, dtype=np.intp)
+    filled = np.zeros((n_folds, k))
+    for group in order[:_DEALT_SINGLY]:
+        crowded = (filled @ share[group]) + 1e-6 * filled.sum(axis=1)
+        fold[group] = crowded.argmin()
+        filled[fold[group]] += share[group]
+    rest = order[_DEALT_SINGLY:]
+    fold[rest] = np.arange(len(rest)) % n_folds
+    return fold
+
+
+_DEALT_SINGLY = 5000
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 
 

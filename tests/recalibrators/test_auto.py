@@ -92,7 +92,7 @@ def test_weights_without_rows_are_the_prior():
     p, y = bent(400)
     held = StackedCalibration(alpha=1e7).fit(p, y).weights_
     assert abs(held["identity"] - 0.5) < 1e-3
-    assert abs(held["spline"] - 1 / 6) < 1e-3
+    assert abs(held["spline"] - 1 / 12) < 1e-3
     equal = StackedCalibration(["platt", "beta"], alpha=1e7).fit(p, y).weights_
     assert abs(equal["platt"] - 0.5) < 1e-3
 
@@ -264,8 +264,11 @@ def test_shared_first_steps_are_fitted_once():
 
 
 def test_candidates_by_size():
-    assert list(candidates(2, 500)) == ["identity", "default", "spline", "structured_vector"]
-    assert {"venn_abers", "quadratic"} <= set(candidates(2, 1000))
+    names = ["identity", "default", "spline", "structured_vector", "venn_abers", "platt"]
+    assert list(candidates(2, 500)) == [*names, "platt of probabilities"]
+    assert candidates(2, 500)["platt of probabilities"][0].scale == "proba"
+    assert set(candidates(2, 1000)) - set(candidates(2, 999)) == {"quadratic"}
+    assert candidates(10, 500)["shared spline"][0].shared
     assert "default, spline" in candidates(10, 500)
     assert "default, shared spline" in candidates(60, 500)
     assert "default" not in candidates(300, 500)
