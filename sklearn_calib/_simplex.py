@@ -1,6 +1,8 @@
 """Rows on the simplex, their logarithms, and the two-class problems inside them."""
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,11 @@ LARGEST_FLOOR = 0.01  # a model whose smallest probability is large may still sa
 #: epsilon, 2.2e-16, counts as that, as in scikit-learn; no row loses more than 36.04 nats.
 LOG_LOSS_FLOOR = float(np.finfo(np.float64).eps)
 LARGEST_LOG_LOSS = -float(np.log(LOG_LOSS_FLOOR))
+
+_EXPONENTS = 1076  # of float64 in [0, 1]
+_FAR_BELOW = 10  # binary exponents without a value: a factor of 1000
+_MOST_LEVELS = 1000  # trees, neighbours, or digits after the point
+_NO_SHARE = 1e-7  # further from a multiple of 1 / N is none; rounded to float32 it still is one
 
 _BLOCK_ENTRIES = 1 << 16  # of them some arrays stay in the cache
 
@@ -127,11 +134,88 @@ def carries_log(proba: FloatArray) -> bool:
     return isinstance(proba, SimplexArray) and proba._log is not None
 
 
-def learned_floor(proba: FloatArray) -> float:
-    """What an exact zero counts as: half the smallest positive probability of these rows."""
+@dataclass(frozen=True)
+class LowEnd:
+    """What decides what an exact zero counts as: of some rows; that of more rows is their sum.
+
+    Which values there are, not how often: a repeated row, or a weight, changes nothing.
+    """
+
+    zeros: bool
+    smallest: FloatArray  # positive value of each binary exponent, infinite where there is none
+    levels: int  # the least N for which all values are multiples of 1 / N, 0 where there is none
+
+    def __add__(self, other: "LowEnd") -> "LowEnd":
+        levels = math.lcm(self.levels, other.levels)
+        return LowEnd(
+            self.zeros or other.zeros,
+            np.minimum(self.smallest, other.smallest),
+            levels if levels <= _MOST_LEVELS else 0,
+        )
+
+    @property
+    def floor(self) -> float:
+        """Half of a vote where values are shares of votes, else half the smallest positive value.
+
+        Where there are exact zeros, values far below all others are rounding noise, and zeros too.
+        """
+        if self.levels:
+            return _floor_below(1.0 / self.levels)
+        there = np.flatnonzero(self.smallest < np.inf)
+        if len(there) == 0:
+            return _floor_below(1.0)
+        wide = np.flatnonzero(np.diff(there) >= _FAR_BELOW)
+        first = there[wide[0] + 1] if self.zeros and len(wide) else there[0]
+        return _floor_below(float(self.smallest[first]))
+
+
+def low_end(proba: FloatArray, shares: bool = True) -> LowEnd:
+    """The `LowEnd` of rows of probabilities, which are not looked at as shares unless `shares`."""
     plain = np.asarray(proba)
-    smallest = plain.min(initial=1.0, where=plain > 0)
+    low = plain[(plain > 0) & (plain <= 2 * LARGEST_FLOOR)]
+    smallest = np.full(_EXPONENTS, np.inf)
+    np.minimum.at(smallest, np.frexp(low)[1] + _EXPONENTS - 2, low)
+    if len(low) < np.count_nonzero(plain):
+        smallest[-1] = min(smallest[-1], 1.0)  # something above: the largest floor
+    return LowEnd(bool((plain == 0).any()), smallest, _levels(plain) if shares else 0)
+
+
+def learned_floor(proba: FloatArray) -> float:
+    """What an exact zero counts as, see `LowEnd.floor`."""
+    plain = np.asarray(proba)
+    if carries_log(proba) or (plain.min(initial=1.0) > 0 and not _may_be_shares(plain)):
+        return _floor_below(float(plain.min(initial=1.0, where=plain > 0)))
+    return low_end(plain).floor
+
+
+def _floor_below(smallest):
     return float(np.clip(smallest / 2, SMALLEST_PROBABILITY, LARGEST_FLOOR))
+
+
+def _may_be_shares(plain):
+    """Whether some of the values are multiples of one 1 / N, as shares of votes are."""
+    return bool(_fitting_levels(plain.ravel()[: 4 * plain.shape[1]][:16]).any())
+
+
+def _levels(plain):
+    """The least N up to 1000 for which all values are multiples of 1 / N, or 0."""
+    flat = plain.ravel()
+    fits = _fitting_levels(flat[:: max(1, len(flat) // 32)][:32])
+    while fits.any():
+        levels = int(fits.argmax()) + 1
+        scaled = flat * levels
+        wrong = np.flatnonzero(np.abs(scaled - np.rint(scaled)) > _NO_SHARE * levels)
+        if len(wrong) == 0:
+            return levels
+        fits &= _fitting_levels(flat[wrong[:32]])
+    return 0
+
+
+def _fitting_levels(values):
+    """For N = 1, 2, ..., 1000, whether all of the values are multiples of 1 / N."""
+    scaled = np.multiply.outer(np.arange(1, _MOST_LEVELS + 1), values)
+    away = np.abs(scaled - np.rint(scaled)).max(axis=1, initial=0.0)
+    return away <= _NO_SHARE * np.arange(1, _MOST_LEVELS + 1)
 
 
 def raised(proba: FloatArray, floor: float) -> FloatArray:

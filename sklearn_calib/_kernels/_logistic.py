@@ -33,7 +33,7 @@ def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=
     share = weight / weight.sum()
 
     def at(coef):
-        return _Point(coef, *_evaluate(coef @ columns, target, share))
+        return _Point(coef, *logistic_terms(coef @ columns, target, share))
 
     point, gap = at(np.zeros(len(columns)) if start is None else np.asarray(start, float)), np.inf
     if not point.loss < np.log(2.0):
@@ -68,19 +68,19 @@ class _Point(NamedTuple):
         return self._replace(residual=self.residual * rows, curvature=self.curvature * rows)
 
 
-def _evaluate(z, target, share):
+def logistic_terms(z, target, share):
     """Loss, weighted residuals and curvatures, exact at both ends: one exponential a row."""
     if len(z) <= _BLOCK:
-        return _evaluate_block(z, target, share)
+        return _terms_of_block(z, target, share)
     loss, residual, curvature = 0.0, np.empty_like(z), np.empty_like(z)
     for begin in range(0, len(z), _BLOCK):
         rows = slice(begin, begin + _BLOCK)
-        part, residual[rows], curvature[rows] = _evaluate_block(z[rows], target[rows], share[rows])
+        part, residual[rows], curvature[rows] = _terms_of_block(z[rows], target[rows], share[rows])
         loss += part
     return loss, residual, curvature
 
 
-def _evaluate_block(z, target, share):
+def _terms_of_block(z, target, share):
     small = np.exp(-np.abs(z))
     losses = np.maximum(z, 0)
     losses -= target * z

@@ -180,8 +180,9 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
     ----------
     cells : SplineCells
     knots : ndarray of shape (n_knots,), at least 2
-    pull : float
-        Factor of half the squared distance of the straight part from the identity.
+    pull : float or ndarray of shape (2,)
+        Factor of half the squared distance of the straight part from the identity, or one for the
+        intercept and one for the slope.
     penalties : sequence of float, default=None
         Factors of half the integral of f''^2, tried in this order. By default `LINE` and 17 values
         in proportion to the cube of the range of the knots.

@@ -97,7 +97,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     ----------
     floor_ : float
         Methods that take logarithms only: half the smallest positive probability of the calibration
-        rows, between 1.18e-38 and 0.01. Smaller probabilities, and exact zeros, count as this
+        rows, between 1.18e-38 and 0.01. Where all are multiples of 1 / N, N at most 1000, as the
+        votes of a forest are, half of 1 / N. Where there are exact zeros, values more than a
+        thousandfold below all others, such as one 2e-14 of a forest, are rounding noise and not
+        looked at. Smaller probabilities, and exact zeros, count as this
         number, at fit and at prediction, and the row is divided by its sum. A forest that says 0
         means "none of my trees", not "impossible". Logits have exact logarithms: they are never
         raised. To count zeros as 1.18e-38, pass

@@ -11,9 +11,10 @@ from scipy.special import softmax
 
 from .._simplex import (
     SMALLEST_PROBABILITY,
+    LowEnd,
     carries_log,
-    learned_floor,
     log_proba,
+    low_end,
     raised,
     row_blocks,
 )
@@ -98,22 +99,21 @@ class ScoreBlock:
             return np.zeros(self.n_rows)  # other blocks may have the weights
         return canonical_weight(given, self.n_rows, keeps_unit=True, _where=self.where)
 
-    def rows(self, place: slice, floor: float) -> tuple[Rows, float, float]:
-        """The rows with positive weight, their `floor` and their `lowest` of `Reading`."""
+    def rows(self, place: slice, floor: float) -> tuple[Rows, LowEnd, float]:
+        """The rows with positive weight, their `end` and their `lowest` of `Reading`."""
         part, codes, weight = self.scores[place], self.codes[place], self.weight[place]
-        kept, floor_here, lowest = weight > 0, 1.0, np.inf
+        kept, lowest = weight > 0, np.inf
         if self.kind == "logits":
             z = canonical_logits(part, _where=self.where, _first=place.start)
             z = z if kept.all() else z[kept]
-            if len(z):
-                floor_here = learned_floor(_smallest_of_widest_row(z))
+            end = low_end(_smallest_of_widest_row(z) if len(z) else np.zeros(0), shares=False)
         else:
             proba = canonical_proba(part, _where=self.where, _first=place.start)
             proba = proba if kept.all() else proba[kept]
-            floor_here = learned_floor(proba)
+            end = low_end(proba)
             lowest = np.inf if carries_log(proba) else float(np.min(proba, initial=np.inf))
             z = log_proba(raised(proba, floor))
-        return (z, codes[kept], weight[kept]), floor_here, lowest
+        return (z, codes[kept], weight[kept]), end, lowest
 
 
 def _smallest_of_widest_row(z):
@@ -128,7 +128,7 @@ class Reading:
     """What one reading of some rows gives."""
 
     value: Any  # the sum of a function of the rows; None where none had a positive weight
-    floor: float  # what `learned_floor` gives
+    end: LowEnd  # decides the floor
     lowest: float  # the smallest probability that has no exact logarithm
     n_classes: int
     single: bool  # a single column of scores, of the second class
@@ -145,7 +145,7 @@ class Reading:
         values = [value for value in (self.value, other.value) if value is not None]
         return Reading(
             reduce(operator.add, values) if values else None,
-            min(self.floor, other.floor),
+            self.end + other.end,
             min(self.lowest, other.lowest),
             self.n_classes,
             self.single,
@@ -239,7 +239,7 @@ class Blocks:
             cure = "Pass no weights for equal weights"
             refuse(self.where, "at least one sample_weight above 0", "all-zero weights", cure)
         self.n_classes, self.single = total.n_classes, total.single
-        used, self.floor = self.floor, total.floor
+        used, self.floor = self.floor, total.end.floor
         if used != self.floor and total.lowest < max(used, self.floor):
             return self.read(function)
         return total.value
@@ -304,7 +304,7 @@ class Blocks:
         chosen = [places[which] for which in order]
         parts = [block.rows(place, self.floor) for block, place in chosen]
         if parts and min(part[2] for part in parts) < self.floor:
-            self.floor = min(part[1] for part in parts)
+            self.floor = reduce(operator.add, (part[1] for part in parts)).floor
             parts = [block.rows(place, self.floor) for block, place in chosen]
         rows = [part[0] for part in parts if len(part[0][0])]
         return [self._joined(rows)] if rows else []

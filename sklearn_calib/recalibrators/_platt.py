@@ -11,8 +11,6 @@ from .._kernels._logistic import fit_logistic, smoothed_targets, threshold_separ
 from .._simplex import log_odds
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
-_RIGHT = np.array([[0.75, 0.25], [0.25, 0.75]])  # the invented rows
-
 
 class PlattScaling(Recalibrator):
     """Logistic regression on the score: P = sigmoid(slope * score + intercept).
@@ -31,10 +29,11 @@ class PlattScaling(Recalibrator):
         Replace the labels by (N+ + 1)/(N+ + 2) and 1/(N- + 2), as Platt does. It keeps the slope
         finite when one threshold separates the classes.
     prior_weight : float, default=0.0
-        Weight, at least 0 and on the scale of the sample weights, of each of two invented rows
-        whose probabilities, 1/4 and 3/4, are right. They draw the map towards changing nothing, as
-        far as few calibration rows leave it open, and keep the slope finite: above 0 the labels
-        are not smoothed.
+        Weight, at least 0 and on the scale of the sample weights, of each of two invented rows on
+        which the probabilities are right, spread evenly over the calibration rows: they stand where
+        the scores are, whatever their scale. They draw the map towards changing nothing, as far as
+        few calibration rows leave it open, and keep the slope finite: above 0 the labels are not
+        smoothed.
 
     Attributes
     ----------
@@ -99,9 +98,8 @@ class PlattScaling(Recalibrator):
     def _fit(self, proba, codes, weight):
         score = self._score(proba)
         if self.prior_weight > 0:
-            score = np.append(score, self._score(_RIGHT))
-            target = np.append(codes.astype(float), _RIGHT[:, 1])
-            weight = np.append(weight, np.full(len(_RIGHT), self.prior_weight))
+            total, invented = float(weight.sum()), 2 * self.prior_weight
+            target = (total * codes + invented * np.asarray(proba)[:, 1]) / (total + invented)
         elif self.smooth_targets:
             target = smoothed_targets(codes, weight)
         else:

@@ -148,7 +148,6 @@ def test_default_of_both_wrappers():
     X, y = imbalanced(600, 0.3)
     model = CalibratedModel(LogisticRegression(), ensemble=False).fit(X, y)
     assert isinstance(model.recalibrator_, DefaultCalibration)
-    assert isinstance(model.recalibrator_.recalibrator_, PlattScaling)
     alo = CalibratedModel(LogisticRegression(), cv="alo").fit(X, y)
     assert isinstance(alo.recalibrator_, DefaultCalibration)
     with warnings.catch_warnings():

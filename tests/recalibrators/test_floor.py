@@ -105,14 +105,58 @@ def test_smaller_probabilities_at_prediction():
 
 
 def test_range_of_the_floor():
-    """A tree grown to the end says 0 and 1 only; naive Bayes says 5e-324."""
+    """A tree grown to the end says 0 and 1 only; naive Bayes says anything down to 5e-324."""
     y = np.arange(40) % 2
     hard = np.where(np.arange(40) % 5 == 0, 1 - y, y).astype(float)
     tree = TemperatureScaling().fit(hard, y)
     assert tree.floor_ == 0.01
     assert tree.predict_proba([1.0])[0, 1] == pytest.approx(0.8, abs=1e-6)
-    tiny = np.r_[hard, 5e-324]
-    assert TemperatureScaling().fit(tiny, np.r_[y, 0]).floor_ == np.finfo(np.float32).tiny
+    spread = np.r_[hard, np.geomspace(5e-324, 0.3, 200)]
+    labels = np.r_[y, np.arange(200) % 2]
+    assert TemperatureScaling().fit(spread, labels).floor_ == np.finfo(np.float32).tiny
+    tiny = np.r_[np.geomspace(1e-30, 0.3, 200)]
+    assert TemperatureScaling().fit(tiny, labels[40:]).floor_ == pytest.approx(5e-31)
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_one_tiny_number_is_noise(blocks):
+    """Of shares of votes it is known what a vote is; else a value far below all others is a 0."""
+    rng = np.random.default_rng(0)
+    votes = np.clip(np.rint(60 * rng.beta(0.4, 0.4, 400)), 0, 60) / 60
+    y = (rng.random(400) < 0.1 + 0.8 * votes).astype(int)
+    leaves = np.where(votes > 0, votes * rng.uniform(0.5, 1, 400), 0)
+
+    def floor(p):
+        if blocks:
+            rows = [(p[part], y[part]) for part in np.split(np.arange(len(p)), 4)]
+            return TemperatureScaling().fit_blocks(rows, kind="proba", classes=[0, 1]).floor_
+        return fitted(TemperatureScaling(), p, y).floor_
+
+    for noise in (2e-14, 1e-17):
+        for p, expected in ((votes, 1 / 120), (leaves, leaves[leaves > 0].min() / 2)):
+            noisy = p.copy()
+            noisy[np.flatnonzero(p == 0)[:3]] = noise
+            assert (noisy == 0).any()
+            assert floor(noisy) == pytest.approx(min(expected, 0.01)) == floor(p)
+    few = np.where(votes < 0.1, 0.2, votes)  # no row shows a single vote
+    assert floor(few) == pytest.approx(1 / 120)
+    assert floor((0.1 + 0.8 * votes).round(2)) == pytest.approx(0.005)  # two digits
+
+
+def test_one_tiny_number_costs_nothing():
+    """Forest scores with one 2e-14 are calibrated as well as without it."""
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.3, 1.5, 8000)
+    scores = rng.binomial(100, p) / 100
+    y = (rng.random(8000) < 0.02 + 0.9 * p).astype(int)
+    noisy = scores.copy()
+    noisy[np.flatnonzero((scores == 0) & (y == 0))[0]] = 2e-14
+    for method in (DefaultCalibration(), PlattScaling(), TemperatureScaling()):
+        clean, other = (
+            fitted(method, given[:4000], y[:4000]).predict_proba(scores[4000:])
+            for given in (scores, noisy)
+        )
+        np.testing.assert_allclose(clean, other, atol=1e-10)
 
 
 def test_as_before_on_request():

@@ -1,0 +1,120 @@
+"""Inverse temperature and base-rate offsets together: a convex fit with invented rows.
+
+The model is softmax(a log p + b). The rows count as they are, and m more rows, spread over all of
+them, whose labels follow the score itself: the targets are (n y + m p) / (n + m), the maximum of
+the likelihood is finite, and no true a or b, whatever the scale of the scores, can cost more than
+m rows of data do. The loss is linear in the targets: two sums hold all that is needed of them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._logistic import fit_logistic
+
+_TOLERANCE = 1e-10  # of half the decrement, in nats; the last step squares what is left
+_FLAT = 1e-300
+_MANY_ROWS, _STEP = 40_000, 8
+
+
+class JointFit(NamedTuple):
+    inverse_temperature: float
+    offsets: np.ndarray  # shape (k,), mean 0
+    n_iter: int
+
+
+def fit_temperature_and_offsets(log, codes, weight, prior_rows, start=0.0):
+    """Minimise the mean log loss, invented rows included, of softmax(a log + b).
+
+    `log`, (n, k), are logarithms of probabilities, `start` an a to begin with, best the optimum
+    with b = 0, where the Hessian is not flat; two classes need none.
+    """
+    if log.shape[1] == 2:
+        return _two_classes(log, codes, weight, prior_rows)
+    z = np.ascontiguousarray(log.T)
+    z = z - z.max(axis=0)
+    w, total = weight / weight.sum(), float(weight.sum())
+    score_sum, class_sums = _target_sums(log, z, codes, w, total, prior_rows)
+    a, b = float(start), np.zeros(len(z))
+    value, proba = _evaluate(z, w, a, b, score_sum, class_sums)
+    for n_iter in range(1, 101):
+        gradient, hessian = _derivatives(z, w, proba, a, score_sum, class_sums)
+        step = -_solve(hessian, gradient)
+        decrement = float(-gradient @ step)
+        length = 1.0
+        while decrement > _TOLERANCE:
+            moved = a + length * step[0], b + length * step[1:]
+            new, proba_there = _evaluate(z, w, *moved, score_sum, class_sums)
+            if new <= value - 1e-4 * length * decrement:
+                break
+            length /= 2
+            if length < 1e-10:  # no progress is possible in floating point
+                return JointFit(a, b - b.mean(), n_iter)
+        else:
+            a, b = a + step[0], b + step[1:]
+            break
+        (a, b), value, proba = moved, new, proba_there
+    return JointFit(float(a), b - b.mean(), n_iter)
+
+
+def _two_classes(log, codes, weight, prior_rows):
+    """A logistic regression on the log-odds; of many rows some give the start."""
+    score, total = log[:, 1] - log[:, 0], float(weight.sum())
+    centre = np.clip(0.0, score.min(), score.max())
+    features = np.column_stack([np.ones_like(score), score - centre])
+    target = (total * codes + prior_rows * np.exp(log[:, 1])) / (total + prior_rows)
+    start = None
+    if len(score) >= _MANY_ROWS:
+        start = fit_logistic(features[::_STEP], target[::_STEP], weight[::_STEP], tol=1e-4).coef
+    fit = fit_logistic(features, target, weight, start=start)
+    slope = float(fit.coef[1])
+    half = float(fit.coef[0] - slope * centre) / 2
+    return JointFit(slope, np.array([-half, half]), 0)
+
+
+def _target_sums(log, z, codes, w, total, prior_rows):
+    """sum w T z and sum w T of each class, for the targets T."""
+    k, rows = len(z), np.arange(len(w))
+    own, prior = total / (total + prior_rows), prior_rows / (total + prior_rows)
+    model = np.exp(log.T) * w
+    score_sum = own * float(w @ z[codes, rows]) + prior * float((model * z).sum())
+    return score_sum, own * np.bincount(codes, weights=w, minlength=k) + prior * model.sum(axis=1)
+
+
+def _evaluate(z, w, a, b, score_sum, class_sums):
+    """The loss and the probabilities, from one exponential per entry."""
+    logits = a * z
+    logits += b[:, None]
+    top = logits.max(axis=0)
+    proba = np.exp(np.subtract(logits, top, out=logits), out=logits)
+    total = proba.sum(axis=0)
+    proba /= total
+    return float(w @ (np.log(total) + top)) - a * score_sum - float(b @ class_sums), proba
+
+
+def _derivatives(z, w, proba, a, score_sum, class_sums):
+    """Gradient and Hessian in a and b.
+
+    Where a class has hardly been predicted its curvature says nothing of how far to go: half the
+    size of the gradient is added, which bounds a step by 2 and vanishes at the optimum.
+    """
+    k, weighted = len(z), proba * w
+    mean = np.einsum("ij,ij->j", proba, z)
+    mass = weighted.sum(axis=1)
+    gradient = np.append(w @ mean - score_sum, mass - class_sums)
+    hessian = np.empty((k + 1, k + 1))
+    hessian[1:, 1:] = np.diag(mass) - weighted @ proba.T + mass.mean() / k
+    away = z - mean
+    hessian[0, 1:] = hessian[1:, 0] = np.einsum("ij,ij->i", weighted, away)
+    hessian[0, 0] = np.einsum("ij,ij,ij->", weighted, away, away)
+    bound = np.abs(gradient) / 2
+    bound[0] /= max(abs(a), 1e-3)
+    hessian.flat[:: k + 2] += bound + _FLAT
+    return gradient, hessian
+
+
+def _solve(hessian, gradient):
+    scale = np.sqrt(hessian.diagonal())
+    scaled = hessian / scale / scale[:, None]
+    scaled.flat[:: len(scale) + 1] += 1e-12
+    return np.linalg.solve(scaled, gradient / scale) / scale

@@ -1,0 +1,159 @@
+"""The default: joint start, gate, structured scaling; scores of any scale and number of classes."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+
+from sklearn_calib import canonical_proba
+from sklearn_calib._kernels._joint_start import fit_temperature_and_offsets
+from sklearn_calib._kernels._softmax_regression import fit_softmax_regression
+from sklearn_calib._kernels._structured_pair import fit_structured_pair
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.recalibrators import (
+    DefaultCalibration,
+    PlattScaling,
+    SplineCalibration,
+    TemperatureScaling,
+)
+
+
+def rows(n, k, seed=0, spread=2.0):
+    """Logits that are right, and labels drawn from them."""
+    rng = np.random.default_rng([seed, n, k])
+    eta = spread * rng.normal(size=(n, k))
+    return eta, (eta + rng.gumbel(size=eta.shape)).argmax(axis=1)
+
+
+def log_loss(proba, y):
+    return float(-np.log(proba[np.arange(len(y)), y]).mean())
+
+
+def after(method, scores, y, n):
+    """Test log loss of a fit to the first n rows."""
+    scores = canonical_proba(scores, kind="logits")
+    fitted = method.fit(scores[:n], y[:n], classes=range(scores.shape[1]))
+    return log_loss(fitted.predict_proba(scores[n:]), y[n:])
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("far", [0, 8, 40])
+def test_joint_start_is_the_optimum(k, far):
+    """Of the targets (n y + m p) / (n + m), by another optimiser; also where no class overlaps."""
+    eta, y = rows(200, k)
+    z = 3 * eta + np.linspace(0, far, k)
+    log, m = z - logsumexp(z, axis=1, keepdims=True), 2 * k
+    weight = np.ones(200)
+    found = fit_temperature_and_offsets(log, y, weight, m, 0.3)
+    target = (200 * np.eye(k)[y] + m * np.exp(log)) / (200 + m)
+
+    def loss(theta):
+        u = theta[0] * log + theta[1:]
+        return (logsumexp(u, axis=1) - (target * u).sum(axis=1)).mean()
+
+    other = minimize(loss, np.r_[0.3, np.zeros(k)], method="BFGS")
+    assert loss(np.r_[found.inverse_temperature, found.offsets]) <= other.fun + 1e-9
+    assert abs(found.offsets.sum()) < 1e-9
+
+
+def test_structured_pair_is_vector_scaling():
+    rng = np.random.default_rng(0)
+    log = np.log(rng.dirichlet([1, 1], 400)).T
+    y = (rng.random(400) < 0.2 + 0.6 * np.exp(log[1]) ** 3).astype(int)
+    pair = fit_structured_pair(log, y, np.ones(400), 0.01)
+    other = fit_softmax_regression(log, y, np.ones(400), np.full(2, 0.01), 0.01, tol=1e-15)
+    np.testing.assert_allclose(pair.A, other.A, atol=1e-6)
+    np.testing.assert_allclose(pair.b, other.b - other.b.mean(), atol=1e-6)
+    middle = (np.abs(np.exp(log[1]) - 0.5) < 0.3).astype(int)  # the best map is not monotone
+    free = fit_softmax_regression(log, middle, np.ones(400), np.full(2, 1e-3), 1e-3)
+    kept = fit_structured_pair(log, middle, np.ones(400), 1e-3)
+    assert (free.A < -1).any() and (kept.A >= -1).all()
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_offsets_only_where_rates_have_moved(k):
+    eta, y = rows(4000, k)
+    rates = np.linspace(0, 3, k)
+    right, moved = (
+        DefaultCalibration().fit(canonical_proba(2 * z, kind="logits"), y)
+        for z in (eta, eta + rates)
+    )
+    gap = np.ptp(moved.offsets_)
+    assert gap == pytest.approx(3, abs=0.5)
+    assert np.ptp(right.offsets_) < 0.2 if k == 2 else not right.offsets_.any()
+    assert right.inverse_temperature_ == pytest.approx(0.5, abs=0.06)
+
+
+@pytest.mark.parametrize("k, n", [(3, 100), (10, 100), (100, 200)])
+def test_overfitted_networks_get_no_offsets(k, n):
+    """Few rows, scores six times too sure: offsets of some nats would fit them, and be wrong."""
+    eta, y = rows(n + 2000, k, spread=1.5)
+    scores = 6 * eta
+    fitted = DefaultCalibration().fit(
+        canonical_proba(scores[:n], kind="logits"), y[:n], classes=range(k)
+    )
+    assert not fitted.offsets_.any()
+    temperature = after(TemperatureScaling(laplace=True), scores, y, n)
+    assert after(DefaultCalibration(), scores, y, n) < 1.06 * temperature
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("n", [100, 2000])
+def test_scores_squeezed_together(k, n):
+    """All probabilities near 1 / k, as AdaBoost's and margins squeezed by hand."""
+    eta, y = rows(n + 4000, k)
+    truth = log_loss(softmax(eta[n:], axis=1), y[n:])
+    methods = [DefaultCalibration()]
+    if k == 2:
+        methods += [PlattScaling(prior_weight=1.0), SplineCalibration()]
+    for method in methods:
+        assert after(method, 0.01 * eta, y, n) < truth * (1.2 if n == 100 else 1.015)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_rates_moved_by_eight_nats(k):
+    eta, y = rows(3000, k)
+    truth = log_loss(softmax(eta[1000:], axis=1), y[1000:])
+    assert after(DefaultCalibration(), 1.5 * eta + np.linspace(0, 8, k), y, 1000) < 1.02 * truth
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_order_of_classes_and_weights_as_counts(k):
+    eta, y = rows(300, k)
+    scores = canonical_proba(3 * eta + np.linspace(0, 2, k), kind="logits")
+    plain = DefaultCalibration().fit(scores, y).predict_proba(scores)
+    order = np.random.default_rng(0).permutation(k)[::-1]
+    turned = canonical_proba(np.asarray(scores._log)[:, order], kind="logits")
+    other = DefaultCalibration().fit(turned, np.argsort(order)[y]).predict_proba(turned)
+    np.testing.assert_allclose(other, plain[:, order], atol=1e-7)
+    weight = np.random.default_rng(1).integers(0, 3, 300)
+    many = DefaultCalibration().fit(scores[np.repeat(np.arange(300), weight)], np.repeat(y, weight))
+    once = DefaultCalibration().fit(scores, y, sample_weight=weight)
+    np.testing.assert_allclose(many.predict_proba(scores), once.predict_proba(scores), atol=1e-7)
+
+
+def test_two_classes_are_monotone_also_where_scores_fall():
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    grid = np.linspace(0, 1, 201)
+    for truth, sign in ((p**3, 1), (1 - p, -1), (4 * p * (1 - p) * 0.8 + 0.1 * p, 1)):
+        y = (rng.random(2000) < truth).astype(int)
+        steps = np.diff(DefaultCalibration().fit(p, y).predict_proba(grid)[:, 1])
+        assert (sign * steps >= -1e-12).all()
+
+
+def test_separable_rows_of_one_class_and_no_information():
+    """Nothing is said of what is no mistake; what is no better than a guess is."""
+    eta, _ = rows(30, 3)
+    scores = canonical_proba(eta, kind="logits")
+    for y in (eta.argmax(axis=1), np.zeros(30, dtype=int)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            proba = DefaultCalibration().fit(scores, y, classes=range(3)).predict_proba(scores)
+        assert (proba > 0).all() and log_loss(proba, y) < 0.3
+    falling = DefaultCalibration().fit(scores, (-eta).argmax(axis=1))
+    assert falling.inverse_temperature_ < 0
+    with pytest.warns(CalibrationWarning, match="no better than a uniform guess"):
+        DefaultCalibration().fit(scores, np.random.default_rng(1).integers(0, 3, 30))
