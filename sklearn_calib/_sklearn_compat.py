@@ -1,4 +1,4 @@
-"""The only file that imports private scikit-learn names."""
+"""The only file that imports private scikit-learn names; what its estimators share below them."""
 
 import copy
 from collections.abc import Iterator
