@@ -10,9 +10,11 @@ from .._files.tables import UserError
 from .._show import plain
 from ._options import (
     add_columns,
+    add_files,
     add_logits,
     add_reading,
     any_number,
+    check_named,
     check_of_logits,
     examples,
     kind_of,
@@ -51,13 +53,7 @@ def add_to(commands: Any) -> None:
         "nothing and ends with exit code 3.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="csv (also compressed) or parquet, a folder or a pattern of these; - is the standard "
-        "input",
-    )
+    add_files(parser)
     columns = add_columns(parser)
     add_logits(columns)
     columns.add_argument(
@@ -102,11 +98,7 @@ def fit(options: "argparse.Namespace") -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
 
-    if options.label is None or options.prob is None:
-        raise UserError(
-            "expected --label and --prob, the columns of the labels and of the probabilities, got "
-            "none of one of them. Name both."
-        )
+    check_named(options)
     check_of_logits(options)
     try:
         get_recalibrator(options.recalibrator)  # what is no method is refused before the work

@@ -14,9 +14,11 @@ from ..exceptions import CalibrationWarning
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
 from ._options import (
+    add_files,
     add_logits,
     add_reading,
     add_scores,
+    check_named,
     check_of_logits,
     examples,
     kind_of,
@@ -54,13 +56,7 @@ def add_to(commands: Any) -> None:
         "are calibrated, the mean number of rows to a false alarm is at least --run-length.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="csv (also compressed) or parquet, a folder or a pattern of these; - is the standard "
-        "input",
-    )
+    add_files(parser)
     columns = parser.add_argument_group("columns")
     columns.add_argument(
         "--label", metavar="COLUMN", help="the true labels: numbers, text or booleans"
@@ -133,11 +129,7 @@ def _add_results(parser: Any) -> None:
 
 def monitor(options: "argparse.Namespace") -> int:
     """Add rows to a monitor, print its line and write its state; returns the exit code."""
-    if options.label is None or options.prob is None:
-        raise UserError(
-            "expected --label and --prob, the columns of the labels and of the probabilities, got "
-            "none of one of them. Name both."
-        )
+    check_named(options)
     check_of_logits(options)
     try:
         with local_files(options.files, options.allow_remote) as files:

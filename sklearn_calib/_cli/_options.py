@@ -183,6 +183,27 @@ def tolerance_of(options: argparse.Namespace) -> float | None:
     return options.tolerance
 
 
+def check_named(
+    options: argparse.Namespace, of: str = "the labels and of the probabilities"
+) -> None:
+    """Refuse a table of which the label or the probabilities are not named."""
+    if options.label is None or options.prob is None:
+        raise UserError(
+            f"expected --label and --prob, the columns of {of}, got none of one of them. Name both."
+        )
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Add the tables of a command that takes several."""
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="csv (also compressed) or parquet, a folder or a pattern of these; - is the standard "
+        "input",
+    )
+
+
 def check_of_logits(options: argparse.Namespace) -> None:
     """Refuse what only probabilities can have."""
     given = {"--percent": options.percent, "--normalize": options.normalize}
