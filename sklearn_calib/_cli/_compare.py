@@ -19,6 +19,7 @@ from ._options import (
     add_files,
     add_reading,
     check_different,
+    check_named,
     examples,
     form_of,
     share,
@@ -147,11 +148,7 @@ def _compare(files, options):
 
 def _models(files, options):
     """What was named, as two models."""
-    if options.label is None or options.prob is None:
-        raise UserError(
-            "expected --label and --prob, the columns of the labels and of the probabilities, got "
-            "none of one of them. Name both."
-        )
+    check_named(options)
     named = options.prob
     if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
         raise UserError(

@@ -14,7 +14,8 @@ from ._options import (
     add_logits,
     add_reading,
     any_number,
-    check_label_and_scores,
+    check_named,
+    check_of_logits,
     examples,
     kind_of,
     tolerance_of,
@@ -103,7 +104,8 @@ def fit(options: "argparse.Namespace") -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
 
-    check_label_and_scores(options)
+    check_named(options)
+    check_of_logits(options)
     try:
         get_recalibrator(options.recalibrator)  # what is no method is refused before the work
         with local_files(options.files, options.allow_remote) as files:

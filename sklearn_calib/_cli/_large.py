@@ -12,7 +12,7 @@ from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
 from ._gate import Condition
 from ._names import split_names
-from ._options import check_different, check_groups, form_of
+from ._options import check_different, check_groups, check_named, form_of
 from ._printing import Screen, progress
 from ._result import finish, settings_of
 
@@ -32,11 +32,8 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
     _is_saved.cache_clear()  # a file may have been written since
     saved = [file for file in files if _is_saved(file)]
     tables = [file for file in files if file not in saved]
-    if tables and (options.label is None or options.prob is None):
-        raise UserError(
-            f"expected --label and --prob, the columns of {plain(tables[0])}, got none of one of "
-            "them. Name both."
-        )
+    if tables:
+        check_named(options, plain(tables[0]))
     wanted = saved or options.save or options.dask
     reason = None
     if files == ["-"]:

@@ -18,7 +18,8 @@ from ._options import (
     add_logits,
     add_reading,
     add_scores,
-    check_label_and_scores,
+    check_named,
+    check_of_logits,
     examples,
     kind_of,
     share,
@@ -128,7 +129,8 @@ def _add_results(parser: Any) -> None:
 
 def monitor(options: "argparse.Namespace") -> int:
     """Add rows to a monitor, print its line and write its state; returns the exit code."""
-    check_label_and_scores(options)
+    check_named(options)
+    check_of_logits(options)
     try:
         with local_files(options.files, options.allow_remote) as files:
             if options.state is not None:

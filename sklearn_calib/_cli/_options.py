@@ -192,6 +192,27 @@ def tolerance_of(options: argparse.Namespace) -> float | None:
     return options.tolerance
 
 
+def check_named(
+    options: argparse.Namespace, of: str = "the labels and of the probabilities"
+) -> None:
+    """Refuse a table of which the label or the probabilities are not named."""
+    if options.label is None or options.prob is None:
+        raise UserError(
+            f"expected --label and --prob, the columns of {of}, got none of one of them. Name both."
+        )
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Add the tables of a command that takes several."""
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="csv (also compressed) or parquet, a folder or a pattern of these; - is the standard "
+        "input",
+    )
+
+
 def check_of_logits(options: argparse.Namespace) -> None:
     """Refuse what only probabilities can have."""
     given = {"--percent": options.percent, "--normalize": options.normalize}
@@ -199,16 +220,6 @@ def check_of_logits(options: argparse.Namespace) -> None:
     for option, there in given.items():
         if there and kind_of(options) == "logits":
             raise UserError(f"expected {option} with probabilities, got --logits. Leave one out.")
-
-
-def check_label_and_scores(options: argparse.Namespace) -> None:
-    """Refuse a call that names no labels or no scores, and what logits cannot have."""
-    if options.label is None or options.prob is None:
-        raise UserError(
-            "expected --label and --prob, the columns of the labels and of the probabilities, got "
-            "none of one of them. Name both."
-        )
-    check_of_logits(options)
 
 
 def check_different(label: str | None, columns: list[str]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..exceptions import refuse
+from ._languages import ARITHMETIC
 
 
 def doubled(first: str, last: str) -> Callable[[str], str]:
@@ -19,14 +20,7 @@ def escaped(name: str) -> str:
 
 IN_QUOTES = doubled('"', '"')
 
-_FUNCTIONS = {
-    "add": "({} + {})",
-    "sub": "({} - {})",
-    "mul": "({} * {})",
-    "div": "({} / {})",
-    "neg": "(-{})",
-    "less": "({} < {})",
-    "at_most": "({} <= {})",
+_FUNCTIONS = ARITHMETIC | {
     "and": "({} AND {})",
     "where": "CASE WHEN {} THEN {} ELSE {} END",
     "abs": "ABS({})",

@@ -22,6 +22,13 @@ def shown(value: object) -> str:
     return reprlib.repr(value)
 
 
+def bounded(whole: bool, low: float | None, high: float | None) -> dict[str, Any]:
+    """A number in JSON Schema."""
+    limits = {"minimum": low, "maximum": high}
+    found = {name: limit for name, limit in limits.items() if limit is not None}
+    return {"type": "integer" if whole else "number"} | found
+
+
 @dataclass(frozen=True)
 class Field:
     """What a field of a node may hold; `text` is its line in the documentation."""
@@ -94,11 +101,7 @@ class Number(Field):
         return f"{kind}{low}{' and' * bool(low and high)}{high}"
 
     def schema(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"type": "integer" if self.whole else "number"}
-        if self.low is not None:
-            found["minimum"] = self.low
-        if self.high is not None:
-            found["maximum"] = self.high
+        found = bounded(self.whole, self.low, self.high)
         return {"anyOf": [found, {"type": "null"}]} if self.optional else found
 
 
@@ -140,11 +143,7 @@ class Numbers(Field):
         return table
 
     def schema(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"type": "integer" if self.whole else "number"}
-        if self.low is not None:
-            found["minimum"] = self.low
-        if self.high is not None:
-            found["maximum"] = self.high
+        found = bounded(self.whole, self.low, self.high)
         kinds = []
         for dimensions in range(max(self.shapes) + 1):
             if dimensions in self.shapes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_COMMON = {
+ARITHMETIC = {
     "add": "({} + {})",
     "sub": "({} - {})",
     "mul": "({} * {})",
@@ -15,8 +15,8 @@ _COMMON = {
     "neg": "(-{})",
     "less": "({} < {})",
     "at_most": "({} <= {})",
-    "lookup": "{0}[{2}]",
 }
+_COMMON = ARITHMETIC | {"lookup": "{0}[{2}]"}
 _C_LIKE = _COMMON | {"and": "({} && {})", "where": "({} ? {} : {})"}
 
 _C_WORDS = """
