@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.meta._many_labels import labels_predicted
 from sklearn_calib.metrics import brier_loss, get_scorer, log_loss
 from sklearn_calib.recalibrators import HistogramBinning, MultilabelCalibration
 
@@ -312,3 +313,10 @@ def test_labels_whose_loss_rises_are_said():
 def test_no_word_on_labels_that_are_calibrated():
     for seed in range(10):
         CalibratedModel(Logits(), "temperature").fit(*labels_of_scores(600, seed=seed))
+
+
+def test_a_label_is_predicted_above_a_half():
+    proba = np.array([[0.5, 0.6], [np.nextafter(0.5, 1), 0.4]])
+    assert labels_predicted(proba).tolist() == [[0, 1], [1, 0]]
+    pairs = [np.column_stack([1 - column, column]) for column in proba.T]
+    assert labels_predicted(pairs).tolist() == [[0, 1], [1, 0]]
