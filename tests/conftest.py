@@ -19,9 +19,7 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def pytest_collection_finish():
-    """Tests and modules stay to the end: looking through them for garbage costs a twentieth."""
-    gc.collect()
-    gc.freeze()
+    """Tests and modules stay to the end: looking through them often for garbage costs time."""
     gc.set_threshold(50_000, 20, 50)
 
 

@@ -352,17 +352,22 @@ def draws_of(cls):
 
 @pytest.mark.parametrize("name", [n for n in shown() if n not in OF_STAGES])
 def test_displays_take_the_classes_of_the_model(name):
-    """Rows without a class of the model: its column stays."""
+    """Its columns are in the order of its classes, sorted or not."""
+
+    class Model:
+        classes_ = NAMES
+
+        def predict_proba(self, X):
+            return X
+
     cls = shown()[name]
-    names = np.array(["no", "yes"])
-    model = LogisticRegression().fit(X, names[Y])
     more = {"groups": GIVEN["groups"]} if name == "GroupReliabilityDisplay" else {}
     if more:
         more |= {"n_resamples": 20, "min_rows": 10}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        found = cls.from_estimator(model, X, names[Y], **more)
-        assert equal(found, draw(cls, Y, model.predict_proba(X)))
+        found = cls.from_estimator(Model(), P, NAMES[Y], **more)
+        assert equal(found, draw(cls, Y, P))
 
 
 def test_dots_of_maps_are_weighted():

@@ -202,17 +202,6 @@ def check_named(
         )
 
 
-def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add the tables of a command that takes several."""
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="csv (also compressed) or parquet, a folder or a pattern of these; - is the standard "
-        "input",
-    )
-
-
 def check_of_logits(options: argparse.Namespace) -> None:
     """Refuse what only probabilities can have."""
     given = {"--percent": options.percent, "--normalize": options.normalize}

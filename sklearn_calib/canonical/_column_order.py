@@ -1,7 +1,7 @@
 """Whether columns of probabilities fit another order of the classes far better than the given."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from scipy import stats
@@ -34,7 +34,7 @@ def better_order(proba: FloatArray, codes: IntArray) -> IntArray | None:
     return np.argsort(column) if rank_well(ranks, k) else None
 
 
-def has_own_order(classes: AnyArray | None) -> bool:
+def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
     """Whether classes were named in another order than that of the sorted labels."""
     names = [] if classes is None else classes.tolist()
     try:

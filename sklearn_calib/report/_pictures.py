@@ -86,6 +86,7 @@ def _models_in_small(report: "Content") -> str:
 def classes_in_small(report: "Content", name: str) -> str:
     """One small diagram per class against the others; of many classes some."""
     advice, case = report.advice.get(name), report._models[name].case
+    assert case is not None  # summaries have two classes
     cases = [case] if advice is None else [advice.given, advice.recalibrated]
     curves = [_of_classes(one, report.level) for one in cases]
     mass = np.bincount(cases[0].codes, cases[0].weight, minlength=len(case.classes))

@@ -1,7 +1,7 @@
 """The mergeable summary of predictions and labels."""
 
 import copy
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -318,7 +318,7 @@ class CalibrationSummary(Answers, Storable):
         if not is_number(max_cells) or not max_cells <= self.max_cells:
             rule = f"max_cells of at most {self.max_cells}, the summary's own"
             refuse(where, rule, repr(max_cells), "Finer cells need the rows again")
-        empty = CalibrationSummary(max_cells, self.multiclass)
+        empty = CalibrationSummary(cast("int", max_cells), self.multiclass)
         empty._labels = copy.deepcopy(self._labels)
         empty._open(self.classes)
         return empty.merge(self)

@@ -27,6 +27,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.meta._concerns import warn_of_harm_to_labels
+from sklearn_calib.meta._many_labels import labels_predicted
 from sklearn_calib.metrics import brier_loss, get_scorer, log_loss
 from sklearn_calib.recalibrators import HistogramBinning, MultilabelCalibration, get_recalibrator
 
@@ -341,3 +342,10 @@ def test_false_alarms_on_labels():
         alarms += sum("labels without" in str(one.message) for one in said)
     low, high = binom.ppf([0.005, 0.995], 2500, 2 * norm.sf(3))
     assert low <= alarms <= high
+
+
+def test_a_label_is_predicted_above_a_half():
+    proba = np.array([[0.5, 0.6], [np.nextafter(0.5, 1), 0.4]])
+    assert labels_predicted(proba).tolist() == [[0, 1], [1, 0]]
+    pairs = [np.column_stack([1 - column, column]) for column in proba.T]
+    assert labels_predicted(pairs).tolist() == [[0, 1], [1, 0]]
