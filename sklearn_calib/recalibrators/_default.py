@@ -63,10 +63,11 @@ class DefaultCalibration(SoftmaxRegression):
     Notes
     -----
     The first step minimises the mean log loss of softmax(a log p + b) over the rows and 2 k
-    invented ones, spread over them, whose labels follow p: a convex problem with a finite optimum,
-    in which the prior never costs more than 2 k rows could, on any scale of the scores. It is taken
+    invented ones whose labels follow p: a convex problem with a finite optimum, in which the prior
+    never costs more than 2 k rows could, on any scale of the scores. The invented rows are spread
+    over all rows; for two classes they are those of `PlattScaling`, of weight 2 each. It is taken
     where its log loss on the calibration rows is by more than 2 (k - 2) nats in all below that of
-    the best temperature alone, which is taken otherwise: for two classes wherever it is lower. The
+    the best temperature alone, which is taken otherwise: for two classes always. The
     second step is `StructuredMatrixScaling`, for two classes `StructuredVectorScaling` with four
     times its penalty, from there. A factor below 0, with which the map would not be monotone for
     two classes, is 0 instead. Scores that fall with the outcome get a falling map.
