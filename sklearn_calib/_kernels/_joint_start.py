@@ -1,16 +1,18 @@
 """Inverse temperature and base-rate offsets together: a convex fit with invented rows.
 
-The model is softmax(a log p + b). The rows count as they are, and m more rows, spread over all of
-them, whose labels follow the score itself: the targets are (n y + m p) / (n + m), the maximum of
-the likelihood is finite, and no true a or b, whatever the scale of the scores, can cost more than
-m rows of data do. The loss is linear in the targets: two sums hold all that is needed of them.
+The model is softmax(a log p + b). The rows count as they are, and m more rows, whose labels follow
+the score itself: the maximum of the likelihood is finite, and no true a or b, whatever the scale of
+the scores, can cost more than m rows of data do. For two classes they are those of
+`invented_log_odds`. For more they are spread over all rows: the targets are (n y + m p) / (n + m).
+The loss is linear in the targets: two sums hold all that is needed of them.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from ._logistic import fit_logistic
+from ._logistic import fit_logistic, invented_log_odds
 
 _TOLERANCE = 1e-10  # of half the decrement, in nats; the last step squares what is left
 _FLAT = 1e-300
@@ -59,10 +61,13 @@ def fit_temperature_and_offsets(log, codes, weight, prior_rows, start=0.0):
 
 def _two_classes(log, codes, weight, prior_rows):
     """A logistic regression on the log-odds; of many rows some give the start."""
-    score, total = log[:, 1] - log[:, 0], float(weight.sum())
+    score = log[:, 1] - log[:, 0]
+    invented = invented_log_odds(score, weight)
     centre = np.clip(0.0, score.min(), score.max())
+    score = np.append(score, invented)
     features = np.column_stack([np.ones_like(score), score - centre])
-    target = (total * codes + prior_rows * np.exp(log[:, 1])) / (total + prior_rows)
+    target = np.append(codes.astype(float), expit(invented))
+    weight = np.append(weight, np.full(2, prior_rows / 2))
     start = None
     if len(score) >= _MANY_ROWS:
         start = fit_logistic(features[::_STEP], target[::_STEP], weight[::_STEP], tol=1e-4).coef

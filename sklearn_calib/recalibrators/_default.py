@@ -63,10 +63,11 @@ class DefaultCalibration(SoftmaxRegression):
     Notes
     -----
     The first step minimises the mean log loss of softmax(a log p + b) over the rows and 2 k
-    invented ones, spread over them, whose labels follow p: a convex problem with a finite optimum,
-    in which the prior never costs more than 2 k rows could, on any scale of the scores. It is taken
+    invented ones whose labels follow p: a convex problem with a finite optimum, in which the prior
+    never costs more than 2 k rows could, on any scale of the scores. The invented rows are spread
+    over all rows; for two classes they are those of `PlattScaling`, of weight 2 each. It is taken
     where its log loss on the calibration rows is by more than 2 (k - 2) nats in all below that of
-    the best temperature alone, which is taken otherwise: for two classes wherever it is lower. The
+    the best temperature alone, which is taken otherwise: for two classes always. The
     second step is `StructuredMatrixScaling`, for two classes `StructuredVectorScaling` with four
     times its penalty, from there. A factor below 0, with which the map would not be monotone for
     two classes, is 0 instead. Scores that fall with the outcome get a falling map.
@@ -158,21 +159,27 @@ class DefaultCalibration(SoftmaxRegression):
 
     def _pair(self, score):
         """The logarithms of the first step's two probabilities, from log-odds."""
-        score = self.inverse_temperature_ * score + (self.offsets_[1] - self.offsets_[0])
+        score = self.inverse_temperature_ * score
+        score += self.offsets_[1] - self.offsets_[0]
         share = 1.0 / (self.n_samples_ + 1.0)
-        return tuple(
-            np.log((1.0 - share) * expit(signed) + share / 2) for signed in (-score, score)
-        )
+        pair = expit(-score), expit(score, out=score)
+        for part in pair:
+            part *= 1.0 - share
+            part += share / 2
+            np.log(part, out=part)
+        return pair
 
     def _predict_proba(self, proba):
         if proba.shape[1] > 2:
             return super()._predict_proba(proba)
         first, second = self._pair(log_odds(proba))
-        score = self.coef_[1] * second - self.coef_[0] * first
-        score += self.intercept_[1] - self.intercept_[0]
-        out = np.empty((len(score), 2))
-        expit(score, out=out[:, 1])
-        expit(-score, out=out[:, 0])
+        second *= self.coef_[1]
+        first *= self.coef_[0]
+        second -= first
+        second += self.intercept_[1] - self.intercept_[0]
+        out = np.empty((len(second), 2))
+        expit(second, out=out[:, 1])
+        expit(np.negative(second, out=second), out=out[:, 0])
         return out
 
     def _nodes(self):

@@ -7,8 +7,13 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._kernels._logistic import fit_logistic, smoothed_targets, threshold_separates
-from .._simplex import log_odds
+from .._kernels._logistic import (
+    fit_logistic,
+    invented_log_odds,
+    smoothed_targets,
+    threshold_separates,
+)
+from .._simplex import log_odds, two_classes_of_margin
 from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
 
 
@@ -30,10 +35,11 @@ class PlattScaling(Recalibrator):
         finite when one threshold separates the classes.
     prior_weight : float, default=0.0
         Weight, at least 0 and on the scale of the sample weights, of each of two invented rows on
-        which the probabilities are right, spread evenly over the calibration rows: they stand where
-        the scores are, whatever their scale. They draw the map towards changing nothing, as far as
-        few calibration rows leave it open, and keep the slope finite: above 0 the labels are not
-        smoothed.
+        which the probabilities are right. They stand at 1/4 and 3/4; nearer to each other where the
+        log-odds of the scores have a standard deviation below 1, and around the end of the scores
+        next to 1/2 where all are on one side of it. They draw the map towards changing nothing, as
+        far as few calibration rows leave it open, and keep the slope finite: above 0 the labels are
+        not smoothed.
 
     Attributes
     ----------
@@ -98,8 +104,11 @@ class PlattScaling(Recalibrator):
     def _fit(self, proba, codes, weight):
         score = self._score(proba)
         if self.prior_weight > 0:
-            total, invented = float(weight.sum()), 2 * self.prior_weight
-            target = (total * codes + invented * np.asarray(proba)[:, 1]) / (total + invented)
+            z = invented_log_odds(log_odds(proba), weight)
+            right = two_classes_of_margin(z)
+            score = np.append(score, self._score(right))
+            target = np.append(codes.astype(float), np.asarray(right)[:, 1])
+            weight = np.append(weight, np.full(2, self.prior_weight))
         elif self.smooth_targets:
             target = smoothed_targets(codes, weight)
         else:

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import log_expit, logsumexp, softmax
 
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._joint_start import fit_temperature_and_offsets
@@ -48,6 +48,12 @@ def test_joint_start_is_the_optimum(k, far):
     weight = np.ones(200)
     found = fit_temperature_and_offsets(log, y, weight, m, 0.3)
     target = (200 * np.eye(k)[y] + m * np.exp(log)) / (200 + m)
+    if k == 2:  # two rows at 1/4 and 3/4, of all scores on one side at their end
+        x = log[:, 1] - log[:, 0]
+        x = np.clip(0, x.min(), x.max()) + np.log(3) * np.array([-1, 1])
+        invented = np.column_stack([log_expit(-x), log_expit(x)])
+        log = np.r_[log, np.repeat(invented, 2, axis=0)]
+        target = np.r_[np.eye(2)[y], np.repeat(np.exp(invented), 2, axis=0)]
 
     def loss(theta):
         u = theta[0] * log + theta[1:]
