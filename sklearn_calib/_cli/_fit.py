@@ -193,7 +193,37 @@ def cross_validated(
     found = paired_difference(
         labels, proba, after, level=_LEVEL, sample_weight=sample_weight, labels=classes
     )
+    if groups is not None:
+        found = by_group(found, labels, proba, after, sample_weight, classes, groups)
     half = (found.high - found.low) / np.sqrt(2)  # rows of two folds meet twice
+    return replace(found, low=found.difference - half, high=found.difference + half)
+
+
+def by_group(
+    found: "PairedDifference",
+    labels: Any,
+    before: Any,
+    after: Any,
+    weight: Any,
+    classes: Any,
+    groups: Any,
+) -> "PairedDifference":
+    """The same difference, with the interval of means of groups: rows of a group are alike."""
+    from scipy.stats import t
+
+    from .._simplex import log_losses
+    from ..canonical import canonical_labels, canonical_proba
+
+    codes = canonical_labels(labels, classes=classes, _where="fit")[1]
+    at = np.arange(len(codes)), codes
+    before = canonical_proba(before, _where="fit")
+    moved = log_losses(np.asarray(after), at) - log_losses(before, at)
+    weight = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
+    _, number = np.unique(np.asarray(groups).astype(str), return_inverse=True)
+    sums = np.bincount(number.ravel(), weight * (moved - found.difference))
+    few = len(sums) / max(len(sums) - 1, 1)
+    error = np.sqrt(few * (sums @ sums)) / weight.sum()
+    half = t.ppf((1 + found.level) / 2, max(len(sums) - 1, 1)) * error
     return replace(found, low=found.difference - half, high=found.difference + half)
 
 

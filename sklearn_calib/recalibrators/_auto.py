@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 Candidates = Sequence[RecalibratorLike] | Mapping[str, RecalibratorLike]
 
 _FEWEST_ROWS = 20  # with fewer the weights are those of the prior
-_ROWS_FOR_QUADRATIC = 1000
+_MANY_ROWS = 1000  # for a curve that falls; fewer are for lines
 _CLASSES_FOR_SHARED, _CLASSES_FOR_MATRIX = 50, 200
 _ROWS_FOR_WEIGHTS = 200_000
 _SMALLEST_WEIGHT = 1e-3
@@ -131,11 +131,12 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     sample of as many, at no loss that could be measured (below 1e-4 nats at 400,000).
 
     "auto" is for two classes `Identity`, `DefaultCalibration`, `StructuredVectorScaling`,
-    `SplineCalibration`, `VennAbers`, and `PlattScaling` of log-odds and of probabilities; from 1000
-    rows on also `QuadraticScaling`. With `monotone` `BetaCalibration` takes the place of the
-    structured and the quadratic form. For several classes it is `Identity`, `TemperatureScaling`
-    with Laplace smoothing, `StructuredVectorScaling`, `DefaultCalibration`, the same followed by
-    `SplineCalibration`, and two maps shared by all classes, a spline and `VennAbers`; from 50
+    `SplineCalibration` and `VennAbers`; below 1000 rows also `PlattScaling` of log-odds and of
+    probabilities, from 1000 on `QuadraticScaling`. With `monotone` `BetaCalibration` takes the
+    place of the structured and the quadratic form. For several classes it is `Identity`,
+    `TemperatureScaling` with Laplace smoothing, `StructuredVectorScaling`, `DefaultCalibration`,
+    the same followed by `SplineCalibration`, one `VennAbers` map shared by all classes, and below
+    1000 rows one spline that they share; from 50
     classes on the spline of the chain too is shared, or recalibrates the predicted class only, and
     above 200 the matrix, k^2 numbers, is left out. Chosen with real tables; see the folder
     ``benchmarks/stack``.
@@ -417,9 +418,11 @@ def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     if k == 2:
         found |= {"default": (default,), "spline": (SplineCalibration(),)}
         found |= {"beta": (BetaCalibration(),)} if monotone else {"structured_vector": (vector,)}
-        found |= {"venn_abers": (VennAbers(),), "platt": (PlattScaling(),)}
-        found["platt of probabilities"] = (PlattScaling("proba"),)
-        if n_rows >= _ROWS_FOR_QUADRATIC and not monotone:
+        found["venn_abers"] = (VennAbers(),)
+        if n_rows < _MANY_ROWS:
+            found["platt"] = (PlattScaling(),)
+            found["platt of probabilities"] = (PlattScaling("proba"),)
+        elif not monotone:
             found["quadratic"] = (QuadraticScaling(),)
         return found
     found["temperature"] = (TemperatureScaling(laplace=True),)
@@ -427,7 +430,8 @@ def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     spline, one_for_all = SplineCalibration(), OneVsRest(VennAbers(), shared=True)
     if k < _CLASSES_FOR_SHARED:
         found |= {"default": (default,), "default, spline": (default, spline)}
-        found["shared spline"] = (OneVsRest(spline, shared=True),)
+        if n_rows < _MANY_ROWS:
+            found["shared spline"] = (OneVsRest(spline, shared=True),)
         return found | {"shared venn_abers": (one_for_all,)}
     first = (default,) if k <= _CLASSES_FOR_MATRIX else (vector,)
     name = "default" if k <= _CLASSES_FOR_MATRIX else "structured_vector"

@@ -13,8 +13,10 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib._cli import main
+from sklearn_calib._cli._fit import by_group
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_json
+from sklearn_calib.inference import paired_difference
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import StackedCalibration, cross_fitted_proba
 from sklearn_calib.recalibrators._stacking import fold_masses
@@ -227,6 +229,32 @@ def test_fit_by_group_on_the_command_line(tmp_path, capsys):
     frame.to_csv(table, index=False)
     assert main([*call, "--group", "race"]) == 2
     assert "expected a group in every row" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n_groups", [50, 300])
+def test_the_interval_of_the_gain_covers_where_rows_of_a_group_are_alike(n_groups):
+    """A fixed map: without the factor for folds, 90 % of the intervals hold the expected gain."""
+    rng = np.random.default_rng(0)
+
+    def drawn(count):
+        z = rng.normal(size=count).repeat(10)
+        before = expit(z + 0.05 * rng.normal(size=len(z)))
+        return z, before, expit(0.8 * z)
+
+    z, *both = drawn(200_000)
+    truth = expit(z)
+    loss = [-(truth * np.log(p) + (1 - truth) * np.log1p(-p)).mean() for p in both]
+    wanted, inside, apart = loss[1] - loss[0], [], []
+    groups = np.arange(n_groups).repeat(10)
+    for _ in range(800):
+        z, before, after = drawn(n_groups)
+        y = (rng.random(n_groups) < expit(z[::10])).astype(int).repeat(10)
+        found = paired_difference(y, before, after, level=0.9)
+        own = by_group(found, y, two(before), two(after), None, [0, 1], groups)
+        inside.append(own.low <= wanted <= own.high)
+        apart.append(found.low <= wanted <= found.high)
+    assert 0.86 < np.mean(inside) < 0.94
+    assert np.mean(apart) < 0.6
 
 
 def test_splitters_without_groups_still_work():
