@@ -143,7 +143,7 @@ FOLDS = [(np.arange(N) % 3 != fold, np.arange(N) % 3 == fold) for fold in range(
 def fitted(cls, option, proba, y, picked=slice(None), **words):
     """Predictions of all rows and of others between them, after a fit on those picked."""
     model, more, at = build(cls, option), {}, {}
-    if "groups" in inspect.signature(model.fit).parameters:
+    if "groups" in inspect.signature(model.predict_proba).parameters:
         more, at = {"groups": GROUPS[picked]}, {"groups": GROUPS}
     if cls is MulticalibratedScores:
         model.set_params(cv=[tuple(np.flatnonzero(p[picked]) for p in pair) for pair in FOLDS])

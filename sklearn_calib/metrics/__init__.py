@@ -59,15 +59,19 @@ from ._smooth_calibration import smooth_calibration_error as smooth_calibration_
 _REGISTRY: dict[str, Measure] = {}
 
 
-@_cache
 def _complete() -> dict[str, Measure]:
     """The registry, with the measures of sub-packages above: those that have a `_measures`."""
+    _import_measures()
+    return _REGISTRY
+
+
+@_cache
+def _import_measures() -> None:
     whole = _import_module(__name__.rpartition(".")[0])
     for room in _iter_modules(whole.__path__):
         inside = _iter_modules([f"{path}/{room.name}" for path in whole.__path__])
         if "_measures" in {module.name for module in inside}:
             _import_module(f"{whole.__name__}.{room.name}")
-    return _REGISTRY
 
 
 def register(things: _Iterable[object]) -> list[str]:

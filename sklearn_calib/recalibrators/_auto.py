@@ -386,13 +386,14 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     def _program(self, carried):
         """All candidates as one program, or None where one of them has no nodes for it."""
-        if carried not in self._programs:
+        programs = self.__dict__.setdefault("_programs", {})  # a pickle of 0.1.0 has none
+        if carried not in programs:
             try:
                 program = RowProgram(self._nodes(), len(self.classes_), carried=carried)
             except (TypeError, ValueError, NotImplementedError):
                 program = None
-            self._programs[carried] = program
-        return self._programs[carried]
+            programs[carried] = program
+        return programs[carried]
 
     def _mixed(self, proba):
         """The mixture, each candidate by itself."""

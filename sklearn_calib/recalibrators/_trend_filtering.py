@@ -52,6 +52,9 @@ class TrendLine(NamedTuple):
         }
 
 
+Line = TrendLine  # its name in pickles of version 0.1.0
+
+
 class TrendFiltering(Recalibrator):
     """A continuous, piecewise linear map with few changes of slope (LiTE).
 

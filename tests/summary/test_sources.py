@@ -331,7 +331,7 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
             summarize(data, **COLUMNS)
     with pytest.raises(TypeError, match="expected paths of files in the list, got a int"):
         summarize([1], **COLUMNS)
-    with pytest.raises(TypeError, match=r"expected paths, a table, .* got a set"):
+    with pytest.raises(TypeError, match=r"expected data as paths, a table, .* got a set"):
         summarize({1}, **COLUMNS)
     with pytest.raises(ValueError, match="expected csv with"):
         summarize("t.csv", csv={"separator": ";"}, **COLUMNS)
