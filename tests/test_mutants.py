@@ -72,6 +72,18 @@ MUTANTS = {
         "np.quantile(resampled, [2 * tail, 1 - 2 * tail])",
         "test_report.py::test_interval_of_a_mean_is_the_textbook_one",
     ),
+    "report: a value that chance has too counts as none": Mutant(
+        "report._table",
+        "np.count_nonzero(null >= value)",
+        "np.count_nonzero(null > value)",
+        "test_report_verdict.py::test_values_that_chance_has_too_count_as_chance",
+    ),
+    "report: standard error of a loss with n degrees of freedom": Mutant(
+        "report._table",
+        "freedom = weight**2 - squares",
+        "freedom = weight**2",
+        "test_report.py::test_standard_error_of_a_loss_of_a_few_rows",
+    ),
     "report: limit of calibrated predictions at the wrong quantile": Mutant(
         "report._table",
         "limit = np.quantile(draws[1], tail)",

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm, sem
 
 import sklearn_calib
 from sklearn_calib.datasets import make_overconfident
@@ -253,3 +254,14 @@ def test_losses_of_several_classes_by_their_standard_errors(name):
     relabelled = null_distribution(case, measure.of_case, 3000)
     limit = np.quantile(relabelled, 0.9)
     assert row.if_calibrated == pytest.approx(limit, abs=0.2 * relabelled.std())
+
+
+def test_standard_error_of_a_loss_of_a_few_rows():
+    """The textbook's, of n - 1 degrees of freedom; one row has none."""
+    proba, y = make_overconfident(3, 6)
+    given = {"measures": ["log_loss"], "labels": [0, 1, 2], "level": 0.9}
+    (row,) = calibration_report(y, proba, **given).rows
+    half = norm.ppf(0.95) * sem(-np.log(proba[np.arange(6), y]))
+    assert [row.low, row.high] == pytest.approx([row.value - half, row.value + half])
+    (row,) = calibration_report(y[:1], proba[:1], **given).rows
+    assert (row.low, row.high) == (-np.inf, np.inf)

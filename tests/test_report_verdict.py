@@ -134,6 +134,13 @@ def test_small_probabilities_keep_their_digits():
     assert "predictions of 0.00 " not in text and "0.2 % on average" in text
 
 
+def test_a_certain_prediction_has_two_decimals():
+    y = np.arange(200) % 10 < 7
+    for p, said in ((1.0, "1.00"), (0.9975, "0.9975"), (0.98, "0.98")):
+        text = str(calibration_report(y, np.full(200, p), **QUICK).verdict)
+        assert f"; predictions of {said} come true in 0.70 of the cases" in text
+
+
 def test_rare_events_need_a_smaller_error_to_be_called_calibrated():
     """An error of 2 points is small where half of the rows are events, not where 1 % are."""
     rng = np.random.default_rng(0)
@@ -143,6 +150,17 @@ def test_rare_events_need_a_smaller_error_to_be_called_calibrated():
     assert found.p_value > 0.05 and found.calibrated is None
     assert sentence(found, "calibrated").numbers["tolerable"] == pytest.approx(y.mean() / 4)
     assert sentence(found, "size").numbers["high"] < 0.05
+
+
+def test_calibrated_needs_an_interval_that_ends_below_what_is_tolerable():
+    """Below, as the documents say: not at it."""
+    report = calibration_report(*rows("calibrated", 2000), **QUICK)
+    (row,) = report.rows
+    tolerable = sentence(report.verdict, "calibrated").numbers["tolerable"]
+    assert tolerable == 0.05 and report.verdict.p_value > 0.05
+    ends = np.nextafter(tolerable, 0), tolerable, np.nextafter(tolerable, 1)
+    found = [replace(report, rows=[replace(row, high=end)]).verdict.calibrated for end in ends]
+    assert found == [True, None, None]
 
 
 def test_all_draws_at_once_are_the_draws_one_by_one():
@@ -391,6 +409,15 @@ def test_interval_that_left_its_own_value_out():
     y = (rng.random(120) < p).astype(int)
     (row,) = calibration_report(y, p, measures=["maximum_calibration_error"]).rows
     assert row.low == 0.0 and row.high >= row.value > 0.1
+
+
+def test_values_that_chance_has_too_count_as_chance():
+    """8 of 10 fair coins: as far from 5 as that, or farther, has probability 0.11; farther 0.02."""
+    y, p = np.arange(10) < 8, np.full(10, 0.5)
+    (row,) = calibration_report(y, p, measures=["expected_calibration_error"]).rows
+    assert row.value == pytest.approx(0.3) and row.low == 0.0
+    (row,) = calibration_report(np.arange(10) < 9, p, measures=[row.measure]).rows
+    assert row.low > 0.1
 
 
 def test_bins_slope_and_intercept():

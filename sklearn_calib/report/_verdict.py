@@ -125,7 +125,7 @@ class _Findings(NamedTuple):
         if self.rejected:
             return False
         known = self.evidence.smallest_seen is not None  # or nothing could have been seen
-        return True if known and self.ends[1] <= self.tolerable else None
+        return True if known and self.ends[1] < self.tolerable else None
 
     @property
     def ends(self) -> tuple[float, float]:
