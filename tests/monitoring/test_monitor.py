@@ -12,6 +12,7 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.monitoring import CalibrationMonitor
+from sklearn_calib.monitoring._course import Course
 
 
 def stream():
@@ -453,3 +454,14 @@ def test_the_history_is_short():
     assert history.log_e_value[-1] == monitor.log_e_value_
     assert history.time is None
     assert len(CalibrationMonitor().history_.n_samples) == 0
+
+
+def test_the_history_has_no_more_moments_than_it_says():
+    """512, the row of now among them: one more than are kept."""
+    course, lengths = Course(), []
+    for row in range(1, 3001):
+        moment = (row, 0.0, 0.0, 1.0, 0.0, None)
+        if course.is_due(row):
+            course.add(moment)
+        lengths.append(len(course.history(moment).n_samples))
+    assert max(lengths) == 512 and min(lengths[512:]) >= 256

@@ -244,6 +244,18 @@ def test_all_checks_in_one_call():
         check_staging(Learner(n_estimators=STAGES, random_state=0))
 
 
+def test_a_learner_of_two_stages_is_too_short_to_be_checked():
+    """Between its first and its last stage is none that a mistake could show in."""
+    for stages in (1, 2, 3):
+        learner = GradientBoostingClassifier(n_estimators=stages, **SEED)
+        check = dict(staging_checks(learner))["check_unit_and_number[2]"]
+        if stages < 3:
+            with pytest.raises(AssertionError, match=f"{stages} stages are too few to check; pass"):
+                check()
+        else:
+            check()
+
+
 def test_a_missing_registration_is_said():
     class Alone(RandomForestClassifier):
         pass
