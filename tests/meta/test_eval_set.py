@@ -195,6 +195,22 @@ def test_other_rows_stay_whole():
     assert seen["given"] == seen["weight"] < seen["judged"] == len(X)
 
 
+def test_rows_that_all_stay_are_not_copied():
+    """A large table to be judged on is handed to every fold as it is."""
+
+    class Keeps(GaussianNB):
+        def fit(self, X, y, eval_set=None):
+            self.given_ = eval_set
+            return super().fit(X, y)
+
+    names = np.array(["no", "yes"])
+    model = CalibratedModel(Keeps(), "platt", cv=2)
+    model.fit(X, names[Y], eval_set=[(X_EVAL, names[Y_EVAL])])
+    for pair in model.calibrated_pairs_:
+        ((features, labels),) = pair.estimator.given_
+        assert features is X_EVAL and np.array_equal(labels, names[Y_EVAL])
+
+
 def test_forms_that_cannot_be_coded():
     class Pooled(GaussianNB):
         def fit(self, X, y, eval_set=None):

@@ -124,6 +124,7 @@ def test_logitraw_margins_are_log_odds_without_stages():
         {"boosting_type": "goss"},
         {"sigmoid": 2.0},
         {"objective": "cross_entropy"},
+        {"objective": "ova", "num_class": 2},
         {"linear_tree": True},
     ],
     ids=str,
