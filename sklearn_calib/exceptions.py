@@ -138,6 +138,7 @@ def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int | Non
 
 
 _PACKAGE = __name__.partition(".")[0]
+_NOT_OWN = {_PACKAGE, "sklearn"}
 
 
 def _module_of(frame):
@@ -147,9 +148,12 @@ def _module_of(frame):
 
 
 def _level_of_caller():
-    """The `stacklevel`, for whoever calls this, of the first frame that is not the package's."""
+    """The `stacklevel`, for whoever calls this, of the first frame that is the user's own.
+
+    Frames of scikit-learn are not: it wraps methods, and calls them in searches and pipelines.
+    """
     level, frame = 1, sys._getframe(1)
-    while frame.f_back and _module_of(frame) is not None:
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_OWN:
         frame, level = frame.f_back, level + 1
     return level
 

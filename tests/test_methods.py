@@ -38,6 +38,7 @@ SAME = {
         "monotone",
     ): "refuses candidates: tests/recalibrators/test_auto.py",
     ("SplineCalibration", "monotone"): "the curve rises here: tests/recalibrators/test_spline.py",
+    ("RestrictedPolynomialRegression", "selection"): "the same degrees here: its own tests",
     ("PriorShift", "confusion"): "of adapt, below",
     ("PriorShift", "prior"): "of adapt, below",
 }

@@ -148,9 +148,9 @@ def paired_difference(
             n_jobs=n_jobs,
             random_state=random_state,
             sample_weight=sample_weight,
-            labels=labels,
+            labels=range(len(cases[0].classes)),  # what was to be said of the labels has been said
         )
-        one, two = (interval(y_true, proba) for proba in probas)
+        one, two = (interval(case.codes, case.proba) for case in cases)
         first, second = one.estimate, two.estimate
         (low, high), method = _combined(one, two), "combined"
     return PairedDifference(measure, first, second, second - first, low, high, level, method)

@@ -84,7 +84,7 @@ class RowProgram:
             proba = raised(proba, self._rank_floor)
             ranks = unrounded_rank_score if self._k == 2 else rank_scores_against_rest
             given.append(ranks(proba).reshape(len(proba), -1))
-        return np.concatenate(given, axis=1)
+        return np.ascontiguousarray(np.concatenate(given, axis=1))  # one layout to compile for
 
     # -- nodes --------------------------------------------------------------------------------
 

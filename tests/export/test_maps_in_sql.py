@@ -37,7 +37,10 @@ BACKENDS = [
     "duckdb",
 ]
 # expressions of these are too deeply nested for SQLite's parser; queries are not
-TOO_DEEP = ("auto", "pipeline", "one_vs_one.isotonic", "adaptive", "angular")
+TOO_DEEP = (
+    *("auto", "pipeline", "one_vs_one.isotonic", "adaptive", "angular"),
+    *("one_vs_one", "one_vs_rest", "top_label"),  # of the default
+)
 
 
 @cache

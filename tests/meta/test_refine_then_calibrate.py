@@ -238,7 +238,7 @@ def test_boosting_libraries(data, package):
         assert len(model.refinement_curve_.stage) == 15
         proba = model.predict_proba(X)
         assert np.abs(proba.sum(axis=1) - 1).max() < 1e-12
-        assert (model.predict(X) == y).mean() > 0.8
+        assert (model.predict(X) == y).mean() > 0.75
 
 
 @two_classes
