@@ -85,7 +85,7 @@ def warn_of_harm_to_labels(
     """`warn_of_harm` for many labels, each of them two classes; NaN in `table` is unknown.
 
     The false alarm rate of a mean that differs is that of one problem of two classes over all
-    labels together, .27 % or less, two-sided (for calibrated labels that are left as they are:
+    labels together, about .27 %, two-sided (for calibrated labels that are left as they are:
     14 of 4000 fits of 3 labels and 300 rows); one warning names the label that is farthest off.
     `refit(rows)` fits all labels on some of the rows.
     """
