@@ -3,7 +3,6 @@
 import os
 import re
 
-import dask
 import numpy as np
 import pandas as pd
 import pytest
@@ -239,12 +238,10 @@ def test_a_full_disk_leaves_the_summary_of_yesterday(frame, capsys, tmp_path, mo
 def test_workers_of_dask(frame, capsys):
     options = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
     with (
-        dask.config.set(scheduler="threads"),  # what a user chose; the cluster is for the command
         LocalCluster(dashboard_address=None, **options) as cluster,
         Client(cluster, set_as_default=False),
     ):
         address = cluster.scheduler_address
         assert run("day=*/*.parquet", *AS_USUAL, "--dask", address, "--save", "s.parquet") == 0
-        assert dask.config.get("scheduler") == "threads"
     found = CalibrationSummary.from_parquet("s.parquet")
     assert found == CalibrationSummary(classes=["no", "yes"]).update(frame["label"], frame["p"])
