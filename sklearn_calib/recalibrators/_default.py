@@ -86,7 +86,7 @@ class DefaultCalibration(SoftmaxRegression):
     --------
     >>> from sklearn_calib.recalibrators import DefaultCalibration
     >>> from sklearn_calib.datasets import make_overconfident
-    >>> proba, y = make_overconfident(3, 500)
+    >>> proba, y = make_overconfident(3, 2000)
     >>> default = DefaultCalibration().fit(proba, y)
     >>> bool(default.inverse_temperature_ < 1), default.offsets_.tolist()
     (True, [0.0, 0.0, 0.0])
