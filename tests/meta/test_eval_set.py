@@ -4,6 +4,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from boosters import imported
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -29,7 +30,7 @@ NAMES = {"minus": [-1, 1], "text": ["no", "yes"], "bytes": [b"a", b"b"], "bool":
 
 
 def learner(package, **more):
-    module = pytest.importorskip(package)
+    module = imported(package)
     options = {"n_estimators": 60, "early_stopping_rounds": 3, "n_jobs": 1, **more}
     if package == "xgboost":
         return module.XGBClassifier(verbosity=0, **options)
@@ -73,8 +74,8 @@ def labels_in_a_list(kind):
 @pytest.mark.parametrize("form", ["array", "tuple"])
 def test_features_and_labels_apart(kind, form):
     """LightGBM's eval_X and eval_y, also of as many rows as X."""
-    lightgbm = pytest.importorskip("lightgbm", minversion="4.7")
-    assert lightgbm
+    imported("lightgbm")
+    pytest.importorskip("lightgbm", minversion="4.7")
     names, model = np.array(NAMES[kind]), learner("lightgbm")
     X_valid, y_valid = np.resize(X_EVAL, X.shape), np.resize(Y_EVAL, len(X))
     reference = rounds(fitted(model, Y, eval_set=[(X_valid, y_valid)]))
@@ -101,7 +102,7 @@ def test_the_loss_is_one():
 
 
 def test_callbacks_stop_too():
-    xgboost = pytest.importorskip("xgboost")
+    xgboost = imported("xgboost")
     callbacks = [xgboost.callback.EarlyStopping(rounds=3)]
     model = learner("xgboost", early_stopping_rounds=None, callbacks=callbacks)
     with pytest.raises(ValueError, match=r"expected an eval_set .* got EarlyStopping without one"):
@@ -109,7 +110,7 @@ def test_callbacks_stop_too():
     done = fitted(model, 2 * Y - 1, eval_set=[(X_EVAL, 2 * Y_EVAL - 1)])
     reference = fitted(learner("xgboost"), Y, eval_set=[(X_EVAL, Y_EVAL)])
     assert rounds(done) == rounds(reference)
-    lightgbm = pytest.importorskip("lightgbm")
+    lightgbm = imported("lightgbm")
     model = learner("lightgbm", early_stopping_rounds=None)
     with pytest.raises(ValueError, match=r"expected an eval_set .* got _EarlyStoppingCallback"):
         CalibratedModel(model).fit(X, Y, callbacks=[lightgbm.early_stopping(3, verbose=False)])
