@@ -212,13 +212,13 @@ def by_group(
     from scipy.stats import t
 
     from .._simplex import log_losses
-    from ..canonical import canonical_labels, canonical_proba
+    from ..canonical import canonical_labels, canonical_proba, canonical_weight
 
     codes = canonical_labels(labels, classes=classes, _where="fit")[1]
     at = np.arange(len(codes)), codes
     before = canonical_proba(before, _where="fit")
     moved = log_losses(np.asarray(after), at) - log_losses(before, at)
-    weight = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
+    weight = canonical_weight(weight, len(codes), _where="fit")
     _, number = np.unique(np.asarray(groups).astype(str), return_inverse=True)
     sums = np.bincount(number.ravel(), weight * (moved - found.difference))
     few = len(sums) / max(len(sums) - 1, 1)

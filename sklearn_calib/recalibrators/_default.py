@@ -1,6 +1,5 @@
 """The method that is taken when none is named."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from .._kernels._structured_pair import fit_structured_pair
 from .._kernels._temperature import fit_temperature
 from .._simplex import log_odds, log_proba
 from .._typing import FloatArray
-from ..exceptions import CalibrationWarning
+from ..exceptions import caution
 from ._base import Capabilities
 from ._describe import UNIFORM, chain, mixture
 from ._softmax_family import SoftmaxRegression
@@ -140,12 +139,11 @@ class DefaultCalibration(SoftmaxRegression):
             return
         self._take(alone)
         if fit.status == "uninformative":
-            warnings.warn(
-                "DefaultCalibration.fit: expected scores that are higher for the true class, got "
-                "scores that are no better than a uniform guess. The result is near the class "
-                "frequencies.",
-                CalibrationWarning,
-                stacklevel=4,
+            caution(
+                "DefaultCalibration.fit",
+                "scores that are higher for the true class",
+                "scores that are no better than a uniform guess",
+                "The result is near the class frequencies",
             )
 
     def _smoothed(self, log):
