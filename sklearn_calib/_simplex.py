@@ -27,7 +27,9 @@ LARGEST_LOG_LOSS = -float(np.log(LOG_LOSS_FLOOR))
 _EXPONENTS = 1076  # of float64 in [0, 1]
 _FAR_BELOW = 10  # binary exponents without a value: a factor of 1000
 _MOST_LEVELS = 1000  # trees, neighbours, or digits after the point
-_NO_SHARE = 1e-7  # further from a multiple of 1 / N is none; rounded to float32 it still is one
+SHARE_ROUNDING = (
+    1e-7  # further from a multiple of 1 / N is none; rounded to float32 it still is one
+)
 
 _BLOCK_ENTRIES = 1 << 16  # of them some arrays stay in the cache
 
@@ -204,7 +206,7 @@ def _levels(plain):
     while fits.any():
         levels = int(fits.argmax()) + 1
         scaled = flat * levels
-        wrong = np.flatnonzero(np.abs(scaled - np.rint(scaled)) > _NO_SHARE * levels)
+        wrong = np.flatnonzero(np.abs(scaled - np.rint(scaled)) > SHARE_ROUNDING * levels)
         if len(wrong) == 0:
             return levels
         fits &= _fitting_levels(flat[wrong[:32]])
@@ -215,7 +217,7 @@ def _fitting_levels(values):
     """For N = 1, 2, ..., 1000, whether all of the values are multiples of 1 / N."""
     scaled = np.multiply.outer(np.arange(1, _MOST_LEVELS + 1), values)
     away = np.abs(scaled - np.rint(scaled)).max(axis=1, initial=0.0)
-    return away <= _NO_SHARE * np.arange(1, _MOST_LEVELS + 1)
+    return away <= SHARE_ROUNDING * np.arange(1, _MOST_LEVELS + 1)
 
 
 def raised(proba: FloatArray, floor: float) -> FloatArray:

@@ -147,7 +147,9 @@ def paired_difference(
             n_resamples=n_resamples,
             n_jobs=n_jobs,
             random_state=random_state,
-            sample_weight=sample_weight,
+            sample_weight=None
+            if sample_weight is None
+            else cases[0].weight,  # rows of weight 0 left
             labels=range(len(cases[0].classes)),  # what was to be said of the labels has been said
         )
         one, two = (interval(case.codes, case.proba) for case in cases)

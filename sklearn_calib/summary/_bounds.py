@@ -34,7 +34,16 @@ from .._kernels._cells import (
     values_of,
 )
 from .._kernels._temperature import fit_temperature
-from .._simplex import SMALLEST_PROBABILITY, learned_floor, log_odds, log_proba, raised
+from .._simplex import (
+    LARGEST_FLOOR,
+    SHARE_ROUNDING,
+    SMALLEST_PROBABILITY,
+    learned_floor,
+    log_odds,
+    log_proba,
+    low_end,
+    raised,
+)
 from .._typing import AnyArray, FloatArray, Strategy
 from ..metrics import BinaryProblem, lower_distance_interval, random_interval_calibration_error
 from ._state import CellState
@@ -223,11 +232,14 @@ def logistic(cells: CellSums, slope: float) -> float:
 
 def temperature_log(cells: CellSums, problem: BinaryProblem, value: float) -> float:
     """The loss is known to `logistic` at each slope and convex, so its minimum is near."""
+    if not _zeros_count_alike(cells):
+        return max(value, math.log(2) - value)
     proba = np.column_stack([1 - cells.score, cells.score])
     z = log_odds(raised(proba, learned_floor(proba)))
     end = (cells.score <= 0) | (cells.score >= 1)  # raised by half the smallest score
     if end.any() and not end.all():
-        smallest = cells.logit_width[~end][[0, -1]].max()
+        near = (_from_an_end(cells)[0] <= 2 * LARGEST_FLOOR) & ~end
+        smallest = cells.logit_width.max(initial=0.0, where=near)
         cells = cells._replace(logit_width=np.where(end, smallest, cells.logit_width))
 
     def loss(a):
@@ -244,6 +256,28 @@ def temperature_log(cells: CellSums, problem: BinaryProblem, value: float) -> fl
         if loss(wide) - logistic(cells, wide) > highest:
             return logistic(cells, wide)
     return max(value, math.log(2) - value)
+
+
+def _zeros_count_alike(cells):
+    """Whether exact zeros count as the same number in the cells as in their rows, or nearly.
+
+    What counts is which scores there are near an end, and whether all are shares of votes.
+    """
+    nearest, farthest = _from_an_end(cells)
+    if cells.whole.all() or nearest.min(initial=1.0) > SHARE_ROUNDING:
+        return True
+    one_power = (nearest > 0) & (np.frexp(nearest)[1] == np.frexp(farthest)[1])
+    if (~cells.whole & ~one_power & (nearest <= 2 * LARGEST_FLOOR)).any():
+        return False
+    known = cells.score[cells.whole]
+    return low_end(np.column_stack([1 - known, known])).levels == 0
+
+
+def _from_an_end(cells):
+    """How far from 0 or 1 the rows of each cell are, at least and at most."""
+    ends = np.array([[cells.low, cells.high], [1 - cells.high, 1 - cells.low]])
+    side = np.where(cells.score > 0.5, 1, 0)
+    return ends[side, :, np.arange(len(side))].T
 
 
 def cumulative(cells: CellSums, total: float, scale: float) -> float:

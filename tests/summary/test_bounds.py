@@ -114,6 +114,15 @@ def test_bounds_of_many_rows(case):
     try_bounds(case)
 
 
+@pytest.mark.parametrize("tiny", [1e-318, 1e-310])
+def test_no_bound_of_a_temperature_where_zeros_may_count_as_something_else(tiny, monkeypatch):
+    """Of a zero and a tiny score in one cell, what the zero counts as cannot be known."""
+    monkeypatch.setattr(_summary, "LEAST_CELLS", 1)
+    y, p = np.array([0, 1, 1, 0]), np.array([0.0, 0.5, 0.388758932, tiny])
+    off, bound = check("temperature_refinement_log_loss", {}, y, kept_bits(p), None, 3)[1:]
+    assert off > 0.05 and bound < np.log(2)
+
+
 def test_a_kernel_error_near_zero_can_be_far_below_that_of_the_rows(monkeypatch):
     """Twice the value of the cells: a bound of the value itself was too small."""
     monkeypatch.setattr(_summary, "LEAST_CELLS", 1)
