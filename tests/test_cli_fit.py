@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import tracemalloc
 from functools import partial
@@ -99,6 +100,71 @@ def test_small_maps(rows, capsys):
     assert 0 < np.abs(difference).max() <= 0.01
     assert fit(method="angular") == 2
     assert "Add --tabulate 1e-6" in capsys.readouterr().err
+
+
+def gain_of(text):
+    found = re.search(
+        r"is ([\d.]+), as given ([\d.]+): a gain of ([-\d.]+)", " ".join(text.split())
+    )
+    return np.array(found.groups(), dtype=float)
+
+
+@pytest.mark.parametrize("more", [[], ["--weight", "w"], ["--positive", "no", "--any-order"]])
+def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
+    """As from rows in memory: the same map, nearly the same gain (other folds)."""
+    frame = rows[0].assign(w=1 + np.arange(400) % 3)
+    frame.to_csv("cal.csv", index=False)
+    frame.to_parquet("cal.parquet")
+    assert fit(*more) == 0
+    of_rows, known = from_json("new.json"), gain_of(capsys.readouterr().out)
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    for file in ("cal.csv", "cal.parquet"):
+        words = ["fit", file, *COLUMNS, "--out", "cells.json", "--recalibrator", "platt", *more]
+        assert main(words) == 0
+        said = capsys.readouterr().out
+        np.testing.assert_allclose(gain_of(said), known, atol=0.01)
+        assert "400 rows" in said
+        of_cells = from_json("cells.json")
+        assert of_cells.classes_.tolist() == of_rows.classes_.tolist()
+        one, two = (each.predict_proba(frame["p"]) for each in (of_cells, of_rows))
+        assert 0 < np.abs(one - two).max() < 1e-5
+    if more != ["--weight", "w"]:
+        main(
+            ["audit", "cal.csv", *COLUMNS, *more, "--no-page", "--no-advice", "--save", "s.parquet"]
+        )
+        again = ["fit", "s.parquet", "--out", "saved.json", "--recalibrator", "platt", *more[2:]]
+        assert main(again) == 0
+        assert Path("saved.json").read_text() == Path("cells.json").read_text()
+
+
+def test_a_large_table_of_the_other_class(rows, capsys, monkeypatch):
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    assert fit("--positive", "no") == 2
+    assert "got those of the other class. Add --positive" in one_sentence(capsys)
+    rows[0][rows[0].index < 4].to_csv("cal.csv", index=False)
+    assert fit() == 2
+    assert "expected at least 5 rows of each class" in one_sentence(capsys)
+    assert fit("--force") == 0
+
+
+def test_workers_read_the_files_of_a_fit(rows, monkeypatch):
+    asked = []
+
+    def on_workers(address, work):
+        asked.append(address)
+        return work(None)
+
+    monkeypatch.setattr("sklearn_calib._cli._large._on_workers", on_workers)
+    assert fit("--dask", "tcp://here:8786") == 0
+    assert asked == ["tcp://here:8786"]
+
+
+def test_a_method_that_needs_the_order_reads_all_rows(rows, monkeypatch):
+    assert fit("--force", method="online") == 0
+    expected = Path("new.json").read_text()
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    assert fit("--force", method="online") == 0
+    assert Path("new.json").read_text() == expected
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ def command(*arguments, **variables):
 
 
 def commands():
-    """The commands ``audit`` and ``demo``, from the start of Python to its end."""
+    """The commands ``audit``, ``fit`` and ``demo``, from the start of Python to its end."""
     import pandas as pd
 
     with tempfile.TemporaryDirectory() as folder:
@@ -129,9 +129,11 @@ def commands():
         out = ["--out", str(place / "report.html")]
         y, p = rows_of(3 * 10**6, 2)
         pd.DataFrame({"y": y, "p": p}).to_parquet(place / "rows.parquet")
-        audit = ["audit", str(place / "rows.parquet"), "--label", "y", "--prob", "p", *out]
+        table = [str(place / "rows.parquet"), "--label", "y", "--prob", "p"]
+        audit, fit = ["audit", *table, *out], ["fit", *table, "--out", str(place / "map.json")]
         for job, arguments, bar in (
             ("audit of 3e+06 rows of parquet", audit, "<= 6 s"),
+            ("fit of 3e+06 rows of parquet", fit, "<= 1.3 times audit"),
             ("demo, warm", ["demo", *out], "<= 6 s"),
         ):
             command(*arguments)

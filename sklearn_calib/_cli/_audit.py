@@ -7,7 +7,15 @@ import numpy as np
 from .._files.tables import UserError
 from .._show import plain
 from ._gate import FORM, conditions_of
-from ._options import add_columns, add_files, add_reading, examples, share, whole_number
+from ._options import (
+    add_columns,
+    add_dask,
+    add_files,
+    add_reading,
+    examples,
+    share,
+    whole_number,
+)
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._result import finish, settings_of
@@ -89,11 +97,7 @@ def _add_work(group):
         action="store_true",
         help="do not try whether recalibration would help, which takes most of the time",
     )
-    group.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help="share the files out to the workers of this dask scheduler (extra dask)",
-    )
+    add_dask(group)
 
 
 def _add_results(group):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._files.tables import UserError
-from .._show import plain
+from .._show import plain, quoted
 from ._options import (
     add_columns,
+    add_dask,
     add_files,
     add_logits,
     add_reading,
     any_number,
-    check_named,
     check_of_logits,
     examples,
     kind_of,
@@ -27,8 +27,10 @@ from ._wording import for_the_command
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from ..inference import PairedDifference
+    from ..summary import CalibrationSummary
     from ._rows import LabelledRows
 
 EXAMPLES = (
@@ -40,6 +42,7 @@ EXAMPLES = (
 HURTS = 3  # the exit code where recalibration does not lower the loss
 _LEVEL = 0.9
 _FOLDS = 5
+_CELLS = 4096  # of a summary, as for the advice of an audit
 
 
 def add_to(commands: Any) -> None:
@@ -89,6 +92,7 @@ def add_to(commands: Any) -> None:
         help="make the tables of the map small; no probability of a table changes by more than T, "
         "above 0, at most 0.1",
     )
+    add_dask(work)
     results = parser.add_argument_group("results")
     results.add_argument("--out", required=True, metavar="FILE", help="the map to write")
     results.add_argument(
@@ -103,13 +107,15 @@ def add_to(commands: Any) -> None:
 def fit(options: "argparse.Namespace") -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
+    from ._large import is_large
 
-    check_named(options)
     check_of_logits(options)
     try:
-        get_recalibrator(options.recalibrator)  # what is no method is refused before the work
+        method = get_recalibrator(options.recalibrator)  # no method is refused before the work
         with local_files(options.files, options.allow_remote) as files:
             check_writable(options.out, files)
+            if not method.capabilities.ordered and is_large(files, options, several=False):
+                return _fit_cells(files, options)
             rows = read_rows(files, options)
             try:
                 return _fit(rows, options)
@@ -120,24 +126,60 @@ def fit(options: "argparse.Namespace") -> int:
 
 
 def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
+    """Learn from rows in memory."""
     from ..canonical import canonical_proba
-    from ..export import simplify, to_dict, to_json
     from ..recalibrators import fit_recalibrator, get_recalibrator
 
-    kind = kind_of(options)
     proba = rows.scores
-    if kind == "proba":
+    if kind_of(options) == "proba":
         proba = canonical_proba(proba, tolerance=tolerance_of(options), _where="fit")
     given = {"sample_weight": rows.weight, "classes": rows.classes, "groups": rows.together}
     screen = Screen()
     names = ", ".join(plain(label, 40) for label in rows.classes.tolist())
     screen.print(f"{len(rows.labels)} rows, classes {names}", highlight=False)
-    if _judge(screen, rows, proba, given, options) or options.force:
+    gain = None
+    if _are_enough(np.unique(rows.labels, return_counts=True)[1], options):
+        gain = cross_validated(options.recalibrator, proba, rows.labels, **given)
+
+    def fitted():
+        method = get_recalibrator(options.recalibrator)
+        return fit_recalibrator(method, proba, rows.labels, **given)
+
+    return _judged_and_written(screen, gain, fitted, options)
+
+
+def _fit_cells(files: "Sequence[str]", options: "argparse.Namespace") -> int:
+    """Learn from all rows in cells of their scores, as `audit` measures them."""
+    from ..recalibrators import get_recalibrator
+    from ._large import summaries_of
+
+    summary, name, _ = summaries_of(list(files), options)
+    if not options.any_order and summary.samples()[0].exchanged:
+        raise UserError(
+            f"expected probabilities of {quoted(summary.positive_label)} in {plain(name)}, got "
+            "those of the other class. Add --positive with the other label, or --any-order where "
+            "they are meant as they are."
+        )
+    fine, summary = summary, summary.coarsen(min(summary.max_cells, _CELLS))
+    screen = Screen()
+    names = ", ".join(plain(label, 40) for label in summary.classes.tolist())
+    cells = "" if summary.exact else f" in {summary.n_cells} cells of their probabilities"
+    screen.print(f"{summary.n_samples} rows{cells}, classes {names}", highlight=False)
+    gain = None
+    if _are_enough(summary.samples()[0].counts.sum(axis=0), options):
+        method = get_recalibrator(options.recalibrator)
+        with progress("judging"):
+            gain = cross_validated_cells(method, summary, fine.measure("log_loss"))
+    return _judged_and_written(screen, gain, lambda: summary.fit(options.recalibrator), options)
+
+
+def _judged_and_written(screen, gain, fitted, options):
+    """Say what a map gains, and write it unless it gains nothing; returns the exit code."""
+    from ..export import simplify, to_dict, to_json
+
+    if _judge(screen, gain, options) or options.force:
         with progress("fitting"):
-            fitted = fit_recalibrator(
-                get_recalibrator(options.recalibrator), proba, rows.labels, **given
-            )
-            document = to_dict(fitted, input=kind, tabulate=options.tabulate)
+            document = to_dict(fitted(), input=kind_of(options), tabulate=options.tabulate)
             if options.simplify is not None:
                 document = simplify(document, options.simplify)
             text = to_json(document)
@@ -150,23 +192,47 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     return HURTS
 
 
-def _judge(screen, rows, proba, given, options):
-    """Print what the map gains on rows that its fit has not seen; whether it gains anything."""
-    gain = None
-    counts = np.unique(rows.labels, return_counts=True)[1]
-    if counts.min() >= _FOLDS:
-        gain = cross_validated(options.recalibrator, proba, rows.labels, **given)
-    elif not options.force:
+def _are_enough(counts, options):
+    """Whether each class has enough rows to judge a map by rows that its fit has not seen."""
+    if counts.min() < _FOLDS and not options.force:
         raise UserError(
             f"expected at least {_FOLDS} rows of each class, to judge the map by rows that its fit "
             f"has not seen, got {counts.min()} of one. Add rows, or --force."
         )
+    return counts.min() >= _FOLDS
+
+
+def _judge(screen, gain, options):
+    """Print what the map gains on rows that its fit has not seen; whether it gains anything."""
     if gain is None:
         screen.print("too few rows of some class to say whether the map helps", highlight=False)
         return False
     for sentence in sentences(options.recalibrator, gain):
         screen.print(sentence, highlight=False)
     return gain.difference < 0
+
+
+def cross_validated_cells(
+    recalibrator: Any, summary: "CalibrationSummary", loss: float
+) -> "PairedDifference":
+    """What `cross_validated` gives, of cells; `loss` is that of their rows as given."""
+    from .._random import generator
+    from ..inference import PairedDifference
+    from ..metrics import LogLoss
+
+    (sample,) = summary.samples()
+    folds = sample.folds(_FOLDS, generator(0))
+    after, squares = sample.held_out(recalibrator, folds, "fit")
+    before = np.tile(np.repeat(sample.proba, 2, axis=0), (_FOLDS, 1))
+    kept = np.concatenate([fold.weight.ravel() for fold in folds]) > 0
+    of_rows = LogLoss().of_rows
+    moved = of_rows(after.proba, after.codes) - of_rows(before[kept], after.codes)
+    difference = after.mean(moved)
+    error = np.sqrt(2 * squares @ (moved - difference) ** 2) / after.weight.sum()
+    half = NormalDist().inv_cdf((1 + _LEVEL) / 2) * error
+    low, high = difference - half, difference + half
+    losses = loss, loss + difference, difference
+    return PairedDifference("log_loss", *losses, low, high, _LEVEL, "normal")
 
 
 def cross_validated(

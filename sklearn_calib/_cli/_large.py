@@ -1,8 +1,8 @@
-"""``audit`` by summaries: many files, large ones, saved summaries, groups; memory stays small."""
+"""Rows by summaries: many files, large ones, saved summaries, groups; memory stays small."""
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
 from ._gate import Condition
 from ._names import split_names
-from ._options import check_different, check_groups, check_named, form_of
+from ._options import check_different, check_groups, check_named, form_of, kind_of
 from ._printing import Screen, progress
 from ._result import finish, settings_of
 
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 _AT_ONCE = 2**23  # bytes of a table that is read as a whole
 
 
-def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
+def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: bool = True) -> bool:
     """Whether to summarise; if not, the rows are read at once.
 
     So are rows of more than two classes, rounded rows (``--tolerance``, ``--normalize``),
-    percentages and the standard input. Groups (``--by``) do not change it.
+    percentages, logits, the standard input, and rows that are fitted by group. Groups (``--by``)
+    do not change it; nor, but where `several` is true, the number of files.
     """
     _is_saved.cache_clear()  # a file may have been written since
     saved = [file for file in files if _is_saved(file)]
     tables = [file for file in files if file not in saved]
     if tables:
         check_named(options, plain(tables[0]))
-    wanted = saved or options.save or options.dask
+    wanted = saved or getattr(options, "save", None) or options.dask
     reason = None
     if files == ["-"]:
         reason = "the standard input"
@@ -48,12 +49,14 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace") -> bool:
             f"summaries, --save and --dask, got {reason}. Leave one of them out."
         )
     size = sum(os.path.getsize(file) for file in tables if reason is None)
-    return bool(wanted) or (reason is None and (len(tables) > 1 or size > _AT_ONCE))
+    many = several and len(tables) > 1
+    return bool(wanted) or (reason is None and (many or size > _AT_ONCE))
 
 
 def _needs_memory(options):
     given = {"--tolerance": options.tolerance is not None, "--normalize": options.normalize}
-    given["--percent"] = options.percent
+    given |= {"--percent": options.percent, "--logits": kind_of(options) == "logits"}
+    given["--group"] = getattr(options, "group", None) is not None
     return next((option for option, there in given.items() if there), None)
 
 
@@ -81,7 +84,7 @@ def audit_large(
     from ..report import calibration_report
 
     screen = Screen()
-    found, name, positive = _summaries(list(files), options)
+    found, name, positive = summaries_of(list(files), options)
     summary = sum(found.values()) if options.by else found
     settings = settings_of(files, options, conditions)
     with progress("measuring") as advance:
@@ -94,17 +97,18 @@ def audit_large(
     return finish(screen, report, options, conditions)
 
 
-def _summaries(files, options):
+def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, str, Any]:
     """The summary of all rows, or a dict of groups; its name; the positive class."""
+    grouping = getattr(options, "by", None)
     tables = [file for file in files if not _is_saved(file)]
     if not tables:
-        if options.by:
+        if grouping:
             raise UserError("expected rows to group, got summaries. Leave --by out.")
         with progress("reading") as advance:
             summary = summarize(files, progress=advance)
         return summary, files[0] if len(files) == 1 else f"{len(files)} summaries", None
     columns = _prob_columns(tables[0], options)
-    by = None if not options.by else split_names(options.by, column_names(tables[0], lambda n: []))
+    by = None if not grouping else split_names(grouping, column_names(tables[0], lambda n: []))
     check_groups(by or [], options.label, columns)
     classes, positive = _classes(files, options, len(columns))
     if len(columns) == 1 and positive is not None and classes[0] == positive:

@@ -173,6 +173,15 @@ def add_reading(
     )
 
 
+def add_dask(group: Any) -> None:
+    """Add the option that has others read the files."""
+    group.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="share the files out to the workers of this dask scheduler (extra dask)",
+    )
+
+
 def form_of(options: argparse.Namespace) -> dict[str, Any]:
     """How csv files are to be read, as `read_table` takes it; only what was given."""
     form = {name: getattr(options, name) for name in ("sep", "decimal", "encoding")}

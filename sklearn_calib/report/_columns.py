@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import AnyArray, ArrayLike
-from ..canonical import FARTHER, Ranks, better_order, canonical_proba, rank_well
+from ..canonical import better_order, canonical_proba
 from ..exceptions import refuse
 from ..metrics import Case, canonical_case
-from ..summary import CellSample
 from ._models import Model
 
 
@@ -95,17 +94,6 @@ def order_of_case(case: Case) -> ColumnOrder | None:
     )
 
 
-def order_of_cells(sample: CellSample) -> bool:
-    """Whether the two classes of a summary must be exchanged."""
-    zeros, ones = sample.counts.T.astype(np.float64)
-    second = sample.proba[:, 1] > 0.5
-    wrong, n = zeros[second].sum() + ones[~second].sum(), zeros.sum() + ones.sum()
-    if 2 * wrong - n < FARTHER * n or not (zeros.any() and ones.any()):
-        return False
-    below = np.cumsum(ones) - ones / 2
-    return rank_well([Ranks(zeros @ below, zeros.sum(), ones.sum())], 2)
-
-
 def check_order(case: Case, name: str, where: str) -> None:
     """Raise ValueError where the order of the columns cannot be meant."""
     found = order_of_case(case)
@@ -126,7 +114,7 @@ def check_order(case: Case, name: str, where: str) -> None:
 def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
     """The same of summaries; of more than two classes they do not know."""
     for name, model in models.items():
-        if model.two_classes and order_of_cells(model.summary.samples()[0]):
+        if model.two_classes and model.summary.samples()[0].exchanged:
             rule = f"probabilities of the class {model.positive!r} in the summary {name}"
             got, cure = "those of the other class", "Summarise the other column, or 1 - p"
             refuse(where, rule, got, f"{cure}; if they are meant, pass check_columns=False")

@@ -24,6 +24,7 @@ from sklearn.base import clone
 from .._kernels._cells import N0, label_sums, mean_scores
 from .._random import RowsInCells
 from .._typing import AnyArray, Estimator, FloatArray
+from ..canonical import FARTHER, Ranks, rank_well
 from ..metrics import Case
 from ..recalibrators import aligned_proba, fit_recalibrator
 
@@ -101,6 +102,20 @@ class CellSample:
         """The entries of `case` that have rows, and their summed squared weights."""
         kept = np.flatnonzero(self.counts.ravel())
         return self.case.take(kept), self.squares.ravel()[kept]
+
+    @property
+    def exchanged(self) -> bool:
+        """Whether the rows fit the two classes far better the other way round.
+
+        See `find_column_order` for what must hold.
+        """
+        zeros, ones = self.counts.T.astype(np.float64)
+        second = self.proba[:, 1] > 0.5
+        wrong, n = zeros[second].sum() + ones[~second].sum(), zeros.sum() + ones.sum()
+        if 2 * wrong - n < FARTHER * n or not (zeros.any() and ones.any()):
+            return False
+        below = np.cumsum(ones) - ones / 2
+        return rank_well([Ranks(zeros @ below, zeros.sum(), ones.sum())], 2)
 
     def redrawn(self, rng: np.random.Generator) -> Case:
         """As many rows, drawn with replacement.
