@@ -30,7 +30,7 @@ from .._typing import (
     Self,
 )
 from ..decomposition import RefinementCurve, refinement_curve
-from ..exceptions import CalibrationWarning, caution, expectation, refuse
+from ..exceptions import caution, expectation, refuse
 from ..metrics import LossLike, ProperLoss, get_loss
 from ..staging import staging_of
 from ._arguments import says_what_to_write
@@ -487,14 +487,10 @@ def _warn_if_few(scores, codes):
     errors = int((np.asarray(scores).argmax(axis=1) != codes).sum())
     if len(codes) >= _FEW_ROWS and errors >= _FEW_ERRORS:
         return
-    warnings.warn(
-        expectation(
-            "RefineThenCalibrateCV.fit",
-            f"at least {_FEW_ROWS} validation rows and {_FEW_ERRORS} validation errors",
-            f"{len(codes)} rows and {errors} errors",
-            "On fewer the choice is mostly chance, and stopping by the log loss did as well or "
-            "better; use more folds or rows, or stages=None",
-        ),
-        CalibrationWarning,
-        stacklevel=6,
+    caution(
+        "RefineThenCalibrateCV.fit",
+        f"at least {_FEW_ROWS} validation rows and {_FEW_ERRORS} validation errors",
+        f"{len(codes)} rows and {errors} errors",
+        "On fewer the choice is mostly chance, and stopping by the log loss did as well or better; "
+        "use more folds or rows, or stages=None",
     )

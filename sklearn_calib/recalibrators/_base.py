@@ -25,7 +25,7 @@ from ..canonical import (
     check_same_length,
     warn_of_order,
 )
-from ..exceptions import CalibrationWarning, expectation, refuse
+from ..exceptions import caution, refuse
 from ._falling import falling_by, warn_of_falling_scores
 
 
@@ -189,16 +189,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         proba, codes, weight, known = self._checked(X, y, sample_weight, classes, where)
         first = np.asarray(proba)[0]
         if len(proba) > 1 and not (proba[-1] != first).any() and not (proba != first).any():
-            warnings.warn(
-                expectation(
-                    where,
-                    "at least two different rows of scores",
-                    f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times",
-                    "Only class frequencies can be learned from it; check where the scores come "
-                    "from",
-                ),
-                CalibrationWarning,
-                stacklevel=2,
+            caution(
+                where,
+                "at least two different rows of scores",
+                f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times",
+                "Only class frequencies can be learned from it; check where the scores come from",
             )
         with self._unfitted_on_failure():
             self.classes_ = known
@@ -394,12 +389,11 @@ def likelihood_targets(
     """
     if not separates:
         return codes.astype(float)
-    warnings.warn(
-        f"{method}.fit: expected classes that overlap in the score, got classes that {separates} "
-        "separates (the slopes would be infinite). Platt's smoothed targets are used; pass more "
-        "rows to do without.",
-        CalibrationWarning,
-        stacklevel=5,
+    caution(
+        f"{method}.fit",
+        "classes that overlap in the score",
+        f"classes that {separates} separates (the slopes would be infinite)",
+        "Platt's smoothed targets are used; pass more rows to do without",
     )
     return smoothed_targets(codes, weight)
 
@@ -407,11 +401,11 @@ def likelihood_targets(
 def check_converged(method: str, gap: float, loss: float) -> None:
     """Warn where a fit ended further than 1e-9 nats from the optimum."""
     if not gap <= 1e-9 * max(loss, 1.0):
-        warnings.warn(
-            f"{method}.fit: expected a loss within 1e-9 nats of the smallest one, got one that may "
-            f"be {gap:.1g} above it. Rescale scores or weights of extremely different sizes.",
-            CalibrationWarning,
-            stacklevel=5,
+        caution(
+            f"{method}.fit",
+            "a loss within 1e-9 nats of the smallest one",
+            f"one that may be {gap:.1g} above it",
+            "Rescale scores or weights of extremely different sizes",
         )
 
 

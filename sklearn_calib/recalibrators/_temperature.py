@@ -1,7 +1,6 @@
 """Temperature scaling."""
 
 import builtins
-import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Literal
@@ -16,7 +15,7 @@ from .._kernels._temperature_blocks import fit_temperature_passes, temperature_p
 from .._simplex import log_proba, row_blocks
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
-from ..exceptions import CalibrationWarning, refuse
+from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
 from ._describe import UNIFORM, mixture
@@ -282,26 +281,23 @@ class TemperatureScaling(Recalibrator):
 
         ``solve(label_smoothing)`` gives the fit and the sum of the weights.
         """
+        where = "TemperatureScaling.fit"
         fit, n_samples = solve(0.0)
         if fit.status == "uninformative":
-            warnings.warn(
-                "TemperatureScaling.fit: expected scores that are higher for the true class, got "
-                "scores that are no better than a uniform guess. The result is uniform.",
-                CalibrationWarning,
-                stacklevel=4,
+            caution(
+                where,
+                "scores that are higher for the true class",
+                "scores that are no better than a uniform guess",
+                "The result is uniform",
             )
         elif fit.status == "separable":
-            warnings.warn(
-                "TemperatureScaling.fit: expected some calibration label without the largest "
-                "score, got a calibration set that is all correct, whose best temperature is 0. "
-                + (
-                    "It is used, since laplace=True keeps the result inside (0, 1)."
-                    if self.laplace
-                    else "The fit uses labels smoothed by 1 / (N + 1); pass more rows to do "
-                    "without."
-                ),
-                CalibrationWarning,
-                stacklevel=4,
+            caution(
+                where,
+                "some calibration label without the largest score",
+                "a calibration set that is all correct, whose best temperature is 0",
+                "It is used, since laplace=True keeps the result inside (0, 1)"
+                if self.laplace
+                else "The fit uses labels smoothed by 1 / (N + 1); pass more rows to do without",
             )
             if not self.laplace:
                 fit, _ = solve(1.0 / (n_samples + 1.0))
