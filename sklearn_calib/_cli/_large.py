@@ -11,7 +11,7 @@ from .._show import Section, Table, plain, quoted
 from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
 from ._gate import Condition
-from ._names import split_names
+from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of
 from ._printing import Screen, progress
 from ._result import finish, settings_of
@@ -67,9 +67,9 @@ def _is_saved(file):
 
 def _prob_columns(file, options):
     def pick(present):
-        return [options.label, *split_names(options.prob, present)]
+        return [options.label, *split_columns(options.prob, present)]
 
-    columns = split_names(options.prob, column_names(file, pick, **form_of(options)))
+    columns = split_columns(options.prob, column_names(file, pick, **form_of(options)))
     check_different(options.label, columns)
     return columns
 
@@ -104,7 +104,9 @@ def _summaries(files, options):
             summary = summarize(files, progress=advance)
         return summary, files[0] if len(files) == 1 else f"{len(files)} summaries", None
     columns = _prob_columns(tables[0], options)
-    by = None if not options.by else split_names(options.by, column_names(tables[0], lambda n: []))
+    by = (
+        None if not options.by else split_columns(options.by, column_names(tables[0], lambda n: []))
+    )
     check_groups(by or [], options.label, columns)
     classes, positive = _classes(files, options, len(columns))
     if len(columns) == 1 and positive is not None and classes[0] == positive:
