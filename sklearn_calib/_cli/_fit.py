@@ -8,6 +8,7 @@ import numpy as np
 
 from .._files.tables import UserError
 from .._show import plain
+from ._codes import FOUND
 from ._options import (
     add_columns,
     add_files,
@@ -37,7 +38,6 @@ EXAMPLES = (
     "--out map.json",
     "sklearn-calib fit cal.csv --label outcome --prob score --logits --out map.json",
 )
-HURTS = 3  # the exit code where recalibration does not lower the loss
 _LEVEL = 0.9
 _FOLDS = 5
 
@@ -147,7 +147,7 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
         f"nothing was written: {options.recalibrator} does not lower the log loss of these rows. "
         "Use the probabilities as they are, choose another --recalibrator, or add --force."
     )
-    return HURTS
+    return FOUND
 
 
 def _judge(screen, rows, proba, given, options):

@@ -157,8 +157,17 @@ def _on_workers(address, work):
             f"expected the address of a dask scheduler, got {quoted(address)} "
             f"({plain(str(error), 200).rstrip('.')}). Give one such as tcp://host:8786."
         ) from error
-    with client, joblib.parallel_config("dask"):
-        return work(-1)
+    try:
+        with client, joblib.parallel_config("dask"):
+            return work(-1)
+    except Exception as error:
+        if not type(error).__module__.startswith("distributed"):
+            raise
+        raise UserError(
+            f"expected workers of {quoted(address)} that stay, got {type(error).__name__}: "
+            f"{plain(str(error), 200).rstrip('.')}. See why they ended (often for want of memory), "
+            "and run again; nothing has been written."
+        ) from error
 
 
 def _save(summary, path):
