@@ -15,6 +15,7 @@ import _messages
 import sklearn_calib
 from sklearn_calib import metrics, recalibrators
 from sklearn_calib._cli import parser as cli_parser
+from sklearn_calib._cli._codes import MEANINGS
 
 # The order and the titles of the groups; a public module that is not named here follows them.
 TITLES = {
@@ -72,6 +73,7 @@ def write(folder):
     _put(folder / "user_guide" / "generated" / "arena.inc", _arena_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
+    _put(folder / "user_guide" / "generated" / "exit_codes.inc", exit_codes())
     for name, text in command_tables().items():
         _put(folder / "user_guide" / "generated" / f"command_{name}.inc", text)
     for name, text in _export.tables(_table).items():
@@ -87,6 +89,14 @@ def command_tables():
     """The options of each command of the command line, as tables of their groups."""
     (commands,) = (a for a in cli_parser()._actions if isinstance(a, argparse._SubParsersAction))
     return {name: _option_tables(parser) for name, parser in commands.choices.items()}
+
+
+def exit_codes():
+    """What the exit codes of the command line mean."""
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 15 85", ""]
+    for code, meaning in {"exit code": "meaning", **MEANINGS}.items():
+        lines += [f"   * - {code}", f"     - {meaning}"]
+    return "\n".join([*lines, ""])
 
 
 def _option_tables(parser):

@@ -1,6 +1,7 @@
 """The page of the command line: every option is there, every command in it runs."""
 
 import io
+import json
 import re
 import shlex
 import sys
@@ -59,6 +60,11 @@ def files(tmp_path, monkeypatch):
         more.to_csv(f"{name}.csv", index=False)
     rows[["customer", "p", "outcome"]].to_csv("bare.csv", index=False, header=False)
     rows.assign(p=(100 * rows["p"]).round(4)).to_csv("percent.csv", index=False)
+    lines = [
+        {"scores": {"yes": p}, "probs": [1 - p, p], "outcome": y, "model": {"name": segment}}
+        for p, y, segment in zip(rows["p"], rows["outcome"], rows["segment"], strict=True)
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     for day in "12":
         (tmp_path / "scores" / f"day={day}").mkdir(parents=True)
         rows.to_parquet(f"scores/day={day}/a.parquet")

@@ -568,6 +568,8 @@ def test_examples_of_the_help_run(rows, capsys, monkeypatch, command):
     )
     for name in ("cal.csv", "new.csv"):
         table.to_csv(name, index=False)
+    lines = (f'{{"scores": {{"yes": {p}}}}}\n' for p in frame["p"])
+    Path("log.jsonl").write_text("".join(lines))
     proba, y = make_overconfident(3, 100)
     digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(digit=y)
     os.mkdir("scores")

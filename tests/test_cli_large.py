@@ -176,7 +176,7 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
         ),
         (
             ["day=*/*.parquet", "half.parquet", *AS_USUAL],
-            "expected a readable csv or parquet file, got 'half.parquet'",
+            "expected a readable table, got 'half.parquet'",
         ),
         (["s.parquet", "cut.parquet"], "cut.parquet"),
         (

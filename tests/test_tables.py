@@ -1,10 +1,12 @@
 """Tables in blocks: the same values as when read at once, wherever the blocks end."""
 
 import io
+import sys
 import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from sklearn_calib._files.tables import (
@@ -108,10 +110,14 @@ def test_a_file_without_names(tmp_path):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"], header=["a", "b", "c"])
 
 
-@pytest.mark.parametrize("packed", ["gz", "bz2", "xz", "zip"])
+@pytest.mark.parametrize("packed", ["gz", "bz2", "xz", "zst", "zip"])
 def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
     frame = pd.DataFrame({"p": [0.2, 0.7], "y": [0, 1]})
-    frame.to_csv(tmp_path / f"t.csv.{packed}", index=False)
+    if packed == "zst":
+        with pa.CompressedOutputStream(str(tmp_path / "t.csv.zst"), "zstd") as file:
+            file.write(frame.to_csv(index=False).encode())
+    else:
+        frame.to_csv(tmp_path / f"t.csv.{packed}", index=False)
     data = (tmp_path / f"t.csv.{packed}").read_bytes()
     (tmp_path / "t.csv").write_bytes(data)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -119,11 +125,12 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
         assert read_table(file, lambda names: ["p", "y"]).frame.equals(frame)
 
 
-def test_a_workbook_is_no_table(tmp_path):
+def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
         archive.writestr("[Content_Types].xml", "")
         archive.writestr("xl/workbook.xml", "")
-    with pytest.raises(UserError, match=r"got the workbook .*Save its sheet as csv"):
+    with pytest.raises(UserError, match=r"sklearn-calib\[excel\].*, or save the sheet"):
         read_table(str(tmp_path / "t.xlsx"), lambda names: ["p"])
 
 

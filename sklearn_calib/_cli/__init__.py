@@ -10,22 +10,19 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 
 from .._files.tables import UserError
-from .._show import plain
+from .._files.whole import NO_ROOM
+from .._show import plain, quoted
 from .._version import __version__
 from ..exceptions import CalibrationWarning
 from . import _apply, _audit, _compare, _compile, _demo, _export, _fit, _monitor
+from ._codes import DEFECT, DONE, ENDED_BY, INTERRUPTED, MENDABLE
 from ._options import Parser, examples
-from ._printing import check_writable, forget, hold_descriptors, note, standard_output
+from ._printing import check_writable, forget, hold_descriptors, note, reason, standard_output
 from ._wording import for_the_command
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code.
-
-    0: done. 1: a defect of this program. 2: what the user can mend, in one sentence on the standard
-    error. 3: a condition of ``--fail-if`` holds, ``fit`` gains nothing, or ``monitor`` raises
-    an alarm. 130 and 143: interrupted and terminated.
-    """
+    """Run the command; returns the exit code, one of ``_codes.MEANINGS``."""
     hold_descriptors()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is no error
@@ -36,12 +33,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UserError, MemoryError) as error:
         said = str(error) or "expected more memory. Draw some of the rows, or fewer columns."
         note(said)
-        return 2
+        return MENDABLE
     except KeyboardInterrupt:
         note("interrupted")
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:  # who read the output has seen enough
-        return 0
+        return DONE
+    except OSError as error:  # of what is written on the way; who names a file has worded it
+        if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
+            raise
+        note(_without_room(error))
+        return MENDABLE
     except Exception as error:
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
@@ -49,27 +51,39 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"expected no error of this kind, got {type(error).__name__}: {plain(error, 200)}. "
             "Please report it; SKLEARN_CALIB_TRACEBACK=1 shows where it comes from."
         )
-        return 1
+        return DEFECT
     finally:
         _flush()
 
 
+def _without_room(error):
+    """What to tell where the system takes or gives no file, such as a temporary one."""
+    cure = "Check the disk and the permissions"
+    if error.errno in NO_ROOM:
+        cure = "Make room, or name a folder for temporary files with TMPDIR"
+    file = f" for {quoted(error.filename, 200)}" if error.filename else ""
+    return f"expected files that the system reads and writes, got: {reason(error)}{file}. {cure}."
+
+
 @contextmanager
 def _ended_in_order():
-    """SIGTERM ends the command as Ctrl-C does: temporary files go, with the usual code 143."""
+    """Signals end the command as Ctrl-C does: temporary files go, with the usual code."""
 
     def end(number, _):
+        signal.signal(number, signal.SIG_IGN)  # the next one would disturb the tidying up
         raise SystemExit(128 + number)
 
-    usual = threading.current_thread() is threading.main_thread()
-    usual = usual and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if usual:
-        signal.signal(signal.SIGTERM, end)
+    found = [getattr(signal, name) for name in ENDED_BY if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        found = []
+    usual = [number for number in found if signal.getsignal(number) is signal.SIG_DFL]
+    for number in usual:  # not what nohup has told the process to pass over
+        signal.signal(number, end)
     try:
         yield
     finally:
-        if usual:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in usual:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _parsed(argv):

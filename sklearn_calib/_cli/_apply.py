@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import FileTable, UserError, check_columns, column_names, standard_input
+from .._files.opened import standard_input
+from .._files.tables import FileTable, UserError, check_columns, column_names
 from .._files.whole import temporary_folder
 from .._show import plain, quoted
 from .._typing import FloatArray
 from ._classes import named_classes
 from ._columns import probability, without_missing
 from ._map import add_edited, check_kind, label_names, read_map
-from ._names import split_names
+from ._names import split_columns, split_names
 from ._options import (
     add_files,
     add_logits,
@@ -42,6 +43,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what opens one in a spreadsheet
 EXAMPLES = (
     "sklearn-calib apply map.json new.csv --prob p --out calibrated.csv",
     "sklearn-calib apply map.json 'scores/*.parquet' --prob p --out calibrated.parquet",
+    "sklearn-calib apply map.json log.jsonl --prob scores.yes --out calibrated.jsonl",
     "sklearn-calib apply map.json digits.parquet --prob p0,p1,p2 --name q0,q1,q2 --out out.parquet",
     "sklearn-calib apply map.json - --prob p --out - < new.csv > calibrated.csv",
 )
@@ -60,8 +62,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
     add_files(
         parser,
-        "csv (also compressed) or parquet, a folder or a pattern of these, all with the same "
-        "columns; - is the standard input",
+        "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "
+        "pattern of these, all with the same columns; - is the standard input",
     )
     columns = parser.add_argument_group("columns")
     add_scores(columns, "the classes of the map")
@@ -80,8 +82,8 @@ def add_to(commands: Any) -> None:
         "--out",
         required=True,
         metavar="FILE",
-        help="the table to write: .parquet, or .csv, .tsv, .txt, also with .gz, .bz2 or .xz behind "
-        "it; - is the standard output (csv)",
+        help="the table to write: .parquet, or .csv, .tsv, .txt, .jsonl, also with .gz, .bz2 or "
+        ".xz behind it; - is the standard output (JSON lines where they are read, else csv)",
     )
     results.add_argument(
         "--allow-missing",
@@ -143,7 +145,7 @@ def _in_files(files: list[str]) -> Iterator[list[str]]:
 
 
 def _columns(options, present):
-    names = split_names(options.prob, present)
+    names = split_columns(options.prob, present)
     check_different(None, names)
     return names
 

@@ -40,15 +40,16 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "audit",
-        help="report on a table of predictions (csv or parquet)",
+        help="report on a table of predictions (csv, JSON lines, parquet)",
         description="Report on a table of predictions: its measures with intervals, and whether "
         "recalibration would help. Writes a page for a browser.",
         epilog=examples(*EXAMPLES),
     )
     add_files(
         parser,
-        "csv (also compressed: .gz, .bz2, .xz, .zip) or parquet, a folder or a pattern of "
-        "these, or summaries that --save wrote; - is the standard input",
+        "a table: csv or JSON lines (also compressed: .gz, .bz2, .xz, .zst, .zip), parquet, Arrow, "
+        "Excel; a folder or a pattern of these, or summaries that --save wrote; - is the standard "
+        "input",
     )
     columns = add_columns(parser)
     columns.add_argument(

@@ -9,7 +9,7 @@ import numpy as np
 from .._files.tables import FileTable, UserError, label_column, number_column, read_table
 from .._show import plain, quoted, rows_in_words
 from .._typing import FloatArray
-from ._names import split_names
+from ._names import split_columns
 from ._options import check_different, check_groups, form_of
 from ._printing import note
 
@@ -48,7 +48,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     names: list[str] = []
     for file in files:
         table = _read(file, options)
-        names = names or split_names(options.prob, list(table.frame.columns))
+        names = names or split_columns(options.prob, list(table.frame.columns))
         chosen = _by(options, list(table.frame.columns))
         by = _with_orders(table._replace(frame=table.frame[chosen]))
         table = table._replace(frame=table.frame[_needed(names, options)])
@@ -123,7 +123,7 @@ def _needed(columns, options):
 def _by(options, present):
     """The columns of ``--by``, which only `audit` has, each once."""
     given = getattr(options, "by", None) or ()
-    names = list(dict.fromkeys(split_names(given, present)))
+    names = list(dict.fromkeys(split_columns(given, present)))
     if given and not names:
         raise UserError(
             "expected a column after --by, got an empty text. Name it, or leave it out."
@@ -133,7 +133,7 @@ def _by(options, present):
 
 def _read(file, options):
     def pick(present):
-        columns = split_names(options.prob, present)
+        columns = split_columns(options.prob, present)
         check_different(options.label, columns)
         check_groups(_by(options, present), options.label, columns)
         return [*dict.fromkeys([*_needed(columns, options), *_by(options, present)])]

@@ -13,7 +13,7 @@ from .._typing import AnyArray, FloatArray
 from ..exceptions import CalibrationWarning
 from ._classes import check_two_classes, named_classes
 from ._columns import checked_labels, probability
-from ._names import split_names
+from ._names import split_columns
 from ._options import (
     add_columns,
     add_files,
@@ -192,7 +192,7 @@ def _read(file, prob, options, needs_label):
     columns: list[str] = []
 
     def pick(present):
-        columns[:] = split_names([prob], present)
+        columns[:] = split_columns([prob], present)
         check_different(options.label, columns)
         names = [*columns, *([options.id] if options.id else [])]
         if needs_label or options.label in present:

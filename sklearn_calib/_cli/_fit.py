@@ -8,6 +8,7 @@ import numpy as np
 
 from .._files.tables import UserError
 from .._show import plain, quoted
+from ._codes import FOUND
 from ._options import (
     add_columns,
     add_dask,
@@ -39,7 +40,6 @@ EXAMPLES = (
     "--out map.json",
     "sklearn-calib fit cal.csv --label outcome --prob score --logits --out map.json",
 )
-HURTS = 3  # the exit code where recalibration does not lower the loss
 _LEVEL = 0.9
 _FOLDS = 5
 _CELLS = 4096  # of a summary, as for the advice of an audit
@@ -189,7 +189,7 @@ def _judged_and_written(screen, gain, fitted, options):
         f"nothing was written: {options.recalibrator} does not lower the log loss of these rows. "
         "Use the probabilities as they are, choose another --recalibrator, or add --force."
     )
-    return HURTS
+    return FOUND
 
 
 def _are_enough(counts, options):

@@ -11,7 +11,7 @@ from .._show import Section, Table, plain, quoted
 from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
 from ._gate import Condition
-from ._names import split_names
+from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of, kind_of
 from ._printing import Screen, progress
 from ._result import finish, settings_of
@@ -70,9 +70,9 @@ def _is_saved(file):
 
 def _prob_columns(file, options):
     def pick(present):
-        return [options.label, *split_names(options.prob, present)]
+        return [options.label, *split_columns(options.prob, present)]
 
-    columns = split_names(options.prob, column_names(file, pick, **form_of(options)))
+    columns = split_columns(options.prob, column_names(file, pick, **form_of(options)))
     check_different(options.label, columns)
     return columns
 
@@ -108,7 +108,8 @@ def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, 
             summary = summarize(files, progress=advance)
         return summary, files[0] if len(files) == 1 else f"{len(files)} summaries", None
     columns = _prob_columns(tables[0], options)
-    by = None if not grouping else split_names(grouping, column_names(tables[0], lambda n: []))
+    present = column_names(tables[0], lambda n: [])
+    by = split_columns(grouping, present) if grouping else None
     check_groups(by or [], options.label, columns)
     classes, positive = _classes(files, options, len(columns))
     if len(columns) == 1 and positive is not None and classes[0] == positive:
@@ -159,8 +160,17 @@ def _on_workers(address, work):
             f"expected the address of a dask scheduler, got {quoted(address)} "
             f"({plain(str(error), 200).rstrip('.')}). Give one such as tcp://host:8786."
         ) from error
-    with client, joblib.parallel_config("dask"):
-        return work(-1)
+    try:
+        with client, joblib.parallel_config("dask"):
+            return work(-1)
+    except Exception as error:
+        if not type(error).__module__.startswith("distributed"):
+            raise
+        raise UserError(
+            f"expected workers of {quoted(address)} that stay, got {type(error).__name__}: "
+            f"{plain(str(error), 200).rstrip('.')}. See why they ended (often for want of memory), "
+            "and run again; nothing has been written."
+        ) from error
 
 
 def _save(summary, path):

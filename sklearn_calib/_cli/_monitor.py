@@ -12,6 +12,7 @@ from .._files.whole import held
 from .._show import plain, quoted
 from ..exceptions import CalibrationWarning
 from ._classes import check_two_classes, named_classes
+from ._codes import DONE, FOUND
 from ._columns import read_columns
 from ._options import (
     add_files,
@@ -42,7 +43,6 @@ EXAMPLES = (
     "--quiet",
     "sklearn-calib monitor year.csv --label outcome --prob p --time day --alarm test",
 )
-ALARM = 3  # the exit code
 
 
 def add_to(commands: Any) -> None:
@@ -149,7 +149,7 @@ def monitor(options: "argparse.Namespace") -> int:
     output = Output()
     if found.alarm_ or not options.quiet:
         output.print(plain(f"{called(options.files)}: {found}", None))
-    return output.finish({}, ALARM if found.alarm_ else 0)
+    return output.finish({}, FOUND if found.alarm_ else DONE)
 
 
 def _check_state(state, files):

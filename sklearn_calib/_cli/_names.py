@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Collection, Iterable
+from itertools import count, takewhile
 
 
 def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[str]:
@@ -16,4 +17,13 @@ def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
         except csv.Error:  # a line break inside
             parts = value.split(",")
         names += [part.strip() for part in parts]
+    return names
+
+
+def split_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
+    """Names of columns; that of a list, whose values are columns by place, stands for them all."""
+    names = []
+    for name in split_names(values, present):
+        places = takewhile(lambda place, name=name: f"{name}.{place}" in present, count())
+        names += [f"{name}.{place}" for place in places if name not in present] or [name]
     return names

@@ -56,8 +56,8 @@ def examples(*lines: str) -> str:
 
 def add_files(
     parser: argparse.ArgumentParser,
-    what: str = "csv (also compressed) or parquet, a folder or a pattern of these; - is the "
-    "standard input",
+    what: str = "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or "
+    "a pattern of these; - is the standard input",
 ) -> None:
     """Add the files that a command reads."""
     parser.add_argument("files", nargs="+", metavar="FILE", help=what)
@@ -156,7 +156,7 @@ def add_reading(
     group.add_argument(
         "--encoding",
         metavar="NAME",
-        help="of a csv file, for instance cp1252 for older files of Windows (default: utf-8; "
+        help="of a file of text, for instance cp1252 for older ones of Windows (default: utf-8; "
         "UTF-16 is told by its mark)",
     )
     group.add_argument(

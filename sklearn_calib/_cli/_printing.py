@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 from .._files.tables import UserError
 from .._files.whole import write_whole
 from .._show import Section, in_terminal, plain, quoted
+from ._codes import MENDABLE
 
 if TYPE_CHECKING:
     import argparse
 
     from ..report import CalibrationReport
 
-UNWRITTEN = 2  # the exit code where the standard output does not take what was found
 EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
 
 
@@ -60,7 +60,7 @@ class Output:
             "expected a standard output that takes the results, got: "
             f"{reason(self._failed)}.{where} Lead it to a file with room, or to /dev/null."
         )
-        return code or UNWRITTEN
+        return code or MENDABLE
 
 
 class Screen(Output):

@@ -12,7 +12,7 @@ from urllib.request import Request, url2pathname, urlopen
 
 from .._files.names import files_of
 from .._files.tables import UserError
-from .._files.whole import temporary_folder, until_other_end
+from .._files.whole import NO_ROOM, temporary_folder, until_other_end
 from .._show import plain, quoted
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -96,6 +96,8 @@ def _fetched(pattern, folder):
     except ModuleNotFoundError as error:
         raise UserError(str(error).removeprefix("audit: ")) from error
     except (OSError, ValueError) as error:  # no such host, no such file, no permission
+        if getattr(error, "errno", None) in NO_ROOM:
+            raise
         said = getattr(error, "reason", None) or str(error).removeprefix("audit: ")
         raise UserError(
             f"expected an address that can be read, got {quoted(pattern, 200)} "
@@ -112,6 +114,8 @@ def _drained(pipe, path):
             os.set_blocking(handle, True)
             shutil.copyfileobj(source, file)
     except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
         raise UserError(
             f"expected a table from the pipe {quoted(pipe)}, got: "
             f"{plain(error.strerror or error, 200)}. Start the program that writes it, or name a "

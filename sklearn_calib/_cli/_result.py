@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._files.tables import UserError
 from .._show import sections_of
+from ._codes import DONE, FOUND
 from ._gate import Condition, measures_for
 from ._printing import Screen, note, progress, write_report, write_text
 from ._remote import source_of
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from ..report import CalibrationReport
 
-FAILED = 3  # the exit code where a condition holds
 _TOO_FEW = "too few rows of some class to say whether recalibration would help"
 
 
@@ -80,7 +80,7 @@ def finish(
     written = {"summary": options.save, "numbers": options.json, "text": options.markdown}
     for finding in failed:
         note(f"failed: {finding}")
-    return screen.finish({"report": page, **written}, FAILED if failed else 0)
+    return screen.finish({"report": page, **written}, FOUND if failed else DONE)
 
 
 def _recalibrated(report, model, options):

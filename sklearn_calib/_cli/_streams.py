@@ -12,27 +12,37 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, BinaryIO
 
+from .._files.arrow import (
+    ArrowFile,
+    ArrowTable,
+    arrow_frame,
+    batches_of,
+    check_types,
+    parquet_file,
+)
 from .._files.csv_text import cells_of_any_length
+from .._files.opened import kind_of, opened
 from .._files.tables import (
     CsvText,
     FileTable,
     UserError,
-    arrow_frame,
     check_columns,
-    check_types,
-    parquet_file,
     table_blocks,
     unreadable,
 )
 from .._files.whole import whole_file
+from .._files.workbook import workbook_table
 from .._show import plain, quoted
 from .._typing import FloatArray, Progress
+from ..exceptions import require
+from ._json_lines import JsonLines, objects_of
 from ._options import form_of
 from ._printing import refuse_out, standard_output
 
 _ROWS = 2**18  # of a parquet file at a time
 _PARQUET = (".parquet", ".parq", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
+_JSON = (".jsonl", ".ndjson")
 _PACKED: dict[str, Callable[[BinaryIO], Any]] = {  # the same rows make the same bytes
     ".gz": lambda file: gzip.GzipFile("", "wb", 6, file, mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
@@ -44,17 +54,18 @@ Fill = Callable[[FileTable], tuple[FloatArray, Any]]
 
 
 def format_of(out: str) -> str:
-    """The format that a name asks for, "parquet" or "csv"."""
+    """The format that a name asks for, "parquet", "csv" or "jsonl"; "text" is the one read."""
     name = out.lower()
     if name.endswith(_PARQUET):
         return "parquet"
-    other = os.path.exists(out) and not os.path.isfile(out)
-    if out == "-" or _unpacked(name).endswith(_CSV) or other:
-        return "csv"
+    if out == "-" or (os.path.exists(out) and not os.path.isfile(out)):
+        return "text"
+    if _unpacked(name).endswith((*_CSV, *_JSON)):
+        return "csv" if _unpacked(name).endswith(_CSV) else "jsonl"
     raise UserError(
-        f"expected a table to write that ends in {', '.join((*_PARQUET[:1], *_CSV))}, or in one of "
-        f"the last three with {', '.join(_PACKED)} behind it, got {quoted(out, 200)}. Choose such "
-        "a name with --out."
+        f"expected a table to write that ends in {', '.join((*_PARQUET[:1], *_CSV, *_JSON[:1]))}, "
+        f"or in one of the last four with {', '.join(_PACKED)} behind it, got {quoted(out, 200)}. "
+        "Choose such a name with --out."
     )
 
 
@@ -78,23 +89,34 @@ def copy(
     Parameters
     ----------
     files : sequence of str
-        All csv or all parquet, with the same columns.
+        All of one format, with the same columns; fields of JSON lines may differ.
     names, new : sequences of str
         Columns that `fill` is given, and names of those that it gives.
     fill : callable
     options : Namespace
         How csv files are to be read, and ``out``, where the table goes; "-" is the standard output.
-    into : {"csv", "parquet"}
+    into : {"csv", "parquet", "jsonl", "text"}
     progress : callable
         Called as ``progress(done, total)``, in thousandths.
     """
-    kinds = [is_parquet(file) for file in files]
-    if any(kinds) and not all(kinds):
-        raise UserError(
-            f"expected files of one format, got parquet {plain(files[kinds.index(True)])} and csv "
-            f"{plain(files[kinds.index(False)])}. Apply the map to them one after the other."
+    kinds = [_kind(file) for file in files]
+    if len(different := list(dict.fromkeys(kinds))) > 1:
+        first, other = (
+            f"{'JSON lines' if kind == 'json' else kind} {plain(files[kinds.index(kind)])}"
+            for kind in different[:2]
         )
-    source = _Parquet if kinds[0] else _Csv
+        raise UserError(
+            f"expected files of one format, got {first} and {other}. Apply the map to them one "
+            "after the other."
+        )
+    source = {"csv": _Csv, "json": JsonLines}.get(kinds[0], _Typed)
+    if into == "text":
+        into = "jsonl" if kinds[0] == "json" else "csv"
+    if kinds[0] == "json" and into != "jsonl":
+        raise UserError(
+            "expected a name that ends in .jsonl for the fields of JSON lines, which may hold "
+            f"others, got {quoted(options.out, 200)}. Choose such a name with --out."
+        )
     blocks = source(files, names, new, fill, options)
     with _opened(options.out) as file, cells_of_any_length():
         total = 0
@@ -104,13 +126,22 @@ def copy(
         return total
 
 
-def is_parquet(file: str) -> bool:
-    """Whether a file begins as parquet does."""
+def _kind(file):
+    """The kind of a table, which `kind_of` names."""
     try:
         with open(file, "rb") as stream:
-            return stream.read(4) == b"PAR1"
-    except OSError as error:
+            begun = kind_of(stream, file)
+        with opened(file) as stream:
+            kind = kind_of(stream, file)
+    except UserError:
+        raise
+    except Exception as error:  # the compressions and the system
         raise unreadable(error, file) from error
+    if kind in ("parquet", "arrow") and begun != kind:
+        raise UserError(
+            f"expected text or plain parquet, got a packed table in {plain(file)}. Unpack it first."
+        )
+    return kind
 
 
 @contextmanager
@@ -129,8 +160,8 @@ def _opened(out: str) -> Iterator[BinaryIO]:
         refuse_out(out, error.strerror or error)
 
 
-class _Parquet:
-    """Parquet files: all columns keep their types, and the metadata of the first file."""
+class _Typed:
+    """Parquet, Arrow, workbooks: columns keep their types, and the metadata of the first file."""
 
     def __init__(self, files, names, new, fill, options):
         self.files, self.names, self.new, self.fill = files, list(names), new, fill
@@ -145,14 +176,19 @@ class _Parquet:
                     f"expected the columns and types of {plain(files[0])} in {plain(file)}, got "
                     "others. Apply the map to them one after the other."
                 )
-        self.n_rows = sum(source.metadata.num_rows for source in self.sources)
-        if not self.n_rows:
+        if self.sources[0].metadata and not sum(s.metadata.num_rows for s in self.sources):
             raise UserError(f"expected rows in {plain(files[0])}, got none. Check the export.")
 
     @staticmethod
     def _source(file):
         try:
-            return parquet_file(file)
+            kind = _kind(file)
+            if kind == "parquet":
+                return parquet_file(file)
+            if kind == "arrow":
+                return ArrowFile(require("pyarrow", "cli", "apply").OSFile(file))
+            with open(file, "rb") as stream:
+                return ArrowTable(workbook_table(stream, file))
         except UserError:
             raise
         except Exception as error:  # pyarrow and the system
@@ -163,9 +199,12 @@ class _Parquet:
         import pyarrow.parquet as pq
 
         _check_different(self.schema.names, self.files[0])
-        metadata = self.sources[0].metadata
-        leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-        categories = [leaf.path for leaf in leaves if leaf.physical_type not in ("DOUBLE", "FLOAT")]
+        floats = [field.name for field in self._wide() if pa.types.is_floating(field.type)]
+        categories: Any = [name for name in self.schema.names if name not in floats]
+        if (metadata := self.sources[0].metadata) is not None:
+            leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+            floats = ["DOUBLE", "FLOAT"]
+            categories = [leaf.path for leaf in leaves if leaf.physical_type not in floats]
         with pq.ParquetWriter(file, self._wide(), use_dictionary=categories) as writer:
             for batch, share in self._batches():
                 writer.write_table(pa.Table.from_batches([batch]))  # at once, not in a buffer
@@ -187,6 +226,12 @@ class _Parquet:
                 f"({plain(error, 200)}). Write parquet."
             ) from error
 
+    def to_jsonl(self, file):
+        _check_different(self.schema.names, self.files[0])
+        for batch, share in self._batches():
+            file.write(objects_of(batch))
+            yield batch.num_rows, share
+
     def _wide(self):
         import pyarrow as pa
 
@@ -198,16 +243,19 @@ class _Parquet:
     def _batches(self):
         import pyarrow as pa
 
-        schema, done = self._wide(), 0
-        for file, source in zip(self.files, self.sources, strict=True):
-            first, batches = 0, source.iter_batches(batch_size=_ROWS)
-            while (batch := _next(batches, file)) is not None:
+        schema = self._wide()
+        for number, (file, source) in enumerate(zip(self.files, self.sources, strict=True)):
+            first, batches = 0, batches_of(source, _ROWS)
+            while (found := _next(batches, file)) is not None:
+                batch, share = found
                 frame = arrow_frame(pa.Table.from_batches([batch]).select(self.names))
                 values, missing = self.fill(FileTable(frame, file, ".", first))
                 columns = [pa.array(column, mask=missing) for column in values.T]
-                first, done = first + batch.num_rows, done + batch.num_rows
                 wide = pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
-                yield wide, done / self.n_rows
+                first += batch.num_rows
+                yield wide, (number + share) / len(self.files)
+            if not first and source.metadata is None:
+                raise UserError(f"expected rows in {plain(file)}, got none. Check the export.")
 
 
 def _check_different(names, file):
@@ -267,35 +315,47 @@ class _Csv:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        schema = self._schema()
+        texts = [field.name for field in schema if field.type == pa.string()]
+        with pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
+            for table, share in self._typed(schema):
+                writer.write_table(table)
+                yield table.num_rows, share
+
+    def to_jsonl(self, file):
+        for table, share in self._typed(self._schema()):
+            file.write(objects_of(table))
+            yield table.num_rows, share
+
+    def _schema(self):
+        """The types of all columns, for which all is read once."""
+        import pyarrow as pa
+
         kinds: list[_Kind] = []
-        for table, _ in self._tables():  # once for the types of the columns
+        for table, _ in self._tables():
             _check_different(table.text.header, table.file)
             kinds = kinds or [_Kind() for _ in table.text.header]
             for kind, column in zip(kinds, _columns(table), strict=True):
                 kind.see(column)
         fields = [*zip(self.first.header, (kind.type() for kind in kinds), strict=True)]
-        schema = pa.schema([*fields, *((name, pa.float64()) for name in self.new)])
-        texts = [name for name, kind in fields if kind == pa.string()]
-        with pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
-            for table, share in self._tables():
-                values, missing = self.fill(table)
-                columns = [
-                    column.cast(kind)
-                    for column, (_, kind) in zip(_columns(table), fields, strict=True)
-                ]
-                columns += [pa.array(column, mask=missing) for column in values.T]
-                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-                yield len(table.frame), share
+        return pa.schema([*fields, *((name, pa.float64()) for name in self.new)])
+
+    def _typed(self, schema):
+        import pyarrow as pa
+
+        for table, share in self._tables():
+            values, missing = self.fill(table)
+            columns = [
+                column.cast(kind)
+                for column, kind in zip(_columns(table), schema.types, strict=False)
+            ]
+            columns += [pa.array(column, mask=missing) for column in values.T]
+            yield pa.Table.from_arrays(columns, schema=schema), share
 
     def _tables(self) -> Iterator[tuple[FileTable, float]]:
         for number, file in enumerate(self.files):
             for table in table_blocks(file, lambda present: self.names, **self.form):
                 written = table.text
-                if written is None:
-                    raise UserError(
-                        f"expected csv text or plain parquet, got a packed table in {plain(file)}. "
-                        "Unpack it first."
-                    )
                 self.first = self.first or written
                 same = (self.first.header, self.first.sep, self.first.encoding)
                 if (written.header, written.sep, written.encoding) != same:

@@ -5,11 +5,12 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from .._show import plain, quoted
+from ..exceptions import nearest
 
 LONGEST_ROW = 2**25  # characters; what is longer is hardly a row, and would fill the memory
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -44,7 +45,8 @@ def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
         if head.count(0) * 3 > len(head.strip(b"\0")) > 0:  # every other byte
             cure += " If it is UTF-16 without its mark, add --encoding utf-16-le or utf-16-be."
         raise UserError(
-            f"expected a csv or parquet file, got binary content in {quoted(file)}. {cure}"
+            f"expected a table as text, or a parquet or Arrow file, got binary content in "
+            f"{quoted(file)}. {cure}"
         )
     return encoding
 
@@ -83,6 +85,31 @@ def separator_of(
     return max(found, key=lambda candidate: len(candidate[1]))
 
 
+def check_columns(
+    needed: Iterable[str], present: Sequence[str], file: str, sep: str | None = None
+) -> None:
+    """Raise UserError unless each name stands exactly once among those of a file."""
+    for name in needed:
+        count = present.count(name)
+        if count == 1:
+            continue
+        if count > 1:
+            raise UserError(
+                f"expected one column {quoted(name)} in {plain(file)}, got {count} of that name. "
+                "Rename them."
+            )
+        known = ", ".join(plain(other, 40) for other in present[:30])
+        known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
+        inside = next((other for other in present if other.startswith(f"{name}.")), None)
+        near = inside or nearest(name, present)
+        cure = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
+        if sep is not None and len(present) == 1:
+            cure = "Name the separator with --sep."
+        elif sep is not None and looks_like_data(present):
+            cure = "Where the first line is no line of names, add --header with all names."
+        raise UserError(f"expected a column {quoted(name)} in {plain(file)}, got: {known}. {cure}")
+
+
 def looks_like_data(cells: Sequence[str]) -> bool:
     """Whether a line of cells holds numbers, as a line of names does not."""
     return any(re.fullmatch(r"[+-]?\d*[.,]?\d+([eE][+-]?\d+)?%?", cell) for cell in cells)
@@ -112,12 +139,12 @@ def cells_of_any_length() -> Iterator[None]:
 
 
 def row_blocks(
-    stream: Any, encoding: str, sep: str, size: int | None, file: str
+    stream: Any, encoding: str, sep: str | None, size: int | None, file: str
 ) -> Iterator[io.TextIOBase]:
     """The text of a binary stream in parts that end where a row ends, of some `size` characters.
 
-    A single part if `size` is None. The stream stays open. Raises UserError for a row of more than
-    `LONGEST_ROW` characters; `file` is its name.
+    A single part if `size` is None; if `sep` is None, every line is a row. The stream stays open.
+    Raises UserError for a row of more than `LONGEST_ROW` characters; `file` is its name.
     """
     text = _Lines(stream, encoding, file)
     try:
@@ -186,6 +213,8 @@ def head_of(stream: Any, size: int) -> bytes:
 
 def _end_of_rows(text, sep):
     """Where the last whole row of a text ends; a line break inside quotes ends none."""
+    if sep is None:
+        return text.rfind("\n") + 1
     mark = "\n" if "\n" in text else "\r"
     quoted_cell = re.compile(rf'(?:(?<=[{re.escape(sep)}\r\n])|^)[ ]*"[^"]*(?:""[^"]*)*("|$)')
     above = len(text)

@@ -11,9 +11,16 @@ from .._show import plain, quoted
 from ..exceptions import refuse, require
 
 _PARQUET = (".parquet", ".parq", ".pq")
-_CSV = (".csv", ".tsv", ".txt")
-_PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
-_ENDINGS = (*_PARQUET, *(kind + packed for kind in _CSV for packed in _PACKED))
+_PACKED = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
+#: The endings of each kind of table.
+_KINDS = {
+    "parquet": _PARQUET,
+    "csv": tuple(kind + packed for kind in (".csv", ".tsv", ".txt") for packed in _PACKED),
+    "JSON lines": tuple(kind + packed for kind in (".jsonl", ".ndjson") for packed in _PACKED),
+    "Arrow": (".arrow", ".feather", ".ipc"),
+}
+_ENDINGS = tuple(chain.from_iterable(_KINDS.values()))
+_NAMED = (*_ENDINGS, ".json", ".xlsx")  # a folder may have these for something else
 
 
 def files_of(data: Any, where: str) -> list[tuple[str, str, Any]]:
@@ -50,7 +57,7 @@ def _expand(data, where):
         yield text, text, None
     else:
         paths = [path for path in sorted(glob(text, recursive=True)) if os.path.isfile(path)]
-        if not text.lower().endswith(_ENDINGS):
+        if not text.lower().endswith(_NAMED):
             fixed = re.split(r"[*?\[]", text)[0]
             paths = [*_without_strays(paths, os.path.dirname(fixed))]
         if not paths:
@@ -89,9 +96,13 @@ def _without_strays(paths, folder):
 
 def _one_format(paths, folder, where):
     paths = [*paths]
-    parquet = [path for path in paths if path.lower().endswith(_PARQUET)]
-    if not paths or (parquet and len(parquet) < len(paths)):
-        got = f"both kinds in {quoted(folder)}" if paths else f"none in {quoted(folder)}"
+    kinds = [
+        kind
+        for kind, endings in _KINDS.items()
+        if any(path.lower().endswith(endings) for path in paths)
+    ]
+    if len(kinds) != 1:
+        got = f"{' and '.join(kinds) or 'none'} in {quoted(folder)}"
         cure = "Name the files with a pattern, for instance '**/*.parquet'"
-        refuse(where, "a folder of parquet files, or of csv files", got, cure)
+        refuse(where, f"a folder of tables of one kind ({', '.join(_KINDS)})", got, cure)
     return paths

@@ -1,44 +1,40 @@
 """Tables in files, as the command line reads them: every mistake is one sentence."""
 
-import bz2
 import codecs
 import csv
-import gzip
 import io
-import lzma
 import re
-import sys
 import warnings
-import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._show import plain, quoted, rows_in_words
-from ..exceptions import nearest
+from .arrow import ArrowFile, arrow_frame, check_types, parquet_file, read_parquet
 from .csv_text import (
     UserError,
+    check_columns,
     encoding_of,
     exact_numbers,
     head_of,
-    looks_like_data,
     quote_without_end,
     row_blocks,
     separator_of,
     share_read,
 )
+from .json_lines import JsonText, joined_frames, json_frames
+from .opened import kind_of, opened
+from .workbook import read_workbook
 
-_COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"PK\3\4": ".zip"}
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK = 2**23  # characters of a csv file that are read at a time
 #: What says how a csv file is written.
 FORM = ("sep", "decimal", "encoding", "header")
 _FEW = 2**16  # characters of a csv file of which only the names are wanted
-_PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
+_ROWS = 2**17  # of an Arrow file at a time
 
 
 class CsvText(NamedTuple):
@@ -61,7 +57,7 @@ class FileTable(NamedTuple):
     signs: Any = None  # dict: by column, whether its texts end in %; blocks of a file share it
     share: float = 1.0  # how much of the file has been read
     rows: Any = None  # ndarray: which rows the frame has, counted from the first; None for all
-    text: CsvText | None = None  # of a block of a csv file: how it is written
+    text: CsvText | JsonText | None = None  # of a block of a file of text: how it is written
 
     def row(self, place: Any) -> int:
         """The row of the file that stands at a place of the frame."""
@@ -69,7 +65,7 @@ class FileTable(NamedTuple):
 
 
 def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> FileTable:
-    """Some columns of a csv or parquet file.
+    """Some columns of a file: csv, JSON lines, parquet, Arrow or a workbook.
 
     Parameters
     ----------
@@ -79,7 +75,7 @@ def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> 
         Given the names of all columns, the list of those to read. Of the separators in question
         the one is taken whose header holds all of them.
     sep, decimal, encoding : str, default=None
-        Of a csv file; found out, ".", and UTF-8 by default.
+        Of a csv file; found out, ".", and UTF-8 by default. JSON lines have the last.
     header : list of str, default=None
         The names of all columns of a csv file that has no line of names.
     """
@@ -98,27 +94,28 @@ def table_blocks(
     size: int | None = _BLOCK,
     as_text: Collection[str] = (),
 ) -> Iterator[FileTable]:
-    """What `read_table` reads, a csv file in blocks of rows: memory does not grow with the file.
+    """What `read_table` reads, in blocks of rows: memory does not grow with the file.
+
+    Parquet, whose row groups others read one by one, comes at once.
 
     Parameters
     ----------
     file, pick, sep, decimal, encoding, header
         As in `read_table`.
     size : int or None, default=2**23
-        Characters of a csv file that are read at a time; None reads all.
+        Characters of a file of text that are read at a time; None reads all.
     as_text : collection of str, default=()
         Columns that stay text, so that all blocks have the same kind; see `values_of_text`.
     """
     rows = 0
     try:
-        with _open(file) as stream:
-            if stream.read(4) == b"PAR1":
-                stream.seek(0)
-                tables = [FileTable(_read_parquet(stream, file, pick), file, decimal)]
-            else:
-                stream.seek(0)
+        with opened(file) as stream:
+            kind = kind_of(stream, file)
+            if kind == "csv":
                 form = sep, decimal, encoding, header
                 tables = _read_csv(stream, file, pick, form, size, as_text)
+            else:
+                tables = _typed(kind, stream, file, pick, encoding, size)
             for table in tables:
                 if len(table.frame):
                     yield table
@@ -140,13 +137,16 @@ def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -
         return pick(present)
 
     try:
-        with _open(file) as stream:
-            parquet = stream.read(4) == b"PAR1"
-            stream.seek(0)
-            if parquet:
-                return list(parquet_file(stream).schema_arrow.names)
+        with opened(file) as stream:
+            kind = kind_of(stream, file)
+            if kind in ("parquet", "arrow"):
+                source = parquet_file(stream) if kind == "parquet" else ArrowFile(stream)
+                return list(source.schema_arrow.names)
             given = [form.get(name) for name in FORM]
-            next(_read_csv(stream, file, note, given, _FEW, ()), None)
+            if kind == "csv":
+                next(_read_csv(stream, file, note, given, _FEW, ()), None)
+            else:
+                next(_typed(kind, stream, file, note, form.get("encoding"), _FEW), None)
     except UserError:
         raise
     except Exception as error:
@@ -164,8 +164,8 @@ def unreadable(error: Exception, file: str) -> UserError:
         )
     said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
     return UserError(
-        f"expected a readable csv or parquet file, got {quoted(file)} "
-        f"({plain(said, 200).rstrip('.')}). Check the path and the format."
+        f"expected a readable table, got {quoted(file)} ({plain(said, 200).rstrip('.')}). Check "
+        "the path and the format."
     )
 
 
@@ -235,61 +235,48 @@ def label_column(table: FileTable, name: str) -> Any:
     return column.astype(object).map(_as_text, na_action="ignore")
 
 
-# -- opening --------------------------------------------------------------------------------------
+# -- files whose values have types ----------------------------------------------------------------
 
 
-def standard_input() -> BinaryIO:
-    """The bytes of the standard input. Raises UserError where it is closed."""
-    if sys.stdin is None:
-        raise UserError(
-            "expected a table on the standard input, got a closed one. Name a file, or lead one in "
-            "with <."
-        )
-    return sys.stdin.buffer
+def _typed(kind, stream, file, pick, encoding, size):
+    """Blocks of a file that is no csv, or all of it where `size` is None."""
+    blocks = _typed_blocks(kind, stream, file, pick, encoding, size or _BLOCK)
+    if size is not None:
+        yield from blocks
+        return
+    frames = [block.frame for block in blocks]
+    if frames:
+        yield FileTable(joined_frames(frames), file, ".")
 
 
-def _open(file):
-    """A binary stream that can be rewound, decompressed by its ending or by its first bytes."""
-    source = file
-    if file == "-":
-        source = io.BytesIO(standard_input().read())
-        head = source.getvalue()[:8]
-    elif re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", file):
-        raise UserError(
-            f"expected the path of a local file, got the address {quoted(file)}. Download it, or "
-            "give the path alone."
-        )
+def _typed_blocks(kind, stream, file, pick, encoding, size):
+    if kind == "json":
+        pieces = json_frames(stream, file, pick, encoding, size)
+    elif kind == "arrow":
+        pieces = _arrow_frames(stream, file, pick)
     else:
-        with open(file, "rb") as stream:
-            if not stream.seekable():
-                source = io.BytesIO(stream.read())
-            head = source.getvalue()[:8] if source is not file else stream.read(8)
-    ending = file.lower()[file.rfind(".") :] if "." in file else ""
-    if ending not in (*_COMPRESSED, ".zip"):
-        ending = next((end for mark, end in _MARKS.items() if head.startswith(mark)), "")
-    if ending == ".zip":
-        return _only_member(source, file)
-    if ending:
-        return _COMPRESSED[ending](source, "rb")
-    return source if source is not file else open(file, "rb")
+        read = {"parquet": _read_parquet, "workbook": read_workbook}[kind]
+        pieces = iter([(read(stream, file, pick), 1.0, None)])
+    first = 0
+    for frame, share, text in pieces:
+        yield FileTable(frame, file, ".", first, share=share, text=text)
+        first += len(frame)
 
 
-def _only_member(source, file):
-    with zipfile.ZipFile(source) as archive:
-        names = archive.namelist()
-        if "[Content_Types].xml" in names:
-            raise UserError(
-                f"expected a csv or parquet file, got the workbook {quoted(file)}. Save its sheet "
-                "as csv."
-            )
-        if len(names) != 1:
-            raise UserError(
-                f"expected one file inside {quoted(file)}, got {len(names)}. Unpack it first."
-            )
-        member = archive.open(names[0])  # stays open when the archive is closed
-        if member.peek(4)[:4] == b"PAR1":  # which is read from its end
-            return io.BytesIO(archive.read(names[0]))
-        return member
+def _read_parquet(stream, file, pick):
+    names = parquet_file(stream).schema_arrow.names
+    return read_parquet(stream, file, list(dict.fromkeys(pick(names))))
+
+
+def _arrow_frames(stream, file, pick):
+    import pyarrow as pa
+
+    source = ArrowFile(stream)
+    needed = list(dict.fromkeys(pick(source.schema_arrow.names)))
+    check_columns(needed, source.schema_arrow.names, file)
+    check_types(needed, source.schema_arrow, file)
+    for batch, share in source.shares(_ROWS, needed):
+        yield arrow_frame(pa.Table.from_batches([batch]).select(needed)), share, None
 
 
 # -- csv ------------------------------------------------------------------------------------------
@@ -355,78 +342,6 @@ def _frame(block, places, beyond, options):
         except pd.errors.ParserError:  # so no row has more cells than there are names
             block.seek(0)
             return pd.read_csv(block, names=range(beyond), usecols=places, **options)
-
-
-def check_columns(
-    needed: Iterable[str], present: Sequence[str], file: str, sep: str | None = None
-) -> None:
-    """Raise UserError unless each name stands exactly once among those of a file."""
-    for name in needed:
-        count = present.count(name)
-        if count == 1:
-            continue
-        if count > 1:
-            raise UserError(
-                f"expected one column {quoted(name)} in {plain(file)}, got {count} of that name. "
-                "Rename them."
-            )
-        known = ", ".join(plain(other, 40) for other in present[:30])
-        known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
-        near = nearest(name, present)
-        cure = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
-        if sep is not None and len(present) == 1:
-            cure = "Name the separator with --sep."
-        elif sep is not None and looks_like_data(present):
-            cure = "Where the first line is no line of names, add --header with all names."
-        raise UserError(f"expected a column {quoted(name)} in {plain(file)}, got: {known}. {cure}")
-
-
-# -- parquet --------------------------------------------------------------------------------------
-
-
-def parquet_file(source: Any) -> Any:
-    """A path or stream as pyarrow's ParquetFile, which reads pages and not whole columns."""
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "expected pyarrow, which reads parquet, got no such package. Run: pip install "
-            "'sklearn-calib[cli]'"
-        ) from error
-    return ParquetFile(source, buffer_size=_PAGES, pre_buffer=False)  # would keep all that it read
-
-
-def _read_parquet(stream, file, pick):
-    source = parquet_file(stream)
-    schema = source.schema_arrow
-    needed = list(dict.fromkeys(pick(schema.names)))
-    check_columns(needed, schema.names, file)
-    check_types(needed, schema, file)
-    return arrow_frame(source.read(columns=needed).select(needed))
-
-
-def arrow_frame(table: Any) -> Any:
-    """An Arrow table as a pandas DataFrame, categories as what they stand for."""
-    import pyarrow as pa
-
-    columns = [
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
-    return pa.Table.from_arrays(columns, names=table.column_names).to_pandas()
-
-
-def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
-    """Raise UserError where a column of an Arrow schema holds lists or records."""
-    from pyarrow import types
-
-    for name in needed:
-        kind = schema.field(name).type
-        if types.is_nested(kind):
-            raise UserError(
-                f"expected one value in each row of column {quoted(name)} of {plain(file)}, got "
-                f"{plain(kind)}. Write one column per class."
-            )
 
 
 # -- cells ----------------------------------------------------------------------------------------

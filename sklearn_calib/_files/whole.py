@@ -18,6 +18,8 @@ from typing import BinaryIO
 _OWN_FOLDER = "sklearn-calib-"
 _LONGEST_NAME = 200
 _PAUSE = 0.05  # seconds between two looks at a lock
+#: What the system says where the disk is full, or the share of it that one may have.
+NO_ROOM = (errno.ENOSPC, errno.EFBIG, *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []))
 SECONDS = 60  # that the other end of a named pipe may take
 
 

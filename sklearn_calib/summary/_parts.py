@@ -132,8 +132,8 @@ class SummaryPart(NamedTuple):
     path: str
 
 
-class CsvPart(NamedTuple):
-    """A csv file.
+class TablePart(NamedTuple):
+    """A file of any other kind: csv, JSON lines, Arrow, a workbook.
 
     Attributes
     ----------
@@ -141,9 +141,9 @@ class CsvPart(NamedTuple):
         What messages call the file.
     path : str
     options : dict
-        ``sep``, ``decimal``, ``encoding``, ``header``.
+        ``sep``, ``decimal``, ``encoding``, ``header`` of a csv file.
     label : str
-        The column that stays text.
+        The column that stays text in a csv file.
     """
 
     name: str
@@ -194,7 +194,7 @@ def parts_of(data: Any, label: str, csv: dict[str, Any], where: str) -> list[Any
         elif parquet:
             parts.append(ParquetPart(name, path, filesystem))
         elif filesystem is None:
-            parts.append(CsvPart(name, path, csv, label))
+            parts.append(TablePart(name, path, csv, label))
         else:
             cure = "Download it, or write parquet"
             refuse(where, "parquet files at an address", quoted(name), cure)

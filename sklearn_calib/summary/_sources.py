@@ -73,9 +73,10 @@ def summarize(
     data : object
         Where the rows are:
 
-        * the path of a parquet or csv file, a pattern (``"day=*/*.parquet"``), a folder, or a list
-          of these. Of a folder or a pattern without ending, files that end in ``.parquet`` or
-          ``.csv`` and the like are read and no others; names that begin with ``_`` or ``.`` never;
+        * the path of a file (parquet, csv, JSON lines with nested fields as ``a.b``, Arrow,
+          Excel), a pattern (``"day=*/*.parquet"``), a folder, or a list of these. Of a folder or a
+          pattern without ending, files that end in ``.parquet``, ``.csv``, ``.jsonl``, ``.arrow``
+          and the like are read and no others; names that begin with ``_`` or ``.`` never;
         * files of `CalibrationSummary.to_parquet` among these: they are merged with the rest;
         * the address of parquet files, such as ``"s3://bucket/day=1/"``, by ``pyarrow.fs``;
         * a ``pyarrow.dataset.Dataset``, of any file system, with its filter if it has one;

@@ -311,13 +311,13 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
     frame.assign(p=[[0.1]] * len(frame)).to_parquet("lists.parquet")
     (tmp_path / "empty").mkdir()
     cases = [
-        ("half.parquet", "expected a readable csv or parquet file, got 'half.parquet'"),
-        ("hole.parquet", "expected a readable csv or parquet file, got 'hole.parquet'"),
+        ("half.parquet", "expected a readable table, got 'half.parquet'"),
+        ("hole.parquet", "expected a readable table, got 'hole.parquet'"),
         ("absent.parquet", "'absent.parquet' (No such file or directory)"),
         (["t.parquet", "other.parquet"], "expected a column 'p' in other.parquet, got: score, y"),
         ("lists.parquet", "expected one value in each row of column 'p' of lists.parquet"),
-        (".", "expected a folder of parquet files, or of csv files, got both kinds in '.'"),
-        ("empty", "expected a folder of parquet files, or of csv files, got none in 'empty'"),
+        (".", "got parquet and csv in '.'"),
+        ("empty", "(parquet, csv, JSON lines, Arrow), got none in 'empty'"),
         ("absent*", "expected files of that name, got none for 'absent*'"),
         ("magic://nowhere/t.parquet", "expected an address that pyarrow can open"),
         ((tmp_path / "t.csv").as_uri(), "expected parquet files at an address"),

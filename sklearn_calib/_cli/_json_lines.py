@@ -1,0 +1,109 @@
+"""JSON lines written by ``apply``: the fields of each object as they were, new ones behind them."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._files.tables import UserError, table_blocks
+from .._show import plain, quoted
+from ._options import form_of
+
+_BLANK = " \t\r\n"
+
+
+class JsonLines:
+    """Files of JSON lines: every line stays as it is but for the new fields at its end."""
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        names: Sequence[str],
+        new: Sequence[str],
+        fill: Any,
+        options: Any,
+    ) -> None:
+        self.files, self.names, self.new, self.fill = files, list(names), list(new), fill
+        self.form = form_of(options)
+
+    def to_jsonl(self, file: Any) -> Iterator[tuple[int, float]]:
+        """Write into a binary file; the number of rows of each block, and the share done."""
+        for number, source in enumerate(self.files):
+            for table in table_blocks(source, lambda present: self.names, **self.form):
+                file.write(self._longer(table).encode())
+                yield len(table.frame), (number + table.share) / len(self.files)
+
+    def _longer(self, table):
+        """The text of a block with new fields in each object."""
+        lines = [line for line in table.text.text.split("\n") if line.strip(_BLANK)]
+        values, missing = self.fill(table)
+        fields = _fields(self.new, values, missing)
+        if len(lines) != len(fields):
+            raise UserError(
+                f"expected one object in each line of {plain(table.file)}, got {len(lines)} lines "
+                f"for {len(fields)} objects. Write each object into a line of its own."
+            )
+        self._check_new(lines, table)
+        return "".join(map(_with_fields, lines, fields))
+
+    def _check_new(self, lines, table):
+        """Refuse a new field that an object has: which are there is known of the first lines."""
+        for name in self.new:
+            said = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
+            for place, line in enumerate(lines):
+                if any(each in line for each in said) and name in json.loads(line):
+                    raise UserError(
+                        f"expected a new name, got {quoted(name)}, which row {table.first + place} "
+                        f"of {plain(table.file)} has. Choose another with --name."
+                    )
+
+
+def _fields(names, values, missing):
+    """The new fields of each row as text."""
+    keys = [json.dumps(name, ensure_ascii=False) for name in names]
+    columns = [
+        [f"{key}: {value!r}" for value in column.tolist()]
+        for key, column in zip(keys, np.asarray(values).T, strict=True)
+    ]
+    rows = [", ".join(row) for row in zip(*columns, strict=True)]
+    if missing is not None:
+        empty = ", ".join(f"{key}: null" for key in keys)
+        rows = [empty if hole else row for row, hole in zip(rows, missing, strict=True)]
+    return rows
+
+
+def _with_fields(line, fields):
+    bare = line.rstrip(_BLANK)
+    inside = bare[:-1].rstrip(_BLANK)  # without the last brace
+    comma = "" if inside.lstrip(_BLANK + "\ufeff") == "{" else ", "
+    end = "\r\n" if line.endswith("\r") else "\n"
+    return f"{inside}{comma}{fields}}}{end}"
+
+
+def objects_of(table: Any) -> bytes:
+    """The rows of an Arrow table as JSON lines; what is no number is null."""
+    lines = []
+    for row in table.to_pylist():
+        try:
+            lines.append(json.dumps(row, ensure_ascii=False, allow_nan=False, default=_as_text))
+        except ValueError:
+            row = _without_nan(row)
+            lines.append(json.dumps(row, ensure_ascii=False, default=_as_text))
+    return "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
+
+
+def _without_nan(value):
+    if isinstance(value, dict):
+        return {name: _without_nan(below) for name, below in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(below) for below in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_text(value):
+    """Dates, decimals and bytes."""
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

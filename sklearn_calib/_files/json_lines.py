@@ -1,0 +1,400 @@
+"""JSON lines: one object in each line; its fields are columns, those of nested ones ``a.b``.
+
+Blocks of lines are read by pyarrow, by the columns in question alone. What it refuses, it does not
+word for a reader of the file, so Python's parser reads such a block again: it knows the line, keeps
+numbers of any size, and its answer counts.
+"""
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._show import plain, quoted
+from . import csv_text
+from .csv_text import UserError, check_columns, encoding_of, head_of, row_blocks, share_read
+
+_HEAD = 2**20  # bytes whose lines say which columns there are
+_EXACT = 2**53  # whole numbers up to here are floats without a loss
+_MANY = 50  # values of a single object that is a whole table
+_BLANK = " \t\r\n"
+_KINDS = {bool: "boolean", int: "number", float: "number", str: "text"}
+_ONE_LINE = "An object may not go over several lines; jq -c . puts it into one"
+
+
+class JsonText(NamedTuple):
+    """A block of lines as it is written."""
+
+    text: str
+    above: int  # lines
+
+
+class _Twice(Exception):
+    """A field that an object has twice."""
+
+
+def json_frames(
+    stream: Any,
+    file: str,
+    pick: Callable[[Sequence[str]], Any],
+    encoding: str | None,
+    size: int,
+) -> Iterator[tuple[Any, float, JsonText]]:
+    """Blocks of some columns: a pandas DataFrame, how much has been read, and the text.
+
+    Parameters
+    ----------
+    stream : binary stream
+    file : str
+        What messages call it.
+    pick : callable
+        Given the names of all columns of the first lines, the list of those to read.
+    encoding : str or None
+        UTF-8 by default.
+    size : int
+        Characters of a block.
+    """
+    head = head_of(stream, _HEAD)
+    if not head.strip():
+        raise UserError(f"expected rows in {plain(file)}, got an empty file. Check the export.")
+    encoding = encoding_of(head, file, encoding)
+    begun = io.TextIOWrapper(io.BytesIO(head), encoding, errors="replace", newline="").read()
+    source, unit = stream, "line"
+    if begun.lstrip(_BLANK).startswith("["):
+        begun, unit = _lines_of_array(stream, encoding, file), "object"
+        source, encoding = io.BytesIO(begun.encode()), "utf-8"
+    if len(head) >= _HEAD:  # the last line is cut
+        begun = begun[: begun.rfind("\n", 0, len(head)) % (len(begun) + 1)]
+    reader, above = _Reader(file, unit), 0
+    needed = reader.choose(begun, pick)
+    blocks: Any = row_blocks(source, encoding, None, size, file)
+    for block in blocks:
+        text = block.getvalue()
+        frame = reader.frame(text, above, needed)
+        yield frame, share_read(stream), JsonText(text, above)
+        above += text.count("\n")
+
+
+class _Reader:
+    """Fields of the lines of one file: where they stand, and of which kind their values are."""
+
+    def __init__(self, file, unit):
+        self.file, self.unit = file, unit
+        self.paths = {}  # of each column: names of fields, and places in lists
+        self.kinds = {}  # of each column of which a value has been seen
+        self.whole = set()  # columns of whole numbers alone
+        self.parts = set()  # names whose repetition in an object leaves a value in doubt
+        self.scan = json.JSONDecoder(object_pairs_hook=self._object).scan_once
+
+    def choose(self, text, pick):
+        """The names of the columns to read, after the first lines have shown all columns."""
+        rows, paths = [row for _, row in self._rows(text, 0)], {}
+        for row in rows:
+            paths |= dict.fromkeys(_paths(row))
+        names = [".".join(map(str, path)) for path in paths]
+        if not names:
+            raise UserError(f"expected rows in {plain(self.file)}, got none. Check the export.")
+        needed = list(dict.fromkeys(pick(names)))
+        try:
+            check_columns(needed, names, self.file)
+        except UserError as error:
+            if len(rows) > 1 or len(names) < _MANY:
+                raise
+            raise UserError(
+                f"expected one object for each row of {plain(self.file)}, got a single one of "
+                f"{len(names)} values. Write the rows one by one: of a pandas DataFrame, "
+                "frame.to_json(FILE, orient='records', lines=True)."
+            ) from error
+        place = dict(zip(names, paths, strict=True))
+        self.paths = {name: place[name] for name in needed}
+        self.parts = {part for path in self.paths.values() for part in path}
+        for name in needed:
+            kinds = {_KINDS.get(type(_at(row, self.paths[name]))) for row in rows} - {None}
+            if len(kinds) == 1:
+                self.kinds[name] = kinds.pop()
+            types = {type(_at(row, self.paths[name])) for row in rows}
+            if types <= {int, type(None)}:
+                self.whole.add(name)
+        return needed
+
+    def frame(self, text, above, needed):
+        """The columns of a block of lines that begins below `above` others."""
+        import pandas as pd
+
+        columns = self._by_arrow(text)
+        if columns is None:
+            columns = self._by_python(text, above)
+        return pd.DataFrame({name: columns[name] for name in needed})
+
+    # -- by pyarrow -------------------------------------------------------------------------------
+
+    def _by_arrow(self, text):
+        """Columns by name; None where pyarrow is not there, or cannot vouch for the block."""
+        if not set(self.paths) <= set(self.kinds):
+            return None
+        try:
+            import pyarrow as pa
+            from pyarrow import json as arrow_json
+
+            content = text.encode()
+            table = arrow_json.read_json(
+                io.BytesIO(content),
+                arrow_json.ReadOptions(use_threads=False, block_size=len(content) + 1),
+                arrow_json.ParseOptions(
+                    explicit_schema=self._schema(pa), unexpected_field_behavior="ignore"
+                ),
+            )
+            if table.num_rows != _count_rows(text):  # two objects in one line
+                return None
+            return {name: self._column(table, name) for name in self.paths}
+        except (ImportError, ValueError, TypeError, NotImplementedError, LookupError):
+            return None  # pyarrow's own errors are kinds of these
+
+    def _schema(self, pa):
+        tree: dict[Any, Any] = {}
+        for name, path in self.paths.items():
+            node = tree
+            for part in path[:-1]:
+                node = node.setdefault(part, {})
+            kind = {"number": pa.float64(), "text": pa.string(), "boolean": pa.bool_()}
+            whole = name in self.whole
+            node[path[-1]] = pa.int64() if whole else kind[self.kinds[name]]
+
+        def typed(node):
+            if not isinstance(node, dict):
+                return node
+            if all(isinstance(part, str) for part in node):
+                return pa.struct([(part, typed(below)) for part, below in node.items()])
+            found = {*map(typed, node.values())}
+            if found == {pa.int64(), pa.float64()}:
+                return pa.list_(pa.float64())
+            [below] = found  # values of one type, or a ValueError
+            return pa.list_(below)
+
+        return pa.schema([(part, typed(node)) for part, node in tree.items()])
+
+    def _column(self, table, name):
+        import pandas as pd
+        import pyarrow.compute as pc
+
+        first, *rest = self.paths[name]
+        column = table.column(first)
+        for part in rest:
+            take = pc.struct_field if isinstance(part, str) else pc.list_element
+            column = take(column, part)
+        kind = self.kinds[name]
+        if kind == "text" or (column.null_count and (kind == "boolean" or name in self.whole)):
+            return _series(column.to_pylist())
+        return pd.Series(column.to_numpy())
+
+    # -- by Python --------------------------------------------------------------------------------
+
+    def _by_python(self, text, above):
+        rows = [*self._rows(text, above)]
+        return {name: self._values(rows, name) for name in self.paths}
+
+    def _rows(self, text, above):
+        """(number of its line, object) of each line that is not blank."""
+        for number, line in enumerate(text.split("\n"), above + 1):
+            line = line.strip(_BLANK)
+            if not line:
+                continue
+            try:
+                row, end = self.scan(line, 0)
+                if end != len(line):
+                    raise json.JSONDecodeError("more behind it", line, end)
+            except _Twice as error:
+                raise self._wrong(
+                    "each field once in an object",
+                    f"{quoted(error)} twice",
+                    number,
+                    "Rename one of them",
+                ) from error
+            except RecursionError as error:
+                rule, got = "objects of some hundred levels at most", "a deeper one"
+                cure = "Leave out the field that is so deep"
+                raise self._wrong(rule, got, number, cure) from error
+            except (StopIteration, ValueError) as error:
+                raise self._broken(line, number, error) from error
+            if not isinstance(row, dict):
+                got = f"{quoted(line, 40)}"
+                cure = "Write the names of the fields into each line"
+                raise self._wrong("an object in each line", got, number, cure)
+            yield number, row
+
+    def _object(self, pairs):
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            names = [name for name, _ in pairs]
+            for name in found:
+                if name in self.parts and names.count(name) > 1:
+                    raise _Twice(name)
+        return found
+
+    def _values(self, rows, name):
+        path = self.paths[name]
+        values = [_at(row, path) for _, row in rows]
+        if float in (types := {*map(type, values)}):
+            values = [None if value != value else value for value in values]  # NaN
+            types = {*map(type, values)}
+        types.discard(type(None))
+        kinds = {_KINDS.get(each) for each in types}
+        known = self.kinds.get(name)
+        if kinds and kinds != {known} and (known or len(kinds) > 1 or None in kinds):
+            self._refuse_kind(rows, values, name)
+        if kinds:
+            [self.kinds[name]] = kinds
+        if types and types != {int}:
+            self.whole.discard(name)
+        return _series(values)
+
+    def _refuse_kind(self, rows, values, name):
+        """Refuse the first value that is of another kind than those above it."""
+        known = self.kinds.get(name)
+        for (number, _), value in zip(rows, values, strict=True):
+            kind = _KINDS.get(type(value))
+            if value is None or (kind is not None and kind == (known := known or kind)):
+                continue
+            where = f"of column {quoted(name)}"
+            if kind is None:
+                got = "a list" if isinstance(value, list) else "an object"
+                cure = f"Its fields are columns, such as {plain(name, 40)}.{_first(value)}"
+                raise self._wrong(f"one value in each row {where}", got, number, cure)
+            said = {"number": "numbers", "text": "text", "boolean": "true or false"}[known]
+            cure = "Write all values of the column in one way"
+            if known == "number" and kind == "text":
+                cure = "Write the number without quotes, and null where there is none"
+            got = f"the {kind} {quoted(json.dumps(value))}"
+            raise self._wrong(f"{said} in all rows {where}, as in those above", got, number, cure)
+        raise AssertionError(name)
+
+    def _broken(self, line, number, error):
+        why, part = str(error).partition(":")[0], line
+        if isinstance(error, json.JSONDecodeError):
+            why = f"{error.msg.partition(' (')[0].lower()} at character {error.pos + 1}"
+            part = line[max(0, error.pos - 20) :]
+        elif isinstance(error, StopIteration):
+            why = f"no value at character {error.value + 1}"
+            part = line[max(0, error.value - 20) :]
+        return self._wrong(
+            f"a JSON object in each {self.unit}",
+            f"{quoted(part[:60], 40)} ({why})",
+            number,
+            f"Repair it, or leave it out. {_ONE_LINE}",
+        )
+
+    def _wrong(self, rule, got, number, cure):
+        where = f"{self.unit} {number} of {plain(self.file)}"
+        return UserError(f"expected {rule}, got {got} in {where}. {cure}.")
+
+
+def _paths(row):
+    """The paths to all values of an object, in their order."""
+    stack = [((), row)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, dict) and (value or not path):
+            stack += [((*path, name), below) for name, below in reversed(value.items())]
+        elif isinstance(value, list) and value:
+            stack += [((*path, place), value[place]) for place in reversed(range(len(value)))]
+        else:
+            yield path
+
+
+def _at(value, path):
+    """The value at the end of a path; None where an object lacks it."""
+    for part in path:
+        if isinstance(part, str):
+            value = value.get(part) if isinstance(value, dict) else None
+        else:
+            there = isinstance(value, list) and part < len(value)
+            value = value[part] if there else None
+    return value
+
+
+def _first(value):
+    return "0" if isinstance(value, list) else plain(next(iter(value), "name"), 40)
+
+
+def _count_rows(text):
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return lines - len(re.findall(r"^[ \t\r]*$", text.removesuffix("\n"), re.MULTILINE))
+
+
+def _series(values):
+    """Values of one kind as numbers without a loss, booleans, text, or objects."""
+    import pandas as pd
+
+    types = {*map(type, values)}
+    if types <= {int, float, type(None)}:
+        whole = [value for value in values if type(value) is int]
+        large = max(map(abs, whole), default=0)
+        if types == {int} and large < 2**63:
+            return pd.Series(np.array(values, dtype=np.int64))
+        if large <= _EXACT:
+            return pd.Series(np.array(values, dtype=float))  # None becomes NaN
+        return pd.Series(values, dtype=object)
+    return pd.Series(values) if types == {bool} else pd.Series(values, dtype=object)
+
+
+def joined_frames(frames: Sequence[Any]) -> Any:
+    """Blocks of one file below each other; whole numbers stay as exact as they were."""
+    import pandas as pd
+
+    if len(frames) == 1:
+        return frames[0]
+    kinds = [frame.dtypes for frame in frames]
+    for name in frames[0]:
+        if len({str(kind[name]) for kind in kinds}) > 1:
+            large = any(f[name].dtype.kind == "i" and f[name].abs().max() > _EXACT for f in frames)
+            if large:
+                frames = [frame.astype({name: object}) for frame in frames]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _lines_of_array(stream, encoding, file):
+    """The objects of a list, one in each line, each as it is written."""
+    text = io.TextIOWrapper(stream, encoding, newline="")
+    whole = text.read(csv_text.LONGEST_ROW + 1)
+    text.detach()
+    if len(whole) > csv_text.LONGEST_ROW:
+        raise UserError(
+            f"expected one object in each line of {plain(file)}, got a list of more than "
+            f"{csv_text.LONGEST_ROW:,} characters. Write its objects into lines, for instance by "
+            "jq -c '.[]' FILE > FILE.jsonl."
+        )
+    scan = json.JSONDecoder().scan_once
+    place, pieces = whole.index("[") + 1, []
+    try:
+        while (place := _after(whole, place)) < len(whole) and whole[place] != "]":
+            _, end = scan(whole, place)
+            pieces.append(whole[place:end].replace("\n", " ").replace("\r", " "))
+            place = _after(whole, end)
+            if whole[place : place + 1] == ",":
+                place += 1
+            elif whole[place : place + 1] != "]":
+                raise StopIteration(place)
+        if whole[place : place + 1] != "]" or _after(whole, place + 1) != len(whole):
+            raise StopIteration(place)
+    except RecursionError as error:
+        raise UserError(
+            f"expected objects of some hundred levels at most in {plain(file)}, got a deeper one. "
+            "Leave out the field that is so deep."
+        ) from error
+    except (StopIteration, ValueError) as error:
+        wrong = getattr(error, "pos", getattr(error, "value", place))
+        line = whole.count("\n", 0, wrong) + 1
+        raise UserError(
+            f"expected a list of JSON objects in {plain(file)}, got "
+            f"{quoted(whole[wrong : wrong + 40], 40)} in line {line}. Repair it there, or write "
+            "one object in each line."
+        ) from error
+    return "\n".join(pieces)
+
+
+def _after(text, place):
+    """The place of what comes behind blanks."""
+    return re.compile(r"[ \t\r\n]*").match(text, place).end()

@@ -1,0 +1,70 @@
+"""Workbooks of Excel: the one sheet that has rows."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._show import plain, quoted
+from ..exceptions import require
+from .csv_text import UserError, check_columns
+
+_ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
+
+
+def read_workbook(stream: Any, file: str, pick: Callable[[Sequence[str]], Any] | None) -> Any:
+    """Some columns of the sheet as a pandas DataFrame; without `pick` all of them.
+
+    The first row that is not empty holds the names. Empty cells and errors are missing values, and
+    formulas are what they gave when the file was saved.
+    """
+    import pandas as pd
+
+    try:
+        openpyxl = require("openpyxl", "excel", "")
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"{str(error).removeprefix(': ').rstrip('.')}, or save the sheet of {plain(file)} as "
+            "csv."
+        ) from error
+    book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+    try:
+        sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
+    finally:
+        book.close()
+    filled = [title for title, rows in sheets.items() if rows]
+    if len(filled) != 1:
+        known = ", ".join(quoted(title, 40) for title in filled[:5]) or "none"
+        raise UserError(
+            f"expected one sheet with rows in {plain(file)}, got {len(filled)} ({known}). Save the "
+            "one that is meant as a file of its own, or as csv."
+        )
+    header, *rows = sheets[filled[0]]
+    names = ["" if cell is None else str(cell).strip() for cell in header]
+    while names and not names[-1]:
+        names.pop()
+    needed = names if pick is None else list(dict.fromkeys(pick(names)))
+    check_columns(needed, names, file)
+    columns = {}
+    for name in needed:
+        place = names.index(name)
+        cells = [row[place] if place < len(row) else None for row in rows]
+        columns[name] = pd.Series([None if cell in _ERRORS else cell for cell in cells])
+    return pd.DataFrame(columns)
+
+
+def _rows(sheet):
+    rows = sheet.iter_rows(values_only=True) if hasattr(sheet, "iter_rows") else ()
+    return [row for row in rows if any(cell is not None for cell in row)]
+
+
+def workbook_table(stream: Any, file: str) -> Any:
+    """All columns of the sheet as an Arrow table; those of several kinds become text."""
+    import pyarrow as pa
+
+    frame = read_workbook(stream, file, None)
+    columns = []
+    for name in frame:
+        try:
+            columns.append(pa.array(frame[name], from_pandas=True))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            columns.append(pa.array(frame[name].map(str, na_action="ignore"), from_pandas=True))
+    return pa.Table.from_arrays(columns, names=list(frame))
