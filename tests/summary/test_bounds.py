@@ -108,7 +108,7 @@ def test_bounds_of_any_rows(case):
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rows())
 def test_bounds_of_many_rows(case):
     try_bounds(case)
