@@ -140,6 +140,7 @@ def check_the_law(name, n_resamples):
     assert stats.ks_2samp(found.null_distribution, rows).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_the_largest_probability_of_several_classes():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(4), 20_000)

@@ -68,6 +68,7 @@ def test_silent_on_scores_that_rise_or_say_nothing(name):
     assert not [m for m in said(lambda: method.fit(proba, rng.permutation(y))) if "fall" in m]
 
 
+@pytest.mark.slow
 def test_a_spline_that_may_fall_is_silent():
     proba, y = falling()
     assert not said(lambda: get_recalibrator("spline", monotone=False).fit(proba, y))

@@ -51,6 +51,7 @@ def test_classes_of_a_fit():
         assert np.allclose(model.predict_proba(p), expected.predict_proba(p), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_cross_validation_has_the_law_of_that_of_the_rows():
     p, y = sample("uniform", 2000)
     summary = CalibrationSummary(4096).update(y, p)
@@ -117,6 +118,7 @@ def pvalues(statistic, n_rows, max_cells, repeats, **options):
         yield summary.test(statistic, random_state=seed, **options).pvalue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["smooth", "expected_calibration_error"])
 def test_the_law_of_the_p_values(statistic, small_cells):
     found = np.array([*pvalues(statistic, 2000, 100, 100, n_resamples=39)])

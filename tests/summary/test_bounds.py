@@ -132,6 +132,7 @@ def test_a_kernel_error_near_zero_can_be_far_below_that_of_the_rows(monkeypatch)
     assert check("kernel_calibration_error", {}, y, p, None, 3)[1] > 0.0016
 
 
+@pytest.mark.slow
 def test_bounds_are_not_vacuous(small_cells):
     """Fine cells: the bounds are far below the values; and none is below the true error."""
     p, y = sample("uniform", 20_000)
