@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
+gc.set_threshold(50_000, 20, 50)  # tests and modules stay to the end, and looking costs time
 for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ.setdefault(f"{name}_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -47,11 +48,6 @@ def pytest_collection_modifyitems(config, items):
             for at, item in enumerate(cross):
                 if at not in kept:
                     item.add_marker("slow")
-
-
-def pytest_collection_finish():
-    """Tests and modules stay to the end: looking through them often for garbage costs time."""
-    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture
