@@ -30,6 +30,7 @@ def losses(z, y, fit):
     return logsumexp(u, axis=0) - u[y, np.arange(len(y))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("strength", [1e-3, 1e-2, 1e-1])
 def test_leave_one_out(k, strength):

@@ -35,6 +35,7 @@ def scores(k, n, kind, seed):
     return proba / proba.sum(axis=1, keepdims=True), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["proba", "logits"])
 @pytest.mark.parametrize(
     ("k", "options"),
