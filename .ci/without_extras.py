@@ -1,4 +1,7 @@
-"""What works with `pip install .` alone; what does not says which extra brings it."""
+"""What works with `pip install .` alone; what does not says which extra brings it.
+
+And `compile_kernels` leaves nothing to compile, which shows in a fresh environment alone.
+"""
 
 import contextlib
 import importlib.util
@@ -6,6 +9,9 @@ import io
 import tempfile
 import warnings
 from pathlib import Path
+
+import numpy as np
+from numba.core import event
 
 import sklearn_calib
 from sklearn_calib._cli import main
@@ -21,13 +27,34 @@ assert not present, f"not a bare environment: {present}"
 
 warnings.simplefilter("error")
 warnings.simplefilter("ignore", CalibrationWarning)
-for n_classes in (2, 3):
+sklearn_calib.compile_kernels()
+compiled = []
+
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        if function.__module__.startswith("sklearn_calib"):
+            compiled.append(function.__name__)
+
+    def on_end(self, event):
+        pass
+
+
+event.register("numba:compile", Listener())
+for n_classes, dtype in ((2, "float64"), (3, "float32")):
     proba, y = make_overconfident(n_classes, 300)
+    proba, weight = proba.astype(dtype), np.arange(300) % 3 + 1
     for name, recalibrator in all_recalibrators().items():
-        found = recalibrator().fit(proba, y).predict_proba(proba)
-        assert abs(found.sum(axis=1) - 1).max() < 1e-9, name
+        weighted = {"sample_weight": weight} if recalibrator.capabilities.sample_weight else {}
+        for options in ({}, weighted):
+            found = recalibrator().fit(proba, y, **options).predict_proba(np.asfortranarray(proba))
+            assert abs(found.sum(axis=1) - 1).max() < 1e-9, name
     for name, measure in all_metrics().items():
         assert measure(y, proba) == measure(y, proba), f"{name}: not a number"
+        assert np.isfinite(measure(y, proba, sample_weight=weight)), name
+    calibration_report(y, proba, n_resamples=5)
+assert not compiled, f"compile_kernels leaves {compiled}"
 print(f"{len(all_recalibrators())} recalibrators and {len(all_metrics())} measures work")
 
 with tempfile.TemporaryDirectory() as folder:

@@ -201,6 +201,7 @@ print("heavy:", [m for m in {heavy} if m in sys.modules])"""
     assert out.stdout.splitlines()[-1] == "heavy: []", "it imports them"
 
 
+@pytest.mark.slow
 def test_the_registry_is_whole_when_it_is_asked():
     """Of sub-packages too that nobody has imported; they are not imported before."""
     code = """
@@ -228,6 +229,7 @@ def test_sub_packages_are_imported_when_asked_for():
         _ = sklearn_calib.nonsense
 
 
+@pytest.mark.slow
 def test_kernels_run_without_the_compiler():
     code = (
         "from sklearn_calib.recalibrators import VennAbers;"

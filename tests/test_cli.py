@@ -284,6 +284,7 @@ def no_pictures(monkeypatch):
     monkeypatch.setattr("sklearn_calib.report.CalibrationReport.plot", lambda report, **kw: None)
 
 
+@pytest.mark.slow
 def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
     quick.to_csv("plain.csv", index=False)
     assert unseen("plain.csv", *AS_USUAL) == 0

@@ -77,6 +77,7 @@ def files(tmp_path, monkeypatch):
     digits.assign(digit=np.arange(120) % 3).to_csv("digits.csv", index=False)
 
 
+@pytest.mark.slow
 def test_commands_on_the_page_run(files, capsys, monkeypatch):
     codes = {}
     for line in commands():

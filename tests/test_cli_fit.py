@@ -88,6 +88,7 @@ def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
     assert "400 rows, classes no, yes" in said and -found.difference > 0
 
 
+@pytest.mark.slow
 def test_small_maps(rows, capsys):
     frame, _ = rows
     assert fit(method="venn_abers") == 0
@@ -521,6 +522,7 @@ def peak_of(n_rows, rng):
     return peak, max(highest)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(rows):
     rng = np.random.default_rng(0)
     small, large = peak_of(100_000, rng), peak_of(1_000_000, rng)

@@ -88,6 +88,7 @@ def test_saved_summaries_are_merged(frame, capsys, tmp_path):
     assert "Calibration of all.parquet" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_groups(frame, capsys):
     for by in (["--by", "day,shop"], ["--by", "day", "--by", "shop"]):
         assert run("day=*/*.parquet", *AS_USUAL, *by) == 0
@@ -106,6 +107,7 @@ def test_groups(frame, capsys):
     assert "rate of no" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_positive_class_of_many_files(frame, capsys):
     frame = frame.assign(q=1 - frame["p"])
     for day in range(4):

@@ -129,6 +129,7 @@ def test_numbers_and_text(frame, capsys, tmp_path):
     assert "forest" in (tmp_path / "r.md").read_text()
 
 
+@pytest.mark.slow
 def test_before_and_after(frame, capsys, tmp_path):
     arguments = [*AS_USUAL, "--recalibrate", "--json", "r.json", "--resamples", "2", "--no-page"]
     assert main(["audit", "t.csv", *arguments]) == 0
@@ -290,6 +291,7 @@ def test_wrong_endings(frame, capsys, tmp_path):
     assert len(values) == 1
 
 
+@pytest.mark.slow
 def test_many_columns(frame, capsys):
     more = pd.DataFrame(
         np.zeros((len(frame), 5000), dtype=int), columns=[f"x{i}" for i in range(5000)]
@@ -413,6 +415,7 @@ def test_closed_pipes_are_quiet(frame, capsys, monkeypatch, arguments):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_the_commands_to_paste_repair(capsys, tmp_path, monkeypatch):
     """Whatever the names, the separator, the decimal mark and the options are."""
     monkeypatch.chdir(tmp_path)
@@ -451,6 +454,7 @@ def test_the_commands_to_paste_divide_rounded_rows(capsys, tmp_path, monkeypatch
     assert len(pd.read_csv("repaired.csv")) == 200
 
 
+@pytest.mark.slow
 def test_control_characters_are_in_no_output(frame, capsys):
     """Names of columns, labels and files that would act on a terminal."""
     red = "\x1b[31m"

@@ -121,6 +121,7 @@ def test_an_alarm_keeps_its_code(folder, monkeypatch, capsys, stdout, quiet_code
     assert ("got: full." in capsys.readouterr().err) == bool(quiet_code)
 
 
+@pytest.mark.slow
 def test_closed_streams(folder, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout", None)
     assert main(["monitor", "bad.csv", *AS_USUAL]) == 3

@@ -49,7 +49,8 @@ from sklearn_calib.testing import (
     recalibrator_checks,
 )
 
-REPRESENTATIVE = "platt"  # through all of scikit-learn's checks in the quick tests, too
+REPRESENTATIVE = "platt"  # through all of scikit-learn's checks
+TURNS = 6  # of scikit-learn's checks each other method goes through one in six, all together all
 CHECKS_WITHOUT_DATA = (
     "check_do_not_raise_errors_in_init_or_set_param",
     "check_do_not_raise_errors_in_init_or_set_params",
@@ -294,19 +295,34 @@ def test_scikit_learn_contract(estimator, check):
         ),
         RefineThenCalibrateCV(LogisticRegression(), {"C": [0.1, 1.0]}, error_score="raise"),
         RefineThenCalibrateCV(LogisticRegression(), ensemble=True),
-        *(
-            CalibratedModel(LogisticRegression(), name)
-            for name, cls in all_recalibrators().items()
-            # a thousand fits each; the contract above has fitted these two on such rows
-            if name != REPRESENTATIVE
-            and cls not in (TrendFiltering, TrendFilteringEnsemble)
-            and not cls.capabilities.ordered  # the contract shuffles rows that weights stand for
-        ),
     ],
     ids=repr,
 )
 def test_scikit_learn_contract_of_the_others(model):
-    for estimator, check in estimator_checks_generator(model):
+    run_all(estimator_checks_generator(model))
+
+
+OTHER_METHODS = [
+    name
+    for name, cls in all_recalibrators().items()
+    # a thousand fits each; the contract above has fitted these two on such rows
+    if name != REPRESENTATIVE
+    and cls not in (TrendFiltering, TrendFilteringEnsemble)
+    and not cls.capabilities.ordered  # the contract shuffles rows that weights stand for
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHER_METHODS)
+def test_scikit_learn_contract_of_the_other_methods(name):
+    """What the checks see is the model around them: each method takes its turn of the checks."""
+    checks = [*estimator_checks_generator(CalibratedModel(LogisticRegression(), name))]
+    assert len(checks) > 5 * TURNS and len(OTHER_METHODS) > 4 * TURNS
+    run_all(checks[OTHER_METHODS.index(name) % TURNS :: TURNS])
+
+
+def run_all(checks):
+    for estimator, check in checks:
         with suppress(SkipTest):  # of one check, for want of another package
             _run(check, estimator)
 

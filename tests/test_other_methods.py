@@ -144,6 +144,7 @@ def test_a_fitted_model_is_calibrated_with_weights(response_method):
 # -- seeds ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_seeds_of_estimators():
     crowded = P3.round(1) + 1e-3
     crowded /= crowded.sum(axis=1, keepdims=True)
@@ -178,6 +179,7 @@ def drawn():
     yield "draw", partial(datasets.make_high_dimensional(20, 5)[-1].draw, 20)
 
 
+@pytest.mark.slow
 def test_seeds_of_made_data():
     for name, make in drawn():
         first = make(random_state=3)
@@ -224,6 +226,7 @@ def test_rows_of_a_summary(multiclass):
         assert zero.measure("brier_loss") == pytest.approx(few.measure("brier_loss"))
 
 
+@pytest.mark.slow
 def test_the_positive_class_of_a_summary():
     plain = CalibrationSummary().update(Y, P)
     flipped = CalibrationSummary(classes=NAMES, pos_label="b").update(NAMES[1 - Y], P[:, ::-1])
@@ -325,6 +328,7 @@ def equal(one, other):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", shown())
 def test_words_of_a_display(name):
     cls = shown()[name]

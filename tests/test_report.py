@@ -166,7 +166,8 @@ def test_one_log_loss_in_a_report(tmp_path):
     assert said in page and "2.2e−16" in page
 
 
-@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
 def test_values_and_intervals_are_those_of_rows(weighted):
     """Values to 1e-12; ends of intervals and limits within what 400 draws of rows vary by."""
     rng = np.random.default_rng(0)
@@ -239,6 +240,7 @@ def test_a_summary_of_several_classes_is_reported_on():
         calibration_report([0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["brier_loss", "log_loss"])
 def test_losses_of_several_classes_by_their_standard_errors(name):
     """Interval and limit against many draws of rows and labels."""

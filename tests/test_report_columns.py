@@ -198,6 +198,7 @@ def test_scikit_learn_is_quoted_where_it_differs():
     assert same.rows[0].value == pytest.approx(sklearn.metrics.log_loss(y, p.astype(float)))
 
 
+@pytest.mark.slow
 def test_one_log_loss_in_table_decomposition_advice_and_json():
     """Exact zeros and ones among the predictions, one of them wrong."""
     proba, y = make_overconfident(2, 2000)

@@ -180,6 +180,7 @@ def test_missing_groups_are_rows_all_the_same(folder, capsys):
     assert sizes["age missing"] == frame["age"][10:].isna().sum()
 
 
+@pytest.mark.slow
 def test_conditions_are_about_all_rows(folder, capsys):
     """Wrong groups change no exit code, as in the audit of large files."""
     assert audit("t.csv", "--by", "site", "--no-page", "--fail-if", "log_loss > 0.9") == 0

@@ -112,8 +112,8 @@ def advised():
     ("kind", "pictures"),
     [
         ("two", 1),
-        ("ten", 12),
-        ("4x30", 16),
+        pytest.param("ten", 12, marks=pytest.mark.slow),
+        pytest.param("4x30", 16, marks=pytest.mark.slow),
         pytest.param("20x100", 32, marks=pytest.mark.slow),
     ],
 )

@@ -152,6 +152,7 @@ def test_rare_events_need_a_smaller_error_to_be_called_calibrated():
     assert sentence(found, "size").numbers["high"] < 0.05
 
 
+@pytest.mark.slow
 def test_calibrated_needs_an_interval_that_ends_below_what_is_tolerable():
     """Below, as the documents say: not at it."""
     report = calibration_report(*rows("calibrated", 2000), **QUICK)
@@ -262,6 +263,7 @@ def test_power_of_hopeless_rows():
     assert ["scores without any information might pass" in text for text in said] == [True, False]
 
 
+@pytest.mark.slow
 def test_an_error_of_the_smallest_size_is_seen():
     """At least 4 of 5 times, for both kinds of error: too high or low, and overconfident."""
     n, draws = 400, 60
@@ -292,6 +294,7 @@ def test_power_needs_the_rows_and_their_weights():
 # -- gain and map ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_gain_and_map():
     # its gain is 3.0 to 3.7 standard errors in seeds 0 to 4, with scores of 36 bits as of 52
     y, p = rows("overconfident", 2000, seed=1)

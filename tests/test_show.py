@@ -63,7 +63,10 @@ def test_in_page():
 
 @pytest.mark.parametrize(
     "name",
-    ["$a_{$", "_hidden", *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:-1])],
+    [
+        "$a_{$",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("_hidden", *NAMES[1:-1])),
+    ],
 )
 def test_pictures_show_names_as_they_are(name):
     plt = pytest.importorskip("matplotlib.pyplot")
@@ -86,6 +89,7 @@ def test_pictures_show_names_as_they_are(name):
         plt.close(display.figure_)
 
 
+@pytest.mark.slow
 def test_labels_are_shown_as_they_are():
     plt = pytest.importorskip("matplotlib.pyplot")
     proba, y = make_overconfident(3, 90)

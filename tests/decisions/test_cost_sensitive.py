@@ -148,6 +148,7 @@ def test_metadata_routing():
     assert np.array_equal(acts, pipeline.steps[0][1].predict(X, costs=COSTS))
 
 
+@pytest.mark.slow
 def test_search_pipeline_and_calibrated_model():
     """The score of a search is minus the cost, so that it finds the model that costs least."""
     data, y = load_breast_cancer(return_X_y=True)

@@ -174,6 +174,7 @@ def test_of_several_problems_the_mean():
     assert value == pytest.approx(found.ici, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_in_tests_and_intervals():
     name = "integrated_calibration_index"
     tested = calibration_test(Y, P, statistic=name, n_resamples=99)

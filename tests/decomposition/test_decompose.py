@@ -236,6 +236,7 @@ def test_label_smoothed_selection():
     assert smooth[1] == pytest.approx(min(losses), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_scorers_in_model_selection():
     X, y = make_classification(300, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
     y = np.array(["a", "b", "c"])[y]

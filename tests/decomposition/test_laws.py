@@ -172,7 +172,10 @@ def test_derivatives(k, loss):
             np.testing.assert_allclose(mine, theirs, atol=1e-8)
 
 
-@pytest.mark.parametrize("loss", [*ALL[:3], pytest.param(ALL[3], marks=pytest.mark.slow)])
+LOSSES = [ALL[0], *(pytest.param(loss, marks=pytest.mark.slow) for loss in ALL[1:])]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 def test_second_order_of_the_calibration_term(loss):
     """Mean and spread of the term on calibrated rows, by simulation."""
     values, laws = [], []
@@ -190,7 +193,7 @@ def test_second_order_of_the_calibration_term(loss):
     assert np.mean([law.curved for law in laws]) == pytest.approx(np.var(values), rel=0.35)
 
 
-@pytest.mark.parametrize("loss", [*ALL[:3], pytest.param(ALL[3], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loss", LOSSES)
 def test_first_order_far_from_calibration(loss):
     """Every law has its term's value, and the variance that the term has over 300 draws."""
     terms = ("risk", "calibration", "refinement", "sharpness")

@@ -92,6 +92,7 @@ def test_what_is_said_works():
     ReliabilityDisplay.from_predictions(Y, proba, n_resamples=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_without_classes_the_labels_are_the_classes(display):
     options = dict(DISPLAYS[display])

@@ -54,6 +54,7 @@ def test_refinement_curve(loss):
     assert high > curve.risk.min()
 
 
+@pytest.mark.slow
 def test_refinement_curve_of_a_search(search):
     display = RefinementCurveDisplay.from_estimator(search)
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]

@@ -76,6 +76,7 @@ def test_bands_are_drawn_where_the_curve_has_them(strategy):
     np.testing.assert_allclose(ends[:, :, 0], np.column_stack([curve.predicted] * 2))
 
 
+@pytest.mark.slow
 def test_several_models_and_panels():
     proba, y = make_overconfident(3, 400)
     models = {"one": proba, "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)}

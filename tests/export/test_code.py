@@ -154,6 +154,7 @@ def rows_for(tree, k):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_uncommon_nodes(language):
     cases = [(document(tree, k), rows_for(tree, k)) for tree, k in UNCOMMON]

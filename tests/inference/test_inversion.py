@@ -153,6 +153,7 @@ def test_the_law_is_the_recalibrated_one():
     assert _recalibrated(one, "platt", "here").shape == (20, 2)
 
 
+@pytest.mark.slow
 def test_ends_along_both_lines():
     """The upper end is the larger of those of the fitted shape and of a constant shift."""
     rng = np.random.default_rng(1)
@@ -187,6 +188,7 @@ def test_defaults(monkeypatch):
         found.low = 0.0
 
 
+@pytest.mark.slow
 def test_methods_and_levels():
     rng = np.random.default_rng(0)
     p = rng.random(60)

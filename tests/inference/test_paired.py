@@ -53,6 +53,7 @@ def test_weights_count_rows():
     )
 
 
+@pytest.mark.slow
 def test_the_combined_interval_holds_both_alone():
     y, p, q = rows(200)
     options = {"n_resamples": 39, "level": 0.9}

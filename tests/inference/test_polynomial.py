@@ -73,6 +73,7 @@ def test_law_is_that_of_truncated_sums(freedom, raised):
     assert 0 < survival(t, freedom, raised)[2] < 1e-140
 
 
+@pytest.mark.slow
 def test_level_of_the_test():
     """A small version of ``benchmarks/validation``, on both sides."""
     rejected, degrees = 0, []

@@ -33,6 +33,7 @@ def law_of_sum(chances):
     return law
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [True, False])
 def test_each_row_keeps_its_own_law(few):
     """Cells so wide that binomial numbers at their mean would vary by a fifth more."""
@@ -112,6 +113,7 @@ def test_where_cells_are_not_used():
     assert by_rows.ranked == by_rows.statistic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_cells_give_the_statistic_and_its_law(name):
     check_the_law(name, 199)
@@ -140,6 +142,7 @@ def check_the_law(name, n_resamples):
     assert stats.ks_2samp(found.null_distribution, rows).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_the_largest_probability_of_several_classes():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(4), 20_000)

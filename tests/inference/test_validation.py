@@ -224,6 +224,7 @@ def simulated(n, draws, **options):
     return missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ci", ["profile", "wald"])
 def test_coverage(ci):
     """A small version of ``benchmarks/validation``, on both sides."""

@@ -53,6 +53,7 @@ def test_keys_keep_the_order_and_all_bits():
     assert np.abs(steps / normal - 1).max() <= 2.0**-37
 
 
+@pytest.mark.slow
 def test_cells_are_nested_and_stay_between_cuts():
     keys = keys_of(distances())
     for side in (0, 1):

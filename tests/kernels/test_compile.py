@@ -9,41 +9,6 @@ import pytest
 from sklearn_calib._kernels import _compile
 from sklearn_calib.exceptions import CalibrationWarning
 
-USE = """
-import warnings
-import numpy as np
-warnings.simplefilter("ignore")
-from numba.core import event
-from sklearn_calib._kernels import _compile
-
-compiled = []
-
-class Listener(event.Listener):
-    def on_start(self, event):
-        pass
-
-    def on_end(self, event):
-        if event.data["dispatcher"].py_func.__module__.startswith("sklearn_calib"):
-            compiled.append(event.data["dispatcher"].py_func.__name__)
-
-event.register("numba:compile", Listener())
-from sklearn_calib.decomposition import LossDecomposition
-from sklearn_calib.metrics import all_metrics
-from sklearn_calib.recalibrators import all_recalibrators
-from sklearn_calib.report import calibration_report
-rng = np.random.default_rng(1)
-for k, dtype in ((2, "float64"), (3, "float32")):
-    p = rng.dirichlet(np.ones(k), 200).astype(dtype)
-    y = np.array([rng.choice(k, p=q / q.sum()) for q in p.astype(float)])
-    w = rng.integers(1, 4, 200)
-    for r in all_recalibrators().values():
-        r().fit(p, y, sample_weight=w).predict_proba(np.asfortranarray(p))
-    for m in all_metrics().values():
-        m(y, p, sample_weight=w)
-    calibration_report(y, p, n_resamples=5)
-print(compiled)
-"""
-
 
 def run(code, cache, **options):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
@@ -51,12 +16,6 @@ def run(code, cache, **options):
     return subprocess.run(
         [sys.executable, "-c", code], env=environment, text=True, check=True, **options
     )
-
-
-@pytest.mark.slow
-def test_nothing_is_left_to_compile(tmp_path):
-    run("import sklearn_calib; sklearn_calib.compile_kernels()", tmp_path)
-    assert run(USE, tmp_path, capture_output=True).stdout.strip() == "[]"
 
 
 @pytest.mark.slow

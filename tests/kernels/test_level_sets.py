@@ -27,7 +27,7 @@ def test_oracle(oracle):
 
 
 @given(st.integers(1, 1000), st.integers(2, 12), st.integers(0, 2**32 - 1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_member_of_a_level_set_lies_in_it(n_levels, k, seed):
     """rho(v) has level v again, in float64 and in float32."""
     rng = np.random.default_rng(seed)
@@ -41,7 +41,7 @@ def test_the_member_of_a_level_set_lies_in_it(n_levels, k, seed):
 
 
 @given(st.lists(st.floats(-1, 2), min_size=1, max_size=8))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_projection_is_the_nearest_point(z):
     """Characterised: u on the simplex with (z - u)'(v - u) <= 0 for every corner v."""
     z = np.array(z)

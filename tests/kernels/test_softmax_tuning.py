@@ -30,6 +30,7 @@ def losses(z, y, fit):
     return logsumexp(u, axis=0) - u[y, np.arange(len(y))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("strength", [1e-3, 1e-2, 1e-1])
 def test_leave_one_out(k, strength):
@@ -62,6 +63,7 @@ def test_a_weight_is_a_repetition():
     np.testing.assert_allclose(one[rows], two, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "slope"), [(100, 1.0), (3000, 0.5), (9000, 0.5)])
 def test_the_choice_is_near_the_best_of_a_grid(n, slope):
     """On fresh rows; 9000 rows are more than choose."""

@@ -72,6 +72,7 @@ def test_subsample_start_does_not_move_the_optimum(n, k, smoothing, monkeypatch)
     assert warm.beta == pytest.approx(slow.beta, rel=1e-6) and warm.n_passes <= 2
 
 
+@pytest.mark.slow
 def test_small_fits_do_not_load_the_compiler():
     code = (
         "import sys; from sklearn_calib.recalibrators import TemperatureScaling;"

@@ -138,13 +138,14 @@ def exact_proba(model, truth, X):
     return known.fit(p, np.arange(len(p)) % 2).predict_proba(p)[:, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "error"),
     [
         ({**KNOWN, "covariance": "given"}, 0.03),
-        pytest.param({"covariance": "given"}, 0.05, marks=pytest.mark.slow),
+        ({"covariance": "given"}, 0.05),
         ({}, 0.05),
-        pytest.param(KNOWN, 0.05, marks=pytest.mark.slow),
+        (KNOWN, 0.05),
     ],
 )
 def test_calibrated(options, error):
@@ -212,6 +213,7 @@ def test_heavy_tailed_rows_warn():
     assert angle.diagnostics["dispersion"] > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", ["holdout", "cv"])
 def test_sign(sign):
     X, y, truth = make_high_dimensional(400, 300, random_state=0)

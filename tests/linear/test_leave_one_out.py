@@ -116,13 +116,14 @@ def test_against_refits(model, k, shape, tolerance):
     assert rms(found, exact) <= 0.3 * rms(in_sample, exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "tolerance"),
     [
         (logistic(), 0.03),
         (RidgeClassifier(alpha=2.0), 1e-10),
         (LinearSVC(C=0.3, **EXACT), 0.08),
-        pytest.param(logistic(class_weight={0: 1, 1: 3, 2: 2}), 0.04, marks=pytest.mark.slow),
+        (logistic(class_weight={0: 1, 1: 3, 2: 2}), 0.04),
     ],
 )
 def test_sample_weights(model, tolerance):

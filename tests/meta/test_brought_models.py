@@ -124,6 +124,7 @@ def test_a_fitted_model_is_told_that_it_is_fitted_again(data, model):
     assert hasattr(fitted, "classes_")  # left as it was
 
 
+@pytest.mark.slow
 def test_no_warning_where_nothing_is_lost(data):
     """Warnings are errors in these tests."""
     X, y = data

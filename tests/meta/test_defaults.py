@@ -41,6 +41,7 @@ def thirds(X, y):
     return X_train, y_train, X_calib, y_calib, X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "classifier, method",
     [

@@ -116,6 +116,7 @@ def test_callbacks_stop_too():
         CalibratedModel(model).fit(X, Y, callbacks=[lightgbm.early_stopping(3, verbose=False)])
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_and_in_a_search():
     model = make_pipeline(StandardScaler(), learner("xgboost"))
     text = np.array(["no", "yes"])

@@ -124,6 +124,7 @@ class Listed:
         return pairs(X)
 
 
+@pytest.mark.slow
 def test_display_has_a_panel_for_each_label(data):
     Y, P = data[0][:, :2], data[1][:, :2]
     frame = pd.DataFrame(Y, columns=["rain", "hail"])

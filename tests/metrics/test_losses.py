@@ -177,6 +177,7 @@ def test_an_instance_is_its_name():
             assert one.interval(term) == other.interval(term)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
 @pytest.mark.parametrize("loss", ["spherical", BetaFamilyLoss(1, 4)], ids=repr)
 def test_refine_then_calibrate(loss):

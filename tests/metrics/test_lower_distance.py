@@ -45,6 +45,7 @@ def cases(count):
         yield v, y, w / w.sum()
 
 
+@pytest.mark.slow
 def test_equals_the_transport_program():
     for v, y, w in cases(120):
         grid = np.unique(np.concatenate([[0, 1], np.random.default_rng(1).random(9), v]))

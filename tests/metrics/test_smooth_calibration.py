@@ -74,6 +74,7 @@ def test_equals_the_least_cost_flow():
         assert found == pytest.approx(least_cost_flow(v, y), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_witness_attains_it():
     for v, y, w in cases():
         known = {"sample_weight": w, "labels": [0, 1]}

@@ -112,6 +112,7 @@ def test_missing_parameters_are_fitted():
     assert difference.mean() < 0.005
 
 
+@pytest.mark.slow
 def test_the_link_may_be_a_function():
     rng = np.random.default_rng(0)
     u = rng.standard_normal(200)
@@ -136,6 +137,7 @@ def test_scores_that_say_nothing():
     assert_allclose(model.predict_proba([0.3])[0, 1], 0.5, atol=0.02)
 
 
+@pytest.mark.slow
 def test_make_high_dimensional():
     X, y, truth = make_high_dimensional(300, 40, design="elliptical", random_state=0)
     assert X.shape == (300, 40) and set(y) == {0, 1}

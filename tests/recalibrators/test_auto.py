@@ -278,6 +278,7 @@ def test_candidates_by_size():
             assert all(step.capabilities.monotone for step in chain)
 
 
+@pytest.mark.slow
 def test_many_classes():
     proba, y = make_overconfident(60, 900)
     stack = StackedCalibration(cv=2).fit(proba[:600], y[:600], classes=range(60))
@@ -322,6 +323,7 @@ def test_few_rows(n, k):
     assert np.isfinite(stack.predict_proba(proba)).all()
 
 
+@pytest.mark.slow
 def test_a_class_with_one_row_and_one_without():
     proba, y = make_overconfident(3, 300)
     y[y == 2] = 1
@@ -399,6 +401,7 @@ def test_progress():
     assert seen.count("fold") == 6
 
 
+@pytest.mark.slow
 def test_weights_that_are_not_whole():
     p, y = bent(600)
     weight = np.random.default_rng(6).exponential(size=600)

@@ -340,6 +340,7 @@ def test_memory_does_not_grow_with_the_rows(memory_map):
     assert peaks[1] < 1.2 * peaks[0] and peaks[1] < 12e6  # the file has 19 MB
 
 
+@pytest.mark.slow
 def test_fit_of_a_memory_map_makes_no_copy(memory_map, monkeypatch):
     p, y = memory_map(100_000, 50, proba=True)
     whole = TemperatureScaling().fit(np.array(p), y)
@@ -358,6 +359,7 @@ def test_fit_of_a_memory_map_makes_no_copy(memory_map, monkeypatch):
         TemperatureScaling().fit(bad, y)
 
 
+@pytest.mark.slow
 def test_checks_of_a_table_make_no_copies():
     """Beside the result: nothing for logits, blocks and row sums for probabilities."""
     z, _, _ = problem(50_000, 100)
@@ -367,6 +369,7 @@ def test_checks_of_a_table_make_no_copies():
     assert peak(lambda: canonical_proba(p)) < 1.2 * table
 
 
+@pytest.mark.slow
 def test_prediction_makes_only_its_result():
     z, y, _ = problem(50_000, 100)
     proba = canonical_proba(z, kind="logits")
@@ -412,6 +415,7 @@ def penalised(vector, z, y, weight):
     return loss + 1e-4 * (np.square(vector.coef_ - 1).sum() + np.square(vector.intercept_).sum())
 
 
+@pytest.mark.slow
 def test_vector_scaling_where_the_sample_misses_a_class():
     """The sample's Hessian says nothing of that class; the full gradients do."""
     z, y, _ = problem(60_000, 4)

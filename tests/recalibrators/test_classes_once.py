@@ -47,6 +47,7 @@ def test_models_know_their_classes(rows):
     assert np.isfinite(get_scorer("neg_log_loss")(wrapped, proba, y))
 
 
+@pytest.mark.slow
 def test_folds_and_reports(rows):
     _, proba, y = rows
     assert cross_fitted_proba("temperature", proba, y, classes=NAMES).shape == proba.shape

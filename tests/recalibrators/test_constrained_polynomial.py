@@ -170,6 +170,7 @@ def test_solvers_agree_and_l1_holds():
     assert free.l1_ > 1
 
 
+@pytest.mark.slow
 def test_degrees_that_cannot_are_not_taken():
     curved = [*ORIGIN, ("value", 0.5, "==", 0.1), ("value", 1.0, "==", 1.0)]
     assert fitted(curved, [1, 2, 3])[0].degree_ == 3

@@ -68,6 +68,7 @@ def test_silent_on_scores_that_rise_or_say_nothing(name):
     assert not [m for m in said(lambda: method.fit(proba, rng.permutation(y))) if "fall" in m]
 
 
+@pytest.mark.slow
 def test_a_spline_that_may_fall_is_silent():
     proba, y = falling()
     assert not said(lambda: get_recalibrator("spline", monotone=False).fit(proba, y))
@@ -151,12 +152,9 @@ def test_weights_of_the_statistic():
     assert rank_correlation(np.arange(5.0), np.ones(5), np.ones(5)) == (0.0, 0.0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["plain", "ties", "weights", "counts", "skewed"])
-def test_level_on_scores_that_say_nothing(kind):
-    """Two-sided, of the statistic at levels that can be counted, and of the warning itself."""
-    rng = np.random.default_rng(0)
-    n, repetitions = 120, 200_000
+def simulated(kind, repetitions):
+    """Statistics on scores that say nothing, and how often the warning is given."""
+    rng, n = np.random.default_rng(0), 120
     fired, statistics = 0, np.empty(repetitions)
     ones = np.ones(n)
     for i in range(repetitions):
@@ -172,18 +170,31 @@ def test_level_on_scores_that_say_nothing(kind):
         statistics[i] = rank_correlation(p, y, weight)[1]
         if statistics[i] < -3.5:
             fired += falling_by(np.column_stack([1 - p, p]), y, weight) is not None
-    for level in (0.05, 0.01, 1e-3):
-        found = (statistics < stats.norm.ppf(level)).mean()
-        assert abs(found / level - 1) < 0.05 + 3.5 / np.sqrt(level * repetitions), level
-    assert stats.poisson.cdf(fired, LEVEL * repetitions) > 1e-4  # not far too seldom
-    assert stats.poisson.sf(fired - 1, LEVEL * repetitions) > 1e-4
+    return statistics, fired
+
+
+@pytest.mark.slow
+def test_level_on_scores_that_say_nothing():
+    """Two-sided, of the statistic for each kind of rows, and of the warning over all of them."""
+    kinds, repetitions, alarms = ("plain", "ties", "weights", "counts", "skewed"), 40_000, 0
+    for kind in kinds:
+        statistics, fired = simulated(kind, repetitions)
+        for level in (0.05, 0.01, 1e-3):
+            found = (statistics < stats.norm.ppf(level)).mean()
+            bound = 0.05 + 3.5 / np.sqrt(level * repetitions)
+            assert abs(found / level - 1) < bound, (kind, level)
+        assert stats.poisson.sf(fired - 1, LEVEL * repetitions) > 1e-4, kind
+        alarms += fired
+    expected = LEVEL * repetitions * len(kinds)
+    assert stats.poisson.cdf(alarms, expected) > 1e-4  # not far too seldom
+    assert stats.poisson.sf(alarms - 1, expected) > 1e-4
 
 
 @pytest.mark.slow
 def test_level_of_many_rare_classes():
     """At most the level over all classes together, however rare."""
     rng = np.random.default_rng(0)
-    k, fits, fired = 50, 4000, 0
+    k, fits, fired = 50, 1000, 0
     prior = rng.dirichlet(np.full(k, 0.3))
     method = get_recalibrator("isotonic")
     for _ in range(fits):

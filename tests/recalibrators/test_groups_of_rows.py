@@ -70,6 +70,7 @@ def test_many_small_groups_and_samples_of_rows():
         assert sizes.min() > 0.8 * sizes.max()
 
 
+@pytest.mark.slow
 def test_leaking_folds_tell_a_loss_that_groups_do_not():
     p, y, groups = forecasts()
     leaking = StackedCalibration().fit(p, y)
@@ -85,6 +86,7 @@ def test_leaking_folds_tell_a_loss_that_groups_do_not():
     assert abs(told[1] - losses[1]) < 0.12
 
 
+@pytest.mark.slow
 def test_rows_of_weight_zero_have_no_group():
     p, y, groups = forecasts(20, 6)
     weight = (np.arange(len(p)) % 3 > 0).astype(float)
@@ -170,6 +172,7 @@ def test_frozen_and_single_models_pass_groups_on():
     assert sorted(Spy.seen[0]) == sorted(groups)
 
 
+@pytest.mark.slow
 def test_metadata_routing_passes_groups_to_auto():
     X, y, groups = rows()
     with config_context(enable_metadata_routing=True):
@@ -193,6 +196,7 @@ class Folds(LogisticRegression):
         return super().fit(X, y, sample_weight)
 
 
+@pytest.mark.slow
 def test_models_of_the_folds_see_whole_groups():
     X, y, groups = rows(125)
     X[:, 2] = groups
@@ -207,6 +211,7 @@ def test_models_of_the_folds_see_whole_groups():
     assert all(len(part) == 100 for part in split)
 
 
+@pytest.mark.slow
 def test_fit_by_group_on_the_command_line(tmp_path, capsys):
     p, y, groups = forecasts(100, 10)
     table = tmp_path / "t.csv"
@@ -231,6 +236,7 @@ def test_fit_by_group_on_the_command_line(tmp_path, capsys):
     assert "expected a group in every row" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [50, 300])
 def test_the_interval_of_the_gain_covers_where_rows_of_a_group_are_alike(n_groups):
     """A fixed map: without the factor for folds, 90 % of the intervals hold the expected gain."""

@@ -112,6 +112,7 @@ def exact_leave_one_out(p, Y, tau):
     return np.mean(losses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [np.inf, 5.0])
 def test_leave_one_out_is_that_of_refits(tau):
     p, Y = make_labels(40, (0.5, 0.3), seed=3)

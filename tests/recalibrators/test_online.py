@@ -160,6 +160,7 @@ def test_an_error_changes_nothing():
         OnlineCalibration(share=2).partial_fit(proba, y)
 
 
+@pytest.mark.slow
 def test_export_by_a_small_table():
     proba, y = make_overconfident(2, 400)
     online = OnlineCalibration().fit(proba, y)

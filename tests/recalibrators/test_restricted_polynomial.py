@@ -66,6 +66,7 @@ def test_solvers_agree(solver):
     np.testing.assert_allclose(other.predict_proba(proba), auto.predict_proba(proba), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_bounded_problems_are_certified():
     """The published grid, degrees 4 to 20, two data sets."""
     rng = np.random.default_rng(0)

@@ -35,6 +35,7 @@ def scores(k, n, kind, seed):
     return proba / proba.sum(axis=1, keepdims=True), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["proba", "logits"])
 @pytest.mark.parametrize(
     ("k", "options"),
@@ -89,6 +90,7 @@ def test_another_fit_is_another_program():
     np.testing.assert_allclose(after, stack._mixed(stack._check_predict(rows, "p")), atol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_program_is_not_pickled():
     proba, y = scores(3, 300, "proba", 0)
     stack = StackedCalibration().fit(proba, y)
@@ -156,6 +158,7 @@ def test_rows_in_blocks():
     np.testing.assert_allclose(out, stack.predict_proba(proba[:20]), rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_one_row_costs_a_few_calls_of_the_classifier():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 20))

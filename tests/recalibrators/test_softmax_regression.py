@@ -145,6 +145,7 @@ def gain_over_temperature(n, k, seed):
     return temperature - dirichlet
 
 
+@pytest.mark.slow
 def test_dirichlet_is_no_worse_than_temperature_on_fresh_rows():
     gains = [gain_over_temperature(1000, 20, seed) for seed in range(3)]
     assert np.mean(gains) > 0 and min(gains) > -0.005

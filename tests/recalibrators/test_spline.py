@@ -84,7 +84,8 @@ def test_basis_is_natural_and_penalties_are_the_roughness(knots):
     assert np.abs(np.diff(basis(outside), n=2, axis=0)).max() < 1e-12
 
 
-@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
 def test_leave_one_out_is_near_exact_deletion(weighted):
     x, y = fixed_labels()
     w = np.random.default_rng(0).exponential(size=200) if weighted else np.ones(200)
@@ -109,6 +110,7 @@ def test_line_is_the_limit_of_large_penalties():
     assert abs(line.loo - near.loo) < 1e-9
 
 
+@pytest.mark.slow
 def test_cells_and_the_coarse_choice_change_little():
     p, y, _ = bent(30_000)
     x = logit(p)
@@ -148,6 +150,7 @@ def test_prior_holds_the_score_where_rows_are_few():
     assert distance[2] < 1e-3
 
 
+@pytest.mark.slow
 def test_rising_curve():
     """A fit that falls is made to rise, one that rises hardly moves, and between knots it rises."""
     rng = np.random.default_rng(3)

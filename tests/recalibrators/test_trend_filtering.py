@@ -38,6 +38,7 @@ def test_ensemble_near_the_r_package(oracle, case, criterion, tolerance):
     assert np.abs(found - data[criterion]).max() < tolerance
 
 
+@pytest.mark.slow
 def test_finds_the_bend():
     rng = np.random.default_rng(0)
     p = rng.random(10_000)

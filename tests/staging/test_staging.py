@@ -134,6 +134,7 @@ def test_a_refit_reaches_the_stage(data, learner):
     )
 
 
+@pytest.mark.slow
 def test_tables_with_column_names(data):
     pandas = pytest.importorskip("pandas")
     X, y = data

@@ -51,6 +51,7 @@ def test_classes_of_a_fit():
         assert np.allclose(model.predict_proba(p), expected.predict_proba(p), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_cross_validation_has_the_law_of_that_of_the_rows():
     p, y = sample("uniform", 2000)
     summary = CalibrationSummary(4096).update(y, p)
@@ -117,6 +118,7 @@ def pvalues(statistic, n_rows, max_cells, repeats, **options):
         yield summary.test(statistic, random_state=seed, **options).pvalue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["smooth", "expected_calibration_error"])
 def test_the_law_of_the_p_values(statistic, small_cells):
     found = np.array([*pvalues(statistic, 2000, 100, 100, n_resamples=39)])
@@ -125,14 +127,22 @@ def test_the_law_of_the_p_values(statistic, small_cells):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("statistic", ["smooth", "expected_calibration_error", "brier_loss"])
-@pytest.mark.parametrize("max_cells", [100, 2000])
+@pytest.mark.parametrize(
+    ("statistic", "max_cells"),
+    [
+        ("smooth", 100),
+        ("smooth", 2000),
+        ("expected_calibration_error", 100),
+        ("brier_loss", 2000),
+    ],
+)
 def test_the_level_of_the_tests(statistic, max_cells, small_cells):
     """Two-sided: neither too many nor too few rejections of calibrated rows."""
-    found = np.array([*pvalues(statistic, 5000, max_cells, 400, n_resamples=99)])
-    for level in (0.05, 0.1, 0.5):
-        expected = 400 * level
-        assert abs((found <= level).sum() - expected) < 4 * np.sqrt(expected * (1 - level))
+    found = np.array([*pvalues(statistic, 5000, max_cells, 300, n_resamples=39)])
+    for level in (0.05, 0.1, 0.5):  # multiples of 1/40, which are reached exactly
+        expected = 300 * level
+        off = (found <= level + 1e-12).sum() - expected
+        assert abs(off) < 3.3 * np.sqrt(expected * (1 - level)), (level, off)
 
 
 def test_power():

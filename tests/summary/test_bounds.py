@@ -108,7 +108,7 @@ def test_bounds_of_any_rows(case):
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rows())
 def test_bounds_of_many_rows(case):
     try_bounds(case)
@@ -132,6 +132,7 @@ def test_a_kernel_error_near_zero_can_be_far_below_that_of_the_rows(monkeypatch)
     assert check("kernel_calibration_error", {}, y, p, None, 3)[1] > 0.0016
 
 
+@pytest.mark.slow
 def test_bounds_are_not_vacuous(small_cells):
     """Fine cells: the bounds are far below the values; and none is below the true error."""
     p, y = sample("uniform", 20_000)

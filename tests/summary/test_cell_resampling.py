@@ -80,6 +80,7 @@ def test_same_law_as_rows_many(kind, weighted):
     assert min(found) > 0.005
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [3, 300])
 @WEIGHTS
 def test_moments_of_the_draws(scale, weighted):

@@ -451,6 +451,7 @@ def try_partitions(n_cases, seed):
         assert real(table).tobytes() == real(once._states[0].table)[:, : table.shape[1]].tobytes()
 
 
+@pytest.mark.slow
 def test_partitions(small_cells):
     try_partitions(150, 0)
 

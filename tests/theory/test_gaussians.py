@@ -116,6 +116,7 @@ def test_proposition_7_3_by_simulation():
     assert np.mean(rates) == pytest.approx(0.2, abs=4 * np.std(rates) / np.sqrt(10))
 
 
+@pytest.mark.slow
 def test_figure_7():
     """The two parts are smallest at different strengths: that is worth 2 % of log loss."""
     strength = np.logspace(-3, 0, 301)
@@ -130,6 +131,7 @@ def test_figure_7():
     assert gain == pytest.approx(0.0223, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spectrum", [(5, 1), (1, 5), (0.5, 0.5), [0.2, 1.0, 3.0]])
 def test_every_corner_is_solved(spectrum):
     strengths = np.logspace(2, -5, 30)
