@@ -16,6 +16,7 @@ from sklearn_calib.inference import (
     spiegelhalter_test,
 )
 from sklearn_calib.metrics import (
+    averaged_two_bin_error,
     convolved_calibration_error,
     kernel_calibration_error,
     smooth_calibration_error,
@@ -55,6 +56,12 @@ def speed():
         ours_call = partial(smooth_calibration_error, y, v)
         sort, ours = seconds(partial(np.argsort, v), ours_call, runs=runs)
         yield f"smooth, n = {n:.0e}", ours, "np.argsort", sort, f"{ours / sort:.2f} of it", "<= 4"
+    v, y = scores(10**6)
+    for weight, text in ((None, ""), (np.random.default_rng(1).random(10**6), ", weighted")):
+        call = partial(averaged_two_bin_error, y, v, sample_weight=weight)
+        sort, ours = seconds(partial(np.argsort, v), call)
+        name = f"averaged two bins, n = 1e+06{text}"
+        yield name, ours, "np.argsort", sort, f"{ours / sort:.2f} of it", "<= 2.5"
     v, y = scores(10**6)
     weight = np.full(10**6, 1e-6)
     for cells, bar in ((1000, "<= 0.1 s"), (10_000, "<= 0.6 s")):

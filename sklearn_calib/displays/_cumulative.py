@@ -1,17 +1,19 @@
 """CumulativeDifferenceDisplay: where events exceed predictions, without bins."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
+from ..exceptions import refuse_unknown
 from ..metrics import cumulative_differences
 from ._base import Display, named_models
 
 if TYPE_CHECKING:
     from ..metrics import CumulativeDifferences
 
+_AXES = ("rows", "score")
 _TICKS = 6  # of the upper axis
 _TRIANGLE = 0.03  # its width, a share of the rows
 
@@ -25,22 +27,34 @@ class CumulativeDifferenceDisplay(Display):
     the upper one shows their predictions. The triangle at the origin reaches two standard
     deviations of the last difference up and down: calibrated predictions hardly leave its height.
 
+    With ``axis="score"`` the lower axis is a threshold, and there are two steps: the differences of
+    the predictions up to it, and of those above it. The mean of their squares over all thresholds
+    is `averaged_two_bin_error`, which the legend states beside its mean for calibrated predictions.
+
     Parameters
     ----------
     differences : CumulativeDifferences
         From `cumulative_differences`.
+    axis : {"rows", "score"}, default="rows"
+        What the lower axis counts.
 
     Attributes
     ----------
     differences : CumulativeDifferences
+    axis : str
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
     score_ax_ : matplotlib Axes
-        The upper axis.
+        The upper axis; with ``axis="score"`` None.
+
+    Raises
+    ------
+    ValueError
+        An unknown `axis`.
 
     References
     ----------
-    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), section 2.
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), section 2. Hartline, Hu, Wu (2026).
 
     Examples
     --------
@@ -54,8 +68,13 @@ class CumulativeDifferenceDisplay(Display):
     'predicted probability'
     """
 
-    def __init__(self, differences: "CumulativeDifferences") -> None:
+    def __init__(
+        self, differences: "CumulativeDifferences", *, axis: Literal["rows", "score"] = "rows"
+    ) -> None:
+        if not isinstance(axis, str) or axis not in _AXES:
+            refuse_unknown(type(self).__name__, "axis", axis, _AXES)
         self.differences = differences
+        self.axis = axis
 
     @classmethod
     def from_predictions(
@@ -63,6 +82,7 @@ class CumulativeDifferenceDisplay(Display):
         y_true: ArrayLike,
         y_proba: ArrayLike,
         *,
+        axis: Literal["rows", "score"] = "rows",
         ax: AxesLike | None = None,
         **options: Any,
     ) -> Self:
@@ -73,6 +93,7 @@ class CumulativeDifferenceDisplay(Display):
         y_true : array-like of shape (n_samples,)
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
             Of more than two classes the largest probability is shown.
+        axis : {"rows", "score"}, default="rows"
         ax : matplotlib Axes, default=None
             A new figure by default.
         **options
@@ -83,7 +104,7 @@ class CumulativeDifferenceDisplay(Display):
         display : CumulativeDifferenceDisplay
         """
         found: Any = cumulative_differences(y_true, y_proba, **options)
-        return cls(found).plot(ax=ax)
+        return cls(found, axis=axis).plot(ax=ax)
 
     @classmethod
     def from_estimator(
@@ -92,6 +113,7 @@ class CumulativeDifferenceDisplay(Display):
         X: Features,
         y: ArrayLike,
         *,
+        axis: Literal["rows", "score"] = "rows",
         ax: AxesLike | None = None,
         **options: Any,
     ) -> Self:
@@ -103,7 +125,7 @@ class CumulativeDifferenceDisplay(Display):
             Fitted, with ``predict_proba``.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-        ax, **options
+        axis, ax, **options
             As in `from_predictions`.
 
         Returns
@@ -117,7 +139,8 @@ class CumulativeDifferenceDisplay(Display):
         """
         _, classes = named_models(estimator, "model", cls.__name__)
         options.setdefault("labels", classes)
-        return cls.from_predictions(y, estimator.predict_proba(X), ax=ax, **options)
+        proba = estimator.predict_proba(X)
+        return cls.from_predictions(y, proba, axis=axis, ax=ax, **options)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The path.
@@ -125,15 +148,41 @@ class CumulativeDifferenceDisplay(Display):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            One panel: differences against the share of the rows, from (0, 0).
+            One panel: differences against the share of the rows, from (0, 0); with
+            ``axis="score"`` those up to each threshold and those above it.
         """
         found = self.differences
+        if self.axis == "score":
+            below = np.r_[0.0, found.difference, found.difference[-1]]
+            threshold = np.r_[0.0, found.score, 1.0]
+            return [[(threshold, below), (threshold, below[-1] - below)]]
         return [[(np.append(0.0, found.weight), np.append(0.0, found.difference))]]
 
     def _size(self):
         return 6, 4.2
 
     def _draw(self, ax):
+        if self.axis == "score":
+            self._draw_thresholds(ax)
+        else:
+            self._draw_rows(ax)
+        ax.set_title(in_picture(self.differences.title))
+
+    def _draw_thresholds(self, ax):
+        found = self.differences
+        [[below, above]] = self.points()
+        height = 2 * found.sigma
+        ax.axhspan(-height, height, color="0.85", lw=0, label="two standard deviations of all rows")
+        ax.axhline(0, color="0.35", lw=1, ls="--")
+        ax.step(*below, where="post", color="C0", label="up to the threshold")
+        ax.step(*above, where="post", color="C1", label="above it")
+        error, expected = found.averaged_two_bin, found.sigma**2
+        title = f"averaged two-bin error {error:.3g}, {expected:.3g} if calibrated"
+        ax.legend(frameon=False, loc="best", fontsize="small", title=title)
+        ax.set(xlim=(0, 1), xlabel="threshold", ylabel="cumulative difference")
+        self.score_ax_ = None
+
+    def _draw_rows(self, ax):
         found = self.differences
         [[path]] = self.points()
         height = 2 * found.sigma
@@ -152,7 +201,6 @@ class CumulativeDifferenceDisplay(Display):
         ax.set(xlim=(0, 1), ylim=(low - below, high + on_top), ylabel="cumulative difference")
         ax.set_xlabel("share of the rows, in the order of their predictions")
         ax.legend(frameon=False, loc="upper right" if above else "lower right", fontsize="small")
-        ax.set_title(in_picture(found.title))
         self.score_ax_ = ax.secondary_xaxis("top")
         shares = np.linspace(0, 1, _TICKS)
         places = np.searchsorted(found.weight, shares * (1 - 1e-9))

@@ -55,6 +55,7 @@ from ._scorers import make_probability_scorer as make_probability_scorer
 from ._smooth_calibration import CalibrationWitness as CalibrationWitness
 from ._smooth_calibration import calibration_witness as calibration_witness
 from ._smooth_calibration import smooth_calibration_error as smooth_calibration_error
+from ._two_bin import averaged_two_bin_error as averaged_two_bin_error
 
 _REGISTRY: dict[str, Measure] = {}
 

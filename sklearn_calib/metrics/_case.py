@@ -61,8 +61,13 @@ class _Layout:
         if (self.score[1:] < self.score[:-1]).any():
             order = np.argsort(self.score)
         ordered = self.score[order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        return order, _Runs(starts, len(ordered)), ordered[starts]
+        first = np.empty(len(ordered), dtype=bool)
+        first[:1] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+        starts = np.flatnonzero(first)
+        fresh = ordered.base is None and len(starts) == len(ordered)
+        distinct = ordered if fresh else ordered[starts]
+        return order, _Runs(starts, len(ordered)), distinct
 
 
 class _Runs:
@@ -71,13 +76,15 @@ class _Runs:
     def __init__(self, starts, n):
         self.starts = starts
         size = n // len(starts)
-        equal = n == size * len(starts) and (np.diff(starts) == size).all()
+        equal = n == size * len(starts) and (size == 1 or (np.diff(starts) == size).all())
         self._size = size if equal and size <= 2 else None  # no ties, or cells of two labels
 
     def sums(self, values):
         if self._size is None:
             return np.add.reduceat(values, self.starts)
-        return values.copy() if self._size == 1 else values[::2] + values[1::2]
+        if self._size == 2:
+            return values[::2] + values[1::2]
+        return values if values.base is None else values.copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +133,8 @@ class BinaryProblem:
     @cached_property
     def cells(self) -> Cells:
         order, runs, score = self._order
+        if (self.weight == 1).all():  # gathering them would take as long as the sort
+            return Cells(score, runs.sums(np.ones(len(self.hit))), runs.sums(self.hit[order]))
         weight = self.weight[order]
         return Cells(score, runs.sums(weight), runs.sums(weight * self.hit[order]))
 

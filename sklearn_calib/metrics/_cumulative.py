@@ -9,6 +9,7 @@ from .._typing import ArrayLike, FloatArray, Multiclass
 from ..exceptions import refuse_unknown
 from ._case import BINARY, canonical_case
 from ._measure import metric
+from ._two_bin import average_of_two_bins, expected_two_bins
 
 if TYPE_CHECKING:
     from . import BinaryProblem
@@ -50,6 +51,11 @@ class CumulativeDifferences:
         """Largest absolute difference: ECCE-MAD."""
         return _size(self.difference, "mad")
 
+    @property
+    def averaged_two_bin(self) -> float:
+        """`averaged_two_bin_error`; its mean for calibrated predictions is `sigma` squared."""
+        return average_of_two_bins(self.score, self.difference)
+
 
 def _size(path, statistic):
     high, low = max(path.max(), 0.0), min(path.min(), 0.0)
@@ -57,13 +63,12 @@ def _size(path, statistic):
 
 
 def _differences(problem):
-    cells, weight = problem.cells, problem.weight
-    variance = weight**2 @ (problem.score * (1 - problem.score))
+    cells = problem.cells
     return CumulativeDifferences(
         cells.score,
         np.cumsum(cells.mass) / cells.mass.sum(),
         np.cumsum(cells.residual),
-        float(np.sqrt(variance) / weight.sum()),
+        expected_two_bins(problem) ** 0.5,
         problem.title,
     )
 

@@ -30,6 +30,7 @@ OPTIONS = [
     ("kernel_calibration_error", {"bandwidth": 0.1}),
     ("convolved_calibration_error", {}),
     ("convolved_calibration_error", {"bandwidth": 0.05}),
+    ("averaged_two_bin_error", {}),
     ("isotonic_refinement_brier", {}),
     ("temperature_refinement_log_loss", {}),
     ("brier_loss", {}),
