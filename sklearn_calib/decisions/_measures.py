@@ -123,8 +123,9 @@ def calibration_decision_loss(problem: "BinaryProblem") -> float:
     Examples
     --------
     >>> from sklearn_calib.decisions import calibration_decision_loss
-    >>> calibration_decision_loss([0, 1, 1, 1], [0.6, 0.6, 0.6, 0.6])  # .75 of them are events
-    0.25
+    >>> p = [0.5, 0.5, 0.5, 0.5]  # but three of four are events
+    >>> calibration_decision_loss([0, 1, 1, 1], p)
+    0.5
     """
     cells = problem.cells
     kept = cells.mass > 0  # of resampled weights
