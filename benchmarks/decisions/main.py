@@ -8,15 +8,18 @@ import numpy as np
 from scipy.special import betaincinv
 from sklearn.frozen import FrozenEstimator
 
+from sklearn_calib._kernels._regret import decision_loss
 from sklearn_calib.decisions import (
     SelectiveClassifier,
     decision_curve,
     decision_difference,
     expected_cost_test,
     expected_metrics,
+    regret_curve,
     risk_coverage_curve,
 )
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.inference import confidence_interval
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
@@ -37,6 +40,8 @@ JOBS = [
     *(("expected metrics", law, n, 1000) for law in LAWS for n in (200, 2000)),
     *(("selective", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
     *(("risk at a coverage", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
+    *(("regret", law, n, 500) for law in LAWS for n in (500, 5000)),
+    *(("decision loss", law, n, 100) for law in LAWS for n in (500,)),
 ]
 
 
@@ -242,7 +247,69 @@ def of_risk(question, law, n, draws):
     return rows
 
 
+def largest_regrets(p, better, truth):
+    """The largest regret in the population of acting on p instead of on `better`, and the loss."""
+    t = np.arange(1, 2000) / 2000
+    order, other = np.argsort(p), np.argsort(better)
+    sums = [np.append(0.0, np.cumsum(values)) for values in (truth[order], truth[other])]
+    first = np.searchsorted(p[order], t, side="right")
+    second = np.searchsorted(better[other], t, side="right")
+    more = (sums[0][first] - sums[1][second]) - t * (first - second)  # acted on by `better` alone
+    regret = more / len(p)
+    return max(regret.max(), 0.0), decision_loss(t, regret)[0]
+
+
+def of_regret(question, law, n, draws):
+    """Coverage of the intervals of the largest regret and of the decision loss of a given map."""
+    population, rows = QUANTILES[law], []
+    for name, truth, better in (
+        ("the map is right", truth_of, truth_of),
+        ("calibrated, the map is wrong", np.copy, truth_of),
+        ("calibrated, the map hardly moves", np.copy, lambda p: p**1.01),
+    ):
+        true = largest_regrets(population, better(population), truth(population))
+        ends, said = [], []
+        for number in range(draws):
+            rng = np.random.default_rng([n, number])
+            p = rng.beta(*LAWS[law], n)
+            y = (rng.random(n) < truth(p)).astype(int)
+            curve = regret_curve(y, p, better(p), labels=[0, 1], random_state=number)
+            ends.append((curve.maximum_interval, curve.decision_loss_interval))
+            said.append((curve.maximum, curve.decision_loss))
+        for place, what in enumerate(("largest regret", "decision loss")):
+            low, high = np.array(ends)[:, place].T
+            below, above = true[place] < low - 1e-9, true[place] > high + 1e-9
+            note = f"truth {true[place]:.5f}, mean estimate {np.mean(said, axis=0)[place]:.5f}"
+            given = law, n, draws, below, above, "at least 0.95", note
+            rows.append(row(question, f"95 % interval of the {what}, {name}", *given))
+    return rows
+
+
+def of_decision_loss(question, law, n, draws):
+    """Coverage of the interval of the measure, by inversion."""
+    population, rows = QUANTILES[law], []
+    for name, truth in (("miscalibrated", truth_of), ("calibrated", np.copy)):
+        true = largest_regrets(population, truth(population), truth(population))[1]
+        low, high, said = [], [], []
+        for number in range(draws):
+            rng = np.random.default_rng([n, number])
+            p = rng.beta(*LAWS[law], n)
+            y = (rng.random(n) < truth(p)).astype(int)
+            given = {"n_resamples": 99, "random_state": number, "labels": [0, 1]}
+            found = confidence_interval(y, p, "calibration_decision_loss", **given)
+            low.append(found.low)
+            high.append(found.high)
+            said.append(found.estimate)
+        note = f"truth {true:.5f}, mean estimate {np.mean(said):.5f}"
+        below, above = true < np.array(low) - 1e-9, true > np.array(high) + 1e-9
+        what = f"95 % interval of the measure, {name}"
+        rows.append(row(question, what, law, n, draws, below, above, "0.95", note))
+    return rows
+
+
 QUESTIONS = {
+    "regret": of_regret,
+    "decision loss": of_decision_loss,
     "expected cost": of_costs,
     "expected metrics": of_metrics,
     "selective": of_selection,

@@ -4,9 +4,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import expit, softmax
 
-from sklearn_calib.inference import calibration_test, cox_test, cumulative_test
+from sklearn_calib._kernels._seen_errors import Errors
+from sklearn_calib.inference import (
+    calibration_test,
+    cox_test,
+    cumulative_test,
+    validation_sample_size,
+)
 from sklearn_calib.metrics import all_metrics
 from sklearn_calib.recalibrators import PlattScaling
 from sklearn_calib.report import calibration_report
@@ -28,6 +35,11 @@ JOBS += [
     for law in ("30 %", "1 %", "overconfident", "too low by .05", "rare x 1.8", "4 off")
 ]
 JOBS += [("power", law, n, 100) for n in (200, 1000) for law in (*OFF[1:], "slope 0.7")]
+JOBS += [
+    ("planned", law, size, 400)  # the mean error in thousandths
+    for law, sizes in (("30 %", (20, 50)), ("overconfident", (20, 50)), ("1 %", (5, 10)))
+    for size in sizes
+]
 JOBS += [("gain", law, 300, 30) for law in ("30 %", "overconfident", "4 off")]
 
 
@@ -175,6 +187,37 @@ def gain(law, n, draws):
     yield shares(law, n, "gain", found, 0.9)
 
 
+def planned(law, thousandths, draws):
+    """How often the verdict finds an error with the rows that a plan says, of either kind."""
+    size = thousandths / 1000
+    population = np.sort(draw(law, 51_200, np.random.default_rng(0))[0])
+    score = population.reshape(512, 100).mean(axis=1)
+    errors = Errors(score, np.full(512, 1 / 512), np.log(score / (1 - score)))
+    numbers = {}
+    for kind in list(errors.kinds):
+        errors.kinds = [kind]
+        rows = errors.rows(size)
+        if rows is None:
+            continue
+        numbers[kind.__name__] = n = int(np.ceil(rows))
+        strength = brentq(lambda s, kind=kind: errors.size(kind(s)) - size, 0, 1)
+        truth, found = kind(strength), []
+        for number in range(draws):
+            rng = np.random.default_rng([n, number])
+            p = draw(law, n, rng)[0]
+            q = expit(np.interp(np.log(p / (1 - p)), *log_odds(score, truth)))
+            report = calibration_report(labels(q, rng), p, **given(p, number), **_TESTED)
+            found.append(report.verdict.calibrated is False)
+        yield shares(law, n, f"finds an error of {size:g}, {kind.__name__}", found, 0.8)
+    given_ = validation_sample_size(population, error=size).targets[-1].n_samples
+    assert abs(given_ - max(numbers.values())) < 0.02 * given_, (given_, numbers)
+
+
+def log_odds(*shares_):
+    """Of each."""
+    return [np.log(share / (1 - share)) for share in shares_]
+
+
 def truth_of(case, p, q):
     """The true probabilities of the rows of a case, found by their scores."""
     if q.ndim == 2:
@@ -199,7 +242,7 @@ def run(kind, law, n, draws):
     return list(KINDS[kind](law, n, draws))
 
 
-KINDS = {f.__name__: f for f in (level, sentences, power, measures, gain)}
+KINDS = {f.__name__: f for f in (level, sentences, power, measures, planned, gain)}
 
 
 def main():

@@ -16,6 +16,7 @@ from ._options import (
     share,
     whole_number,
 )
+from ._plan import Plan, errors, plan
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._result import finish, settings_of
@@ -32,6 +33,7 @@ EXAMPLES = (
     "sklearn-calib audit june.parquet --out june.html",
     "sklearn-calib audit predictions.csv --label outcome --prob p --by sex,age",
     'sklearn-calib audit new.csv --label outcome --prob p --fail-if "log_loss > 0.6"',
+    "sklearn-calib audit scores.csv --prob p --plan 0.02",
     "sklearn-calib audit - --label outcome --prob p --json report.json < predictions.csv",
 )
 
@@ -98,6 +100,15 @@ def _add_work(group):
         action="store_true",
         help="do not try whether recalibration would help, which takes most of the time",
     )
+    group.add_argument(
+        "--plan",
+        action=Plan,
+        type=errors,
+        metavar="ERROR[,ERROR...]",
+        help="no report, but how many rows with labels it takes: for a verdict that finds a mean "
+        "error of 0.02, say, with probability 80 %%, and for intervals of O/E, slope and C "
+        "statistic that are short enough; reads the scores alone, no labels (two classes)",
+    )
     add_dask(group)
 
 
@@ -135,6 +146,8 @@ def audit(options: "argparse.Namespace") -> int:
     """Report on a table and say whether recalibration would help; returns the exit code."""
     from ._large import audit_large, is_large
 
+    if options.plan is not None:
+        return plan(options)
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     try:
         with local_files(options.files, options.allow_remote) as files:

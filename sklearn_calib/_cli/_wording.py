@@ -25,6 +25,8 @@ _OPTIONS = {
     "If y_true misses a class": "If the column of --label misses a class",
     "Pass one column per class, or the second class of two alone": "Name one column per class with "
     "--prob, or that of the second class of two alone",
+    "Pass more, or say their law by linear_predictor=(mean, deviation)": "Plan with a "
+    "table of more",
     "simplify: expected a tolerance": "expected a --simplify",
     "expected a tolerance in [0, 1)": "expected a --tolerance in [0, 1)",
 }
@@ -34,7 +36,7 @@ _NUMPY = re.compile(r"\bnp\.\w+\((-?[\w.]+|'[^']*')\)")  # a label as numpy show
 def for_the_command(message: str) -> str:
     """An error of the library with its cure as an option of the command."""
     message = re.sub(
-        r"\b(?:[A-Z]\w+\.)?(summarize|find_classes|audit|compare|calibration_report|paired_difference|fit|apply|"
+        r"\b(?:[A-Z]\w+\.)?(summarize|validation_sample_size|find_classes|audit|compare|calibration_report|paired_difference|fit|apply|"
         r"get_recalibrator|to_dict|to_sql|to_code|to_onnx|monitor|CalibrationMonitor(?:\.\w+)?): "
         r"(?=\S*expected|.*: expected)",
         "",

@@ -11,6 +11,7 @@ from ._expected_cost import expected_cost_test as expected_cost_test
 from ._expected_metrics import ExpectedMetrics as ExpectedMetrics
 from ._expected_metrics import expected_metrics as expected_metrics
 from ._measures import area_under_risk_coverage as area_under_risk_coverage
+from ._measures import calibration_decision_loss as calibration_decision_loss
 from ._measures import expected_cost_score as expected_cost_score
 from ._regret import RegretCurve as RegretCurve
 from ._regret import regret_curve as regret_curve

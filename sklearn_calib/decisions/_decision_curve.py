@@ -217,7 +217,8 @@ def decision_curve(
         The share of events in the population, where the rows of each class were sampled by
         themselves (case-control data).
     recalibrated : array-like, str or recalibrator, default=None
-        Makes the attribute ``regret``: what a recalibration is worth; see `regret_curve`.
+        Makes the attribute ``regret``: what a recalibration is worth; see `regret_curve`, which
+        gets `level`, `n_resamples` and `random_state` as well.
     n_resamples : int, default=999
         Draws of the multiplier bootstrap for the bands.
     random_state : int, Generator, RandomState or None, default=0
@@ -291,6 +292,9 @@ def decision_curve(
     regret = None
     if recalibrated is not None:
         shared: dict[str, Any] = {
+            "level": level,
+            "n_resamples": n_resamples,
+            "random_state": random_state,
             "sample_weight": sample_weight,
             "labels": labels,
             "pos_label": pos_label,

@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from .._kernels._actions import best_actions, costs_of
+from .._kernels._regret import decision_loss, regret_pieces
 from .._kernels._risk_coverage import area
 from .._typing import ArrayLike
 from ..canonical import are_counts
@@ -13,7 +15,9 @@ from ._costs import canonical_costs
 from ._risk_coverage import levels_of
 
 if TYPE_CHECKING:
-    from ..metrics import Case
+    from ..metrics import BinaryProblem, Case
+
+_BINARY = ("confidence", "top_label", "classwise")
 
 
 @metric(range=(-np.inf, np.inf), in_report=False, cells=True)
@@ -83,3 +87,51 @@ def area_under_risk_coverage(case: "Case") -> float:
     """
     _, mass, errors = levels_of(case)
     return area(mass, errors, are_counts(case.weight))
+
+
+@metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
+def calibration_decision_loss(problem: "BinaryProblem") -> float:
+    """What acting on the predictions instead of on calibrated ones can cost anyone: CDL.
+
+    The largest gain per row, over all proper losses (and so all decisions) whose values for either
+    label span at most 1, if the frequencies of isotonic calibration on the same rows are the truth.
+
+    Returns
+    -------
+    loss : float
+        In [0, 1], perfect 0. The largest regret of `regret_curve` lies between half of it and
+        itself. Biased upwards for finite n, as calibration errors are: above 0 for calibrated
+        predictions, by some 1 / sqrt(n). `calibration_test` has its law under calibration, and
+        `confidence_interval` simulates the bias and removes it.
+
+    Notes
+    -----
+    With c the calibrated prediction, a V-shaped loss with its kink at t has the regret
+    R(t) = E (c - t)(1{c > t} - 1{p > t}) for costs of t and 1 - t. A proper loss is a mixture of
+    these with weights w >= 0 of the thresholds, and bounded by 1 where the integrals of t dw and
+    of (1 - t) dw are at most 1. So the loss is the largest integral of R dw, twice the value at 1/2
+    of the smallest concave function above R: V-shaped losses alone, bounded by 1, reach
+    max R(t) / max(t, 1 - t), which is at least half of it. With L1 the mean of |c - p|
+    and L2 the root of the mean of (c - p)^2: L1^2 <= L2^2 <= CDL <= 2 L1. Isotonic calibration
+    keeps the order of the predictions; what only another order could gain is not counted.
+    Cost: O(n log n).
+
+    References
+    ----------
+    Hu, Wu (2024), "Predict to minimize swap regret for all payoff-bounded tasks", definition 2.
+
+    Examples
+    --------
+    >>> from sklearn_calib.decisions import calibration_decision_loss
+    >>> p = [0.5, 0.5, 0.5, 0.5]  # but three of four are events
+    >>> calibration_decision_loss([0, 1, 1, 1], p)
+    0.5
+    """
+    cells = problem.cells
+    kept = cells.mass > 0  # of resampled weights
+    score, mass, hits = cells.score[kept], cells.mass[kept], cells.hits[kept]
+    rate = isotonic_regression(hits / mass, sample_weight=mass)
+    rate = np.clip(rate, 0.0, 1.0)
+    breaks, intercept, slope = regret_pieces(score, rate, rate, mass)
+    ends = np.append(breaks[:-1], breaks[1:])
+    return decision_loss(ends, np.tile(intercept, 2) + np.tile(slope, 2) * ends)[0]

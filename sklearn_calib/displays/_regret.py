@@ -15,11 +15,11 @@ class RegretDisplay(ModelsDisplay):
     """The regret of acting on predictions that are not recalibrated, against the threshold.
 
     The area below a curve is half of what recalibration takes off the Brier loss; the dot is the
-    threshold that loses most.
+    threshold that loses most, with the interval of the largest regret.
 
     Make one with `from_predictions` or `from_estimator`, which call `regret_curve`, whose
-    options are recalibrated, cv, sample_weight, labels and pos_label; draw it again with
-    `plot`.
+    options are recalibrated, cv, level, n_resamples, random_state, sample_weight, labels and
+    pos_label; draw it again with `plot`.
 
     Parameters
     ----------
@@ -51,9 +51,14 @@ class RegretDisplay(ModelsDisplay):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            One panel: the regrets against the thresholds.
+            One panel: for each model the regret against the threshold, and both ends of the
+            interval of the largest one.
         """
-        return [[(curve.threshold, curve.regret) for curve in self.curves.values()]]
+        parts = []
+        for curve in self.curves.values():
+            worst = curve.worst_threshold
+            parts += [(curve.threshold, curve.regret), ([worst, worst], curve.maximum_interval)]
+        return [parts]
 
     def _size(self):
         return 7, 3.6
@@ -70,11 +75,15 @@ def draw_regret(
     names = list(curves) if colors is None else colors
     for name, curve in curves.items():
         color = f"C{names.index(name)}"
-        text = f"{in_legend(name)}: at most {curve.maximum:.2g}, at {curve.worst_threshold:.2f}"
+        low, high = curve.maximum_interval
+        text = f"{in_legend(name)}: largest {curve.maximum:.2g} at {curve.worst_threshold:.2f}"
+        text += f", {100 * curve.level:g} % interval {low:.2g} to {high:.2g}"
         ax.plot(curve.threshold, curve.regret, color=color, lw=1.2, label=text)
         if len(curves) == 1:
             ax.fill_between(curve.threshold, 0, curve.regret, color=color, alpha=0.2, lw=0)
-        ax.plot(curve.worst_threshold, curve.maximum, "o", color=color, ms=4)
+        worst = curve.worst_threshold
+        ax.plot(worst, curve.maximum, "o", color=color, ms=4)
+        ax.plot([worst, worst], [low, high], color=color, lw=1, marker="_")
     ax.axhline(0, color="0.2", lw=0.8)
     low, high = ax.get_ylim()
     ax.set(ylabel="regret", ylim=(low, high + 0.25 * (high - low)))

@@ -18,6 +18,9 @@ from ._polynomial import polynomial_test as polynomial_test
 from ._resampling import bootstrap_distribution as bootstrap_distribution
 from ._resampling import distribution_of_draws as distribution_of_draws
 from ._resampling import null_distribution as null_distribution
+from ._sample_size import SampleSizeTarget as SampleSizeTarget
+from ._sample_size import ValidationSampleSize as ValidationSampleSize
+from ._sample_size import validation_sample_size as validation_sample_size
 from ._testers import CalibrationTester as CalibrationTester
 from ._testers import TesterVerdict as TesterVerdict
 from ._testers import tester_sample_size as tester_sample_size
@@ -32,9 +35,11 @@ __all__ = [
     "MonteCarloResult",
     "PairedDifference",
     "PolynomialTest",
+    "SampleSizeTarget",
     "SignificanceResult",
     "TesterVerdict",
     "ValidationRow",
+    "ValidationSampleSize",
     "ValidationSummary",
     "ValidationTable",
     "binning_sample_size",
@@ -51,5 +56,6 @@ __all__ = [
     "polynomial_test",
     "spiegelhalter_test",
     "tester_sample_size",
+    "validation_sample_size",
     "validation_summary",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, cast
 
+from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
@@ -29,7 +30,6 @@ from ._models import (
 )
 from ._report import CalibrationReport
 from ._table import report_measures, report_rows
-from ._verdict import SIGNIFICANCE
 
 
 def calibration_report(

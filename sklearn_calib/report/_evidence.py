@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import stats
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 
 from .._kernels._binning import bin_of_distinct, bin_sums
 from .._kernels._calibration_line import covariance, fit_line
 from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
+from .._kernels._seen_errors import Errors
 from ..exceptions import check_level
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 MOST_BINS = 10
 _ROWS_OF_BIN = 20  # expected rows of the rarer outcome, in a bin on average
 _FEWEST_EVENTS = 10  # of either outcome, for a slope
-_NODES = 512  # cells on which power is computed
-_SEEN = 0.8  # the probability that makes an error one that would be seen
 _TINY = np.finfo(np.float32).tiny
 
 
@@ -246,43 +244,12 @@ def smallest_seen(
         Mean distance between the predictions and the truth; None where no error would be found.
     blind : bool
         Whether even scores without any information would be missed, if their mean is right.
-
-    Notes
-    -----
-    The squared statistic is a quadratic form of the residuals. Its law is taken as normal, with
-    the mean and the variance of the form under normal residuals.
     """
     if not critical > 0:
         return None, True  # labels that cannot vary
     score, rows = sample.proba[:, 1], sample.weight.sum(axis=1)
-    share, z = rows / rows.sum(), _log_odds(sample.proba)
-    noise = sample.squares.sum(axis=1) / rows.sum() ** 2
-    kernel = np.exp(-np.abs(score[:, None] - score) / bandwidth)
-    middle, toward = share @ z, -1.0 if share @ score > 0.5 else 1.0
-
-    def power(truth):
-        gap, spread = share * (truth - score), noise * truth * (1 - truth)
-        pull = kernel @ gap
-        mean = gap @ pull + spread.sum()
-        variance = 2 * spread @ (kernel**2 @ spread) + 4 * spread @ pull**2
-        return stats.norm.sf((critical**2 - mean) / np.sqrt(max(variance, 1e-300)))
-
-    def shifted(strength):  # 0 to 1
-        return expit(z + toward * strength * 20)
-
-    def drawn_together(strength):
-        return expit(middle + (1 - strength) * (z - middle))
-
-    lines = [shifted] if np.ptp(z) < 1e-9 else [shifted, drawn_together]
-    seen = [line for line in lines if power(line(1.0)) >= _SEEN]
-    errors = []
-    for line in seen:
-        low, high = 0.0, 1.0
-        while high - low > 1e-3 * high and high > 1e-9:
-            half = (low + high) / 2
-            low, high = (half, high) if power(line(half)) < _SEEN else (low, half)
-        errors.append(float(share @ np.abs(line(high) - score)))
-    return max(errors, default=None), drawn_together not in seen
+    errors = Errors(score, rows / rows.sum(), _log_odds(sample.proba), bandwidth)
+    return errors.smallest(sample.squares.sum(axis=1) / rows.sum() ** 2, critical)
 
 
 def _log_odds(proba):

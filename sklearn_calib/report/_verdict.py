@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from .._kernels._seen_errors import BANDWIDTH, SEEN, SIGNIFICANCE
 from .._show import plain
 from ..groups import WHOLE
 from ..inference import MonteCarloResult
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from ._advice import Advice
     from ._table import Model, ReportRow
 
-SIGNIFICANCE = 0.05  # of the one test that decides
-BANDWIDTH = 0.2  # of its statistic, the kernel calibration error
 _DRAWS = 999
 _TESTED_CELLS = 1024
 _POWER_CELLS = 512
@@ -354,7 +353,7 @@ def _groups(found):
 
 def _power(found):
     seen, blind = found.evidence.smallest_seen, found.evidence.blind
-    numbers = {"smallest_error": seen, "probability": 0.8, "blind": blind}
+    numbers = {"smallest_error": seen, "probability": SEEN, "blind": blind}
     if seen is None:
         text = f"With {found.n_rows} such rows no error could be seen."
     else:

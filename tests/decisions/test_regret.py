@@ -6,9 +6,17 @@ from golden_sets import golden_set
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.optimize import linprog
+from sklearn.isotonic import IsotonicRegression
 
-from sklearn_calib.decisions import decision_curve, decision_difference, regret_curve
-from sklearn_calib.metrics import brier_loss, log_loss
+from sklearn_calib.decisions import (
+    calibration_decision_loss,
+    decision_curve,
+    decision_difference,
+    regret_curve,
+)
+from sklearn_calib.displays import RegretDisplay
+from sklearn_calib.metrics import brier_loss, get_scorer, log_loss
 from sklearn_calib.recalibrators import PlattScaling, cross_fitted_proba
 
 Y, P = golden_set()
@@ -90,3 +98,104 @@ def test_bad_input():
         regret_curve(np.arange(3), np.eye(3))
     with pytest.raises(ValueError, match=r"^RegretCurve.at: .*strictly between 0 and 1, got 1"):
         regret_curve(Y, P).at([1.0])
+
+
+def of_brute_force(y, p, c, weight):
+    """The largest regret over all losses bounded by 1, and over V shapes, from the definition.
+
+    A loss is a weight for each threshold, on the thresholds just above and just below predictions.
+    """
+    at = np.unique(np.concatenate([p, c]))
+    at = np.unique(np.clip(np.concatenate([at - 1e-9, at + 1e-9]), 0, 1))
+    rows = (y[:, None] - at) * (1.0 * (c[:, None] > at) - (p[:, None] > at))
+    regret = np.average(rows, axis=0, weights=weight)
+    whole = linprog(-regret, A_ub=[at, 1 - at], b_ub=[1, 1])
+    v_shaped = (regret / np.maximum(at, 1 - at)).max()
+    return -whole.fun, max(v_shaped, 0.0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    arrays(float, 9, elements=GRID), arrays(float, 9, elements=GRID),
+    arrays(int, 9, elements=st.integers(0, 1)), arrays(float, 9, elements=st.integers(1, 5)),
+)  # fmt: skip
+def test_decision_loss_by_brute_force(p, c, y, weight):
+    """Of any two predictions; and the bounds by V shapes and by the Brier loss."""
+    curve = regret_curve(y, p, c, sample_weight=weight, labels=[0, 1], n_resamples=2)
+    whole, v_shaped = of_brute_force(y, p, c, weight)
+    assert curve.decision_loss == pytest.approx(whole, abs=1e-7)
+    assert v_shaped - 1e-7 <= curve.decision_loss <= 2 * v_shaped + 1e-7
+    assert curve.maximum - 1e-12 <= curve.decision_loss <= 2 * max(curve.maximum, 0) + 1e-12
+    assert curve.decision_loss >= curve.brier_part - 1e-12
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    arrays(float, 9, elements=GRID), arrays(int, 9, elements=st.integers(0, 1)),
+    arrays(float, 9, elements=st.integers(1, 5)),
+)  # fmt: skip
+def test_the_measure_and_calibration_errors(p, y, weight):
+    """As a measure it is that of isotonic calibration: L1^2 <= L2^2 <= CDL <= 2 L1."""
+    c = IsotonicRegression(y_min=0, y_max=1).fit(p, y, sample_weight=weight).predict(p)
+    found = calibration_decision_loss(y, p, sample_weight=weight, labels=[0, 1])
+    assert found == pytest.approx(of_brute_force(c, p, c, weight)[0], abs=1e-7)
+    one = np.average(np.abs(c - p), weights=weight)
+    two = np.average((c - p) ** 2, weights=weight)
+    assert one**2 - 1e-12 <= two <= found + 1e-12
+    assert found <= 2 * one + 1e-12
+
+
+def test_the_bounds_are_sharp():
+    # always .5 and a little more, but no event: whoever acts from .5 on loses .5, as much as it can
+    assert calibration_decision_loss([0, 0], [0.5, 0.5], labels=[0, 1]) == pytest.approx(1.0)
+    assert calibration_decision_loss([0, 1], [1.0, 0.0]) == pytest.approx(0.5)
+    assert calibration_decision_loss([0, 1], [0.0, 1.0]) == 0
+
+
+def test_the_measure_has_a_scorer_and_treats_several_classes():
+    assert get_scorer("neg_calibration_decision_loss") is not None
+    proba = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8], [0.5, 0.4, 0.1]])
+    y = np.array([0, 1, 2, 1])
+    largest, right = proba.max(axis=1), (proba.argmax(axis=1) == y).astype(int)
+    given_ = calibration_decision_loss(y, proba)
+    assert given_ == calibration_decision_loss(right, largest) > 0
+    each = [calibration_decision_loss(y == k, proba[:, k]) for k in range(3)]
+    assert calibration_decision_loss(y, proba, multiclass="classwise") == pytest.approx(
+        np.mean(each)
+    )
+
+
+def test_intervals_of_the_maximum():
+    """They hold the estimate; more draws of the same rows, a lower level and a seed change them."""
+    wide = regret_curve(Y, P, "platt", level=0.99)
+    narrow = regret_curve(Y, P, "platt", level=0.5)
+    for name in ("maximum", "decision_loss"):
+        low, high = getattr(wide, f"{name}_interval")
+        less = getattr(narrow, f"{name}_interval")
+        assert 0 <= low <= less[0] <= getattr(wide, name) <= less[1] < high
+    assert wide.level == 0.99
+    few = [regret_curve(Y, P, "platt", n_resamples=5, random_state=seed) for seed in (0, 0, 1)]
+    assert few[0].maximum_interval == few[1].maximum_interval != few[2].maximum_interval
+    assert few[0].maximum_interval != regret_curve(Y, P, "platt").maximum_interval
+    given_ = decision_curve(Y, P, recalibrated="platt", level=0.5).regret
+    assert given_.maximum_interval == narrow.maximum_interval
+    times = regret_curve(np.repeat(Y, 50), np.repeat(P, 50), np.repeat(P**1.3, 50))
+    assert times.maximum_interval[0] > 0  # 50 times the rows show it
+    same = regret_curve([1, 1], [1.0, 1.0], [1.0, 1.0], labels=[0, 1])
+    assert same.maximum_interval == same.decision_loss_interval == (0, 0)
+    with pytest.raises(ValueError, match=r"^regret_curve: .*level"):
+        regret_curve(Y, P, level=95)
+    with pytest.raises(ValueError, match=r"^regret_curve: .*n_resamples"):
+        regret_curve(Y, P, n_resamples=0)
+
+
+def test_the_display_marks_the_maximum_with_its_interval():
+    display = RegretDisplay.from_predictions(Y, P, level=0.5, recalibrated="platt")
+    (curve,) = display.curves.values()
+    assert curve.level == 0.5
+    (line, ends) = display.points()[0]
+    assert len(line[0]) == len(curve.threshold)
+    assert ends == ([curve.worst_threshold] * 2, curve.maximum_interval)
+    drawn = [line.get_ydata() for line in display.ax_.get_lines()]
+    assert any(np.array_equal(each, curve.maximum_interval) for each in drawn)
+    assert "50 % interval" in display.ax_.get_legend().get_texts()[0].get_text()

@@ -15,6 +15,7 @@ from sklearn_calib.metrics import all_metrics
 
 FILE = Path(__file__).parent.parent / "data" / "measures.json"
 BINARY = [
+    "calibration_decision_loss",
     "convolved_calibration_error",
     "cumulative_calibration_error",
     "expected_calibration_error",

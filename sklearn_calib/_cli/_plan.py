@@ -1,0 +1,113 @@
+"""``audit --plan``: how many rows with labels it takes, from the scores alone."""
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._files.tables import UserError, number_column, read_table
+from .._show import markdown_of, sections_of
+from ._columns import probability, without_missing
+from ._names import split_names
+from ._options import any_number, check_different, form_of, tolerance_of
+from ._printing import Screen, check_outputs, note, progress, write_text
+from ._remote import local_files
+from ._wording import for_the_command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NOT_USED = ("by", "fail_if", "save", "recalibrate", "dask", "classes", "positive")
+
+
+class Plan(argparse.Action):
+    """What to plan for; there will be no page."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        namespace.plan, namespace.no_page = values, True
+
+
+def errors(text: str) -> list[float]:
+    """A type of argparse: mean errors between 0 and 0.5, separated by commas."""
+    found = [any_number(part) for part in text.split(",")]
+    wrong = next((size for size in found if not 0 < size < 0.5), None)
+    if wrong is not None:
+        raise argparse.ArgumentTypeError(
+            f"expected errors between 0 and 0.5, got {wrong:g}. Write 0.02 for 2 percentage points"
+        )
+    return found
+
+
+def plan(options: "argparse.Namespace") -> int:
+    """Print how many rows with labels serve a validation and a verdict; returns the exit code."""
+    _check(options)
+    try:
+        with local_files(options.files, options.allow_remote) as files:
+            check_outputs(options, files)
+            size = _size(files, options)
+    except (ValueError, TypeError, UserError) as error:
+        raise UserError(for_the_command(str(error))) from error
+    screen = Screen()
+    screen.show(*sections_of(size))
+    if options.json is not None:
+        text = json.dumps({"plan": size.to_dict()}, indent=1, allow_nan=False)
+        write_text(f"{text}\n", options.json, "--json")
+    if options.markdown is not None:
+        write_text(markdown_of(sections_of(size)), options.markdown, "--markdown")
+    return screen.finish({"numbers": options.json, "text": options.markdown})
+
+
+def _check(options):
+    """Refuse options that a plan does nothing with."""
+    if options.prob is None:
+        raise UserError(
+            "expected --prob, the column of the probabilities, got none. Name it; a plan needs no "
+            "labels."
+        )
+    given = next((name for name in _NOT_USED if getattr(options, name)), None)
+    if given is not None:
+        option = f"--{given.replace('_', '-')}"
+        raise UserError(
+            f"expected --plan without {option}, got both: a plan reads the scores alone. Leave one "
+            "out."
+        )
+
+
+def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:
+    from ..canonical import canonical_proba
+    from ..inference import validation_sample_size
+
+    scores, weights = [], []
+    for file in files:
+        names: list[str] = []
+
+        def pick(present, names=names):
+            names[:] = split_names(options.prob, present)
+            check_different(None, names)
+            return [*names, *filter(None, [options.weight])]
+
+        table = read_table(file, pick, **form_of(options))
+        if options.drop_missing:
+            table, found = without_missing(table)
+            if found:
+                note(f"left out, with missing values: {found}")
+        scores.append(np.column_stack([probability(table, name, options) for name in names]))
+        if options.weight is not None:
+            weights.append(number_column(table, options.weight))
+    proba = np.vstack(scores)
+    if proba.shape[1] > 2:
+        raise UserError(
+            f"expected one column in --prob for --plan, got {proba.shape[1]}. Name that of the "
+            "class that counts; a plan is of two classes."
+        )
+    if proba.shape[1] == 2:
+        proba = canonical_proba(proba, tolerance=tolerance_of(options), _where="audit")
+    given = np.concatenate(weights) if weights else None
+    with progress("planning"):
+        return validation_sample_size(
+            proba if proba.shape[1] == 2 else proba[:, 0],
+            error=options.plan,
+            level=options.level,
+            sample_weight=given,
+        )

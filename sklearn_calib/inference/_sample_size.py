@@ -1,0 +1,407 @@
+"""How many rows with labels a validation needs, from predictions alone."""
+
+from dataclasses import asdict, dataclass
+from math import asinh, ceil, sqrt
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit, ndtri
+
+from .._kernels._seen_errors import Errors
+from .._show import Section, Shown, Table
+from .._typing import ArrayLike, FloatArray
+from ..canonical import canonical_proba, canonical_weight
+from ..exceptions import check_level, refuse, require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FEWEST = 50  # predictions, for a law that they stand for
+_CELLS = 512  # on which the power of the test is computed
+_NODES, _REACH = 20_001, 10.0  # of a normal law, in standard deviations
+_TINY = np.finfo(np.float32).tiny
+
+
+@dataclass(frozen=True)
+class SampleSizeTarget:
+    """One target of a validation, and the rows that it takes.
+
+    Attributes
+    ----------
+    target : str
+        "O/E", "calibration slope", "C statistic", "net benefit at 0.1", or "error of 0.02".
+    anticipated : float
+        The value of the quantity, if the predictions are calibrated; of an error its size.
+    width : float or None
+        Of the interval that is aimed at; None for an error, which is found with probability 0.8.
+    standard_error : float or None
+        That of O/E is of its logarithm.
+    n_samples : int
+    n_events : int
+        How many of these have the event, at the prevalence.
+    """
+
+    target: str
+    anticipated: float
+    width: float | None
+    standard_error: float | None
+    n_samples: int
+    n_events: int
+
+
+@dataclass(frozen=True)
+class ValidationSampleSize(Shown):
+    """How many rows with labels a validation needs: one line per target, the largest counts.
+
+    Printed it is a table; a notebook shows it as HTML.
+
+    Attributes
+    ----------
+    targets : tuple of SampleSizeTarget
+    prevalence : float
+        Share of events that is anticipated.
+    c_statistic : float
+        Anticipated area under the ROC curve.
+    level : float
+        Of the intervals.
+    """
+
+    targets: tuple[SampleSizeTarget, ...]
+    prevalence: float
+    c_statistic: float
+    level: float
+
+    @property
+    def largest(self) -> SampleSizeTarget:
+        """The target that takes the most rows."""
+        return max(self.targets, key=lambda one: one.n_samples)
+
+    @property
+    def n_samples(self) -> int:
+        """The rows that serve all targets."""
+        return self.largest.n_samples
+
+    @property
+    def n_events(self) -> int:
+        """How many of these have the event, at the prevalence."""
+        return self.largest.n_events
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and names, for JSON."""
+        return {
+            "n_samples": self.n_samples,
+            "n_events": self.n_events,
+            "prevalence": self.prevalence,
+            "c_statistic": self.c_statistic,
+            "level": self.level,
+            "targets": [asdict(one) for one in self.targets],
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The targets as a pandas DataFrame, one row each.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        pd = require("pandas", "cli", "ValidationSampleSize.to_frame")
+        return pd.DataFrame([asdict(one) for one in self.targets])
+
+    def _sections(self):
+        head = ["", "anticipated", "width", "standard error", "rows", "events"]
+        rows = [
+            [
+                one.target,
+                f"{one.anticipated:.4g}",
+                *("" if x is None else f"{x:.4g}" for x in (one.width, one.standard_error)),
+                f"{one.n_samples}",
+                f"{one.n_events}",
+            ]
+            for one in self.targets
+        ]
+        said = (
+            f"Rows with labels that serve all targets: {self.n_samples}, some {self.n_events} of "
+            f"them with the event ({self.largest.target} takes the most)."
+        )
+        note = (
+            f"Prevalence {self.prevalence:.4g}, C statistic {self.c_statistic:.4g}. Widths are "
+            f"those of {100 * self.level:g} % intervals if the predictions are calibrated; a mean "
+            "error is found with probability 80 %."
+        )
+        return [Section(sentences=[said], tables=[Table(head, rows)], notes=[note])]
+
+
+def validation_sample_size(
+    y_proba: ArrayLike | None = None,
+    *,
+    linear_predictor: tuple[float, float] | None = None,
+    c_statistic: float | None = None,
+    prevalence: float | None = None,
+    oe_width: float | None = 0.2,
+    slope_width: float | None = 0.2,
+    c_width: float | None = 0.1,
+    threshold: float | None = None,
+    net_benefit_width: float = 0.2,
+    error: float | ArrayLike | None = None,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+) -> ValidationSampleSize:
+    """How many rows with labels it takes to validate probabilities; no labels are needed.
+
+    Say which predictions are to be expected by one of three: a sample of them, the normal law of
+    their log-odds, or C statistic and prevalence.
+
+    Parameters
+    ----------
+    y_proba : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        Predictions of the population, at least 50.
+    linear_predictor : tuple of two floats, default=None
+        Mean and standard deviation (> 0) of normal log-odds.
+    c_statistic : float in (0.5, 1), default=None
+        With `prevalence` alone: log-odds are normal with one variance among rows with and without
+        the event. With one of the others it replaces what these say.
+    prevalence : float in (0, 1), default=None
+        Share of events; the same.
+    oe_width : float > 0 or None, default=0.2
+        Width of the interval of observed / expected events. None leaves the target out, as for the
+        others.
+    slope_width : float > 0 or None, default=0.2
+        Of the calibration slope.
+    c_width : float > 0 or None, default=0.1
+        Of the C statistic.
+    threshold : float in (0, 1), default=None
+        Where one acts; adds the target of the net benefit there.
+    net_benefit_width : float > 0, default=0.2
+        Of the net benefit over the prevalence.
+    error : float or array-like of shape (n_errors,), default=None
+        Mean distances between predictions and truth, in (0, 0.5), such as (0.01, 0.02, 0.05). Adds
+        the rows with which the verdict of `calibration_report` finds each with probability 0.8.
+    level : float in (0, 1), default=0.95
+        Of the intervals.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Of `y_proba`, where these represent the population with weights.
+
+    Returns
+    -------
+    size : ValidationSampleSize
+
+    Raises
+    ------
+    ValueError
+        None or two of the three laws; fewer than 50 predictions, equal ones, or of more than two
+        classes; a number outside its range, an error that no such predictions can have, no target;
+        or invalid scores or weights, see `canonical_proba`.
+
+    Notes
+    -----
+    All sizes are for predictions that are calibrated: O/E and slope are 1. With phi the
+    prevalence, L the log-odds, and means over the law of the predictions (Riley et al. 2021):
+
+    * O/E: n = (1 - phi) / (phi se^2), with se that of the logarithm: width 2 sinh(z se).
+    * slope: n = I_a / (se^2 (I_a I_b - I_ab^2)) with I_a = E p(1-p), I_b = E L^2 p(1-p),
+      I_ab = E L p(1-p).
+    * C statistic: the smallest n with Newcombe's variance
+      C(1-C)(1 + (n/2 - 1)(1-C)/(2-C) + (n/2 - 1)C/(1+C)) / (n^2 phi(1-phi)) at most se^2.
+    * net benefit / phi at t: n = (s(1-s)/phi + w^2 r(1-r)/(1-phi) + w^2 (1-r)^2/(phi(1-phi))) /
+      se^2 with sensitivity s, specificity r and w = (1-phi)/phi t/(1-t).
+    * error: the power of the test by the kernel calibration error against two kinds of error,
+      log-odds all shifted or all drawn to their mean; the larger size of both. Of a sample of
+      any size its cells count, not their number. How often the errors are found is counted in
+      ``benchmarks/verdict``.
+
+    Cost: O(n log n), and 0.2 s with `error`.
+
+    References
+    ----------
+    Riley et al. (2021), "Minimum sample size for external validation of a clinical prediction model
+    with a binary outcome", equations 2, 5, 9 and 11. Newcombe (2006), "Confidence intervals for an
+    effect size measure based on the Mann-Whitney statistic", method 4.
+
+    Examples
+    --------
+    >>> from sklearn_calib.inference import validation_sample_size
+    >>> size = validation_sample_size(c_statistic=0.8, prevalence=0.1)
+    >>> size.n_samples, size.largest.target
+    (4196, 'calibration slope')
+    >>> len(validation_sample_size(linear_predictor=(-2.5, 1.2), error=[0.02, 0.05]).targets)
+    5
+    """
+    where = "validation_sample_size"
+    check_level(level, where)
+    widths = {"oe_width": oe_width, "slope_width": slope_width, "c_width": c_width}
+    for name, width in {**widths, "net_benefit_width": net_benefit_width}.items():
+        if width is not None and not 0 < _number(width) < np.inf:
+            refuse(where, f"{name} > 0", repr(width), "Pass the width of an interval, or None")
+    _check_share(c_statistic, "c_statistic", 0.5, where)
+    _check_share(prevalence, "prevalence", 0.0, where)
+    _check_share(threshold, "threshold", 0.0, where)
+    law = _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight, where)
+    phi = law.prevalence if prevalence is None else float(prevalence)
+    c = law.c_statistic if c_statistic is None else float(c_statistic)
+    z = float(ndtri((1 + level) / 2))
+    found: list[tuple[Any, ...]] = []
+    if oe_width is not None:
+        se = asinh(oe_width / 2) / z
+        found.append(("O/E", 1.0, oe_width, se, (1 - phi) / (phi * se**2)))
+    if slope_width is not None:
+        se = slope_width / (2 * z)
+        found.append(("calibration slope", 1.0, slope_width, se, law.of_slope() / se**2))
+    if c_width is not None:
+        se = c_width / (2 * z)
+        found.append(("C statistic", c, c_width, se, _of_c(c, phi, se)))
+    if threshold is not None:
+        se, t = net_benefit_width / (2 * z), float(threshold)
+        value, variance = law.net_benefit(t, phi)
+        found.append((f"net benefit at {t:.4g}", value, net_benefit_width, se, variance / se**2))
+    if error is not None:
+        found += _of_errors(law, error, where)
+    if not found:
+        cure = "Give one of the widths, a threshold or an error"
+        refuse(where, "at least one target", "none", cure)
+    targets = [
+        SampleSizeTarget(*parts, ceil(rows - 1e-9 * rows), ceil(rows * phi - 1e-9 * rows))
+        for *parts, rows in found
+    ]
+    return ValidationSampleSize(tuple(targets), phi, c, level)
+
+
+def _number(value):
+    """A number as a float; NaN for what is none."""
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+
+
+def _check_share(value, name, low, where):
+    if value is not None and not low < _number(value) < 1:
+        cure = "Pass a share, such as 0.1 for 10 %" if low == 0 else "0.5 is chance, 1 certainty"
+        refuse(where, f"{name} strictly between {low:g} and 1", repr(value), cure)
+
+
+class _Law(NamedTuple):
+    """Predictions in increasing order, their log-odds, and weights that sum to 1."""
+
+    p: FloatArray
+    z: FloatArray
+    weight: FloatArray
+
+    @property
+    def prevalence(self) -> float:
+        return float(self.weight @ self.p)
+
+    @property
+    def c_statistic(self) -> float:
+        events, others = self.weight * self.p, self.weight * (1 - self.p)
+        first = np.flatnonzero(np.append(True, np.diff(self.p) > 0))  # of equal predictions
+        events, others = np.add.reduceat(events, first), np.add.reduceat(others, first)
+        below = np.cumsum(others) - others / 2
+        return float(events @ below / (events.sum() * others.sum()))
+
+    def of_slope(self) -> float:
+        """The variance of the slope, times the number of rows."""
+        each = self.weight * self.p * (1 - self.p)
+        a, b, ab = each.sum(), each @ self.z**2, each @ self.z
+        return float(a / (a * b - ab**2))
+
+    def net_benefit(self, t: float, phi: float) -> tuple[float, float]:
+        """That at t over phi, and its variance times the number of rows."""
+        acts = self.p >= t
+        hits = float((self.weight * self.p)[acts].sum() / (self.weight @ self.p))
+        others = self.weight * (1 - self.p)
+        alarms = float(others[acts].sum() / others.sum())
+        w = (1 - phi) / phi * t / (1 - t)
+        variance = hits * (1 - hits) / phi + w**2 * alarms * (1 - alarms) / (1 - phi)
+        return hits - w * alarms, variance + (w * alarms) ** 2 / (phi * (1 - phi))
+
+
+def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight, where):
+    """The law of the predictions, of whichever of the three was given."""
+    both = c_statistic is not None and prevalence is not None
+    given = [what is not None for what in (y_proba, linear_predictor)]
+    if sum(given) > 1 or not (any(given) or both):
+        got = "both of the first" if sum(given) > 1 else "none"
+        rule = "y_proba, or linear_predictor, or c_statistic with prevalence"
+        refuse(where, rule, got, "Pass one law of the predictions")
+    if y_proba is not None:
+        return _law_of_sample(y_proba, sample_weight, where)
+    if sample_weight is not None:
+        refuse(where, "sample_weight with y_proba", "no y_proba", "Leave it out")
+    if linear_predictor is not None:
+        mean, deviation = _mean_and_deviation(linear_predictor, where)
+        means, parts = [mean], [1.0]
+    else:  # equal variances: the log-odds themselves are calibrated at a distance of the variance
+        deviation = sqrt(2) * float(ndtri(c_statistic))
+        means = [float(logit(prevalence)) + sign * deviation**2 / 2 for sign in (-1, 1)]
+        parts = [1 - prevalence, prevalence]
+    low, high = min(means) - _REACH * deviation, max(means) + _REACH * deviation
+    z = np.linspace(low, high, _NODES)
+    weight = sum(
+        part * np.exp(-(((z - mean) / deviation) ** 2) / 2)
+        for part, mean in zip(parts, means, strict=True)
+    )
+    return _Law(expit(z), z, weight / np.sum(weight))
+
+
+def _mean_and_deviation(given, where):
+    values = [_number(value) for value in given] if np.ndim(given) == 1 else []
+    if len(values) != 2 or not np.isfinite(values).all() or not values[1] > 0:
+        rule = "linear_predictor as (mean, standard deviation > 0)"
+        refuse(where, rule, repr(given), "Those of the log-odds, such as (-2.5, 1.2)")
+    return values
+
+
+def _law_of_sample(y_proba, sample_weight, where):
+    proba = canonical_proba(y_proba, _where=where)
+    if proba.shape[1] != 2:
+        cure = "Pass the column of one class, proba[:, c], or the largest of each row"
+        refuse(where, "probabilities of two classes", f"{proba.shape[1]} columns", cure)
+    weight = canonical_weight(sample_weight, len(proba), _where=where)
+    kept = weight > 0
+    p, weight = np.asarray(proba)[kept, 1], weight[kept]
+    if len(p) < _FEWEST:
+        cure = "Pass more, or say their law by linear_predictor=(mean, deviation)"
+        refuse(where, f"at least {_FEWEST} predictions", f"{len(p)}", cure)
+    order = np.argsort(p, kind="stable")
+    p, weight = p[order], weight[order]
+    inside = np.clip(p, _TINY, np.nextafter(1, 0))
+    z = np.log(inside) - np.log1p(-inside)
+    law = _Law(p, z, weight / weight.sum())
+    uncertain = z[(p > 0) & (p < 1)]
+    if not len(uncertain) or np.ptp(uncertain) < 1e-9:
+        got = f"{len(np.unique(p))} different, of which {len(np.unique(uncertain))} are not 0 or 1"
+        cure = "Nothing can be learned about a slope or an order of such predictions"
+        refuse(where, "predictions that differ, and not by certain ones alone", got, cure)
+    return law
+
+
+def _of_c(c, phi, se):
+    """The smallest number of rows with Newcombe's standard error of at most `se`."""
+    slope = (1 - c) / (2 - c) + c / (1 + c)
+    scale = c * (1 - c) / (phi * (1 - phi) * se**2)  # n^2 = scale (1 + (n/2 - 1) slope)
+    half = scale * slope / 4
+    return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)
+
+
+def _of_errors(law, error, where):
+    sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
+    for size in sizes:
+        if not 0 < _number(size) < 0.5:
+            cure = "Write 0.02 for 2 percentage points"
+            refuse(where, "an error strictly between 0 and 0.5", repr(size), cure)
+    errors = Errors(*_pooled(law))
+    for size in map(float, sizes):
+        rows = errors.rows(size)
+        if rows is None:
+            rule = "an error that some 1e12 rows of such predictions would show"
+            refuse(where, rule, f"{size:g}", "Ask for a larger one")
+        yield f"error of {size:.4g}", size, None, None, max(rows, 2.0)
+
+
+def _pooled(law):
+    """Scores, shares and log-odds in at most 512 cells of equal weight."""
+    cell = np.minimum((np.cumsum(law.weight) * _CELLS).astype(int), _CELLS - 1)
+    share = np.bincount(cell, law.weight, _CELLS)
+    kept = share > 0
+    score = np.bincount(cell, law.weight * law.p, _CELLS)[kept] / share[kept]
+    score = np.clip(score, _TINY, np.nextafter(1, 0))
+    return score, share[kept], np.log(score) - np.log1p(-score)

@@ -1,0 +1,94 @@
+"""``audit --plan``: rows with labels that a validation needs, of a table without labels."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sklearn_calib._cli import main
+from sklearn_calib.inference import validation_sample_size
+
+P = np.random.default_rng(0).beta(1, 4, 200).round(4)
+
+
+@pytest.fixture
+def scores(tmp_path, monkeypatch):
+    """A csv file of Windows: semicolons and decimal commas; no labels."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{row};{str(p).replace('.', ',')};{row % 3 + 1}" for row, p in enumerate(P)]
+    (tmp_path / "s.csv").write_text("\n".join(["id;p;w", *lines]) + "\n")
+
+
+def plan(*arguments):
+    return main(["audit", "s.csv", "--prob", "p", *arguments])
+
+
+def test_prints_and_writes_what_the_function_says(scores, tmp_path, capsys):
+    written = ("--json", "plan.json", "--markdown", "plan.md")
+    assert plan("--plan", ".02,.05", "--level", ".95", *written) == 0
+    expected = validation_sample_size(P, error=[0.02, 0.05])
+    assert json.loads((tmp_path / "plan.json").read_text()) == {"plan": expected.to_dict()}
+    assert (
+        f"| error of 0.02 | 0.02 |  |  | {expected.targets[3].n_samples} |"
+        in (tmp_path / "plan.md").read_text()
+    )
+    out = capsys.readouterr().out
+    assert f"serve all targets: {expected.n_samples}, some" in out
+    for one in expected.targets:
+        assert one.target in out and str(one.n_samples) in out
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_options_count(scores, tmp_path, capsys):
+    def content(*more):
+        assert plan("--plan", ".05", "--json", "plan.json", *more) == 0
+        return json.loads((tmp_path / "plan.json").read_text())["plan"]
+
+    plain = content()
+    assert plain["level"] == 0.9
+    assert content("--level", ".99")["n_samples"] > plain["n_samples"]
+    weighted = validation_sample_size(
+        P, error=0.05, level=0.9, sample_weight=np.arange(200) % 3 + 1
+    )
+    assert content("--weight", "w") == weighted.to_dict() != plain
+    both = "\n".join(["a,b", *(f"{1 - p:.4f},{p:.4f}" for p in P)])
+    (tmp_path / "s.csv").write_text(both.replace("0.", "."))
+    assert main(["audit", "s.csv", "--prob", "a,b", "--plan", ".05", "--json", "p.json"]) == 0
+    two = json.loads((tmp_path / "p.json").read_text())["plan"]
+    assert two["targets"] == plain["targets"]
+    (tmp_path / "s.csv").write_text("\n".join(["p", "", *(f"{100 * p:.2f}" for p in P)]) + "\n")
+    assert content("--percent", "--drop-missing")["targets"] == plain["targets"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--plan", "2"], "expected errors between 0 and 0.5, got 2. Write 0.02 for 2 percentage"),
+        (["--plan", "0,05"], "expected errors between 0 and 0.5, got 0"),
+        (["--plan", "x"], "expected a number, got 'x'"),
+        (["--plan", ".02", "--by", "id"], "expected --plan without --by, got both"),
+        (["--plan", ".02", "--fail-if", "ece > 1"], "expected --plan without --fail-if"),
+        (["--plan", ".02", "--save", "x.parquet"], "expected --plan without --save"),
+        (["--plan", ".02", "--recalibrate"], "expected --plan without --recalibrate"),
+        (["--plan", ".02", "--prob", "w,id"], "expected one column in --prob for --plan, got 3"),
+        (["--plan", "1e-9"], "expected an error that some 1e12 rows of such predictions"),
+        (["--plan", ".02", "--json", "s.csv"], "the table itself"),
+    ],
+)
+def test_bad_input(scores, arguments, said, capsys):
+    try:
+        code = plan(*arguments)
+    except SystemExit as left:  # an option that cannot be read
+        code = left.code
+    captured = capsys.readouterr()
+    assert code == 2 and said in captured.err and not captured.out
+
+
+def test_files_that_cannot_be_planned_with(scores, tmp_path, capsys):
+    (tmp_path / "s.csv").write_text("p\n0.1\n0.2\n")
+    assert plan("--plan", ".02") == 2
+    assert "expected at least 50 predictions, got 2. Plan with a table of more." in (
+        capsys.readouterr().err
+    )
+    assert main(["audit", "s.csv", "--plan", ".02"]) == 2
+    assert "expected --prob" in capsys.readouterr().err
