@@ -37,6 +37,21 @@ def bin_of_distinct(values, mass, n_bins, strategy):
     return np.minimum(middle.astype(np.intp), n_bins - 1)
 
 
+def starts_of_bins(mass, n_bins):
+    """Where the bins of equal mass begin that `bin_of_distinct` makes, with the end; found by
+    bisection. Empty bins begin where the next one does.
+    """
+    cumulated = np.cumsum(mass)
+    low, high = np.zeros(n_bins - 1, np.intp), np.full(n_bins - 1, len(mass))
+    wanted = np.arange(1, n_bins)
+    while (low < high).any():
+        at = np.minimum((low + high) // 2, len(mass) - 1)
+        middle = (cumulated[at] - 0.5 * mass[at]) / cumulated[-1] * n_bins + ON_EDGE
+        below = (middle < wanted) & (low < high)
+        low, high = np.where(below, at + 1, low), np.where(below, high, np.minimum(at, high))
+    return np.concatenate([[0], low, [len(mass)]])
+
+
 def middles(mass):
     """The share of the mass below the middle of each.
 

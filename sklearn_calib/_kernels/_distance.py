@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._distance_compiled import ROUNDING, interior_point, tolerance
+from ._distance_compiled import ROUNDING, interior_point, place_cells, pool_cells, tolerance
 
 CELLS = 160  # of the scores, at most
 STEPS = 64  # in [0, 1], at least
@@ -49,15 +49,25 @@ def on_scores(score, ones, zeros):
     means: in cells with equal sums of sqrt(mass gap) over the gaps inside, the density for which
     mass times width is least in all.
     """
-    mass, centre, cell = ones + zeros, score, np.arange(len(score))
     if len(score) > CELLS:
-        part = np.append(0.0, np.sqrt((mass[1:] + mass[:-1]) * np.diff(score)).cumsum())
-        cell = np.minimum((part * (CELLS / part[-1])).astype(np.intp), CELLS - 1)
-        new = np.diff(cell, prepend=-1) > 0
-        starts, cell = np.flatnonzero(new), np.cumsum(new) - 1
-        total = np.add.reduceat(mass, starts)
-        centre = np.add.reduceat(mass * score, starts)
-        centre = np.divide(centre, total, out=score[starts], where=total > 0)
+        return _pooled(score, ones, zeros)
+    grid, place = _points(score)
+    return _placed(score, ones, zeros, grid, place)
+
+
+def _pooled(score, ones, zeros):
+    starts, sums = np.zeros(CELLS + 1, np.intp), np.zeros((CELLS, 2))
+    n_cells = pool_cells(score, ones, zeros, CELLS, starts, sums)
+    starts, (mass, centre) = starts[: n_cells + 1], sums[:n_cells].T
+    centre = np.divide(centre, mass, out=score[starts[:-1]], where=mass > 0)
+    grid, place = _points(centre)
+    masses = np.zeros((2, len(grid)))
+    moved = place_cells(score, ones, zeros, starts, place, grid, *masses)
+    return DistanceProgram(grid, *masses, moved)
+
+
+def _points(centre):
+    """The grid of these scores, and the place of each in it."""
     steps, ends = np.arange(STEPS + 1) / STEPS, np.concatenate([[0.0], centre, [1.0]])
     after = np.searchsorted(centre, steps) + 1
     steps = steps[(ends[after] - ends[after - 1] > 1 / STEPS) | (steps == 0) | (steps == 1)]
@@ -66,7 +76,7 @@ def on_scores(score, ones, zeros):
     new = np.diff(points[order], prepend=-1.0) > CLOSE
     place = np.empty(len(points), np.intp)
     place[order] = np.cumsum(new) - 1
-    return _placed(score, ones, zeros, points[order][new], place[cell])
+    return points[order][new], place[: len(centre)]
 
 
 def on_uniform_grid(score, ones, zeros, n_cells):

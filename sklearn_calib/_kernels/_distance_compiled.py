@@ -12,6 +12,8 @@ Where some products have become far smaller than the others the corrected step i
 then the step towards equal products, half their mean, is taken instead.
 """
 
+import numpy as np
+
 from ._compile import kernel, part
 
 ROUNDING = 1e-9  # of the balance of masses, in the gap: sums of prices times what rounding leaves
@@ -165,3 +167,42 @@ def _longest(values, change, pairs):
         if change[i] * step < -values[i]:
             step = -values[i] / change[i]
     return step
+
+
+@kernel
+def pool_cells(score, ones, zeros, most, starts, sums):
+    """Cells of `_distance.on_scores`: where they start, their mass, and that times the score.
+
+    Returns the number of cells.
+    """
+    n, whole = len(score), 0.0
+    for i in range(n - 1):
+        mass = (ones[i] + zeros[i]) + (ones[i + 1] + zeros[i + 1])
+        whole += np.sqrt(mass * (score[i + 1] - score[i]))
+    part, cell, last = 0.0, 0, 0
+    for i in range(n):
+        mass = ones[i] + zeros[i]
+        if i > 0:
+            both = ones[i - 1] + zeros[i - 1] + mass
+            part += np.sqrt(both * (score[i] - score[i - 1]))
+            belongs = min(int(part * (most / whole)), most - 1)
+            if belongs != last:
+                cell, last = cell + 1, belongs
+                starts[cell] = i
+        sums[cell, 0] += mass
+        sums[cell, 1] += mass * score[i]
+    starts[cell + 1] = n
+    return cell + 1
+
+
+@kernel
+def place_cells(score, ones, zeros, starts, place, grid, at_ones, at_zeros):
+    """Put the masses of cells where their points are; the mean distance that they move."""
+    moved = 0.0
+    for cell in range(len(starts) - 1):
+        at = place[cell]
+        for i in range(starts[cell], starts[cell + 1]):
+            moved += (ones[i] + zeros[i]) * abs(score[i] - grid[at])
+            at_ones[at] += ones[i]
+            at_zeros[at] += zeros[i]
+    return moved

@@ -59,3 +59,20 @@ def _share(score, residual, n_cells, mass):
         right = (place - left) * residual[i]
         mass[left] += residual[i] - right
         mass[left + 1] += right
+
+
+def sums_of_equal_widths(score, hit, weight, n_bins):
+    """Mass and summed residuals of rows in the "uniform" bins of `bin_of_distinct`."""
+    sums = np.zeros((2, n_bins))
+    _equal_widths(score, hit, weight, np.arange(n_bins + 1) / n_bins, n_bins, sums)
+    return sums
+
+
+@kernel
+def _equal_widths(score, hit, weight, edges, n_bins, sums):
+    for i in range(len(score)):
+        place = min(int(score[i] * n_bins), n_bins - 1)
+        place += score[i] > edges[place + 1]
+        place = max(place - (score[i] <= edges[place]), 0)
+        sums[0, place] += weight[i]
+        sums[1, place] += weight[i] * (hit[i] - score[i])

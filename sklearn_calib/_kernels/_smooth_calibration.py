@@ -7,8 +7,8 @@ each with a position x and a mass, the length of its stretch of w; the masses su
 moves the left of the maximum down by d and the right up: a kink of mass 2d at C_t, and what leaves
 [-1, 1], mass d at either end, is removed. Removed and remaining mass times distance is the optimum.
 
-The kinks' positions are known in advance, so a kink is a rank, and the queue with two ends is a
-bitset whose words summarise the words below.
+For the witness the positions of all kinks are ranked before, and the queue with two ends is a
+bitset whose words summarise the words below. The optimum alone needs no ranks.
 """
 
 import numpy as np
@@ -16,6 +16,9 @@ import numpy as np
 from ._compile import kernel, part
 
 _WORD_BITS = 32
+_IN_BUCKET = 8  # kinks, on average
+_BLOCK_BITS = 6  # of buckets, in which listed kinks are counted
+_FRONT = 256  # kinks of a heap that is small enough
 
 
 @part
@@ -91,61 +94,145 @@ def _highest(words, starts):
     return key
 
 
-def smooth_error(ranks, position, gaps, last):
-    """The optimum.
+# The mass 2 at 0 outlasts all that is removed, so neither end of the queue ever passes 0: the kinks
+# above 0 and those below are two queues, and each only gives its largest distance from 0. Most
+# kinks never come to an end. Buckets of equal width hold lists of them; those of the last buckets
+# are in a heap, which stays so small that it is fast.
 
-    ranks: rank of the kink at 0, then of each kink in order of insertion. position: of each rank.
-    gaps: of each insertion. last: C_n.
-    """
-    n = len(ranks)
-    return _smooth_error(ranks, position, gaps, last, *_bitset(n), np.zeros(n))
+
+def smooth_of_sorted(v, residual):
+    """The smooth calibration error of scores in increasing order (weights sum to 1)."""
+    n = len(v)
+    position, mass = np.empty(n), np.empty(n)
+    last, low, high = _kinks(v, residual, position, mass)
+    n_buckets = n // _IN_BUCKET + 1
+    first, following = np.full(n_buckets, -1, np.int32), np.empty(n, np.int32)
+    heap = np.empty(n), np.empty(n, np.int32)
+    removed = 0.0
+    for sign, far in ((1.0, high), (-1.0, -low)):
+        if far > 0:
+            scale = min(n_buckets * (1 - 1e-9) / far, 1e300)
+            listed = np.zeros((n_buckets >> _BLOCK_BITS) + 1, np.int32)
+            removed += _one_end(v, position, mass, sign, scale, first, following, listed, *heap)
+            first.fill(-1)
+        else:
+            mass[0] -= v[-1] - v[0]
+    return (removed + _remaining(position, mass, last)) / 2
 
 
 @kernel
-def _smooth_error(ranks, position, gaps, last, words, starts, mass):
-    n = len(ranks)
-    _insert(words, starts, ranks[0])
-    mass[ranks[0]] = 2.0
-    low = high = ranks[0]
+def _kinks(v, residual, position, mass):
+    """Positions and masses in the order of insertion; C_n and the range of the positions."""
+    total = low = high = 0.0
+    position[0], mass[0] = 0.0, 2.0
+    for t in range(len(v) - 1):
+        total += residual[t]
+        position[t + 1] = total
+        mass[t + 1] = 2 * (v[t + 1] - v[t])
+        low, high = min(low, total), max(high, total)
+    return total + residual[len(v) - 1], low, high
+
+
+@kernel(fastmath={"reassoc"})
+def _remaining(position, mass, last):
     cost = 0.0
-    for t in range(n - 1):
-        gap, key = gaps[t], ranks[t + 1]
-        _insert(words, starts, key)
-        mass[key] += 2 * gap
-        low, high = min(low, key), max(high, key)
-        left = gap
+    for t in range(len(position)):
+        cost += mass[t] * abs(last - position[t])
+    return cost
+
+
+@kernel
+def _one_end(v, position, mass, sign, scale, first, following, listed, keys, kinks):
+    """What is removed at one end, times its distance from 0; `mass` is what is left."""
+    edge, top, size, limit = len(first), np.int64(-1), np.int64(0), np.int64(_FRONT)
+    cost = 0.0
+    for t in range(1, len(v)):
+        left, distance = v[t] - v[t - 1], sign * position[t]
+        if distance > 0 and left > 0:
+            bucket = np.int64(distance * scale)
+            if bucket >= edge and size >= limit:
+                size, edge, highest = _spill(size, scale, first, following, listed, keys, kinks)
+                top, limit = max(top, highest), max(_FRONT, 2 * size)
+            if bucket >= edge:
+                _push(keys, kinks, size, distance, t)
+                size += 1
+            else:
+                following[t] = first[bucket]
+                first[bucket] = t
+                listed[bucket >> _BLOCK_BITS] += 1
+                top = max(top, bucket)
         while left > 0:
-            if mass[low] > left:
-                mass[low] -= left
-                cost -= left * position[low]
+            if size == 0:
+                while top >= 0 and first[top] < 0:
+                    block = top >> _BLOCK_BITS
+                    top = (block << _BLOCK_BITS) - 1 if listed[block] == 0 else top - 1
+                if top < 0:
+                    mass[0] = max(mass[0] - left, 0.0)
+                    break
+                kink, edge = np.int64(first[top]), top
+                first[top] = -1
+                while kink >= 0:
+                    _push(keys, kinks, size, sign * position[kink], kink)
+                    size += 1
+                    kink = np.int64(following[kink])
+                listed[top >> _BLOCK_BITS] -= size
+            kink = np.int64(kinks[0])
+            if mass[kink] > left:
+                mass[kink] -= left
+                cost += left * keys[0]
                 break
-            left -= mass[low]
-            cost -= mass[low] * position[low]
-            mass[low] = 0.0
-            _remove(words, starts, low)
-            low = _lowest(words, starts)
-            if low < 0:
-                break
-        left = gap
-        while left > 0 and low >= 0:
-            if mass[high] > left:
-                mass[high] -= left
-                cost += left * position[high]
-                break
-            left -= mass[high]
-            cost += mass[high] * position[high]
-            mass[high] = 0.0
-            _remove(words, starts, high)
-            high = _highest(words, starts)
-            if high < 0:
-                low = high
-        if low < 0:  # rounding emptied the queue: all mass is where the last kink was
-            low = high = key
-            _insert(words, starts, key)
-            mass[key] = 2.0
-    for key in range(low, high + 1):
-        cost += mass[key] * abs(last - position[key])
-    return cost / 2
+            left -= mass[kink]
+            cost += mass[kink] * keys[0]
+            mass[kink] = 0.0
+            size -= 1
+            _sift(keys, kinks, size, keys[size], kinks[size])
+    return cost
+
+
+@part
+def _push(keys, kinks, place, key, kink):
+    while place > 0 and keys[(place - 1) >> 1] < key:
+        above = (place - 1) >> 1
+        keys[place], kinks[place] = keys[above], kinks[above]
+        place = above
+    keys[place], kinks[place] = key, kink
+
+
+@part
+def _sift(keys, kinks, size, key, kink):
+    """Put a kink into the place of the first, which is gone."""
+    place = np.int64(0)
+    while 2 * place + 1 < size:
+        below = 2 * place + 1
+        below += below + 1 < size and keys[below + 1] > keys[below]
+        if keys[below] <= key:
+            break
+        keys[place], kinks[place] = keys[below], kinks[below]
+        place = below
+    keys[place], kinks[place] = key, kink
+
+
+@part
+def _spill(size, scale, first, following, listed, keys, kinks):
+    """Back into lists with the kinks of a large heap that are in lower buckets than a few.
+
+    Returns the new size, the first bucket of the heap, and the highest that was filled.
+    """
+    edge, highest, kept = np.int64(len(first)), np.int64(-1), np.int64(0)
+    for i in range(_FRONT // 8):  # large ones come first
+        edge = min(edge, np.int64(keys[i] * scale))
+    for i in range(size):
+        key, kink = keys[i], kinks[i]
+        bucket = np.int64(key * scale)
+        if bucket >= edge:
+            _push(keys, kinks, kept, key, kink)
+            kept += 1
+        else:
+            following[kink] = first[bucket]
+            first[bucket] = kink
+            listed[bucket >> _BLOCK_BITS] += 1
+            highest = max(highest, bucket)
+    return kept, edge, highest
 
 
 def smooth_maxima(ranks, position, gaps, sums):
@@ -237,12 +324,6 @@ def kinks_of_sorted(v, residual):
     ranks = np.empty(len(places), np.int64)
     ranks[by_place] = np.arange(len(places))
     return np.append(v[last], v[-1]), gaps[last], sums, ranks, places[by_place]
-
-
-def smooth_of_sorted(v, residual):
-    """The smooth calibration error of scores in increasing order (weights sum to 1)."""
-    _, gaps, sums, ranks, position = kinks_of_sorted(v, residual)
-    return smooth_error(ranks, position, gaps, sums[-1])
 
 
 def witness_of_sorted(v: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,21 +1,23 @@
 """Binned calibration errors: one function, and the two names everybody uses."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import ndtr
 
-from .._kernels._binning import bin_of_distinct, bin_sums, swept_bins
+from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, swept_bins
 from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import refuse, refuse_unknown
 from ._bins import checked_bins
-from ._case import BINARY
+from ._case import BINARY, MANY_ROWS, Cells
 from ._measure import metric
 
 if TYPE_CHECKING:
     from . import Case
 
 _BLOCK = 1 << 15  # rows at a time
+_CELLS_OF_A_BIN = 100  # and more: a bin is summed by itself
 _OPTIONS = {
     "norm": ("l1", "l2", "max"),
     "strategy": ("quantile", "uniform"),
@@ -133,9 +135,13 @@ def _bin_gaps(problem, n_bins, strategy, debias):
         if n_bins == "sweep":
             bins = swept_bins(*cells, strategy)
             n_bins = bins[-1] + 1
-        else:
+        elif debias or _CELLS_OF_A_BIN * n_bins > len(cells.score):
             bins = bin_of_distinct(cells.score, cells.mass, n_bins, strategy)
-        mass, total = bin_sums(bins, n_bins, cells.mass, cells.hits - cells.mass * cells.score)
+        if bins is None:
+            mass, total = _sums_of_wide_bins(cells, n_bins)
+        else:
+            residual = cells.hits - cells.mass * cells.score
+            mass, total = bin_sums(bins, n_bins, cells.mass, residual)
     filled = mass > 0
     gap = np.divide(total, mass, out=np.zeros(n_bins), where=filled)
     variance = None
@@ -148,16 +154,30 @@ def _bin_gaps(problem, n_bins, strategy, debias):
     return gap[filled], variance, mass[filled]
 
 
+def _sums_of_wide_bins(cells, n_bins):
+    """Mass and summed residuals of bins of equal mass that hold many cells each."""
+    starts = starts_of_bins(cells.mass, n_bins)
+    parts = (Cells(*(column[a:b] for column in cells)) for a, b in pairwise(starts))
+    sums = [(part.mass.sum(), (part.hits - part.mass * part.score).sum()) for part in parts]
+    return np.array(sums).T
+
+
 def _uniform_sums(problem, n_bins):
     """Mass and summed residuals of equally wide bins, without any order; blocks fit caches."""
     mass, total = np.zeros(n_bins), np.zeros(n_bins)
+    sums_of = _uniform_block
+    if len(problem.score) >= MANY_ROWS:
+        from .._kernels._intervals import sums_of_equal_widths as sums_of
     for start in range(0, len(problem.score), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        score, weight = problem.score[rows], problem.weight[rows]
-        bins = bin_of_distinct(score, None, n_bins, "uniform")
-        sums = bin_sums(bins, n_bins, weight, weight * (problem.hit[rows] - score))
+        sums = sums_of(problem.score[rows], problem.hit[rows], problem.weight[rows], n_bins)
         mass, total = mass + sums[0], total + sums[1]
     return mass, total
+
+
+def _uniform_block(score, hit, weight, n_bins):
+    bins = bin_of_distinct(score, None, n_bins, "uniform")
+    return bin_sums(bins, n_bins, weight, weight * (hit - score))
 
 
 def _variance(problem, row_bin, gap, mass):

@@ -21,6 +21,7 @@ from ..exceptions import refuse, refuse_unknown
 
 BINARY = ("confidence", "top_label", "classwise")  # the ways to make two-class problems of many
 MULTICLASS = ("auto", *BINARY)
+MANY_ROWS = 20_000  # from here on compiled code is worth its import
 
 
 class Cells(NamedTuple):
@@ -53,6 +54,7 @@ class _Layout:
         self.title = title
         self.rows = rows  # of the case
         self.derived = {}
+        self.is_shared = False  # by resamples, for which an order pays
 
     @cached_property
     def sorted(self):
@@ -132,11 +134,24 @@ class BinaryProblem:
 
     @cached_property
     def cells(self) -> Cells:
+        if self._no_order_needed():
+            from .._kernels._pooled import pooled_rows
+
+            pooled = pooled_rows(np.ascontiguousarray(self.score, dtype=np.float64), self.hit)
+            if pooled is not None:
+                return Cells(*pooled)
         order, runs, score = self._order
         if (self.weight == 1).all():  # gathering them would take as long as the sort
             return Cells(score, runs.sums(np.ones(len(self.hit))), runs.sums(self.hit[order]))
         weight = self.weight[order]
         return Cells(score, runs.sums(weight), runs.sums(weight * self.hit[order]))
+
+    def _no_order_needed(self):
+        if len(self.score) < MANY_ROWS or "_order" in self.__dict__:
+            return False
+        if self._layout is not None and (self._layout.is_shared or "sorted" in vars(self._layout)):
+            return False
+        return bool((self.weight == 1).all())
 
     def of_scores(self, function: Callable[..., Any], *options: Any) -> Any:
         """What depends on the distinct scores alone; made once for all resamples of a case.
@@ -341,6 +356,7 @@ class Case:
                 share = weight.sum() / total
             else:
                 share = 1 / len(layouts)
+            layout.is_shared |= self.is_resample
             if share > 0:
                 problem = layout.score, hit, weight, share, layout.title, self.where, layout
                 problems.append(BinaryProblem(*problem))

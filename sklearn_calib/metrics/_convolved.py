@@ -59,7 +59,7 @@ def convolved_calibration_error(
     """
     if bandwidth is not None and (not is_number(bandwidth) or not bandwidth > 0):
         refuse(problem.where, "a bandwidth above 0, or None", repr(bandwidth), "Leave the default")
-    smoothed = _smoother(problem.cells)
+    smoothed = _smoother(problem)
     if bandwidth is not None:
         return min(smoothed(bandwidth), 1.0)
     return min(_fixed_point(smoothed), 1.0)
@@ -93,7 +93,7 @@ def _exponents():
     return -((np.pi * np.arange(_CELLS)) ** 2) / 2
 
 
-def _smoother(cells):
+def _smoother(problem):
     """The integral of the absolute smoothed residuals as a function of the bandwidth.
 
     A Gaussian leaves few frequencies, so few points of the grid hold all there is. What a sum over
@@ -102,7 +102,13 @@ def _smoother(cells):
     """
     from .._kernels._intervals import linear_bins
 
-    spectrum = dct(linear_bins(cells.score, cells.residual, _CELLS))
+    # sums over rows need neither an order nor cells, but the cells may be there
+    if "cells" in vars(problem):
+        mass = linear_bins(problem.cells.score, problem.cells.residual, _CELLS)
+    else:
+        residual = problem.weight * (problem.hit - problem.score)
+        mass = linear_bins(problem.score, residual, _CELLS) / problem.weight.sum()
+    spectrum = dct(mass)
     exponent = _exponents()
 
     def smoothed(bandwidth):
