@@ -68,12 +68,10 @@ class SplineFit(NamedTuple):
     loss: float  # log loss, sum over the weights
 
 
-class _State(NamedTuple):
+class _Minimum(NamedTuple):
     theta: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
     loss: float  # without the penalty
-    objective: float
+    tables: np.ndarray  # log-odds, mean, variance and leverage of each cell
 
 
 def natural_basis(knots):
@@ -195,6 +193,9 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
     if penalties is None:
         scale = (knots[-1] - knots[0]) ** 3 / len(knots)
         penalties = [scale * penalty for penalty in _PENALTIES[: None if len(knots) > 2 else 1]]
+    from ._spline_path import left_out
+
+    scored = float(cells.scored.sum())
     precision = 1e-14 if len(penalties) == 1 else 1e-12
     basis = natural_basis(knots)
     design = np.ascontiguousarray(basis(cells.x).T)
@@ -205,13 +206,12 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
         free = 2 if penalty == LINE else len(knots)
         ridge = np.full(free, penalty)
         ridge[:2] = pull
-        state, factor = _minimum(design[:free], cells.mass, ridge, theta[:free], precision)
-        theta[:free] = state.theta
-        leverage = _leverages(design[:free], factor)
-        loo = _left_out(state.theta @ design[:free], cells, leverage, state)
+        found = _minimum(design[:free], cells.mass, ridge, theta[:free], precision)
+        theta[:free] = found.theta
+        loo = left_out(cells.scored, cells.unit, found.tables) / scored
         if best is None or loo < best.loo - _WIN:
-            edf = float(cells.mass.sum(axis=0) @ (leverage * state.variance))
-            best = SplineFit(_combined(basis, theta), float(penalty), edf, loo, state.loss)
+            edf = float(cells.mass.sum(axis=0) @ (found.tables[3] * found.tables[2]))
+            best = SplineFit(_combined(basis, theta), float(penalty), edf, loo, found.loss)
     return best
 
 
@@ -220,94 +220,55 @@ def _combined(basis, theta):
 
 
 def _minimum(design, label_mass, ridge, start, precision):
-    """Newton's method with halving; the state there and the factor of its Hessian.
+    """Newton's method with halving, as a `_Minimum`.
 
     `design` has a row for each coefficient, of all cells. It ends where half the decrement, the
     distance from the minimum, is below this share of it.
     """
-    mass = label_mass.sum(axis=0)
-    ones = label_mass[1]
-    target = np.zeros_like(ridge)
-    target[1] = 1.0
+    from . import _spline_path as path
 
-    def at(theta):
-        eta = theta @ design
-        far, larger = _halves(eta)
-        smaller = far * larger
-        mean = np.where(eta >= 0, larger, smaller)
-        loss = float(mass @ _softplus(eta, far) - ones @ eta)
-        away = theta - target
-        objective = loss + ridge @ (away * away) / 2
-        return _State(theta, mean, larger * smaller, loss, objective)
+    free, n_cells = design.shape
+    mass, ones = label_mass.sum(axis=0), label_mass[1].copy()
+    tables, trial = np.empty((2, 4, n_cells))
+    scale, gradient, step = np.empty((3, free))
 
-    state = at(start.copy())
+    def at(theta, tables):
+        loss = path.evaluate(design, mass, ones, theta, tables)
+        away = theta.copy()
+        away[1] -= 1.0
+        return loss, loss + float(ridge @ (away * away)) / 2
+
+    theta = start.copy()
+    loss, objective = at(theta, tables)
     for _ in range(_NEWTON_STEPS):
-        hessian = (design * (mass * state.variance)) @ design.T
-        hessian.flat[:: len(ridge) + 1] += ridge
-        gradient = design @ (mass * state.mean - ones) + ridge * (state.theta - target)
-        factor = _factored(hessian)
-        step = -_solved(factor, gradient)
-        decrement = -gradient @ step
-        if decrement / 2 <= precision * (1 + abs(state.objective)):
+        square = (design * (mass * tables[2])) @ design.T
+        square.flat[:: free + 1] += ridge
+        if not path.factor(square, scale):
+            raise np.linalg.LinAlgError("a matrix of second derivatives that is not definite")
+        given = design, mass, ones, tables, theta, ridge, square, scale
+        decrement = path.downhill(*given, gradient, step)
+        if decrement / 2 <= precision * (1 + abs(objective)):
             break
-        length = 1.0
-        moved = at(state.theta + step)
-        while not moved.objective <= state.objective - 1e-4 * length * decrement:
+        length, moved = 1.0, theta + step
+        found = at(moved, trial)
+        while length >= 1e-12 and not found[1] <= objective - 1e-4 * length * decrement:
             length *= 0.5
-            if length < 1e-12:
-                return state, factor  # no progress is possible in floating point
-            moved = at(state.theta + length * step)
-        state = moved
-    return state, factor
+            moved = theta + length * step
+            found = at(moved, trial)
+        if length < 1e-12:
+            break  # no progress is possible in floating point
+        theta, (loss, objective) = moved, found
+        tables, trial = trial, tables
+    tables[3] = _leverages(design, square, scale)
+    return _Minimum(theta, loss, tables)
 
 
-def _halves(eta):
-    """e^-|eta|, and the larger of the probabilities expit(eta) and expit(-eta)."""
-    far = np.exp(-np.abs(eta))
-    return far, 1 / (1 + far)
-
-
-def _softplus(eta, far):
-    """log(1 + e^eta), given e^-|eta|."""
-    return np.maximum(eta, 0) + np.log1p(far)
-
-
-def _factored(hessian):
-    """Cholesky of the matrix scaled to a diagonal of ones: penalties may be of any size."""
-    scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-290))
-    scaled = hessian / scale / scale[:, None]
-    scaled.flat[:: len(scale) + 1] = 1 + 1e-13
-    factor, failed = lapack.dpotrf(scaled.T, lower=1, overwrite_a=1)  # without 60 us of checks
-    if failed:
-        raise np.linalg.LinAlgError("a matrix of second derivatives that is not definite")
-    return factor, scale
-
-
-def _solved(factor, right):
-    lower, scale = factor
-    return lapack.dpotrs(lower, right / scale, lower=1)[0] / scale
-
-
-def _leverages(design, factor):
-    """b'H^-1 b of each cell's column b."""
-    lower, scale = factor
-    half = (lapack.dtrtri(lower, lower=1)[0] / scale) @ design
+def _leverages(design, lower, scale):
+    """b'H^-1 b of each cell's column b, from the factor of the scaled H."""
+    half = lapack.dtrtri(lower, lower=1)[0] / scale
+    half = np.tril(half) @ design
     half *= half
     return half.sum(axis=0)
-
-
-def _left_out(eta, cells, leverage, state):
-    """Mean log loss of labels predicted without one row of their own, to first order.
-
-    Leaving out one positive of weight u at eta moves it to eta - a u (1 - mean) / (1 - a u v), one
-    negative to eta + a u mean / (1 - a u v), a the leverage and v = mean (1 - mean).
-    """
-    kept = np.flatnonzero(cells.scored.any(axis=0))
-    pull = leverage[kept] * cells.unit[:, kept]
-    pull /= np.maximum(1 - pull * state.variance[kept], 1e-10)
-    eta, mean, scored = eta[kept], state.mean[kept], cells.scored[:, kept]
-    wrong = np.stack([eta + pull[0] * mean, pull[1] * (1 - mean) - eta])
-    return float((scored * _softplus(wrong, np.exp(-np.abs(wrong)))).sum() / scored.sum())
 
 
 def rising(curve, cells, project):

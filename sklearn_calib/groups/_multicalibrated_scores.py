@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._simplex import learned_floor, log_odds, raised, with_log
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
-from ..recalibrators import folds_of
+from ..recalibrators import folds_of, warn_of_repeated_rows
 from ._booster import FARTHEST, BoosterRows, Settings, cross_validated
 from ._by_group import ByGroup, Given
 from ._columns import MOST_BINS, Vocabulary
@@ -112,7 +112,8 @@ class MulticalibratedScores(ByGroup):
     -----
     CalibrationWarning
         More than two classes, see Notes. Or a class with a single row: there are no folds then,
-        and the probabilities stay as they are.
+        and the probabilities stay as they are. Or scores that repeat with the same labels, so that
+        folds share what belongs together.
 
     Notes
     -----
@@ -269,6 +270,12 @@ class MulticalibratedScores(ByGroup):
                     stacklevel=6,
                 )
                 return []
+            warn_of_repeated_rows(
+                given.proba,
+                given.codes,
+                given.where,
+                "Pass cv= as pairs (train, test) that keep together what belongs together",
+            )
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
             place = np.full(int(given.rows[-1]) + 1, -1)
             place[given.rows] = np.arange(len(given.rows))

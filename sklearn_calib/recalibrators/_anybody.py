@@ -30,6 +30,7 @@ from ..canonical import (
     warn_of_order,
 )
 from ..exceptions import called, refuse
+from ._repeated import GROUPS, warn_of_repeated_rows
 
 
 def resolve_recalibrator(recalibrator: RecalibratorLike, where: str) -> Estimator:
@@ -214,6 +215,11 @@ def cross_fitted_proba(
     TypeError
         No recalibrator.
 
+    Warns
+    -----
+    CalibrationWarning
+        No `groups`, and scores that repeat with the same labels: folds share what belongs together.
+
     Notes
     -----
     Cost: one fit and one prediction per fold.
@@ -236,6 +242,8 @@ def cross_fitted_proba(
         rows = slice(None) if sample_weight is None else sample_weight > 0
         warn_of_order(proba[rows], codes[rows], names, "classes", where)
     together = None if groups is None else group_codes(groups, len(codes), where)
+    if together is None and isinstance(cv, int | np.integer):
+        warn_of_repeated_rows(proba, codes, where, GROUPS)
     numbers = np.arange(len(names))
     out = np.full(proba.shape, np.nan)
     for train, test in folds_of(codes, cv, random_state, together):

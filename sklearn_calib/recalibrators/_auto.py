@@ -17,7 +17,7 @@ from .._sklearn_compat import (
     callback_tasks,
     with_callbacks,
 )
-from .._typing import CV, ArrayLike, RecalibratorLike, Self
+from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike, Self
 from ..canonical import canonical_weight, rows_per_weight
 from ..exceptions import caution, refuse, require
 from ._anybody import group_codes
@@ -29,6 +29,7 @@ from ._identity import Identity
 from ._one_vs_rest import OneVsRest
 from ._platt import PlattScaling
 from ._quadratic import QuadraticScaling
+from ._repeated import GROUPS, warn_of_repeated_rows
 from ._row_program import RowProgram
 from ._spline import SplineCalibration
 from ._stacking import (
@@ -90,8 +91,8 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         falls: for two classes the result rises with the score.
     alpha : float, default=1.0
         Invented rows, at least 0, that hold the weights near those of the prior: half of the weight
-        on changing nothing, the other half evenly on the other candidates; evenly on all where
-        none of them changes nothing.
+        on the candidate "identity", which changes nothing, the other half on the others, half of
+        that on "default" where it is one of them; evenly on all where there is no "identity".
     n_jobs : int, default=None
         Processes for the folds; -1 for all cores.
 
@@ -113,7 +114,8 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     -----
     CalibrationWarning
         A candidate failed and is left out. Or there are fewer than 20 rows, or rows of one class
-        only: the weights are those of the prior.
+        only: the weights are those of the prior. Or no `groups`, and scores that repeat with the
+        same labels, so that folds share what belongs together.
 
     Raises
     ------
@@ -130,16 +132,15 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     kept candidates are then fitted to all rows. Above 200,000 rows the weights come from a
     sample of as many, at no loss that could be measured (below 1e-4 nats at 400,000).
 
-    "auto" is for two classes `Identity`, `DefaultCalibration`, `StructuredVectorScaling`,
-    `SplineCalibration` and `VennAbers`; below 1000 rows also `PlattScaling` of log-odds and of
-    probabilities, from 1000 on `QuadraticScaling`. With `monotone` `BetaCalibration` takes the
-    place of the structured and the quadratic form. For several classes it is `Identity`,
-    `TemperatureScaling` with Laplace smoothing, `StructuredVectorScaling`, `DefaultCalibration`,
-    the same followed by `SplineCalibration`, one `VennAbers` map shared by all classes, and below
-    1000 rows one spline that they share; from 50
-    classes on the spline of the chain too is shared, or recalibrates the predicted class only, and
-    above 200 the matrix, k^2 numbers, is left out. Chosen with real tables; see the folder
-    ``benchmarks/stack``.
+    "auto" is for two classes `Identity`, `DefaultCalibration`, `SplineCalibration` and `VennAbers`;
+    below 1000 rows also `PlattScaling`, from 1000 on `QuadraticScaling`. With `monotone`
+    `BetaCalibration` joins them, and the quadratic form is left out. For several classes it is
+    `Identity`, `TemperatureScaling` with Laplace smoothing, `DefaultCalibration`, the same followed
+    by `SplineCalibration`, one `VennAbers` map shared by all classes, and below 1000 rows the
+    default followed by one spline that they share. From 50 classes on there is no Venn-Abers map
+    but `StructuredVectorScaling`, and the spline after the default is shared, or recalibrates the
+    predicted class only; above 200 the matrix, k^2 numbers, is left out. Chosen with real tables;
+    see the folder ``benchmarks/stack``.
 
     All of it is one compiled program at prediction, where each candidate has nodes for it (up to 49
     classes; candidates of your own as well): a row costs some microseconds.
@@ -158,7 +159,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     >>> from sklearn_calib.datasets import make_overconfident
     >>> stack = StackedCalibration().fit(*make_overconfident(2, 500))
     >>> len(stack.weights_), max(stack.weights_, key=stack.weights_.get)
-    (7, 'venn_abers')
+    (5, 'default')
     >>> bool(stack.weights_["identity"] < 0.5)
     True
 
@@ -277,6 +278,8 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         elif n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
             given = proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS
             folds = fold_masses(*given, groups=self._groups)
+            if self._groups is None and isinstance(self.cv, Integral):
+                warn_of_repeated_rows(proba, codes, "StackedCalibration.fit", GROUPS)
         else:
             caution(
                 "StackedCalibration.fit",
@@ -336,10 +339,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     def _weigh(self, names, outside, per_weight):
         from .._kernels._mixture import mixture_weights
 
-        prior = np.full(len(names), 1 / len(names))
-        if "identity" in names and len(names) > 1:
-            prior[:] = 0.5 / (len(names) - 1)
-            prior[names.index("identity")] = 0.5
+        prior = prior_rows(names)
         self.cv_losses_ = {}
         if outside:
             table = np.column_stack(
@@ -352,8 +352,9 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
             pairs = zip(means.tolist(), errors.tolist(), strict=True)
             self.cv_losses_ = dict(zip(names, pairs, strict=True))
             prior = mixture_weights(table, mass, self.alpha * prior)
-        prior[prior < _SMALLEST_WEIGHT] = 0.0
-        self.weights_ = dict(zip(names, (prior / prior.sum()).tolist(), strict=True))
+        weights = prior / prior.sum()
+        weights[weights < _SMALLEST_WEIGHT] = 0.0
+        self.weights_ = dict(zip(names, (weights / weights.sum()).tolist(), strict=True))
 
     def _refit(self, chains, proba, codes, weight, n_rows):
         kept = {name: chains[name] for name, share in self.weights_.items() if share > 0}
@@ -414,31 +415,41 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
 def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     """The candidates of "auto" for k classes and this many rows."""
-    default, vector = DefaultCalibration(), StructuredVectorScaling()
+    default, spline, few = DefaultCalibration(), SplineCalibration(), n_rows < _MANY_ROWS
     found: Chains = {"identity": (Identity(),)}
     if k == 2:
-        found |= {"default": (default,), "spline": (SplineCalibration(),)}
-        found |= {"beta": (BetaCalibration(),)} if monotone else {"structured_vector": (vector,)}
-        found["venn_abers"] = (VennAbers(),)
-        if n_rows < _MANY_ROWS:
+        found |= {"default": (default,), "spline": (spline,), "venn_abers": (VennAbers(),)}
+        found |= {"beta": (BetaCalibration(),)} if monotone else {}
+        if few:
             found["platt"] = (PlattScaling(),)
-            found["platt of probabilities"] = (PlattScaling("proba"),)
         elif not monotone:
             found["quadratic"] = (QuadraticScaling(),)
         return found
     found["temperature"] = (TemperatureScaling(laplace=True),)
-    found["structured_vector"] = (vector,)
-    spline, one_for_all = SplineCalibration(), OneVsRest(VennAbers(), shared=True)
+    one_for_all, shared = OneVsRest(VennAbers(), shared=True), OneVsRest(spline, shared=True)
     if k < _CLASSES_FOR_SHARED:
         found |= {"default": (default,), "default, spline": (default, spline)}
-        if n_rows < _MANY_ROWS:
-            found["shared spline"] = (OneVsRest(spline, shared=True),)
+        found |= {"default, shared spline": (default, shared)} if few else {}
         return found | {"shared venn_abers": (one_for_all,)}
+    vector = StructuredVectorScaling()
+    found["structured_vector"] = (vector,)
     first = (default,) if k <= _CLASSES_FOR_MATRIX else (vector,)
     name = "default" if k <= _CLASSES_FOR_MATRIX else "structured_vector"
     found[name] = first
-    found[f"{name}, shared spline"] = (*first, OneVsRest(spline, shared=True))
+    found[f"{name}, shared spline"] = (*first, shared)
     found[f"{name}, top spline"] = (*first, TopLabel(spline))
+    return found
+
+
+def prior_rows(names: Sequence[str]) -> FloatArray:
+    """What each candidate has of one invented row."""
+    if "identity" not in names or len(names) == 1:
+        return np.full(len(names), 1 / len(names))
+    found = np.full(len(names), 0.5 / (len(names) - 1))
+    found[names.index("identity")] = 0.5
+    if "default" in names and len(names) > 2:
+        found[found < 0.5] = 0.25 / (len(names) - 2)
+        found[names.index("default")] = 0.25
     return found
 
 

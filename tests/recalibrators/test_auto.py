@@ -92,7 +92,10 @@ def test_weights_without_rows_are_the_prior():
     p, y = bent(400)
     held = StackedCalibration(alpha=1e7).fit(p, y).weights_
     assert abs(held["identity"] - 0.5) < 1e-3
+    assert abs(held["default"] - 0.25) < 1e-3
     assert abs(held["spline"] - 1 / 12) < 1e-3
+    plain = StackedCalibration(["identity", "platt", "beta"], alpha=1e7).fit(p, y).weights_
+    assert abs(plain["beta"] - 0.25) < 1e-3
     equal = StackedCalibration(["platt", "beta"], alpha=1e7).fit(p, y).weights_
     assert abs(equal["platt"] - 0.5) < 1e-3
 
@@ -264,12 +267,13 @@ def test_shared_first_steps_are_fitted_once():
 
 
 def test_candidates_by_size():
-    names = ["identity", "default", "spline", "structured_vector", "venn_abers", "platt"]
-    assert list(candidates(2, 500)) == [*names, "platt of probabilities"]
-    assert candidates(2, 500)["platt of probabilities"][0].scale == "proba"
-    assert list(candidates(2, 1000)) == [*names[:-1], "quadratic"]
-    assert candidates(10, 999)["shared spline"][0].shared
-    assert "shared spline" not in candidates(10, 1000)
+    names = ["identity", "default", "spline", "venn_abers"]
+    assert list(candidates(2, 999)) == [*names, "platt"]
+    assert list(candidates(2, 1000)) == [*names, "quadratic"]
+    few = candidates(10, 999)
+    assert few["default, shared spline"][1].shared
+    assert few["default, shared spline"][0] is few["default"][0]  # fitted once
+    assert "default, shared spline" not in candidates(10, 1000)
     assert "default, spline" in candidates(10, 500)
     assert "default, shared spline" in candidates(60, 500)
     assert "default" not in candidates(300, 500)

@@ -1,0 +1,111 @@
+"""Passes of a spline fit, compiled.
+
+A fit tries 18 penalties at some hundred cells, each with some three steps of Newton's method: small
+arrays, on which the calls of numpy took most of the time. `design` has a row for each coefficient,
+of all cells; the rows of `tables` are log-odds, mean, variance and leverage of the cells.
+"""
+
+import math
+
+from ._compile import kernel, part
+
+_FAST = {"reassoc", "contract", "nsz"}  # sums in any order; nothing is assumed of NaN
+
+
+@part(error_model="numpy")
+def _softplus(eta):
+    """log(1 + e^eta)."""
+    return max(eta, 0.0) + math.log1p(math.exp(-abs(eta)))
+
+
+@kernel(error_model="numpy", fastmath=_FAST)
+def evaluate(design, mass, ones, theta, tables):
+    """The loss at theta; the tables become what belongs to it."""
+    n_cells = design.shape[1]
+    eta, mean, variance = tables[0], tables[1], tables[2]
+    loss = 0.0
+    for c in range(n_cells):
+        eta[c] = theta[0] * design[0, c]
+    for i in range(1, len(theta)):
+        one = theta[i]
+        for c in range(n_cells):
+            eta[c] += one * design[i, c]
+    for c in range(n_cells):
+        far = math.exp(-abs(eta[c]))
+        larger = 1.0 / (1.0 + far)
+        smaller = far * larger
+        mean[c] = larger if eta[c] >= 0.0 else smaller
+        variance[c] = larger * smaller
+        loss += mass[c] * (max(eta[c], 0.0) + math.log1p(far)) - ones[c] * eta[c]
+    return loss
+
+
+@kernel(error_model="numpy", fastmath=_FAST)
+def factor(square, scale):
+    """The factor of the matrix scaled to a diagonal of ones, in its place; whether there is one."""
+    free = len(scale)
+    for i in range(free):
+        scale[i] = math.sqrt(max(square[i, i], 1e-290))
+    for i in range(free):
+        for j in range(i):
+            total = square[i, j] / (scale[i] * scale[j])
+            for m in range(j):
+                total -= square[i, m] * square[j, m]
+            square[i, j] = total / square[j, j]
+        total = 1.0 + 1e-13
+        for m in range(i):
+            total -= square[i, m] * square[i, m]
+        if not total > 0.0:
+            return False
+        square[i, i] = math.sqrt(total)
+    return True
+
+
+@kernel(error_model="numpy", fastmath=_FAST)
+def downhill(design, mass, ones, tables, theta, ridge, square, scale, gradient, step):
+    """Newton's step, and the decrement."""
+    free, n_cells = design.shape
+    mean = tables[1]
+    for i in range(free):
+        total = 0.0
+        for c in range(n_cells):
+            total += design[i, c] * (mass[c] * mean[c] - ones[c])
+        gradient[i] = total + ridge[i] * (theta[i] - (1.0 if i == 1 else 0.0))
+        total = -gradient[i] / scale[i]
+        for m in range(i):
+            total -= square[i, m] * step[m]
+        step[i] = total / square[i, i]
+    for back in range(free):
+        i = free - 1 - back
+        total = step[i]
+        for m in range(i + 1, free):
+            total -= square[m, i] * step[m]
+        step[i] = total / square[i, i]
+    decrement = 0.0
+    for i in range(free):
+        step[i] /= scale[i]
+        decrement -= gradient[i] * step[i]
+    return decrement
+
+
+@kernel(error_model="numpy")
+def left_out(scored, unit, tables):
+    """Sum of the log losses of labels predicted without one row of their own, to first order.
+
+    Leaving out one positive of weight u at eta moves it to eta - a u (1 - mean) / (1 - a u v), one
+    negative to eta + a u mean / (1 - a u v), a the leverage and v = mean (1 - mean).
+    """
+    eta, mean, variance, leverage = tables[0], tables[1], tables[2], tables[3]
+    total = 0.0
+    for c in range(len(eta)):
+        for label in range(2):
+            if scored[label, c] == 0.0:
+                continue
+            pull = leverage[c] * unit[label, c]
+            pull /= max(1.0 - pull * variance[c], 1e-10)
+            if label == 1:
+                wrong = pull * (1.0 - mean[c]) - eta[c]
+            else:
+                wrong = eta[c] + pull * mean[c]
+            total += scored[label, c] * _softplus(wrong)
+    return total
