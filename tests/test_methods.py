@@ -162,6 +162,7 @@ def assert_close(cls, found, expected):
     np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE.get(cls.__name__, 1e-7))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("cls", "option", "k"), instances())
 def test_words_of_a_fit(cls, option, k):
     """Weights are repeated rows, columns come in any order, a class without rows has a column."""
