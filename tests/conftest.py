@@ -39,7 +39,8 @@ def pytest_collection_modifyitems(config, items):
     """Of a cross of parameters a part is quick: each value with some of the others."""
     crosses = defaultdict(list)
     for item in items:
-        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+        marks = {mark.name for mark in item.iter_markers()}
+        if hasattr(item, "callspec") and not marks & {"slow", "whole"}:
             crosses[item.nodeid.partition("[")[0]].append(item)
     for cross in crosses.values():
         if len(cross) >= CROSS:

@@ -106,6 +106,11 @@ STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower s
 # sample is quick, and all for these two, which no method fits faster
 LIFTED = (PlattScaling, IsotonicCalibration)
 SAMPLE = ("check_simplex", "check_class_permutation")
+# of those that fit all classes at once, more of the checks that see several
+OF_CLASSES = (
+    *("check_weights_are_repetition", "check_missing_class", "check_row_alone", "check_labels"),
+    *("check_order_invariance", "check_extreme_logits"),
+)
 # 15 ms or more for a fit of a hundred rows of two classes: none that fits often or many rows
 SLOW_TO_FIT = (
     AngularCalibration,
@@ -133,8 +138,8 @@ def _is_slow(instance, name):
         return True
     slow_to_fit = isinstance(instance, SLOW_TO_FIT)
     lifted = instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED)
-    if name.endswith("[4]") and lifted and not name.startswith(SAMPLE):
-        return True
+    if name.endswith("[4]") and not name.startswith(SAMPLE):
+        return lifted or not name.startswith(OF_CLASSES)
     return slow_to_fit and (name.endswith("[4]") or name.startswith(COSTLY))
 
 
@@ -151,6 +156,7 @@ def _cases():
             yield pytest.param(check, id=f"{title}-{name}", marks=marks)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("check", list(_cases()))
 def test_recalibrator_contract(check):
     check()
@@ -171,6 +177,7 @@ def test_scores_down_to_the_smallest_number(instance):
     assert np.abs(proba.sum(axis=1) - 1).max() <= 1e-12
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "check",
     [

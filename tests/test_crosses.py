@@ -29,8 +29,8 @@ def test_whole_cross_is_slow(request):
             self.nodeid, self.marks = f"file::test[{a}-{b}]", set()
             self.callspec = type("Spec", (), {"id": f"{a}-{b}"})
 
-        def get_closest_marker(self, name):
-            return name in self.marks
+        def iter_markers(self):
+            return [getattr(pytest.mark, name) for name in self.marks]
 
         def add_marker(self, name):
             self.marks.add(name)
@@ -43,3 +43,8 @@ def test_whole_cross_is_slow(request):
     few = [Item(a, b) for a, b in product("ab", "xyz")]
     plugin.pytest_collection_modifyitems(request.config, few)
     assert not any(item.marks for item in few)
+    whole = [Item(a, b) for a, b in product("abcd", "xyz")]
+    for item in whole:
+        item.add_marker("whole")
+    plugin.pytest_collection_modifyitems(request.config, whole)
+    assert all(item.marks == {"whole"} for item in whole)

@@ -91,10 +91,10 @@ def test_registered_things_are_documented_in_full(thing):
         pytest.param("doc/user_guide/class_frequencies_change.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/decisions.rst", marks=pytest.mark.slow),
         "doc/user_guide/export.rst",
-        "doc/user_guide/large_data_logits.inc",
+        pytest.param("doc/user_guide/large_data_logits.inc", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/many_labels.rst", marks=pytest.mark.slow),
-        "doc/user_guide/measures.rst",
-        "doc/user_guide/production.rst",
+        pytest.param("doc/user_guide/measures.rst", marks=pytest.mark.slow),
+        pytest.param("doc/user_guide/production.rst", marks=pytest.mark.slow),
     ],
 )
 def test_code_in_the_texts_runs(path, monkeypatch):

@@ -111,8 +111,10 @@ def instances(classes=(2, 3)):
             if key in NOT_HERE:
                 continue
             title = "-".join([cls.__name__, *(f"{a}={b}" for a, b in option)])
-            for k in classes if cls is not MulticalibratedScores else (2,):
+            numbers = classes if cls is not MulticalibratedScores else (2,)
+            for k in numbers:
                 slow = key in SLOW or (k > 2 and cls.__name__ in SLOW_OF_THREE)
+                slow |= bool(option) and k < max(numbers)  # of three classes it is quick
                 marks = pytest.mark.slow if slow else ()
                 yield pytest.param(cls, option, k, id=f"{title}-{k}", marks=marks)
 
@@ -160,6 +162,7 @@ def assert_close(cls, found, expected):
     np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE.get(cls.__name__, 1e-7))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("cls", "option", "k"), instances())
 def test_words_of_a_fit(cls, option, k):
     """Weights are repeated rows, columns come in any order, a class without rows has a column."""

@@ -365,6 +365,7 @@ def test_advice_of_several_classes_and_of_few_rows():
     assert tiny.advice == {"model": None} and sentence(tiny.verdict, "gain") is None
 
 
+@pytest.mark.slow
 def test_code_to_paste(tmp_path):
     """It runs, with the names of the columns, and repairs."""
     y, p = rows("overconfident", 400)
@@ -487,6 +488,7 @@ def test_several_models():
         report.bins("a", n_bins=0)
 
 
+@pytest.mark.slow
 def test_many_models_stay_readable():
     y, p = rows("overconfident", 1000)
     named = {f"a very long name of a model, number {i}": p for i in range(20)}
@@ -583,6 +585,7 @@ def test_source_is_shown():
 # -- small simulations; the large ones are in benchmarks/verdict -----------------------------------
 
 
+@pytest.mark.slow
 def test_level_of_the_verdict_small():
     said = [
         calibration_report(

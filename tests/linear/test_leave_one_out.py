@@ -219,6 +219,7 @@ def test_bad_input():
 # -- CalibratedModel(cv="alo") ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recalibrator", ["platt", "temperature"])
 @pytest.mark.parametrize(
     "model", [LogisticRegression(), RidgeClassifier(10.0), LinearSVC(C=0.01)], ids=repr

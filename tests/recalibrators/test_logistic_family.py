@@ -137,6 +137,7 @@ def log_loss(method, p, y, w=None):
     return np.average(-np.log(q), weights=w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("centre", "half"), [(0.5, 0.05), (0.5, 0.02), (0.3, 0.02), (0.1, 0.01)])
 def test_beta_narrow_ranges(centre, half):
     """The optimum over a, b >= 0 in coordinates where the columns are not nearly collinear."""

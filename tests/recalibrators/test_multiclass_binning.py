@@ -111,6 +111,7 @@ def exact(heavy, counts, n, n_levels, tolerance):
             del groups[gone]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_against_fractions(block):
     """Random small problems; those with a comparison closer than rounding are left out."""

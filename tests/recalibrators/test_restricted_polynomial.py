@@ -82,6 +82,7 @@ def test_bounded_problems_are_certified():
                 assert fit.l1 <= bound * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_the_published_settings():
     proba, y = make_overconfident(2, 100)
     rpr = RestrictedPolynomialRegression.paper()

@@ -55,6 +55,7 @@ def test_round_trip(summary, tmp_path):
         assert back.classes.dtype.kind == summary.classes.dtype.kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["uniform", "low", "float32", "saturated"])
 def test_size_of_a_full_summary(law, tmp_path):
     p, y = sample(law, 1_000_000)
