@@ -1,8 +1,10 @@
 """JSON lines as tables: exact values, nested names, hostile lines, and lines that apply writes."""
 
 import gzip
+import io
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pytest
 
-from sklearn_calib._cli import main
+from sklearn_calib._cli import main, parser
+from sklearn_calib._cli._repair import commands_of_repair
 from sklearn_calib._files import csv_text, json_lines
 from sklearn_calib._files.tables import (
     UserError,
@@ -189,6 +192,19 @@ def test_whole_numbers_stay_exact_where_some_are_missing(write, monkeypatch):
     assert [*read(file, "id")["id"].dropna()] == [2**53 + 1, 3, 2**70, 5]
 
 
+def test_memory_does_not_grow_with_the_lines(write, monkeypatch):
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 50_000)
+    monkeypatch.setattr(json_lines, "_HEAD", 10_000)
+    peaks = []
+    for rows in (500, 2000):
+        file = write(f'{{"p": 0.5, "t": "{"x" * 1000}"}}\n' * rows)
+        tracemalloc.start()
+        assert len(read(file, "p")) == rows
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 5e5, "1.5 million characters more"
+
+
 # -- the commands ---------------------------------------------------------------------------------
 
 
@@ -287,6 +303,20 @@ def test_every_field_stays_as_it_was(write, capsys, monkeypatch, tables):
     assert capsys.readouterr().out.replace("\r", "") == "\n".join(lines).replace("\r", "")
 
 
+def test_json_lines_on_the_standard_input(tables, monkeypatch, capsys):
+    found = []
+    for name in ("t.jsonl", "packed.ndjson.zst"):
+        content = Path(name).read_bytes()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        main(["monitor", "-", "--label", "y", "--prob", "scores.yes"])
+        assert capsys.readouterr().out.startswith("-: ")
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert main(["apply", "map.json", "-", "--prob", "scores.yes", "--out", "-"]) == 0
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1]
+    assert json.loads(found[0].splitlines()[7])["id"] == "<b>7"
+
+
 def test_a_new_name_that_a_later_row_has(write, capsys, monkeypatch, tables):
     monkeypatch.setattr(json_lines, "_HEAD", 40)
     write(GOOD * 10 + '{"p": 0.5, "t": "p_calibrated"}\n' + '{"p": 0.5, "p_calibrated": 1}\n')
@@ -334,6 +364,27 @@ def test_folders_and_patterns(tables, tmp_path):
 def test_number_columns_of_text_alone(write):
     table = read_table(write('{"p": "0.5"}\n{"p": "50e-2"}\n'), lambda names: ["p"])
     assert number_column(table, "p").tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(("file", "ending"), [("a.jsonl.gz", "jsonl"), ("a.csv", "csv")])
+def test_the_commands_of_repair_keep_the_format(file, ending):
+    options = parser().parse_args(["audit", file, "--label", "y", "--prob", "a.b"])
+    found = commands_of_repair(options).splitlines()[1]
+    assert found == (
+        f"sklearn-calib apply map.json new.{ending} --prob a.b --out repaired.{ending}"
+    )
+
+
+def test_an_arrow_file_that_breaks_off(tables, capsys):
+    whole = Path("t.feather").read_bytes()
+    for size in (3, 100, len(whole) // 2):
+        Path("half.feather").write_bytes(whole[:size])
+        for words in (["monitor", "half.feather", "--label", "y"], ["apply", "map.json"]):
+            more = ["half.feather", "--out", "x.csv"] if words[0] == "apply" else []
+            assert main([*words, *more, "--prob", "p"]) == 2
+            said = capsys.readouterr().err
+            assert "half.feather" in said and said.count("\n") == 1 and "report it" not in said
+    assert not os.path.exists("x.csv")
 
 
 def test_the_name_of_a_list_stands_for_its_values(write, capsys, tables):

@@ -1,6 +1,8 @@
 """Tables in blocks: the same values as when read at once, wherever the blocks end."""
 
+import gzip
 import io
+import subprocess
 import sys
 import zipfile
 
@@ -92,6 +94,57 @@ def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
     values = values_of_text(dict.fromkeys(texts))
     assert [values[text] for text in texts] == whole.tolist()
     assert {type(value) for value in values.values()} == {type(value) for value in whole.tolist()}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["1", "2", "3"],
+        ["1", "2.5", ""],
+        ["", "", "a"],
+        ["1", "007", "x"],
+        ["true", "False", ""],
+        ["true", "no", "1"],
+        ["", "true", "x"],
+        [str(2**53 + 1), "", "0.5"],
+        [str(2**63), "1", "-1"],
+        ["0,5", "1", "7%"],
+    ],
+)
+def test_a_long_file_is_what_it_is_at_once(tmp_path, monkeypatch, column):
+    """Each chunk has one of the three cells: what it means, the others decide."""
+    file = tmp_path / "t.csv"
+    rows = "".join(f"{cell},{number}\n" for number, cell in enumerate(np.repeat(column, 10)))
+    file.write_text(f"y,z\n{rows}".replace("0,5", '"0,5"'))
+    wanted = read_table(str(file), lambda names: ["y", "z"]).frame
+    monkeypatch.setattr("sklearn_calib._files.tables._CHUNK", 10)
+    found = read_table(str(file), lambda names: ["y", "z"]).frame
+    for name in ("y", "z"):
+        assert found[name].isna().equals(wanted[name].isna())
+        one, other = (frame[name].dropna().tolist() for frame in (found, wanted))
+        assert one == other and [*map(type, one)] == [*map(type, other)]
+
+
+@pytest.mark.slow
+def test_a_long_file_keeps_no_cells_that_nobody_asked_for(tmp_path):
+    """A small file that unpacks to 64 MB."""
+    resource = pytest.importorskip("resource", reason="a system without limits")
+    code = (
+        "import sys, resource; from sklearn_calib._files.tables import read_table;"
+        "n = len(read_table(sys.argv[1], lambda names: ['p']).frame);"
+        f"print(n, resource.getrusage({resource.RUSAGE_SELF}).ru_maxrss // 1024)"
+    )
+    megabytes = []
+    for times in (10, 60):
+        with gzip.open(tmp_path / "t.csv.gz", "wb", compresslevel=1) as file:
+            file.write(b"p,t\n")
+            for _ in range(times):
+                file.write(f"0.5,{'x' * 100}\n".encode() * 10_000)
+        called = [sys.executable, "-c", code, str(tmp_path / "t.csv.gz")]
+        said = subprocess.run(called, capture_output=True, text=True, check=True).stdout
+        assert int(said.split()[0]) == times * 10_000
+        megabytes.append(int(said.split()[1]))
+    assert megabytes[1] < megabytes[0] + 40, megabytes
 
 
 def test_a_file_without_names(tmp_path):

@@ -1,9 +1,12 @@
 """The commands that repair what an audit has found, to be pasted into a shell."""
 
 import argparse
+import re
 
 from .._show import in_shell
 from ._options import add_columns, add_reading, add_scores
+
+_JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
 
 
 def commands_of_repair(options: argparse.Namespace) -> str:
@@ -13,9 +16,11 @@ def commands_of_repair(options: argparse.Namespace) -> str:
     add_reading(fit)
     add_scores(apply)
     add_reading(apply, rows_go=False)
+    ending = ".jsonl" if any(map(_JSON_LINES.search, options.files)) else ".csv"
+    new, repaired = f"new{ending}", f"repaired{ending}"
     lines = (
         ["fit", *options.files, *_given(fit, options), "--out", "map.json"],
-        ["apply", "map.json", "new.csv", *_given(apply, options), "--out", "repaired.csv"],
+        ["apply", "map.json", new, *_given(apply, options), "--out", repaired],
     )
     return "".join(f"sklearn-calib {' '.join(map(in_shell, line))}\n" for line in lines)
 

@@ -35,6 +35,7 @@ _BLOCK = 2**23  # characters of a csv file that are read at a time
 FORM = ("sep", "decimal", "encoding", "header")
 _FEW = 2**16  # characters of a csv file of which only the names are wanted
 _ROWS = 2**17  # of an Arrow file at a time
+_CHUNK = 2**17  # rows of a csv file that are taken apart at a time
 
 
 class CsvText(NamedTuple):
@@ -333,15 +334,40 @@ def _frame(block, places, beyond, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            frame = pd.read_csv(
-                block, names=range(beyond + 1), usecols=[*places, beyond], **options
-            )
+            frame = _in_chunks(block, names=range(beyond + 1), usecols=[*places, beyond], **options)
             return frame.rename(columns={beyond: "extra"})
         except pd.errors.EmptyDataError:  # blank lines at the end of a file
             return pd.DataFrame(columns=places)
         except pd.errors.ParserError:  # so no row has more cells than there are names
             block.seek(0)
-            return pd.read_csv(block, names=range(beyond), usecols=places, **options)
+            return _in_chunks(block, names=range(beyond), usecols=places, **options)
+
+
+def _in_chunks(block, **options):
+    """What `pandas.read_csv` gives; of a long file no cells are kept but those that are asked for.
+
+    All is read at once where a column means one thing in some chunk and another in others.
+    """
+    import pandas as pd
+
+    with pd.read_csv(block, chunksize=_CHUNK, **options) as chunks:
+        frames = list(chunks)
+        if len(frames) > 1 and not all(_is_alike([f[name] for f in frames]) for name in frames[0]):
+            block.seek(0)
+            return pd.read_csv(block, **options)
+    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+
+def _is_alike(columns):
+    """Whether pieces of a column are what they are in the whole."""
+    from pandas.api.types import infer_dtype
+
+    filled = [column for column in columns if column.notna().any()]
+    kinds = {
+        infer_dtype(column, skipna=True) if column.dtype == object else str(column.dtype)
+        for column in filled
+    }
+    return len(kinds) <= 1 or kinds <= {"int64", "float64"}
 
 
 # -- cells ----------------------------------------------------------------------------------------
