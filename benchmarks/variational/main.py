@@ -43,6 +43,8 @@ JOBS = [
     for law in LAWS[CASES[case][0]]
     for batch in range(batches)
 ]
+SHOWN = ("case", "law", "n", "draws", "true", "value", "interval above", "interval below")
+SHOWN += ("bound above the truth", "naive bound above it")
 PARTIAL = HERE / "rounds.partial.jsonl"
 
 
@@ -179,6 +181,8 @@ def main():
     found = sorted(found.items(), key=lambda item: order[item[0]])
     rows = [rows_of(*key, np.concatenate(parts)) for key, parts in found]
     runner.write(HERE / "results.csv", rows, list(rows[0]))
+    shown = [{name: row[name] for name in SHOWN} for row in rows]
+    runner.write(HERE / "summary.csv", shown, list(SHOWN))
     for row in rows:
         print(row)
 

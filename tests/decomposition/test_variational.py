@@ -12,9 +12,9 @@ from sklearn_calib.decomposition import (
     variational_calibration_error,
     variational_calibration_interval,
 )
-from sklearn_calib.decomposition._variational import dual_unit_vectors
+from sklearn_calib.decomposition._variational import _sequential, dual_unit_vectors
 from sklearn_calib.inference import calibration_test
-from sklearn_calib.metrics import get_scorer
+from sklearn_calib.metrics import canonical_case, get_scorer
 from sklearn_calib.recalibrators import cross_fitted_proba
 
 F = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.3, 0.4, 0.3]])
@@ -161,6 +161,18 @@ def test_levels_and_bounds_are_of_one_law():
     assert at_95.low < at_90.low and at_90.high < at_95.high
     other = variational_calibration_interval(y, f, recalibrator="platt", cv=3, direction="over")
     assert other.value != at_95.value and other.standard_error != at_95.standard_error
+
+
+def test_terms_of_the_interval_know_earlier_folds_alone():
+    f, y = power(200, 1.0)
+    pairs = [(np.delete(np.arange(200), rows), rows) for rows in np.arange(200).reshape(4, 50)]
+    changed = np.r_[y[:150], 1 - y[150:]]
+    one, other = (
+        _sequential(canonical_case("x", labels, f), "auto", 1.0, "isotonic", pairs, None)[0]
+        for labels in (y, changed)
+    )
+    assert len(one) == 150  # the first fold has no terms
+    assert (one[:100] == other[:100]).all() and (one[100:] != other[100:]).all()
 
 
 @pytest.mark.slow
