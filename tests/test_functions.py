@@ -52,7 +52,10 @@ NOT_REPEATED = {
 #: Functions for which it is not either.
 COUNTING_ROWS = {"lp_calibration_bound": "bounds widen where fewer rows carry the weight"}
 #: Fields that are of pairs of different rows, or of a mean that more rows make more certain.
-OF_PAIRS = {"expected_metrics": (".auc", ".standard_deviations")}
+OF_PAIRS = {
+    "expected_metrics": (".auc", ".standard_deviations"),
+    "variational_calibration_interval": (".low", ".high", ".lower_bound", ".standard_error"),
+}
 #: Fields of one row and one column per class, which come in the other order too.
 BY_CLASS = (".confusion",)
 #: Fields that are standardised by an error, and so depend on how many rows there are.

@@ -39,6 +39,18 @@ MUTANTS = {
         "betaincinv(events, np.where(below",
         "metrics/test_reliability.py::test_bands_of_bins_are_clopper_pearsons",
     ),
+    "expected two-bin error of counted rows": Mutant(
+        "metrics._two_bin",
+        "weight**2 @ (score * (1 - score))",
+        "weight.sum() * weight @ (score * (1 - score))",
+        "metrics/test_two_bin.py::test_debiasing_subtracts_the_expected_value",
+    ),
+    "signs of the variational interval know all labels": Mutant(
+        "decomposition._variational",
+        "seen = pairs[0][1]",
+        "seen = np.arange(n)",
+        "decomposition/test_variational.py::test_terms_of_the_interval_know_earlier_folds_alone",
+    ),
     "effective rows are the sum of the weights": Mutant(
         "metrics._reliability",
         "rows_of_bin = mass**2 / squares",

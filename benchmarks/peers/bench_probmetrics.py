@@ -1,14 +1,22 @@
-"""probmetrics: temperature scaling, structured vector and matrix scaling."""
+"""probmetrics: temperature, structured scaling, the variational error with the same folds."""
 
 import logging
+from functools import partial
 
 import numpy as np
+import torch
 from probmetrics.calibrators import get_calibrator
+from probmetrics.metrics import MetricsWithCalibration, ProperLpLoss
 from runner import Case
 from scipy.special import logsumexp, softmax
 
 from sklearn_calib._kernels._temperature import fit_temperature
-from sklearn_calib.recalibrators import StructuredMatrixScaling, StructuredVectorScaling
+from sklearn_calib.decomposition import variational_calibration_error
+from sklearn_calib.recalibrators import (
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+    get_recalibrator,
+)
 
 logging.disable(logging.INFO)
 
@@ -80,9 +88,65 @@ def _structured(name, cls, k):
     )
 
 
+class Splits:
+    """Their splitter, of pairs that are given."""
+
+    def __init__(self, pairs):
+        self.pairs = pairs
+
+    def get_name(self):
+        return "given"
+
+    def get_splits(self, y_true, random_state=None):
+        return [tuple(torch.as_tensor(part) for part in pair) for pair in self.pairs]
+
+
+def _overconfident(n, k):
+    rng = np.random.default_rng(0)
+    z = 1.5 * rng.normal(size=(n, k))
+    proba = softmax(z, axis=1)
+    below = rng.random(n)[:, None] > softmax(z / 1.5, axis=1).cumsum(axis=1)
+    fold = rng.permutation(n) % 5
+    pairs = [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(5)]
+    return proba, below.sum(axis=1).clip(max=k - 1), pairs
+
+
+def _variational(n, k, norm):
+    proba, y, pairs = _overconfident(n, k)
+    ours = partial(
+        variational_calibration_error,
+        y,
+        proba,
+        multiclass="canonical",
+        norm=norm,
+        recalibrator="temperature",
+        cv=pairs,
+    )
+
+    def theirs():
+        metric = MetricsWithCalibration(
+            ProperLpLoss(p=norm, binary_as_multiclass=True),
+            get_recalibrator("temperature"),
+            Splits(pairs),
+            cal_name="ours",
+        )
+        found = metric.compute_all_from_labels_probs(torch.as_tensor(y), torch.as_tensor(proba))
+        return float(next(value for name, value in found.items() if name.startswith("calib")))
+
+    return Case(
+        f"L{norm:g} error of vectors, n = {n:.0e}, k = {k}",
+        ours,
+        theirs,
+        tolerance=1e-6,
+        note="the same folds and the same recalibrator, ours, in both",
+    )
+
+
 def cases():
     for n, k in ((10_000, 10), (100_000, 10), (1_000_000, 10), (10_000, 1000)):
         yield _temperature(n, k)
     for k in (10, 100):
         yield _structured("svs", StructuredVectorScaling, k)
         yield _structured("sms", StructuredMatrixScaling, k)
+    for n, k, norm in ((10_000, 2, 1.0), (10_000, 10, 1.0), (10_000, 10, 2.0), (100_000, 10, 1.0)):
+        yield _variational(n, k, norm)

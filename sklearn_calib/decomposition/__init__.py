@@ -22,6 +22,9 @@ from ._measures import isotonic_refinement_brier as isotonic_refinement_brier
 from ._measures import isotonic_refinement_log_loss as isotonic_refinement_log_loss
 from ._measures import temperature_refinement_brier as temperature_refinement_brier
 from ._measures import temperature_refinement_log_loss as temperature_refinement_log_loss
+from ._variational import VariationalInterval as VariationalInterval
+from ._variational import variational_calibration_error as variational_calibration_error
+from ._variational import variational_calibration_interval as variational_calibration_interval
 
 _REGISTERED = _register(globals().values())
 
@@ -29,6 +32,7 @@ __all__ = [
     "CalibrationIndices",
     "LossDecomposition",
     "RefinementCurve",
+    "VariationalInterval",
     "as_lightgbm_metric",
     "as_xgboost_metric",
     "calibration_indices",
@@ -36,5 +40,6 @@ __all__ = [
     "proper_calibration_error",
     "refinement_curve",
     "refinement_error",
+    "variational_calibration_interval",
     *_REGISTERED,
 ]

@@ -127,6 +127,11 @@ class BinaryProblem:
     where: str = "measure"
     _layout: _Layout | None = field(default=None, repr=False)
 
+    @property
+    def rows(self) -> AnyArray | slice:
+        """Which rows of the case it is about: all of them, or those of a predicted class."""
+        return slice(None) if self._layout is None else self._layout.rows
+
     @cached_property
     def _order(self):
         layout = _Layout(self.score) if self._layout is None else self._layout
