@@ -118,7 +118,8 @@ def calibration_decision_loss(problem: "BinaryProblem") -> float:
 
     References
     ----------
-    Hu, Wu (2024), "Predict to minimize swap regret for all payoff-bounded tasks", definition 2.
+    Hu, Wu (2024), "Predict to minimize swap regret for all payoff-bounded tasks", for the
+    definition.
 
     Examples
     --------

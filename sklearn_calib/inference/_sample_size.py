@@ -216,8 +216,8 @@ def validation_sample_size(
     References
     ----------
     Riley et al. (2021), "Minimum sample size for external validation of a clinical prediction model
-    with a binary outcome", equations 2, 5, 9 and 11. Newcombe (2006), "Confidence intervals for an
-    effect size measure based on the Mann-Whitney statistic", method 4.
+    with a binary outcome", for the four targets. Newcombe (2006), "Confidence intervals for an
+    effect size measure based on the Mann-Whitney statistic", for the variance of C.
 
     Examples
     --------
@@ -360,7 +360,7 @@ def _law_of_sample(y_proba, sample_weight, where):
     p, weight = np.asarray(proba)[kept, 1], weight[kept]
     if len(p) < _FEWEST:
         cure = "Pass more, or say their law by linear_predictor=(mean, deviation)"
-        refuse(where, f"at least {_FEWEST} predictions", f"{len(p)}", cure)
+        refuse(where, f"at least {_FEWEST} rows of y_proba", f"{len(p)}", cure)
     order = np.argsort(p, kind="stable")
     p, weight = p[order], weight[order]
     inside = np.clip(p, _TINY, np.nextafter(1, 0))
