@@ -8,7 +8,7 @@ from .._files.tables import UserError
 from .._show import plain
 from ._gate import FORM, conditions_of
 from ._options import add_columns, add_files, add_reading, examples, share, whole_number
-from ._plan import Plan, errors, plan
+from ._plan import PlanAction, errors, plan
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._result import finish, settings_of
@@ -93,7 +93,7 @@ def _add_work(group):
     )
     group.add_argument(
         "--plan",
-        action=Plan,
+        action=PlanAction,
         type=errors,
         metavar="ERROR[,ERROR...]",
         help="no report, but how many rows with labels it takes: for a verdict that finds a mean "
