@@ -366,6 +366,7 @@ def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 90)
     digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(digit=np.arange(90) % 3)
     digits.to_parquet("digits.parquet")
+    frame[["p"]].to_csv("scores.csv", index=False)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     quick = ["--resamples", "2", "--no-advice"]
     for line in EXAMPLES:

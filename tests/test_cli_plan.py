@@ -87,7 +87,7 @@ def test_bad_input(scores, arguments, said, capsys):
 def test_files_that_cannot_be_planned_with(scores, tmp_path, capsys):
     (tmp_path / "s.csv").write_text("p\n0.1\n0.2\n")
     assert plan("--plan", ".02") == 2
-    assert "expected at least 50 predictions, got 2. Plan with a table of more." in (
+    assert "expected at least 50 rows of --prob, got 2. Plan with a table of more." in (
         capsys.readouterr().err
     )
     assert main(["audit", "s.csv", "--plan", ".02"]) == 2

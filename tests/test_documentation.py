@@ -95,6 +95,7 @@ def test_registered_things_are_documented_in_full(thing):
         pytest.param("doc/user_guide/many_labels.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/measures.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/production.rst", marks=pytest.mark.slow),
+        pytest.param("doc/user_guide/what_to_do.rst", marks=pytest.mark.slow),
     ],
 )
 def test_code_in_the_texts_runs(path, monkeypatch):

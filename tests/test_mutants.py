@@ -262,6 +262,24 @@ MUTANTS = {
         "estimates = 4 / beta**2",
         "metrics/test_lp_calibration.py::test_required_samples",
     ),
+    "sample size of a slope as if the intercept were known": Mutant(
+        "inference._sample_size",
+        "return float(a / (a * b - ab**2))",
+        "return float(1 / b)",
+        "inference/test_sample_size.py::test_formulas",
+    ),
+    "rows of an error: the critical value falls with the rows": Mutant(
+        "_kernels._seen_errors",
+        "critical / np.sqrt(n)) >= SEEN",
+        "critical / n) >= SEEN",
+        "inference/test_sample_size.py::test_rows_and_errors_are_inverse",
+    ),
+    "the interval of the largest regret from intervals one by one": Mutant(
+        "decisions._regret",
+        "found.interval(critical, exact=True)",
+        "found.interval(1.96, exact=True)",
+        "decisions/test_regret.py::test_intervals_come_from_the_band",
+    ),
     # -- weights and ties
     "a score at its threshold is not acted on": Mutant(
         "_kernels._net_benefit",

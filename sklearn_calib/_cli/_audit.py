@@ -16,7 +16,7 @@ from ._options import (
     share,
     whole_number,
 )
-from ._plan import Plan, errors, plan
+from ._plan import PlanAction, errors, plan
 from ._printing import EXTRAS, Screen, check_outputs, progress
 from ._remote import local_files
 from ._result import finish, settings_of
@@ -102,7 +102,7 @@ def _add_work(group):
     )
     group.add_argument(
         "--plan",
-        action=Plan,
+        action=PlanAction,
         type=errors,
         metavar="ERROR[,ERROR...]",
         help="no report, but how many rows with labels it takes: for a verdict that finds a mean "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NOT_USED = ("by", "fail_if", "save", "recalibrate", "dask", "classes", "positive")
 
 
-class Plan(argparse.Action):
+class PlanAction(argparse.Action):
     """What to plan for; there will be no page."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:

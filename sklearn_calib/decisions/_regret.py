@@ -238,8 +238,8 @@ def regret_curve(
     parts = [loss.of_case(case) - loss.of_case(other) for loss in (brier_loss, log_loss)]
     edges = _band(problem, better, level, n_resamples, generator(random_state))
     curve = RegretCurve(*pieces, *parts, (0.0, 0.0), (0.0, 0.0), level)
-    largest, worst = (
-        (min(found, low), max(found, high))  # between two thresholds of the band it may be more
+    largest, worst = (  # between two thresholds of the band the regret may be more
+        (float(min(found, low)), float(max(found, high)))
         for found, low, high in (
             (curve.maximum, *(max(edge.max(), 0.0) for _, edge in edges)),
             (curve.decision_loss, *(decision_loss(*edge)[0] for edge in edges)),

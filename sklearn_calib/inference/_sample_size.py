@@ -208,16 +208,16 @@ def validation_sample_size(
       se^2 with sensitivity s, specificity r and w = (1-phi)/phi t/(1-t).
     * error: the power of the test by the kernel calibration error against two kinds of error,
       log-odds all shifted or all drawn to their mean; the larger size of both. Of a sample of
-      any size its cells count, not their number. How often the errors are found is counted in
-      ``benchmarks/verdict``.
+      any size its cells count, not their number. Simulated (``benchmarks/verdict``): the errors
+      are found in .75 to .84 of the draws, within three standard deviations of .8.
 
     Cost: O(n log n), and 0.2 s with `error`.
 
     References
     ----------
     Riley et al. (2021), "Minimum sample size for external validation of a clinical prediction model
-    with a binary outcome", equations 2, 5, 9 and 11. Newcombe (2006), "Confidence intervals for an
-    effect size measure based on the Mann-Whitney statistic", method 4.
+    with a binary outcome", for the four targets. Newcombe (2006), "Confidence intervals for an
+    effect size measure based on the Mann-Whitney statistic", for the variance of C.
 
     Examples
     --------
@@ -360,7 +360,7 @@ def _law_of_sample(y_proba, sample_weight, where):
     p, weight = np.asarray(proba)[kept, 1], weight[kept]
     if len(p) < _FEWEST:
         cure = "Pass more, or say their law by linear_predictor=(mean, deviation)"
-        refuse(where, f"at least {_FEWEST} predictions", f"{len(p)}", cure)
+        refuse(where, f"at least {_FEWEST} rows of y_proba", f"{len(p)}", cure)
     order = np.argsort(p, kind="stable")
     p, weight = p[order], weight[order]
     inside = np.clip(p, _TINY, np.nextafter(1, 0))

@@ -189,6 +189,16 @@ def test_intervals_of_the_maximum():
         regret_curve(Y, P, n_resamples=0)
 
 
+def test_intervals_come_from_the_band():
+    """That of `decision_difference`, on both sides of each prediction."""
+    p, c, y = np.repeat([0.3, 0.7], 50), np.repeat([0.2, 0.8], 50), np.arange(100) % 10 > 4
+    t = np.unique([[v, np.nextafter(v, 1)] for v in (0.2, 0.3, 0.7, 0.8)])
+    band = decision_difference(y, p, c, thresholds=t, level=0.9)
+    curve = regret_curve(y, p, c, level=0.9)
+    low, high = (max(0, ((1 - t) * edge).max()) for edge in (band.band_low, band.band_high))
+    assert curve.maximum_interval == pytest.approx((low, high))
+
+
 def test_the_display_marks_the_maximum_with_its_interval():
     display = RegretDisplay.from_predictions(Y, P, level=0.5, recalibrated="platt")
     (curve,) = display.curves.values()

@@ -150,7 +150,7 @@ P = np.linspace(0.1, 0.9, 99)
         ({}, "expected y_proba, or linear_predictor, or c_statistic with prevalence, got none"),
         ({"c_statistic": 0.8}, "got none"),
         ({"y_proba": P, "linear_predictor": (0, 1)}, "got both of the first"),
-        ({"y_proba": P[:49]}, "expected at least 50 predictions, got 49"),
+        ({"y_proba": P[:49]}, "expected at least 50 rows of y_proba, got 49"),
         ({"y_proba": np.full(99, 0.3)}, "expected predictions that differ"),
         ({"y_proba": np.arange(100) % 2}, "expected predictions that differ"),
         ({"y_proba": np.full((99, 3), 1 / 3)}, "expected probabilities of two classes, got 3"),

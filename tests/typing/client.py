@@ -25,6 +25,7 @@ from sklearn_calib.decisions import (
     CostSensitiveClassifier,
     DecisionCurve,
     SelectiveClassifier,
+    calibration_decision_loss,
     decision_curve,
     decision_difference,
     expected_cost_score,
@@ -312,6 +313,7 @@ def decided(learner: object, X: Floats, y: Integers, p: Floats) -> DecisionCurve
     print(curve.interventions_avoided, curve.over_all.low, curve.to_frame())
     print(decision_difference(y, p, p**2).band_low, risk_coverage_curve(y, p).excess)
     print(regret_curve(y, p, p**2).at([0.3]), regret_curve(y, p, cv=None).worst_threshold)
+    print(regret_curve(y, p, level=0.9).decision_loss_interval[0], calibration_decision_loss(y, p))
     found = expected_metrics(p, threshold=0.2, costs=costs, y_true=y)
     print(found.auc, found.z("auc"), found.realised["auc"])
     print(expected_cost_score(y, p, costs=costs), expected_cost_test(y, p, costs).pvalue)
