@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._simplex import learned_floor, log_odds, raised, with_log
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
-from ..recalibrators import folds_of
+from ._anybody import folds_of
 from ._booster import FARTHEST, BoosterRows, Settings, cross_validated
 from ._by_group import ByGroup, Given
 from ._columns import MOST_BINS, Vocabulary
