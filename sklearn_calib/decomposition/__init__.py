@@ -13,15 +13,17 @@ from ._calibration_index import integrated_calibration_index as integrated_calib
 from ._calibration_index import smoothed_frequencies as smoothed_frequencies
 from ._curve import RefinementCurve as RefinementCurve
 from ._curve import refinement_curve as refinement_curve
-from ._decompose import LossDecomposition as LossDecomposition
 from ._decompose import decompose_case as decompose_case
 from ._decompose import decompose_loss as decompose_loss
 from ._decompose import proper_calibration_error as proper_calibration_error
 from ._decompose import refinement_error as refinement_error
+from ._grouping import decompose_by_features as decompose_by_features
+from ._grouping import enough_for_features as enough_for_features
 from ._measures import isotonic_refinement_brier as isotonic_refinement_brier
 from ._measures import isotonic_refinement_log_loss as isotonic_refinement_log_loss
 from ._measures import temperature_refinement_brier as temperature_refinement_brier
 from ._measures import temperature_refinement_log_loss as temperature_refinement_log_loss
+from ._parts import LossDecomposition as LossDecomposition
 
 _REGISTERED = _register(globals().values())
 
