@@ -1,6 +1,6 @@
 """What `decompose_loss` with features finds where nothing is to be gained, and where something is.
 
-``python benchmarks/run.py grouping [levels | sizes | note | tables]``: without a word all of them.
+``python benchmarks/run.py grouping [levels | sizes | six | tables]``: without a word all of them.
 """
 
 import sys
@@ -18,8 +18,11 @@ from sklearn_calib.metrics import canonical_case, get_loss
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import laws  # noqa: E402
+import real  # noqa: E402
 import runner  # noqa: E402
+import sizes  # noqa: E402
 
+SIZES = {1000: 25}
 DRAWS = {1000: 40, 5000: 12}
 FRESH = 5000  # rows on which the expected gains of the fitted maps are computed
 TERMS = ("calibration", "grouping")
@@ -85,8 +88,39 @@ def levels():
     runner.write(HERE / "levels.csv", rows, list(rows[0]))
 
 
+def named_sizes():
+    rows = [sizes.found_of(n, draws) for n, draws in SIZES.items()]
+    runner.write(HERE / "sizes.csv", rows, list(rows[0]))
+
+
+def six_laws():
+    """The gains in six simple laws, means of three draws."""
+    rows = []
+    for n in (1000, 5000):
+        for name in ("right model, fitted", *laws.SOMETHING, "true probabilities"):
+            found = [measured({**laws.NOTHING, **laws.SOMETHING}[name], n, s)[0] for s in range(3)]
+            row = {"law": name, "n": n}
+            for term in TERMS:
+                value = np.mean([one._laws[term].estimate for one in found])
+                error = np.mean([one.standard_errors[term] for one in found])
+                row[term] = f"{value:.4f} ({error:.4f})"
+            rows.append(row)
+            print(row, flush=True)
+    runner.write(HERE / "six.csv", rows, list(rows[0]))
+
+
+def tables():
+    rows = []
+    for name in real.TABLES:
+        rows.append(real.promised_and_realised(name))
+        print(rows[-1], flush=True)
+    runner.write(HERE / "tables.csv", rows, list(rows[0]))
+
+
 def main():
-    levels()
+    parts = {"levels": levels, "sizes": named_sizes, "six": six_laws, "tables": tables}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
 
 
 if __name__ == "__main__":
