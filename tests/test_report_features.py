@@ -44,7 +44,8 @@ def test_the_report_says_what_to_do(tmp_path):
     assert parts.advice(0.9) in report.to_markdown().replace("\\", "").replace("&lt;", "<").replace(
         "&gt;", ">"
     )
-    page = report.to_html()
+    report.to_html(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
     assert "Recalibrate or retrain" in page
     assert "<region>" not in page
     assert "&lt;region&gt;" in page
