@@ -150,6 +150,7 @@ SHARED = (
     "_measure",
     "_blocks",
     "_falling",
+    "_booster",
 )
 
 

@@ -32,6 +32,7 @@ EXAMPLES = (
     "sklearn-calib audit 'day=*/*.parquet' --label outcome --prob p --save june.parquet",
     "sklearn-calib audit june.parquet --out june.html",
     "sklearn-calib audit predictions.csv --label outcome --prob p --by sex,age",
+    "sklearn-calib audit predictions.csv --label outcome --prob p --features age,region",
     'sklearn-calib audit new.csv --label outcome --prob p --fail-if "log_loss > 0.6"',
     "sklearn-calib audit scores.csv --prob p --plan 0.02",
     "sklearn-calib audit - --label outcome --prob p --json report.json < predictions.csv",
@@ -62,6 +63,14 @@ def add_to(commands: Any) -> None:
         "exact p-value for all together. Of several files and of tables above 8 MB one line for "
         "each value of a column, or each combination of several; names of folders such as "
         "day=2026-01-31 are columns too (two classes)",
+    )
+    columns.add_argument(
+        "--features",
+        action="append",
+        metavar="COLUMN[,COLUMN...]",
+        help="also find out whether to recalibrate or to retrain: what a better use of these "
+        "columns would gain; all: every other column. Name what is known when the model predicts "
+        "(of several files and of tables above 8 MB a sample of 20,000 rows)",
     )
     add_reading(parser, mends=True)
     _add_work(parser.add_argument_group("work"))
@@ -174,6 +183,7 @@ def _audit_rows(files, options, conditions):
                 labels=rows.classes,
                 pos_label=rows.positive,
                 by=rows.groups,
+                features=rows.features,
                 name=plain(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,

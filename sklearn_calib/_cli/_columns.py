@@ -2,16 +2,25 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._files.tables import FileTable, UserError, label_column, number_column, read_table
+from .._files.tables import (
+    FileTable,
+    UserError,
+    column_names,
+    label_column,
+    number_column,
+    read_table,
+)
 from .._show import plain, quoted, rows_in_words
 from .._typing import FloatArray
 from ._names import split_columns
 from ._options import check_different, check_groups, form_of
 from ._printing import note
+from ._sample import sampled_tables
 
 if TYPE_CHECKING:
     import argparse
@@ -35,32 +44,38 @@ class Columns(NamedTuple):
     groups: Any  # pandas DataFrame of the columns of --by, or None
     time: Any  # ndarray, or None
     together: Any = None  # ndarray of the column of --group, or None
+    features: Any = None  # pandas DataFrame of the columns of --features, or None
 
 
-def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
+def read_columns(
+    files: Sequence[str], options: "argparse.Namespace", most: int | None = None
+) -> Columns:
     """The columns that the options name; raises UserError for missing values.
 
-    Those of ``--by`` may have them.
+    Those of ``--by`` and ``--features`` may have them. `most`: a sample of so many rows.
     """
     tables: list[FileTable] = []
     left_out: list[str] = []
     groups: list[Any] = []
+    used: list[Any] = []
     names: list[str] = []
-    for file in files:
-        table = _read(file, options)
+    for table in _tables(files, options, most):
         names = names or split_columns(options.prob, list(table.frame.columns))
         chosen = _by(options, list(table.frame.columns))
         by = _with_orders(table._replace(frame=table.frame[chosen]))
+        seen = features_of(options, list(table.frame.columns))
+        features = _with_orders(table._replace(frame=table.frame[seen]))
         table = table._replace(frame=table.frame[_needed(names, options)])
         if options.drop_missing:
             whole = table.frame.notna().all(axis=1)
             if _labels_are_text(table, options.label):
                 note(_AS_MISSING)
-            by = by[whole].reset_index(drop=True)
+            by, features = (each[whole].reset_index(drop=True) for each in (by, features))
             table, found = without_missing(table)
             left_out += [found] if found else []
         tables.append(table)
         groups.append(by)
+        used.append(features)
     if not sum(len(table.frame) for table in tables):
         raise UserError("expected rows without missing values, got none. Check the files.")
     scores = [np.column_stack([probability(t, n, options) for n in names]) for t in tables]
@@ -75,8 +90,18 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
     labels = joined([checked_labels(table, options.label) for table in tables])
     by = joined(groups) if len(groups[0].columns) else None
+    seen = joined(used) if len(used[0].columns) else None
     said = "; ".join(left_out)
-    return Columns(np.vstack(scores), labels, weight, names, said, by, when, together)
+    return Columns(np.vstack(scores), labels, weight, names, said, by, when, together, seen)
+
+
+def _tables(files, options, most):
+    """The tables of the files, one after the other; of `most` rows a sample."""
+    if most is None:
+        return (_read(file, options) for file in files)
+    present = column_names(files[0], lambda names: [], **form_of(options))
+    texts = features_of(options, present)
+    return sampled_tables(files, partial(_picked, options), most, texts, form_of(options))
 
 
 def _labels_are_text(table, name):
@@ -131,14 +156,36 @@ def _by(options, present):
     return names
 
 
-def _read(file, options):
-    def pick(present):
+def features_of(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
+    """The columns of ``--features``, which only `audit` has, each once; "all" is all others."""
+    given = getattr(options, "features", None) or ()
+    names = list(dict.fromkeys(split_columns(given, present)))
+    if given and not any(names):
+        raise UserError(
+            "expected a column after --features, got an empty text. Name it, or leave it out."
+        )
+    if names == ["all"] and "all" not in present:
         columns = split_columns(options.prob, present)
-        check_different(options.label, columns)
-        check_groups(_by(options, present), options.label, columns)
-        return [*dict.fromkeys([*_needed(columns, options), *_by(options, present)])]
+        return [name for name in present if name not in _needed(columns, options)]
+    if options.label in names:
+        raise UserError(
+            f"expected features that are known with the scores, got {quoted(options.label)}, the "
+            "column of --label: it tells everything. Leave it out of --features."
+        )
+    return names
 
-    return read_table(file, pick, **form_of(options))
+
+def _picked(options, present):
+    """All columns that are read."""
+    columns, by = split_columns(options.prob, present), _by(options, present)
+    check_different(options.label, columns)
+    check_groups(by, options.label, columns)
+    more = features_of(options, present)
+    return [*dict.fromkeys([*_needed(columns, options), *by, *more])]
+
+
+def _read(file, options):
+    return read_table(file, partial(_picked, options), **form_of(options))
 
 
 def without_missing(table: FileTable) -> tuple[FileTable, str]:

@@ -13,14 +13,16 @@ from ._classes import check_two_classes, named_classes
 from ._gate import Condition
 from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of, kind_of
-from ._printing import Screen, progress
+from ._printing import Screen, note, progress
 from ._result import finish, settings_of
+from ._rows import read_rows
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
 _AT_ONCE = 2**23  # bytes of a table that is read as a whole
+_SAMPLED = 20_000  # rows of larger ones that the features are tried on
 
 
 def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: bool = True) -> bool:
@@ -90,6 +92,8 @@ def audit_large(
     with progress("measuring") as advance:
         name = plain(options.name or name)
         report = calibration_report(summary, name=name, progress=advance, **settings)
+    if options.features:
+        report.features[name] = _by_features(files, options)
     if options.save is not None:
         _save(summary, options.save)
     if options.by:
@@ -101,6 +105,8 @@ def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, 
     """The summary of all rows, or a dict of groups; its name; the positive class."""
     grouping = getattr(options, "by", None)
     tables = [file for file in files if not _is_saved(file)]
+    if getattr(options, "features", None) and len(tables) < len(files):
+        raise UserError("expected rows with features, got summaries. Leave --features out.")
     if not tables:
         if grouping:
             raise UserError("expected rows to group, got summaries. Leave --by out.")
@@ -125,6 +131,20 @@ def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, 
     if not rows:
         raise UserError("expected rows of positive weight, got none. Check the files.")
     return found, ", ".join(columns), classes[1] if positive is None else positive
+
+
+def _by_features(files, options):
+    """The decomposition of a sample of the rows; None where they are too few."""
+    from ..decomposition import decompose_by_features, enough_for_features
+    from ..metrics import canonical_case
+
+    rows = read_rows(files, options, _SAMPLED)
+    note(f"--features: a sample of {len(rows.labels):,} rows")
+    given = rows.labels, rows.scores, rows.weight, rows.classes
+    case = canonical_case("audit", *given)
+    given = {"sample_weight": rows.weight}
+    enough = enough_for_features(case)
+    return decompose_by_features(case, rows.features, **given) if enough else None
 
 
 def _classes(files, options, n_columns):

@@ -27,6 +27,7 @@ class LabelledRows(NamedTuple):
     names: list[str]  # of the columns of scores
     groups: Any = None  # pandas DataFrame of the columns of --by, or None
     together: Any = None  # ndarray of the column of --group, or None
+    features: Any = None  # pandas DataFrame of the columns of --features, or None
 
 
 def called(files: Sequence[str]) -> str:
@@ -34,15 +35,17 @@ def called(files: Sequence[str]) -> str:
     return files[0] if len(files) == 1 else f"{len(files)} files"
 
 
-def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRows:
+def read_rows(
+    files: Sequence[str], options: "argparse.Namespace", most: int | None = None
+) -> LabelledRows:
     """The rows of some files, with the classes that their columns stand for.
 
     A single column is the probability of ``classes[1]``. Columns that fit other classes are
-    refused, unless ``--any-order`` was given.
+    refused, unless ``--any-order`` was given. `most`: a sample of so many rows.
     """
     from ..canonical import canonical_labels, canonical_proba
 
-    columns = read_columns(files, options)
+    columns = read_columns(files, options, most)
     names, scores = columns.names, columns.scores
     if columns.left_out:
         note(f"left out, with missing values: {columns.left_out}")
@@ -62,7 +65,7 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
             scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error
-    own = columns.groups, columns.together
+    own = columns.groups, columns.together, columns.features
     return LabelledRows(labels, scores, columns.weight, classes, positive, names, *own)
 
 

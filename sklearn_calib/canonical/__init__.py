@@ -34,6 +34,9 @@ from ._scores import canonical_proba
 from ._scores import check_same_length as check_same_length
 from ._scores import two_columns as two_columns
 from ._scores import valid_proba as valid_proba
+from ._tables import entries as entries
+from ._tables import named_columns as named_columns
+from ._tables import plain_dates as plain_dates
 from ._weights import are_counts as are_counts
 from ._weights import canonical_weight
 from ._weights import check_weights as check_weights

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +11,7 @@ from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
-from ..exceptions import CalibrationWarning, check_level, is_number, refuse, refuse_unknown
+from ..exceptions import CalibrationWarning, is_number, refuse
 from ..metrics import LossLike, canonical_case, get_loss
 from ..recalibrators import (
     TemperatureScaling,
@@ -22,126 +21,27 @@ from ..recalibrators import (
     folds_of,
     resolve_recalibrator,
 )
+from ._grouping import decompose_by_features
 from ._in_sample import (
     isotonic_refinement,
     loss_after_temperature,
     raised_case,
     temperature_of_case,
 )
-from ._intervals import Law, mean_law, temperature_laws, uncertainty_law
+from ._intervals import mean_law, temperature_laws, uncertainty_law
+from ._parts import TERMS, LossDecomposition
 
 if TYPE_CHECKING:
     from ..metrics import Case
-
-TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
-
-
-@dataclass(frozen=True)
-class LossDecomposition:
-    """A mean loss and its parts.
-
-    risk = calibration + refinement = calibration + uncertainty - sharpness.
-
-    Attributes
-    ----------
-    risk : float
-        Mean loss of the predictions.
-    calibration : float
-        What recalibration removes: risk - refinement.
-    refinement : float
-        Mean loss after recalibration.
-    sharpness : float
-        What the scores are worth: uncertainty - refinement.
-    uncertainty : float
-        Mean loss of the class frequencies as prediction.
-    standard_errors : dict of str to float or None
-        Of risk, refinement and sharpness; the value give or take 1.96 of it is a 95 % interval.
-        None where that is not so. It never is for calibration and uncertainty, whose errors are far
-        from normal on calibrated rows and for equally frequent classes: `interval` knows their
-        laws. And none is given for calibration, refinement and sharpness by another recalibrator
-        than temperature scaling: see `decompose_loss`.
-    loss : str or ProperLoss
-        As it was given.
-    """
-
-    risk: float
-    calibration: float
-    refinement: float
-    sharpness: float
-    uncertainty: float
-    standard_errors: dict[str, float | None]
-    loss: LossLike
-    _laws: dict[str, Law] = field(repr=False, default_factory=dict)
-
-    def interval(self, term: str, level: float = 0.95) -> tuple[float, float] | None:
-        """A confidence interval for the value of a term in the population.
-
-        Parameters
-        ----------
-        term : {"risk", "calibration", "refinement", "sharpness", "uncertainty"}
-        level : float in (0, 1), default=0.95
-
-        Returns
-        -------
-        low, high : float
-            Or None where no interval is known that holds what it promises: calibration, refinement
-            and sharpness by another recalibrator than temperature scaling, or where the best
-            temperature is infinite or 0.
-
-        Raises
-        ------
-        ValueError
-            An unknown term, or a level outside (0, 1).
-
-        Notes
-        -----
-        The population values are: risk, the expected loss of the predictions; refinement, that of
-        the predictions after the temperature with the smallest expected log loss; uncertainty, that
-        of the true class frequencies; calibration and sharpness, their differences. With `cv` the
-        estimates differ from those in sample by about 1 / n, the population values do not, and
-        neither do the intervals.
-
-        The bias of the terms in sample is taken off, so an interval need not be centred on its
-        term. Risk: the normal law with Hall's correction for skewness. Refinement and sharpness:
-        the normal law of the influences of the rows, which for the Brier loss include that of the
-        fitted temperature. Calibration and uncertainty: those values q for which the estimate is
-        within 1.96 standard deviations, whose square is a + b q; a is the variance of second order
-        that is left on calibrated rows, or for equally frequent classes, where b q is 0.
-
-        Measured coverage of the 95 % intervals: 93 to 97 % for two and four classes, 200 to 20,000
-        rows, calibrated and overconfident, for log and Brier loss
-        (``benchmarks/decomposition_coverage``). Of the spherical loss and two of the beta family,
-        two classes: 90 to 96 % at 300 rows for the calibration term, whose law does not know its
-        skewness, and 93 to 98 % at 1500; it is lowest for a loss without a bound on overconfident
-        rows.
-
-        References
-        ----------
-        Hall (1992), "On the removal of skewness by transformation", section 2.
-
-        Examples
-        --------
-        >>> from sklearn_calib.decomposition import decompose_loss
-        >>> from sklearn_calib.datasets import make_overconfident
-        >>> proba, y = make_overconfident(3, 1000)
-        >>> low, high = decompose_loss(y, proba).interval("calibration")
-        >>> low > 0  # overconfident
-        True
-        """
-        where = "LossDecomposition.interval"
-        if term not in TERMS:
-            refuse_unknown(where, "term", term, TERMS)
-        check_level(level, where)
-        law = self._laws.get(term)
-        return None if law is None else law.interval(level)
 
 
 def decompose_loss(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
+    features: object = None,
     loss: LossLike = "log",
-    recalibrator: RecalibratorLike = "temperature",
+    recalibrator: RecalibratorLike | None = None,
     cv: CV = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -152,16 +52,25 @@ def decompose_loss(
     ----------
     y_true : array-like of shape (n_samples,)
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    features : table of shape (n_samples, n_features), default=None
+        What the model saw, or could have: a table of pandas, polars or Arrow, a dict of columns, or
+        an array. Splits the refinement into `grouping`, what a better use of them gains at least,
+        and `irreducible`, what remains. Text and categories are categories; missing is allowed. At
+        most 1000 columns, and at least 50 rows.
     loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
         The loss of `log_loss` (in nats), `brier_loss` or `spherical_loss`, any other name of
         `all_losses`, or an instance such as ``BetaFamilyLoss(2, 8)``.
-    recalibrator : str or recalibrator, default="temperature"
-        Whose best fit defines what can be removed. With "isotonic" and two classes this is the
-        CORP decomposition: calibration is MCB, sharpness DSC, uncertainty UNC.
+    recalibrator : str or recalibrator, default=None
+        Whose best fit defines what can be removed; None is "temperature", and with features "auto":
+        what a map of the scores repairs must not be put down to the features. With "isotonic" and
+        two classes this is the CORP decomposition: calibration is MCB, sharpness DSC, uncertainty
+        UNC.
     cv : int, splitter or iterable, default=None
-        None fits and evaluates on the same rows, which is fine for one parameter: for temperature
-        scaling the refinement is too low by about 1 / (2 n). Pass folds for richer methods, and
-        for isotonic below some 10,000 rows; an int means stratified folds, shuffled with seed 0.
+        With features None is 5, each row is tested once, and an int means shuffled folds that are
+        not stratified. Otherwise None fits and evaluates on
+        the same rows, which is fine for one parameter: for temperature scaling the refinement is
+        too low by about 1 / (2 n). Pass folds for richer methods, and for isotonic below some
+        10,000 rows; an int means stratified folds, shuffled with seed 0.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns, where `y_true` misses one.
@@ -174,7 +83,11 @@ def decompose_loss(
     ------
     ValueError
         Unknown loss, or one of another number of classes; or invalid scores, labels or weights;
-        see `canonical_proba`.
+        see `canonical_proba`. Features with another number of rows or more than 1000 columns; with
+        features fewer than 50 rows of positive weight, or fewer than 5 of all classes but one, or
+        folds that do not test each row once.
+    TypeError
+        Features that are no table.
 
     Notes
     -----
@@ -193,10 +106,29 @@ def decompose_loss(
     calibration term in 0 to 72 % of the draws. Of other methods no interval was tested, so none is
     given; resample the rows where one is needed.
 
-    Cost: the fits, and for temperature scaling with `cv` one more, of all rows.
+    Features. In each of 5 folds the recalibrator is fitted on the other four, then
+    `MulticalibratedScores` on the probabilities that it makes of these, with the features as
+    groups; both are judged on the fold. calibration is the mean gain of the former, grouping what
+    the latter adds: a lower bound, since another model may use the features still better, and more
+    rows would let it. Their intervals are for the expected gains of these very maps on new rows.
+    Their standard errors are those of paired rows, enlarged by how much the maps of the folds
+    differ, up to sqrt(2) times: folds train each other's maps, and where nothing is to be gained
+    the error of the mean is that much larger (Bates, Hastie, Tibshirani, 2023, section 3).
+    ``parts.action`` and ``parts.advice()`` say what follows.
+
+    `smallest_seen` is the gain that knowing one feature would be worth which moves the log-odds
+    of the likeliest class up in one half of the rows and down in the other, where the interval
+    would have excluded 0 with probability 0.8. What only several features together show needs more.
+
+    Cost: the fits, and for temperature scaling with `cv` one more, of all rows. With features some
+    2 s for 1000 rows of 5 columns and two classes, 4 s for 5000; in proportion to the number of
+    classes beyond two.
 
     References
     ----------
+    Perez-Lebel, Le Morvan, Varoquaux (2023), "Beyond calibration: estimating the grouping loss of
+    modern neural networks", for grouping. Bayle, Bayle, Janson, Mackey (2020), "Cross-validation
+    confidence intervals for test error", theorem 1.
     Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then calibrate",
     section 3. Broecker (2009), "Reliability, sufficiency, and the decomposition of proper scores",
     eq. 9. Dimitriadis, Gneiting, Jordan (2021) for CORP.
@@ -211,9 +143,24 @@ def decompose_loss(
     True
     >>> parts.interval("calibration")[0] > 0  # overconfident
     True
+
+    A model that does not know of two regions:
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> rng = np.random.default_rng(0)
+    >>> z, region = rng.normal(size=1000), rng.choice(["north", "south"], 1000)
+    >>> y = (rng.random(1000) < expit(z + np.where(region == "north", 1.5, -1.5))).astype(int)
+    >>> table = {"z": z, "region": region}
+    >>> parts = decompose_loss(y, expit(z), features=table, recalibrator="beta")
+    >>> parts.grouping > 0.1, next(iter(parts.feature_gains))
+    (True, 'region')
     """
     case = canonical_case("decompose_loss", y_true, y_proba, sample_weight, labels)
-    return decompose_case(case, loss, recalibrator, cv)
+    if features is None:
+        return decompose_case(case, loss, recalibrator or "temperature", cv)
+    given = loss, recalibrator or "auto", cv, sample_weight
+    return decompose_by_features(case, features, *given)
 
 
 def decompose_case(

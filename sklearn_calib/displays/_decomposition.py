@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 class DecompositionDisplay(ModelsDisplay):
     """Stacked bars of a mean loss: refinement, which remains, and calibration on top.
 
-    Whiskers are 95 % intervals of the two, as `LossDecomposition.interval` gives them; where it
-    gives none there is no whisker.
+    With ``features=`` refinement is split into what remains of it at most, and grouping, what a
+    better use of the features gains at least. Whiskers are 95 % intervals, as
+    `LossDecomposition.interval` gives them; where it gives none there is no whisker.
 
     Make one with `from_predictions` or `from_estimator`, which call `decompose_loss`, whose
-    options are loss, recalibrator, cv, sample_weight and labels; draw it again with `plot`.
+    options are features, loss, recalibrator, cv, sample_weight and labels; draw it again with
+    `plot`.
 
     Parameters
     ----------
@@ -76,11 +78,15 @@ class DecompositionDisplay(ModelsDisplay):
         loss = get_loss(parts[0].loss)
         best, unit = loss.range[0], in_picture(loss.label)
         above = refinement - best
-        ax.barh(place, above, 0.6, left=best, color="C1", alpha=0.75, label="refinement")
+        split = all(part.grouping is not None for part in parts)
+        if split:
+            self._draw_split(ax, best)
+        else:
+            ax.barh(place, above, 0.6, left=best, color="C1", alpha=0.75, label="refinement")
+            _whiskers(ax, [part.interval("refinement") for part in parts], place + 0.12, 0.0)
         ax.barh(
             place, calibration, 0.6, left=refinement, color="C0", alpha=0.75, label="calibration"
         )
-        _whiskers(ax, [part.interval("refinement") for part in parts], place + 0.12, 0.0)
         _whiskers(ax, [part.interval("calibration") for part in parts], place - 0.12, refinement)
         uncertainty = parts[0].uncertainty
         ax.axvline(uncertainty, color="0.35", ls="--", lw=1, label="class frequencies alone")
@@ -88,7 +94,19 @@ class DecompositionDisplay(ModelsDisplay):
         ax.set(yticks=place, xlabel=f"{unit}; whiskers: 95 % intervals" if known else unit)
         ax.set_yticklabels([in_picture(name) for name in self.parts])
         ax.invert_yaxis()
-        ax.legend(frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
+        columns = 2 if split else 3
+        ax.legend(frameon=False, ncols=columns, loc="lower right", bbox_to_anchor=(1, 1))
+
+    def _draw_split(self, ax, best):
+        """Refinement as what remains and what the features gain."""
+        place, parts = np.arange(len(self.parts)), self.parts.values()
+        remains, gained = np.array([(part.irreducible, part.grouping) for part in parts]).T
+        given = {"height": 0.6, "alpha": 0.75}
+        label = "irreducible (at most)"
+        ax.barh(place, remains - best, left=best, color="C1", label=label, **given)
+        ax.barh(place, gained, left=remains, color="C2", label="grouping (at least)", **given)
+        _whiskers(ax, [part.interval("irreducible") for part in parts], place + 0.2, 0.0)
+        _whiskers(ax, [part.interval("grouping") for part in parts], place, remains)
 
 
 def _whiskers(ax, intervals, place, left):

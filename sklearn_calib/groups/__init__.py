@@ -1,13 +1,13 @@
 """Groups of rows: whether the probabilities are right in each of them, and how to correct them."""
 
+from ..recalibrators import GroupRecalibration as GroupRecalibration
+from ..recalibrators import MulticalibratedScores as MulticalibratedScores
 from ._group_calibration import audit_case as audit_case
 from ._group_calibration import group_calibration as group_calibration
-from ._group_recalibration import GroupRecalibration as GroupRecalibration
 from ._grouping import WHOLE as WHOLE
 from ._grouping import Grouping as Grouping
 from ._grouping import find_groups as find_groups
 from ._multicalibrated_model import MulticalibratedModel as MulticalibratedModel
-from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
 from ._result import GroupCalibration as GroupCalibration
 from ._result import GroupRow as GroupRow
 

@@ -1,17 +1,16 @@
 """From a table or from masks to groups of rows, which may overlap."""
 
 import itertools
-from collections.abc import Iterator, Sequence
-from datetime import date, datetime, timezone
+from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._show import plain, quoted
+from .._show import plain
 from .._typing import AnyArray, IntArray
-from ..canonical import is_missing, naming, read_array
+from ..canonical import entries, is_missing, named_columns, naming, plain_dates, read_array
 from ..exceptions import caution, check_count, is_number, refuse
 
 WHOLE = "all rows"
@@ -229,61 +228,6 @@ def _of_mask(mask, number, n_samples, take, where):
         rule = f"masks with one entry for each of the {n_samples} rows"
         refuse(where, rule, f"{len(values)} in {name}", "Take the masks of the same rows")
     return _Partition(np.where(values[take], 0, -1), [name])
-
-
-def named_columns(groups: Any, where: str) -> Iterator[tuple[object, Any]]:
-    """(name, values) of each column of whatever table it is."""
-    if isinstance(groups, dict):
-        yield from groups.items()
-    elif hasattr(groups, "iloc"):  # pandas, where names may repeat
-        if groups.ndim == 1:
-            yield ("group" if groups.name is None else groups.name), groups
-        else:
-            if not groups.columns.is_unique:
-                twice = groups.columns[groups.columns.duplicated()][0]
-                got = f"{quoted(twice)} twice"
-                refuse(where, "different names of columns", got, "Rename them")
-            yield from ((name, groups.iloc[:, i]) for i, name in enumerate(groups.columns))
-    elif hasattr(groups, "column_names"):  # pyarrow
-        yield from ((name, groups[name].to_numpy()) for name in groups.column_names)
-    elif hasattr(groups, "columns"):  # polars
-        yield from ((name, groups[name].to_numpy()) for name in groups.columns)
-    else:
-        values = read_array(entries(groups), "group values", where)
-        if values.ndim not in (1, 2):
-            refuse(where, "groups as a table", f"shape {values.shape}", "Pass one column per group")
-        named = getattr(groups, "name", None) or "group"
-        table = {named: values} if values.ndim == 1 else dict(enumerate(values.T))
-        for name, column in table.items():
-            yield (f"column {name}" if values.ndim == 2 else name), column
-
-
-def entries(values: object) -> object:
-    """A list as an array of its own entries: numpy would make text of NaN beside text."""
-    return np.array(values, dtype=object) if isinstance(values, list | tuple) else values
-
-
-def plain_dates(values: AnyArray) -> AnyArray:
-    """Dates, times and durations as those of numpy, in microseconds; other values as they are.
-
-    Times with a zone, and dates of Python, come as objects; the former are told in UTC.
-    """
-    if values.dtype.kind in "mM":
-        return values.astype(f"{values.dtype.kind}8[us]")
-    if values.dtype.kind != "O" or values.ndim != 1:
-        return values
-    known = np.array([not is_missing(value) for value in values], dtype=bool)
-    if not known.any() or not all(isinstance(value, date) for value in values[known]):
-        return values
-    found = np.full(len(values), np.datetime64("NaT", "us"), "M8[us]")
-    found[known] = [_without_zone(value) for value in values[known]]
-    return found
-
-
-def _without_zone(value):
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(timezone.utc).replace(tzinfo=None)
-    return np.datetime64(value, "us")
 
 
 def _of_column(name, values, n_bins, where):

@@ -21,10 +21,13 @@ from ..meta import (
     CalibratedClassifier,
     CalibratedPair,
     aligned_scores,
+)
+from ..recalibrators import (
+    BOOSTER_CONSTRAINTS,
+    MulticalibratedScores,
+    table_columns,
     whole_or_not_at_all,
 )
-from ._columns import table_columns
-from ._multicalibrated_scores import BOOSTER_CONSTRAINTS, MulticalibratedScores
 
 
 class MulticalibratedModel(CalibratedClassifier):

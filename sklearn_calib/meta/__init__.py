@@ -6,7 +6,6 @@ from ._calibrated_model import CalibratedModel as CalibratedModel
 from ._pairs import GIVES_SCORES as GIVES_SCORES
 from ._pairs import CalibratedClassifier as CalibratedClassifier
 from ._pairs import CalibratedPair as CalibratedPair
-from ._pairs import whole_or_not_at_all as whole_or_not_at_all
 from ._refine_then_calibrate import RefineThenCalibrateCV as RefineThenCalibrateCV
 from ._scores import RESPONSE_METHODS as RESPONSE_METHODS
 from ._scores import aligned_scores as aligned_scores

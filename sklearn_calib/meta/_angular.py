@@ -19,7 +19,8 @@ from ..linear import (
     refuse_weights,
     settled,
 )
-from ._pairs import CalibratedClassifier, CalibratedPair, whole_or_not_at_all
+from ..recalibrators import whole_or_not_at_all
+from ._pairs import CalibratedClassifier, CalibratedPair
 
 
 class AngularCalibratedClassifier(CalibratedClassifier):

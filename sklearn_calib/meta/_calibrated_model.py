@@ -15,6 +15,7 @@ from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, RecalibratorLike, Self
 from ..canonical import canonical_labels, is_label_table
 from ..exceptions import refuse
+from ..recalibrators import whole_or_not_at_all
 from ._arguments import says_what_to_write
 from ._brought import fresh
 from ._leave_one_out import linear_leave_one_out
@@ -27,7 +28,6 @@ from ._pairs import (
     every_recalibrator_has,
     folds_of_rows,
     splits_of,
-    whole_or_not_at_all,
 )
 from ._scores import RESPONSE_METHODS, aligned_scores
 

@@ -2,10 +2,10 @@
 
 import warnings
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import partial
 from inspect import signature
 from numbers import Integral
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -26,7 +26,7 @@ from .._sklearn_compat import (
     routing_enabled,
     safe_split,
 )
-from .._typing import CV, AnyArray, Estimator, Features, FloatArray, Function, IntArray, Self
+from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
 from ..canonical import canonical_labels, canonical_weight
 from ..exceptions import caution, expectation, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
@@ -182,21 +182,6 @@ def splits_of(job: Any, splitter: Any) -> list[Any]:
     """The pairs (train, test) of a splitter."""
     given = {} if (groups := groups_of(job)) is None else {"groups": groups}
     return list(splitter.split(job.X, job.codes, **{**given, **job.split_params}))
-
-
-def whole_or_not_at_all(fit: Function) -> Function:
-    """A fit that leaves no fitted attribute behind if it fails or is interrupted."""
-
-    @wraps(fit)
-    def _wrapped(self, *args, **kwargs):
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-                delattr(self, name)
-            raise
-
-    return cast("Function", _wrapped)
 
 
 def check_fitted(model: Estimator) -> None:

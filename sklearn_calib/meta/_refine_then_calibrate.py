@@ -32,6 +32,7 @@ from .._typing import (
 from ..decomposition import RefinementCurve, refinement_curve
 from ..exceptions import caution, expectation, refuse
 from ..metrics import LossLike, ProperLoss, get_loss
+from ..recalibrators import whole_or_not_at_all
 from ..staging import staging_of
 from ._arguments import says_what_to_write
 from ._pairs import (
@@ -40,7 +41,6 @@ from ._pairs import (
     CalibratedPair,
     folds_of_rows,
     splits_of,
-    whole_or_not_at_all,
 )
 from ._search import fit_fold, in_turn, own_risks, pooled_stages, refit, results_table
 

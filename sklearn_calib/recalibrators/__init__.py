@@ -17,21 +17,29 @@ from ._anybody import cross_fitted_proba as cross_fitted_proba
 from ._anybody import fit_recalibrator as fit_recalibrator
 from ._anybody import folds_of as folds_of
 from ._anybody import resolve_recalibrator as resolve_recalibrator
+from ._anybody import whole_or_not_at_all as whole_or_not_at_all
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities as Capabilities
 from ._base import Recalibrator as Recalibrator
 from ._base import normalised_rows as normalised_rows
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
+from ._by_group import ByGroup as ByGroup
+from ._columns import table_columns as table_columns
 from ._default import DefaultCalibration as DefaultCalibration
 from ._describe import map_nodes as map_nodes
 from ._dirichlet import DirichletCalibration as DirichletCalibration
 from ._enir import ENIR as ENIR
 from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
+from ._group_recalibration import GroupRecalibration as GroupRecalibration
 from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
+from ._multicalibrated_scores import BOOSTER_CONSTRAINTS as BOOSTER_CONSTRAINTS
+from ._multicalibrated_scores import MOST_COLUMNS as MOST_COLUMNS
+from ._multicalibrated_scores import SCORE as SCORE
+from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
 from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
 from ._multilabel import MultilabelCalibration as MultilabelCalibration
@@ -44,7 +52,6 @@ from ._ordinal import OrdinalCalibration as OrdinalCalibration
 from ._platt import PlattScaling as PlattScaling
 from ._prior_shift import PriorShift as PriorShift
 from ._quadratic import QuadraticScaling as QuadraticScaling
-from ._repeated import warn_of_repeated_rows as warn_of_repeated_rows
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,
 )

@@ -1,8 +1,9 @@
 """Using a recalibrator that anyone may have written: a name, a pipeline, any classifier."""
 
 from collections.abc import Iterator
+from functools import wraps
 from inspect import signature
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -17,6 +18,7 @@ from .._typing import (
     ArrayLike,
     Estimator,
     FloatArray,
+    Function,
     IntArray,
     RandomStateLike,
     RecalibratorLike,
@@ -264,3 +266,18 @@ def cross_fitted_proba(
             "Use a partition, such as StratifiedKFold",
         )
     return out
+
+
+def whole_or_not_at_all(fit: Function) -> Function:
+    """A fit that leaves no fitted attribute behind if it fails or is interrupted."""
+
+    @wraps(fit)
+    def _wrapped(self, *args, **kwargs):
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+                delattr(self, name)
+            raise
+
+    return cast("Function", _wrapped)

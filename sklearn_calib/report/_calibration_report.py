@@ -22,6 +22,7 @@ from ._models import (
     Model,
     accuracy_of,
     decomposed,
+    features_of,
     floored,
     loss_of_scikit_learn,
     models_of_summaries,
@@ -46,6 +47,7 @@ def calibration_report(
     check_columns: bool = True,
     advice: bool = False,
     by: Any = None,
+    features: Any = None,
     measures: Iterable[str] | None = None,
     level: float = 0.9,
     n_resamples: int | Literal["auto"] = "auto",
@@ -84,6 +86,9 @@ def calibration_report(
         Also audit groups of the rows, and what any two of them have in common: a table with one row
         for each row of `y_true`, as `group_calibration` takes it with ``depth=2``. Not for
         summaries.
+    features : table of shape (n_samples, n_features), default=None
+        Also find out whether a better use of these would help, and say whether to recalibrate or to
+        retrain: a table as `decompose_loss` takes it, which has the cost. Not for summaries.
     measures : list of str, default=None
         Names from `all_metrics`; by default the registered measures that are meant for reports.
     level : float in (0, 1), default=0.9
@@ -101,8 +106,8 @@ def calibration_report(
     Raises
     ------
     ValueError
-        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure, or groups of
-        summaries or of other rows. Columns
+        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure, or groups or
+        features of summaries or of other rows. Columns
         whose order cannot be meant: another order puts the largest probability on the true class
         far more often, and ranks the rows well where this one ranks them backwards.
 
@@ -167,6 +172,7 @@ def calibration_report(
         data = {"y": case.classes[case.codes], "weight": case.weight}
         data["proba"] = {key: case.proba for key, case in cases.items()}
     groups = {} if by is None else _groups(models, by, sample_weight, where)
+    by_features = {} if features is None else features_of(models, features, sample_weight, where)
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
     n, classes = size_and_classes(next(iter(models.values())))
@@ -183,6 +189,7 @@ def calibration_report(
         source=source,
         advice=dict.fromkeys(models),
         groups=groups,
+        features=by_features,
         _data=data,
         _models=models,
         _codes={

@@ -42,6 +42,7 @@ class Content:
     version: str = __version__
     advice: dict[str, Advice | None] = field(default_factory=dict)
     groups: dict[str, GroupCalibration] = field(repr=False, default_factory=dict)
+    features: dict[str, LossDecomposition | None] = field(repr=False, default_factory=dict)
     _data: dict[str, Any] = field(repr=False, default_factory=dict)
     _models: dict[str, Model] = field(repr=False, default_factory=dict)
     _codes: dict[str, str] = field(repr=False, default_factory=dict)
@@ -65,9 +66,8 @@ class Content:
         if row is None or np.isnan(row.high):
             given = {name: model}, [all_metrics()[_ERROR]], self.level, "auto", self._seed
             (row,) = report_rows(*given)
-        return verdict_of(
-            model, row, self.level, self._seed, self.advice.get(name), self.groups.get(name)
-        )
+        more = self.advice.get(name), self.groups.get(name), self.features.get(name)
+        return verdict_of(model, row, self.level, self._seed, *more)
 
     def _name(self, name, where):
         """The model that is meant; None is the only one."""

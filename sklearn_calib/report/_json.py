@@ -31,6 +31,7 @@ def as_dict(report: "Content") -> dict[str, Any]:
 def _model(report, name):
     parts, line, advice = report.decomposition.get(name), report.line(name), report.advice[name]
     below, zeros = report.floored[name]
+    used = report.features.get(name)
     keys = "risk", "calibration", "refinement", "uncertainty"
     measured = "measure", "value", "low", "high", "if_calibrated"
     return {
@@ -50,6 +51,7 @@ def _model(report, name):
         "bins": [one._asdict() for one in report.bins(name)],
         "advice": None if advice is None else advice.to_dict(),
         "groups": report.groups[name].to_dict() if name in report.groups else None,
+        "features": None if used is None else used.to_dict(report.level),
     }
 
 

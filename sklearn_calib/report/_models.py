@@ -7,7 +7,12 @@ import numpy as np
 
 from .._show import plain
 from .._simplex import LARGEST_LOG_LOSS, LOG_LOSS_FLOOR, carries_log
-from ..decomposition import LossDecomposition, decompose_case
+from ..decomposition import (
+    LossDecomposition,
+    decompose_by_features,
+    decompose_case,
+    enough_for_features,
+)
 from ..exceptions import refuse
 from ..metrics import LogLoss
 from ..summary import CalibrationSummary
@@ -89,6 +94,21 @@ def decomposed(model: Model) -> LossDecomposition | None:
         cells, squares = sample.filled
         return decompose_case(cells, squares=squares)
     return None if case is None else decompose_case(case)
+
+
+def features_of(
+    models: dict[str, Model], features: Any, sample_weight: Any, where: str
+) -> dict[str, LossDecomposition | None]:
+    """What a better use of the features gains, for each model; None where the rows are too few."""
+    cases = {name: model.case for name, model in models.items()}
+    found = {}
+    for name, case in cases.items():
+        if case is None:
+            cure = "Pass y_proba, or leave features out"
+            refuse(where, "labels and probabilities of each row, for features", "summaries", cure)
+        enough, given = enough_for_features(case), {"sample_weight": sample_weight}
+        found[name] = decompose_by_features(case, features, **given) if enough else None
+    return found
 
 
 def floored(model: Model) -> tuple[int, int]:

@@ -56,6 +56,9 @@ class CalibrationReport(Content, Shown):
         where some class has fewer than five rows.
     groups : dict of str to GroupCalibration
         The audit of the groups of each model at level 0.95, where ``by=`` was given; else empty.
+    features : dict of str to LossDecomposition or None
+        Of the log loss, with what a better use of the features gains, where ``features=`` was
+        given; None where the rows are too few to say.
     """
 
     def to_frame(self) -> "pd.DataFrame":

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from ._evidence import Bin
 
 SHOWN_GROUPS = 20  # of each model, the worst
+SHOWN_FEATURES = 10
+_TERMS = {
+    "risk": "as given",
+    "calibration": "gained by recalibration",
+    "grouping": "gained by the features beyond it, at least",
+    "irreducible": "what remains, at most",
+}
 _NAME = 24  # letters of a model in a row of numbers
 _YES = {True: "yes", False: "no", None: "too few rows"}
 _WRITTEN = "html markdown"  # too long for text
@@ -29,6 +36,7 @@ def sections_of(report: "Content") -> list[Section]:
         reliability(report),
         measures(report),
         _gains(report),
+        _features(report),
         _bins(report),
         _groups(report),
         _classes(report),
@@ -172,6 +180,43 @@ def _advice(advice: "Advice") -> Section:
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
 
+def _features(report):
+    """Recalibrate or retrain, of each model whose features were given."""
+
+    def said(name):
+        parts = report.features[name]
+        if parts is None:
+            return Section(sentences=[_TOO_FEW])
+        rows = [_term_cells(parts, term, what, report.level) for term, what in _TERMS.items()]
+        interval = f"{report.level:.0%} interval"
+        split = Table(("log loss", "value", "standard error", interval), rows, kind="names")
+        shares = list(parts.feature_gains.items())[:SHOWN_FEATURES]
+        named = [(plain(name, _NAME), f"{share:.0%}") for name, share in shares]
+        columns = Table(("feature", "share of the gains"), named, kind="names")
+        return Section(
+            sentences=[parts.advice(report.level) + _of_sample(parts, report)],
+            tables=[split, columns] if parts.grouping else [split],
+            parts=[Section(notes=[_FEATURES], only="html")],
+        )
+
+    if not report.features:
+        return Section()
+    return Section("Recalibrate or retrain", parts=_by_model(report, report.features, said))
+
+
+def _of_sample(parts, report):
+    """What to say where not all rows were taken."""
+    total = f"{report.n_samples:,}"
+    return "" if parts.n_rows >= report.n_samples else f" From {parts.n_rows:,} of {total} rows."
+
+
+def _term_cells(parts, term, what, level):
+    """A term of a decomposition as texts."""
+    ends = parts.interval(term, level)
+    numbers = getattr(parts, term), parts.standard_errors[term]
+    return what, *(f"{x:.4f}" for x in numbers), f"{ends[0]:.4f} to {ends[1]:.4f}"
+
+
 def _bins(report):
     header = ("score", "rows", "predicted", "observed", f"{report.level:.0%} interval", "ratio")
 
@@ -259,6 +304,18 @@ _GAINS = (
     "Would recalibration help? Mean losses of {rows} rows, each recalibrated by a fit that has not "
     "seen it (5 folds); the gain is in log loss, in nats, with its standard error. “Identity” "
     "leaves the probabilities as they are."
+)
+
+_FEATURES = (
+    "What the log loss is made of, each row judged by maps that have not seen it (5 folds): first "
+    "recalibrated (auto), then corrected by trees on the features. The features’ gain is the least "
+    "that a better use of them is worth; shown as 0 where the trees did harm. Intervals are for "
+    "what these maps gain on new rows; the shares say on which columns the trees were split."
+)
+
+_TOO_FEW = (
+    "Too few rows to say whether to recalibrate or to retrain: at least 50, and 5 of each of two "
+    "classes."
 )
 
 _BINS = (

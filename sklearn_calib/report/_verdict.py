@@ -13,6 +13,7 @@ from ..inference import MonteCarloResult
 from ._evidence import Evidence, evidence_of
 
 if TYPE_CHECKING:
+    from ..decomposition import LossDecomposition
     from ..groups import GroupCalibration
     from ..summary import CellSample
     from ._advice import Advice
@@ -31,7 +32,7 @@ class Sentence(NamedTuple):
     Parameters
     ----------
     topic : str
-        "calibrated", "size", "direction", "where", "groups", "power", "gain" or "map".
+        "calibrated", "size", "direction", "where", "groups", "power", "gain", "map" or "action".
     text : str
         Plain English.
     numbers : dict
@@ -58,10 +59,12 @@ class Verdict:
         Of the one test that decides: the kernel calibration error with bandwidth 0.2, against 999
         draws of labels from the predictions. Exact.
     sentences : list of Sentence
-        In the order "calibrated", "size", "direction", "where", "groups", "power", "gain", "map".
-        Those about which the rows say nothing are left out; "gain" and "map" need
-        `CalibrationReport.advise`. "groups" is there where the rows as a whole pass and a group of
-        ``calibration_report(by=...)`` does not; `calibrated` and `p_value` are of the whole.
+        In the order "calibrated", "size", "direction", "where", "groups", "power", "gain", "map",
+        "action". Those about which the rows say nothing are left out; "gain" and "map" need
+        `CalibrationReport.advise`, "action" (recalibrate, retrain, both or neither) needs
+        ``calibration_report(features=)``. "groups" is there where the rows as a whole pass and a
+        group of ``calibration_report(by=...)`` does not; `calibrated` and `p_value` are of the
+        whole.
     evidence : Evidence
         The numbers, whether or not a sentence came of them.
 
@@ -109,6 +112,7 @@ class _Findings(NamedTuple):
     evidence: Evidence
     advice: "Advice | None"
     groups: "GroupCalibration | None"
+    features: "LossDecomposition | None"
 
     @property
     def rejected(self) -> bool:
@@ -142,6 +146,7 @@ def verdict_of(
     seed: int,
     advice: "Advice | None" = None,
     groups: "GroupCalibration | None" = None,
+    features: "LossDecomposition | None" = None,
 ) -> Verdict:
     """The verdict on one model.
 
@@ -156,6 +161,7 @@ def verdict_of(
         Of the draws.
     advice : Advice, default=None
     groups : GroupCalibration, default=None
+    features : LossDecomposition, default=None
     """
     summary = model.summary
     ((whole,), (tested,), (coarse,)) = (
@@ -175,8 +181,9 @@ def verdict_of(
         evidence_of(whole, coarse, level, BANDWIDTH, critical),
         advice,
         groups,
+        features,
     )
-    parts = (_calibrated, _size, _direction, _where, _groups, _power, _gain, _map)
+    parts = (_calibrated, _size, _direction, _where, _groups, _power, _gain, _map, _action)
     sentences = [part(found) for part in parts]
     said = [sentence for sentence in sentences if sentence is not None]
     return Verdict(found.calibrated, test.pvalue, said, found.evidence)
@@ -394,6 +401,15 @@ def _gain(found):
             f'{row.gain:.4f} by "auto" {measured}.'
         )
     return Sentence("gain", text, numbers)
+
+
+def _action(found):
+    """Recalibrate, retrain, both or neither."""
+    if found.features is None:
+        return None
+    return Sentence(
+        "action", found.features.advice(found.level), found.features.to_dict(found.level)
+    )
 
 
 def _map(found):

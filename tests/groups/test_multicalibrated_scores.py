@@ -14,14 +14,14 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
-from sklearn_calib.groups._booster import (
+from sklearn_calib.metrics import log_loss
+from sklearn_calib.recalibrators._booster import (
     BoosterRows,
     Correction,
     Settings,
     _Track,
     loss_sum,
 )
-from sklearn_calib.metrics import log_loss
 
 QUICK = {"n_trees": 30, "n_rounds": 4, "cv": 2}
 

@@ -9,9 +9,8 @@ import numpy as np
 from .._kernels._binning import ON_EDGE, middles
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
-from ..canonical import is_missing, naming, read_array
+from ..canonical import entries, is_missing, named_columns, naming, plain_dates, read_array
 from ..exceptions import refuse
-from ._grouping import entries, named_columns, plain_dates
 
 _NUMBER = (Real, Decimal, np.bool_)
 SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by

@@ -12,10 +12,11 @@ from .._kernels._shrunk_lines import shrunk_lines
 from .._simplex import learned_floor, log_odds, raised
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from ..exceptions import caution, refuse
-from ..recalibrators import PlattScaling, aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._booster import weighted_deviation
 from ._by_group import ByGroup, Given
 from ._columns import is_nothing, picked
+from ._platt import PlattScaling
 
 MANY_GROUPS = 1000
 

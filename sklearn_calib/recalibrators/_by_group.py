@@ -17,8 +17,8 @@ from ..canonical import (
     warn_of_order,
 )
 from ..exceptions import caution, refuse
-from ..meta import whole_or_not_at_all
-from ..recalibrators import normalised_rows
+from ._anybody import whole_or_not_at_all
+from ._base import normalised_rows
 from ._columns import table_columns
 
 

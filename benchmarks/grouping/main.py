@@ -1,0 +1,127 @@
+"""What `decompose_loss` with features finds where nothing is to be gained, and where something is.
+
+``python benchmarks/run.py grouping [levels | sizes | six | tables]``: without a word all of them.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from sklearn_calib.decomposition._grouping import (
+    corrected,
+    folds_of_rows,
+    parts_of,
+)
+from sklearn_calib.metrics import canonical_case, get_loss
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+import laws  # noqa: E402
+import real  # noqa: E402
+import runner  # noqa: E402
+import sizes  # noqa: E402
+
+SIZES = {1000: 25}
+DRAWS = {1000: 40, 5000: 12}
+FRESH = 5000  # rows on which the expected gains of the fitted maps are computed
+TERMS = ("calibration", "grouping")
+LEVEL = 0.9
+RECALIBRATOR = "default"  # a sixtieth of the time of "auto"
+
+
+def measured(law, n, seed, loss="log"):
+    """What is found in n rows, and the expected gains of the very maps on new ones."""
+    rng = np.random.default_rng([n, seed])
+    columns, y, p, truth = law(n + FRESH, rng)
+    case = canonical_case("grouping", y, p, None, range(p.shape[1]))
+    folds = folds_of_rows(case.take(np.arange(n)), 5)
+    fresh = np.array_split(np.arange(n, n + FRESH), len(folds))
+    both = [(train, np.r_[test, more]) for (train, test), more in zip(folds, fresh, strict=True)]
+    rule = get_loss(loss)
+    found = corrected(case, columns, rule, RECALIBRATOR, both)
+    parts = parts_of(case.take(np.arange(n)), found.take(n), loss)
+    given, mapped, used = (
+        rule.expected(proba[n:], truth[n:]) for proba in (p, found.recalibrated, found.by_features)
+    )
+    return parts, {"calibration": np.mean(given - mapped), "grouping": np.mean(mapped - used)}
+
+
+def level_of(name, n, draws):
+    """One row of the table for each term of a law."""
+    law = {**laws.NOTHING, **laws.SOMETHING}[name]
+    found = [measured(law, n, seed) for seed in range(draws)]
+    actions = [parts.action for parts, _ in found]
+    rows = []
+    for term in TERMS:
+        ends = np.array([parts.interval(term, LEVEL) for parts, _ in found])
+        truth = np.array([values[term] for _, values in found])
+        error = np.array([parts.standard_errors[term] for parts, _ in found])
+        value = np.array([parts._laws[term].estimate for parts, _ in found])
+        off = value - truth
+        rows.append(
+            {
+                "law": name,
+                "to_be_gained": "something" if name in laws.SOMETHING else "nothing",
+                "n": n,
+                "draws": draws,
+                "term": term,
+                "found": f"{np.mean(ends[:, 0] > 0):.3f}",
+                "mean_gain": f"{value.mean():.5f}",
+                "mean_expected_gain": f"{truth.mean():.5f}",
+                "inside": f"{np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])):.3f}",
+                "truth_below": f"{np.mean(truth < ends[:, 0]):.3f}",
+                "truth_above": f"{np.mean(truth > ends[:, 1]):.3f}",
+                "deviation_over_error": f"{off.std() / max(np.sqrt(np.mean(error**2)), 1e-12):.3f}",
+                "actions": " ".join(f"{a} {actions.count(a)}" for a in sorted(set(actions))),
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def levels():
+    jobs = [
+        (name, n, draws) for n, draws in DRAWS.items() for name in (*laws.NOTHING, *laws.SOMETHING)
+    ]
+    rows = runner.rounds(HERE / "levels.partial.jsonl", jobs, level_of)
+    runner.write(HERE / "levels.csv", rows, list(rows[0]))
+
+
+def named_sizes():
+    rows = [sizes.found_of(n, draws) for n, draws in SIZES.items()]
+    runner.write(HERE / "sizes.csv", rows, list(rows[0]))
+
+
+def six_laws():
+    """The gains in six simple laws, means of three draws."""
+    rows = []
+    for n in (1000, 5000):
+        for name in ("right model, fitted", *laws.SOMETHING, "true probabilities"):
+            found = [measured({**laws.NOTHING, **laws.SOMETHING}[name], n, s)[0] for s in range(3)]
+            row = {"law": name, "n": n}
+            for term in TERMS:
+                value = np.mean([one._laws[term].estimate for one in found])
+                error = np.mean([one.standard_errors[term] for one in found])
+                row[term] = f"{value:.4f} ({error:.4f})"
+            rows.append(row)
+            print(row, flush=True)
+    runner.write(HERE / "six.csv", rows, list(rows[0]))
+
+
+def tables():
+    rows = []
+    for name in real.TABLES:
+        rows.append(real.promised_and_realised(name))
+        print(rows[-1], flush=True)
+    runner.write(HERE / "tables.csv", rows, list(rows[0]))
+
+
+def main():
+    parts = {"levels": levels, "sizes": named_sizes, "six": six_laws, "tables": tables}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
+
+
+if __name__ == "__main__":
+    main()

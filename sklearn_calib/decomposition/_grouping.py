@@ -1,0 +1,279 @@
+"""What a better use of the features would gain beyond recalibration: the grouping loss.
+
+The rows are split into folds. Each row gets three losses: of its probabilities as they are, of
+these after a recalibrator that was fitted without its fold, and of these after trees that correct
+the recalibrated probabilities by the features, also fitted without its fold. The means of the
+differences are the gains.
+
+The intervals are for the expected gains, on new rows, of the very maps that were fitted: what is
+in the features is more. Where something is to be gained, the error of the mean is that of
+independent rows to first order (Bayle, Bayle, Janson, Mackey, 2020); see `_law` for the rest.
+"""
+
+import warnings
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.model_selection import KFold
+
+from .._simplex import log_proba, softmax_of_rows
+from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
+from ..exceptions import CalibrationWarning, refuse
+from ..metrics import LossLike, get_loss
+from ..recalibrators import (
+    MOST_COLUMNS,
+    SCORE,
+    MulticalibratedScores,
+    aligned_proba,
+    fit_recalibrator,
+    folds_of,
+    resolve_recalibrator,
+    table_columns,
+)
+from ._intervals import mean_law, uncertainty_law
+from ._parts import OF_FEATURES, PROBABILITY, SIGNIFICANCE, TERMS, LossDecomposition
+
+if TYPE_CHECKING:
+    from ..metrics import Case, ProperLoss
+
+FEWEST_ROWS, FEWEST_OF_CLASS = 50, 5
+_FOLDS = 5
+_FARTHEST = 12.0  # log-odds by which a feature moves the truth, at most
+_SHOWN = 4096  # rows that `smallest_seen` is computed from
+_ROUNDING = 1e-12  # nats or the like: smaller differences are none
+_ALIKE = 2.0
+_COST = 0.0  # rows times gain that trees lose where one feature matters, see `smallest_seen`
+
+
+class Corrected(NamedTuple):
+    """Probabilities of rows that the maps have not seen, and what the trees were made of.
+
+    The losses have one row for the maps of each fold, of all rows: those they have not seen, and
+    the others.
+    """
+
+    fold: IntArray  # in which each row was tested
+    recalibrated: FloatArray
+    by_features: FloatArray
+    losses_recalibrated: FloatArray
+    losses_by_features: FloatArray
+    gains: dict[Any, float]
+
+    def take(self, n_rows: int) -> "Corrected":
+        """The first rows only."""
+        a, b, c = (rows[:n_rows] for rows in self[:3])
+        return Corrected(a, b, c, *(losses[:, :n_rows] for losses in self[3:5]), self.gains)
+
+
+def decompose_by_features(
+    case: "Case",
+    features: object,
+    loss: LossLike = "log",
+    recalibrator: RecalibratorLike = "auto",
+    cv: CV = None,
+    sample_weight: ArrayLike | None = None,
+) -> LossDecomposition:
+    """`decompose_loss` of a `Case` with features.
+
+    A case holds no rows of weight 0; features have a row for each of `sample_weight`.
+    """
+    rule = get_loss(loss, case.where, len(case.classes))
+    columns = feature_columns(features, case, sample_weight)
+    if not enough_for_features(case):
+        _refuse_few(case)
+    folds = folds_of_rows(case, _FOLDS if cv is None else cv)
+    return parts_of(case, corrected(case, columns, rule, recalibrator, folds), loss)
+
+
+def parts_of(case: "Case", found: Corrected, loss: LossLike) -> LossDecomposition:
+    """The decomposition of rows that were corrected out of fold."""
+    rule = get_loss(loss)
+    w = case.weight / case.weight.sum()
+    frequencies = np.bincount(case.codes, w, len(case.classes)).astype(float)
+    blind = rule.of_labels(frequencies[None])[0][case.codes]
+    risk = rule.of_rows(case.proba, case.codes)
+    mapped, used = found.losses_recalibrated, found.losses_by_features
+    by_map = {
+        "calibration": risk - mapped,
+        "refinement": mapped,
+        "sharpness": blind - mapped,
+        "grouping": mapped - used,
+        "irreducible": used,
+    }
+    laws = {"risk": mean_law(risk, w, w**2)}
+    laws |= {name: _law(losses, found.fold, w) for name, losses in by_map.items()}
+    laws["uncertainty"] = uncertainty_law(blind, frequencies, w, w**2, rule)
+    gain = laws["grouping"].estimate
+    grouping = max(gain, 0.0)
+    return LossDecomposition(
+        **{name: laws[name].estimate for name in TERMS},
+        standard_errors={name: laws[name].standard_error for name in (*TERMS, *OF_FEATURES)},
+        loss=loss,
+        grouping=grouping,
+        gain_of_features=gain,
+        irreducible=laws["refinement"].estimate - grouping,
+        feature_gains=_shares(found.gains),
+        smallest_seen=smallest_seen(rule, found.recalibrated, w),
+        n_rows=len(case.codes),
+        _laws=laws,
+    )
+
+
+def _law(losses, fold, w):
+    """The law of the mean of rows of which each is judged by the maps of its own fold.
+
+    Of two folds each trains the maps that judge the other. Where nothing is to be gained, that is
+    all that varies, and it enters twice: the variance is up to two times that of independent rows.
+    How much of it there is shows in how the maps of the folds differ, of which those of two share
+    three quarters of their rows: what varies is sums of four folds, and what differs, of two.
+    """
+    losses = np.where(np.abs(losses) < _ROUNDING, 0.0, losses)
+    own = losses[fold, np.arange(len(fold))]
+    law = mean_law(own, w, w**2)
+    apart = ((losses - own) ** 2).sum(axis=0) / (len(losses) - 1)
+    twice = min(_ALIKE * float(w**2 @ apart), law.variance)
+    return replace(law, variance=law.variance + twice)
+
+
+def enough_for_features(case: "Case") -> bool:
+    """Whether there are so many rows that gains can be measured."""
+    counts = np.bincount(case.codes)
+    return counts.sum() >= FEWEST_ROWS and (counts >= FEWEST_OF_CLASS).sum() >= 2
+
+
+def _refuse_few(case):
+    n_rows, counts = len(case.codes), np.bincount(case.codes)
+    rule = f"at least {FEWEST_ROWS} rows of positive weight, {FEWEST_OF_CLASS} of each of two "
+    got = f"{n_rows} rows, classes of {', '.join(map(str, counts[:10]))}"
+    refuse(case.where, f"{rule}classes, for features", got, "Leave features out")
+
+
+def feature_columns(
+    features: object, case: "Case", sample_weight: ArrayLike | None = None
+) -> dict[Any, AnyArray]:
+    """The columns of features by name, checked, of the rows of the case; errors speak of features.
+
+    Rows of weight 0, which a case does not hold, are left out.
+    """
+    where = case.where
+    kept = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
+    n_rows = len(case.codes) if sample_weight is None else len(np.asarray(sample_weight))
+    try:
+        columns = table_columns(features, n_rows, where)
+    except (ValueError, TypeError) as error:
+        if not hasattr(error, "parts"):
+            raise
+        rule, got, cure = (text.replace("groups", "features") for text in error.parts[1:])
+        refuse(where, rule, got, cure, error=type(error))
+    if len(columns) > MOST_COLUMNS:
+        got = f"{len(columns)}"
+        cure = "Choose those that may matter, or principal components of them"
+        refuse(where, f"at most {MOST_COLUMNS} features", got, cure)
+    if SCORE in columns:
+        refuse(where, f"no feature named {SCORE!r}", "one", "Rename it")
+    return {name: column[kept] for name, column in columns.items()}
+
+
+def folds_of_rows(case: "Case", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
+    """The folds, in each of which other rows are tested; all rows are, once.
+
+    Those of a number are not stratified: with the classes as frequent among the rows of a fit as
+    among those that judge it, a fit of these frequencies looks better than it is, by 1 / n nats.
+    """
+    if isinstance(cv, Integral):
+        cv = KFold(int(cv), shuffle=True, random_state=0)
+    folds = [(np.asarray(train), np.asarray(test)) for train, test in folds_of(case.codes, cv)]
+    tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=len(case.codes))
+    if (tested != 1).any():
+        got = f"{np.count_nonzero(tested != 1)} rows that are not"
+        cure = "Pass a number of folds, or a splitter such as GroupKFold"
+        refuse(case.where, "folds that test each row once, with features", got, cure)
+    return folds
+
+
+def corrected(
+    case: "Case",
+    columns: dict[Any, AnyArray],
+    rule: "ProperLoss",
+    recalibrator: RecalibratorLike,
+    folds: list[tuple[AnyArray, AnyArray]],
+) -> Corrected:
+    """Each row after recalibration, and then by its features, by fits that have not seen it."""
+    proba, codes, weight = case.proba, case.codes, case.weight
+    numbers, gains = np.arange(len(case.classes)), dict.fromkeys(columns, 0.0)
+    fold = np.empty(len(codes), dtype=np.intp)
+    maps: list[list[FloatArray]] = [[], []]
+    for number, (train, test) in enumerate(folds):
+        given = {"classes": numbers, "sample_weight": weight[train]}
+        with warnings.catch_warnings():  # a constant prediction is a fact here, not a mistake
+            warnings.simplefilter("ignore", CalibrationWarning)
+            method = resolve_recalibrator(recalibrator, case.where)
+            fit_recalibrator(method, proba[train], codes[train], **given)
+            mapped = aligned_proba(method, proba, numbers)
+            trees = MulticalibratedScores()
+            trees.fit(mapped[train], codes[train], groups=_taken(columns, train), **given)
+            used = trees.predict_proba(mapped, groups=columns)
+        fold[test] = number
+        for name in gains:
+            gains[name] += sum(
+                part.feature_gains_[name] for part in getattr(trees, "one_vs_rest_", [trees])
+            )
+        maps[0].append(mapped)
+        maps[1].append(used)
+    rows = np.arange(len(codes))
+    own = [np.stack(found)[fold, rows] for found in maps]
+    losses = [np.stack([rule.of_rows(one, codes) for one in found]) for found in maps]
+    return Corrected(fold, own[0], own[1], losses[0], losses[1], gains)
+
+
+def _taken(columns, rows):
+    return {name: column[rows] for name, column in columns.items()}
+
+
+def _shares(gains):
+    """Shares of the gains, the largest first."""
+    total = sum(gains.values())
+    shares = {name: gain / total if total > 0 else 0.0 for name, gain in gains.items()}
+    return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
+
+
+def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
+    """The gain by one feature that would have been found with probability 0.8.
+
+    The truth is moved, up or down with equal chances, along the log-odds of the class with the
+    largest probability, and a feature says which: the gain is what knowing it is worth beyond the
+    mean of both. The trees lose some of it, about ``_COST`` over the number of rows.
+    """
+    rows = 1 / float(w @ w)
+    step = -(-len(proba) // _SHOWN)
+    log, w = log_proba(proba[::step]), w[::step] / w[::step].sum()
+    top = np.eye(log.shape[1])[np.asarray(log).argmax(axis=1)]
+    needed = ndtri(1 - SIGNIFICANCE) + ndtri(PROBABILITY)
+
+    def gain_and_deviation(move):
+        moved = [np.asarray(softmax_of_rows(log + sign * move * top)) for sign in (-1, 1)]
+        without = rule.of_labels((moved[0] + moved[1]) / 2)
+        gains = [without - rule.of_labels(one) for one in moved]
+        first, second = (
+            float(
+                w @ sum(np.einsum("ij,ij->i", p, g**k) for p, g in zip(moved, gains, strict=True))
+            )
+            / 2
+            for k in (1, 2)
+        )
+        return first, np.sqrt(max(second - first**2, 0.0))
+
+    def is_seen(move):
+        gain, deviation = gain_and_deviation(move)
+        return (gain - _COST / rows) * np.sqrt(rows) > needed * deviation
+
+    if not is_seen(_FARTHEST):
+        return None
+    low, high = 0.0, _FARTHEST
+    while high - low > 1e-3 * high:
+        half = (low + high) / 2
+        low, high = (low, half) if is_seen(half) else (half, high)
+    return gain_and_deviation(high)[0]

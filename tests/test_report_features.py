@@ -1,0 +1,82 @@
+"""Recalibrate or retrain, in reports and on the command line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from sklearn_calib._cli import _large, main
+from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary
+
+
+def regions(n, seed=0):
+    rng = np.random.default_rng(seed)
+    z, region = rng.normal(size=n), rng.choice(["north", "<south>"], n)
+    y = (rng.random(n) < expit(z + np.where(region == "north", 1.5, -1.5))).astype(int)
+    return pd.DataFrame({"y": y, "p": expit(z), "<region>": region})
+
+
+def test_few_rows_and_summaries():
+    frame = regions(40)
+    report = calibration_report(frame.y, frame.p, features=frame[["<region>"]], n_resamples=5)
+    assert report.features == {"model": None}
+    assert "Too few rows to say whether to recalibrate or to retrain" in report.to_markdown()
+    assert report.to_dict()["models"][0]["features"] is None
+    summary = CalibrationSummary().update(frame.y, frame.p)
+    with pytest.raises(ValueError, match="each row, for features, got summaries"):
+        calibration_report(summary, features=frame[["<region>"]])
+
+
+@pytest.mark.slow
+def test_the_report_says_what_to_do(tmp_path):
+    frame = regions(300)
+    report = calibration_report(frame.y, frame.p, features=frame[["<region>"]], n_resamples=5)
+    parts = report.features["model"]
+    last = report.verdict.sentences[-1]
+    assert (last.topic, last.text) == ("action", parts.advice(0.9))
+    assert last.numbers["action"] == parts.action == "retrain"
+    content = json.loads(report.to_json())["models"][0]["features"]
+    assert content["grouping"]["value"] == parts.grouping
+    assert parts.advice(0.9) in report.to_markdown().replace("\\", "").replace("&lt;", "<").replace(
+        "&gt;", ">"
+    )
+    report.to_html(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "Recalibrate or retrain" in page
+    assert "<region>" not in page
+    assert "&lt;region&gt;" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_audit(tmp_path, monkeypatch, capsys, kind):
+    """All rows of a small file; of a large one a sample, which is said."""
+    monkeypatch.chdir(tmp_path)
+    frame = regions(600).rename(columns={"<region>": "region"})
+    frame["x"] = np.arange(600) % 7
+    frame.to_csv("t.csv", index=False) if kind == "csv" else frame.to_parquet("t.parquet")
+    given = [f"t.{kind}", "--label", "y", "--prob", "p", "--no-advice", "--resamples", "5"]
+    assert main(["audit", *given, "--features", "all", "--json", "a.json"]) == 0
+    whole = json.loads(Path("a.json").read_text())["models"][0]["features"]
+    assert whole["n_rows"] == 600
+    assert set(whole["feature_gains"]) == {"region", "x"}
+    monkeypatch.setattr(_large, "_AT_ONCE", 0)
+    monkeypatch.setattr(_large, "_SAMPLED", 250)
+    assert main(["audit", *given, "--features", "region,x", "--json", "b.json"]) == 0
+    some = json.loads(Path("b.json").read_text())["models"][0]["features"]
+    assert some["n_rows"] == 250
+    assert set(some["feature_gains"]) == {"region", "x"}
+    said = capsys.readouterr()
+    assert "From 250 of 600 rows" in " ".join(said.out.split())
+    assert "a sample of 250 rows" in " ".join(said.err.split())
+
+
+def test_features_that_are_the_labels(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    regions(60).to_csv("t.csv", index=False)
+    assert main(["audit", "t.csv", "--label", "y", "--prob", "p", "--features", "y"]) != 0
+    assert "it tells everything" in " ".join(capsys.readouterr().err.split())
