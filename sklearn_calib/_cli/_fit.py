@@ -39,6 +39,7 @@ EXAMPLES = (
 )
 HURTS = 3  # the exit code where recalibration does not lower the loss
 _LEVEL = 0.9
+_GROUPS = 50  # with fewer the interval by groups is too short
 _FOLDS = 5
 
 
@@ -166,6 +167,13 @@ def _judge(screen, rows, proba, given, options):
         return False
     for sentence in sentences(options.recalibrator, gain):
         screen.print(sentence, highlight=False)
+    if rows.together is not None:
+        n_groups = len(np.unique(np.asarray(rows.together).astype(str)))
+        if n_groups < _GROUPS:
+            screen.print(
+                f"The interval is too short: it wants some {_GROUPS} groups, here are {n_groups}.",
+                highlight=False,
+            )
     return gain.difference < 0
 
 
