@@ -38,7 +38,7 @@ from sklearn_calib.recalibrators import _auto as auto
 from sklearn_calib.recalibrators._stacking import fit_chains, fold_masses, predict_chains
 
 HERE = Path(__file__).parent
-SIZES, DRAWS, TEST, FEWEST = (100, 500, 2000), 2, 5000, 3
+SIZES, DRAWS, TEST, FEWEST = (100, 500, 2000), 1, 5000, 3
 BEFORE = {  # with the prior of before: half a row on identity, the other half evenly
     True: ["identity", "default", "spline", "structured_vector", "venn_abers"],
     False: ["identity", "temperature", "structured_vector", "default", "default, spline"],
@@ -147,7 +147,7 @@ def summary(part, size, two, found):
 
 def main():
     jobs = []
-    for part in ("choosing", "judging"):
+    for part in ("judging", "choosing"):
         for size in SIZES:
             named = [(t, m) for t in (*tasks.TWO, *tasks.SEVERAL) for m in tasks.MODELS]
             named = [(t, m) for t, m in named if not (t in tasks.SLOW and "boosting" in m)]

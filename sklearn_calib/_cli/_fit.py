@@ -41,6 +41,7 @@ EXAMPLES = (
     "sklearn-calib fit cal.csv --label outcome --prob score --logits --out map.json",
 )
 _LEVEL = 0.9
+_GROUPS = 50  # with fewer the interval by groups is too short
 _FOLDS = 5
 _CELLS = 4096  # of a summary, as for the advice of an audit
 
@@ -145,7 +146,7 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
         method = get_recalibrator(options.recalibrator)
         return fit_recalibrator(method, proba, rows.labels, **given)
 
-    return _judged_and_written(screen, gain, fitted, options)
+    return _judged_and_written(screen, gain, fitted, options, rows.together)
 
 
 def _fit_cells(files: "Sequence[str]", options: "argparse.Namespace") -> int:
@@ -173,11 +174,11 @@ def _fit_cells(files: "Sequence[str]", options: "argparse.Namespace") -> int:
     return _judged_and_written(screen, gain, lambda: summary.fit(options.recalibrator), options)
 
 
-def _judged_and_written(screen, gain, fitted, options):
+def _judged_and_written(screen, gain, fitted, options, groups=None):
     """Say what a map gains, and write it unless it gains nothing; returns the exit code."""
     from ..export import simplify, to_dict, to_json
 
-    if _judge(screen, gain, options) or options.force:
+    if _judge(screen, gain, options, groups) or options.force:
         with progress("fitting"):
             document = to_dict(fitted(), input=kind_of(options), tabulate=options.tabulate)
             if options.simplify is not None:
@@ -202,13 +203,20 @@ def _are_enough(counts, options):
     return counts.min() >= _FOLDS
 
 
-def _judge(screen, gain, options):
+def _judge(screen, gain, options, groups):
     """Print what the map gains on rows that its fit has not seen; whether it gains anything."""
     if gain is None:
         screen.print("too few rows of some class to say whether the map helps", highlight=False)
         return False
     for sentence in sentences(options.recalibrator, gain):
         screen.print(sentence, highlight=False)
+    if groups is not None:
+        n_groups = len(np.unique(np.asarray(groups).astype(str)))
+        if n_groups < _GROUPS:
+            screen.print(
+                f"The interval is too short: it wants some {_GROUPS} groups, here are {n_groups}.",
+                highlight=False,
+            )
     return gain.difference < 0
 
 

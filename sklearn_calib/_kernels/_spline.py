@@ -19,6 +19,7 @@ from ._binning import bin_of_distinct, distinct
 
 LINE = np.inf  # the penalty that leaves the straight lines
 _PENALTIES = (LINE, *10.0 ** np.arange(4, -4.1, -0.5))
+_FEW = 40  # coefficients; of more a product of matrices is faster
 _NEWTON_STEPS = 100  # five are many
 _PRIOR_POINTS = 101
 _SAME = 1e-12  # of the range: points that are nearer are one
@@ -66,12 +67,6 @@ class SplineFit(NamedTuple):
     edf: float  # effective degrees of freedom, the line's included
     loo: float  # approximate leave-one-out log loss, mean over the weights
     loss: float  # log loss, sum over the weights
-
-
-class _Minimum(NamedTuple):
-    theta: np.ndarray
-    loss: float  # without the penalty
-    tables: np.ndarray  # log-odds, mean, variance and leverage of each cell
 
 
 def natural_basis(knots):
@@ -171,7 +166,7 @@ def spread_knots(x, mass, count):
     return np.array(kept) if len(kept) > 1 else kept[0] + np.array([-0.5, 0.5])
 
 
-def fit_spline(cells, knots, *, pull=1.0, penalties=None):
+def fit_spline(cells, knots, *, pull=1.0, penalties=None, few=None):
     """The penalised fit by the best of several penalties.
 
     Parameters
@@ -184,6 +179,8 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
     penalties : sequence of float, default=None
         Factors of half the integral of f''^2, tried in this order. By default `LINE` and 17 values
         in proportion to the cube of the range of the knots.
+    few : SplineCells, default=None
+        Those by which the penalty is chosen, if not by `cells`.
 
     Returns
     -------
@@ -193,80 +190,90 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None):
     if penalties is None:
         scale = (knots[-1] - knots[0]) ** 3 / len(knots)
         penalties = [scale * penalty for penalty in _PENALTIES[: None if len(knots) > 2 else 1]]
-    from ._spline_path import left_out
-
-    scored = float(cells.scored.sum())
-    precision = 1e-14 if len(penalties) == 1 else 1e-12
-    basis = natural_basis(knots)
-    design = np.ascontiguousarray(basis(cells.x).T)
-    theta = np.zeros(len(knots))
+    basis, theta = natural_basis(knots), np.zeros(len(knots))
     theta[1] = 1.0
-    best = None
-    for penalty in penalties:
-        free = 2 if penalty == LINE else len(knots)
-        ridge = np.full(free, penalty)
-        ridge[:2] = pull
-        found = _minimum(design[:free], cells.mass, ridge, theta[:free], precision)
-        theta[:free] = found.theta
-        loo = left_out(cells.scored, cells.unit, found.tables) / scored
-        if best is None or loo < best.loo - _WIN:
-            edf = float(cells.mass.sum(axis=0) @ (found.tables[3] * found.tables[2]))
-            best = SplineFit(_combined(basis, theta), float(penalty), edf, loo, found.loss)
-    return best
+    task = _Task(basis, cells if few is None else few, pull)
+    best = task.best(penalties, theta, 1e-12 if len(penalties) > 1 else 1e-14)
+    if few is None:
+        return best
+    if few is not cells:
+        task = _Task(basis, cells, pull)
+    return task.best([best.penalty], theta, 1e-14)
+
+
+class _Task:
+    """Fits of the same cells by several penalties."""
+
+    def __init__(self, basis, cells, pull):
+        self.basis, self.cells, self.pull = basis, cells, pull
+        self.design = np.ascontiguousarray(basis(cells.x).T)
+        self.mass, self.ones = cells.mass.sum(axis=0), cells.mass[1].copy()
+        self.scored = float(cells.scored.sum())
+        n_free, n_cells = self.design.shape
+        self.tables, self.row = np.empty((2, 4, n_cells)), np.empty(n_cells)
+        self.vectors = np.empty((3, n_free))
+
+    def best(self, penalties, start, precision):
+        """The best of the penalties, each fitted from the one before it."""
+        from ._spline_path import left_out
+
+        theta, best = start.copy(), None
+        for penalty in penalties:
+            free = 2 if penalty == LINE else len(theta)
+            ridge = np.full(free, penalty)
+            ridge[:2] = self.pull
+            theta[:free], loss, tables = self.minimum(ridge, theta[:free], precision)
+            loo = left_out(self.cells.scored, self.cells.unit, tables) / self.scored
+            if best is None or loo < best.loo - _WIN:
+                edf = float(self.mass @ (tables[3] * tables[2]))
+                curve = _combined(self.basis, theta)
+                best = SplineFit(curve, float(penalty), edf, loo, loss)
+        return best
+
+    def minimum(self, ridge, start, precision):
+        """Newton's method with halving: the coefficients, the loss, the tables of the cells.
+
+        It ends where half the decrement, the distance from the minimum, is below this share of it.
+        """
+        from . import _spline_path as path
+
+        free, mass, ones = len(ridge), self.mass, self.ones
+        design, (scale, gradient, step) = self.design[:free], self.vectors[:, :free]
+        square, (tables, trial) = np.empty((free, free)), self.tables
+        theta = start.copy()
+        loss, objective = path.evaluate(design, mass, ones, ridge, theta, tables)
+        for _ in range(_NEWTON_STEPS):
+            if free <= _FEW:
+                path.curvature(design, mass, tables, self.row, square)
+            else:
+                square = (design * (mass * tables[2])) @ design.T
+            given = design, mass, ones, tables, theta, ridge, square, scale
+            decrement = path.downhill(*given, gradient, step)
+            if not decrement >= 0:
+                raise np.linalg.LinAlgError("a matrix of second derivatives that is not definite")
+            if decrement / 2 <= precision * (1 + abs(objective)):
+                break
+            length, moved = 1.0, theta + step
+            found = path.evaluate(design, mass, ones, ridge, moved, trial)
+            while length >= 1e-12 and not found[1] <= objective - 1e-4 * length * decrement:
+                length *= 0.5
+                moved = theta + length * step
+                found = path.evaluate(design, mass, ones, ridge, moved, trial)
+            if length < 1e-12:
+                break  # no progress is possible in floating point
+            theta, (loss, objective) = moved, found
+            tables, trial = trial, tables
+        tables[3] = _leverages(design, square, scale)
+        return theta, loss, tables
 
 
 def _combined(basis, theta):
     return SplineCurve(basis.knots, basis.values @ theta, basis.slopes @ theta)
 
 
-def _minimum(design, label_mass, ridge, start, precision):
-    """Newton's method with halving, as a `_Minimum`.
-
-    `design` has a row for each coefficient, of all cells. It ends where half the decrement, the
-    distance from the minimum, is below this share of it.
-    """
-    from . import _spline_path as path
-
-    free, n_cells = design.shape
-    mass, ones = label_mass.sum(axis=0), label_mass[1].copy()
-    tables, trial = np.empty((2, 4, n_cells))
-    scale, gradient, step = np.empty((3, free))
-
-    def at(theta, tables):
-        loss = path.evaluate(design, mass, ones, theta, tables)
-        away = theta.copy()
-        away[1] -= 1.0
-        return loss, loss + float(ridge @ (away * away)) / 2
-
-    theta = start.copy()
-    loss, objective = at(theta, tables)
-    for _ in range(_NEWTON_STEPS):
-        square = (design * (mass * tables[2])) @ design.T
-        square.flat[:: free + 1] += ridge
-        if not path.factor(square, scale):
-            raise np.linalg.LinAlgError("a matrix of second derivatives that is not definite")
-        given = design, mass, ones, tables, theta, ridge, square, scale
-        decrement = path.downhill(*given, gradient, step)
-        if decrement / 2 <= precision * (1 + abs(objective)):
-            break
-        length, moved = 1.0, theta + step
-        found = at(moved, trial)
-        while length >= 1e-12 and not found[1] <= objective - 1e-4 * length * decrement:
-            length *= 0.5
-            moved = theta + length * step
-            found = at(moved, trial)
-        if length < 1e-12:
-            break  # no progress is possible in floating point
-        theta, (loss, objective) = moved, found
-        tables, trial = trial, tables
-    tables[3] = _leverages(design, square, scale)
-    return _Minimum(theta, loss, tables)
-
-
 def _leverages(design, lower, scale):
     """b'H^-1 b of each cell's column b, from the factor of the scaled H."""
-    half = lapack.dtrtri(lower, lower=1)[0] / scale
-    half = np.tril(half) @ design
+    half = (lapack.dtrtri(lower, lower=1)[0] / scale) @ design
     half *= half
     return half.sum(axis=0)
 

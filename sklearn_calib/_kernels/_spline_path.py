@@ -19,8 +19,8 @@ def _softplus(eta):
 
 
 @kernel(error_model="numpy", fastmath=_FAST)
-def evaluate(design, mass, ones, theta, tables):
-    """The loss at theta; the tables become what belongs to it."""
+def evaluate(design, mass, ones, ridge, theta, tables):
+    """The loss at theta without and with the penalty; the tables become what belongs to it."""
     n_cells = design.shape[1]
     eta, mean, variance = tables[0], tables[1], tables[2]
     loss = 0.0
@@ -37,15 +37,37 @@ def evaluate(design, mass, ones, theta, tables):
         mean[c] = larger if eta[c] >= 0.0 else smaller
         variance[c] = larger * smaller
         loss += mass[c] * (max(eta[c], 0.0) + math.log1p(far)) - ones[c] * eta[c]
-    return loss
+    penalised = loss
+    for i in range(len(theta)):
+        away = theta[i] - (1.0 if i == 1 else 0.0)
+        penalised += 0.5 * ridge[i] * away * away
+    return loss, penalised
 
 
 @kernel(error_model="numpy", fastmath=_FAST)
-def factor(square, scale):
+def curvature(design, mass, tables, row, square):
+    """The lower half of the Hessian; without the copies of a product it stays in the cache."""
+    free, n_cells = design.shape
+    variance = tables[2]
+    for i in range(free):
+        for c in range(n_cells):
+            row[c] = design[i, c] * mass[c] * variance[c]
+        for j in range(i + 1):
+            total = 0.0
+            for c in range(n_cells):
+                total += row[c] * design[j, c]
+            square[i, j] = total
+
+
+@part(error_model="numpy", fastmath=_FAST)
+def _factor(square, ridge, scale):
     """The factor of the matrix scaled to a diagonal of ones, in its place; whether there is one."""
     free = len(scale)
     for i in range(free):
+        square[i, i] += ridge[i]
         scale[i] = math.sqrt(max(square[i, i], 1e-290))
+        for j in range(i + 1, free):
+            square[i, j] = 0.0
     for i in range(free):
         for j in range(i):
             total = square[i, j] / (scale[i] * scale[j])
@@ -63,9 +85,11 @@ def factor(square, scale):
 
 @kernel(error_model="numpy", fastmath=_FAST)
 def downhill(design, mass, ones, tables, theta, ridge, square, scale, gradient, step):
-    """Newton's step, and the decrement."""
+    """Newton's step and the decrement, -1 where the Hessian is not definite; its factor."""
     free, n_cells = design.shape
     mean = tables[1]
+    if not _factor(square, ridge, scale):
+        return -1.0
     for i in range(free):
         total = 0.0
         for c in range(n_cells):

@@ -134,11 +134,11 @@ class SplineCalibration(Recalibrator):
         spread = np.average((score - np.average(score, weights=weight)) ** 2, weights=weight)
         cells = kernel.coarser(kernel.cells_of(score, codes, weight), _CELLS)
         few = kernel.coarser(cells, _CELLS_FOR_PENALTY)
-        cells, few = (kernel.with_prior(c, self.prior) for c in (cells, few))
+        same, cells = few is cells, kernel.with_prior(cells, self.prior)
+        few = cells if same else kernel.with_prior(few, self.prior)
         knots = kernel.spread_knots(cells.x, cells.mass.sum(axis=0), self.n_knots)
         pull = np.array([1.0, min(1.0, spread)])
-        fit = kernel.fit_spline(few, knots, pull=pull)
-        fit = kernel.fit_spline(cells, knots, pull=pull, penalties=[fit.penalty])
+        fit = kernel.fit_spline(cells, knots, pull=pull, few=few)
         curve = fit.curve
         if self.monotone:
             curve = kernel.rising(curve, cells, isotonic_regression)

@@ -225,7 +225,7 @@ def test_fit_by_group_on_the_command_line(tmp_path, capsys):
     capsys.readouterr()
     assert main([*call, "--recalibrator", "isotonic", "--group", "race"]) == 3
     assert main([*call, "--group", "race", "--force"]) == 0
-    capsys.readouterr()
+    assert "too short" not in capsys.readouterr().out
     rows, fitted = p[:50], StackedCalibration().fit(p, y, groups=[f"r{g}" for g in groups])
     assert np.allclose(from_json(out).predict_proba(rows), fitted.predict_proba(rows), atol=1e-9)
     leaking = StackedCalibration().fit(p, y).predict_proba(rows)
@@ -234,6 +234,17 @@ def test_fit_by_group_on_the_command_line(tmp_path, capsys):
     frame.to_csv(table, index=False)
     assert main([*call, "--group", "race"]) == 2
     assert "expected a group in every row" in capsys.readouterr().err
+
+
+def test_few_groups_make_an_interval_that_is_too_short(tmp_path, capsys):
+    p, y, groups = forecasts(49, 5)
+    pd.DataFrame({"p": p, "y": y, "race": groups}).to_csv(table := tmp_path / "t.csv", index=False)
+    call = ["fit", str(table), "--label", "y", "--prob", "p", "--out", str(tmp_path / "map.json")]
+    call += ["--recalibrator", "platt", "--force"]
+    assert main(call) == 0
+    assert "wants some" not in capsys.readouterr().out
+    assert main([*call, "--group", "race"]) == 0
+    assert "wants some 50 groups, here are 49" in capsys.readouterr().out
 
 
 @pytest.mark.slow
