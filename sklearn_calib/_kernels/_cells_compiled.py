@@ -184,9 +184,10 @@ def losses_of_weighted(p, q, y, weight, count):
     """The same with a weight and a number of repetitions for each row."""
     q = q if len(q) else 1.0 - p
     sums, wrong = [0] * _N_WEIGHTED, 0
-    terms, work = np.empty((_N_WEIGHTED, CHUNK)), np.empty((2, CHUNK))
-    for start in range(0, len(p), CHUNK):
-        rows = slice(start, start + CHUNK)
+    step = min(4 * CHUNK, len(p))
+    terms, work = np.empty((_N_WEIGHTED, step)), np.empty((2, step))
+    for start in range(0, len(p), step):
+        rows = slice(start, start + step)
         one, other = p[rows], q[rows]
         right, off = work[0, : len(one)], work[1, : len(one)]
         if _right_and_off(one, other, y[rows], right, off):

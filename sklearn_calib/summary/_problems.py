@@ -116,7 +116,11 @@ def joint_totals(
     """The numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`."""
     from .._kernels._exact_sums import sums_of
 
-    block = np.ascontiguousarray(block)  # sums over classes in one order, whatever the rows
+    if len(block) == 1:  # of one row numpy sums over the classes in another order
+        two = np.repeat(codes, 2), np.repeat(block, 2, axis=0)
+        half = np.array([1, 0]) if count is None else np.append(count, 0)
+        return joint_totals(*two, None if weight is None else np.repeat(weight, 2), half)
+    block = np.asfortranarray(block)
     rows = np.arange(len(block))
     c = np.ones(len(block)) if count is None else count.astype(np.float64)
     w = np.ones(len(block)) if weight is None else weight
