@@ -29,10 +29,9 @@ from ._cells import (
     tail_shift,
 )
 from ._compile import kernel, part
-from ._exact_sums import (
+from ._exact_sums import UNIT_BITS, added
+from ._exact_sums_compiled import (
     CHUNK,
-    UNIT_BITS,
-    added,
     from_parts,
     n_chunks,
     negative_logarithms,

@@ -114,7 +114,7 @@ def joint_totals(
     codes: AnyArray, block: FloatArray, weight: FloatArray | None, count: AnyArray | None
 ) -> list[int]:
     """The numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`."""
-    from .._kernels._exact_sums import sums_of
+    from .._kernels._exact_sums_compiled import sums_of
 
     if len(block) == 1:  # of one row numpy sums over the classes in another order
         two = np.repeat(codes, 2), np.repeat(block, 2, axis=0)

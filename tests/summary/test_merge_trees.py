@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_calib._kernels import _exact_sums
-from sklearn_calib._kernels._exact_sums import as_floats, as_sums, negative_logarithms, sums_of
+from sklearn_calib._kernels._exact_sums import as_floats, as_sums
+from sklearn_calib._kernels._exact_sums_compiled import CHUNK, negative_logarithms, sums_of
 from sklearn_calib.summary import CalibrationSummary, _summary
 
 
@@ -103,4 +103,4 @@ def test_totals_of_rows_are_fine_enough():
     totals = CalibrationSummary().update(np.zeros(len(p), int), p).totals
     assert totals.log_loss == pytest.approx(-1e5 * np.log(1 - 1e-12), rel=1e-11)
     assert totals.variance == pytest.approx(1e-7, rel=1e-11)
-    assert len(p) > _exact_sums.CHUNK
+    assert len(p) > CHUNK
