@@ -29,6 +29,15 @@ from ._cells import (
     tail_shift,
 )
 from ._compile import kernel, part
+from ._exact_sums import UNIT_BITS, added
+from ._exact_sums_compiled import (
+    CHUNK,
+    from_parts,
+    n_chunks,
+    negative_logarithms,
+    sums_of,
+    whole_parts,
+)
 
 EMPTY = np.iinfo(np.int64).min
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -41,7 +50,8 @@ _NO, _ONE, _LANE, _LANES = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7
 _W0, _V0 = np.uint64(W0), np.uint64(V0)
 _SIDE = np.uint64(CUTS.shape[1])  # where the cuts of the high side begin
 _CUTS = CUTS.astype(np.uint64).ravel()
-_GROUP = 16  # rows that share a logarithm: 16 * log(LOG_LOSS_FLOOR) is a float64 yet
+_N_WEIGHTED = 7  # totals that weights are in
+_ONES = np.ones(CHUNK)
 _EDGE = 1e-9  # more than rounding can move 60 t
 
 
@@ -113,54 +123,95 @@ def _identify(p, q, shift, tail, cuts, ids, distance):
         distance[i] = np.float64(np.int64(_steps(key) - _steps(cell)))
 
 
-@kernel(error_model="numpy", fastmath={"reassoc", "contract"})
-def add_losses(p, q, y, totals):
-    """Add what rows of weight 1 give to the totals."""
-    two = len(q) > 0
-    loss, brier, variance, score, wrong = 0.0, 0.0, 0.0, 0.0, 0
-    for start in range(0, len(p), _GROUP):
-        product = 1.0
-        for i in range(start, min(start + _GROUP, len(p))):
-            rest = q[i] if two else 1.0 - p[i]
-            right = p[i] if y[i] == 1 else rest
-            off = rest if y[i] == 1 else p[i]
-            product *= max(right, LOG_LOSS_FLOOR)
-            brier += off * off
-            spread = p[i] * rest
-            variance += spread
-            score += spread * (rest - p[i]) * (rest - p[i])
-            wrong += right <= 0.0
-        loss -= np.log(product)
-    for j in range(3):
-        totals[j] += len(p)
-    totals[3] += loss
-    totals[4] += brier
-    totals[5] += variance
-    totals[6] += variance
-    totals[7] += score
-    totals[8] += wrong
+def losses_of_rows(p, q, y):
+    """What rows of weight 1 give to the totals, as `_exact_sums`.
+
+    Chunk by chunk, which a cache holds from loop to loop.
+    """
+    q = q if len(q) else 1.0 - p
+    parts = np.zeros((n_chunks(len(p)), 4, 2), np.int64)
+    work, wrong = np.empty((2, CHUNK)), 0
+    for start, found in zip(range(0, len(p), CHUNK), parts, strict=True):
+        rows = slice(start, start + CHUNK)
+        one, other = p[rows], q[rows]
+        right, off = work[0, : len(one)], work[1, : len(one)]
+        wrong += _right_and_off(one, other, y[rows], right, off)
+        found[1] = _sum_of_products(off, off)
+        negative_logarithms(right, LOG_LOSS_FLOOR, off)
+        found[0] = _sum_of_products(off, _ONES[: len(off)])
+        found[2] = _sum_of_products(one, other)
+        found[3] = _sum_of_tilts(one, other)
+    loss, brier, variance, score = from_parts(parts)
+    n = len(p) << UNIT_BITS
+    return [n, n, n, loss, brier, variance, variance, score, wrong << UNIT_BITS]
 
 
 @kernel(error_model="numpy")
-def add_weighted_losses(p, q, y, weight, count, totals):
-    """The same with a weight and a number of repetitions for each row."""
-    two = len(q) > 0
+def _right_and_off(p, q, y, right, off):
+    wrong = np.int64(0)
     for i in range(len(p)):
-        rest = q[i] if two else 1.0 - p[i]
-        right = p[i] if y[i] == 1 else rest
-        off = rest if y[i] == 1 else p[i]
-        spread = p[i] * rest
-        w = weight[i] * count[i]
+        hit, one, other = y[i] == 1, p[i], q[i]  # loaded before: no branch
+        right[i] = one if hit else other
+        off[i] = other if hit else one
+    for i in range(len(p)):
+        wrong += right[i] <= 0.0
+    return wrong
+
+
+@kernel(error_model="numpy")
+def _sum_of_products(a, b):
+    highs = lows = np.int64(0)
+    for i in range(len(a)):
+        high, low = whole_parts(a[i] * b[i])
+        highs += high
+        lows += low
+    return highs, lows
+
+
+@kernel(error_model="numpy")
+def _sum_of_tilts(p, q):
+    highs = lows = np.int64(0)
+    for i in range(len(p)):
+        tilt = q[i] - p[i]
+        high, low = whole_parts(p[i] * q[i] * tilt * tilt)
+        highs += high
+        lows += low
+    return highs, lows
+
+
+def losses_of_weighted(p, q, y, weight, count):
+    """The same with a weight and a number of repetitions for each row."""
+    q = q if len(q) else 1.0 - p
+    sums, wrong = [0] * _N_WEIGHTED, 0
+    step = min(4 * CHUNK, len(p))
+    terms, work = np.empty((_N_WEIGHTED, step)), np.empty((2, step))
+    for start in range(0, len(p), step):
+        rows = slice(start, start + step)
+        one, other = p[rows], q[rows]
+        right, off = work[0, : len(one)], work[1, : len(one)]
+        if _right_and_off(one, other, y[rows], right, off):
+            wrong += int(count[rows][right <= 0.0].sum())
+        negative_logarithms(right, LOG_LOSS_FLOOR, right)
+        found = terms[:, : len(one)]
+        _weighted_terms(one, other, right, off, weight[rows], count[rows], found)
+        sums = added(sums, sums_of(found))
+    return [int(count.sum()) << UNIT_BITS, *sums, wrong << UNIT_BITS]
+
+
+@kernel(error_model="numpy")
+def _weighted_terms(p, q, loss, off, weight, count, terms):
+    """The columns `weight` to `spiegelhalter_variance` of `TOTALS`, for each row."""
+    for i in range(len(p)):
+        spread, tilt = p[i] * q[i], q[i] - p[i]
+        w = weight[i] * np.float64(count[i])
         v = w * weight[i]
-        totals[0] += count[i]
-        totals[1] += w
-        totals[2] += v
-        totals[3] -= w * np.log(max(right, LOG_LOSS_FLOOR))
-        totals[4] += w * off * off
-        totals[5] += w * spread
-        totals[6] += v * spread
-        totals[7] += v * spread * (rest - p[i]) * (rest - p[i])
-        totals[8] += count[i] * (right <= 0.0)
+        terms[0, i] = w
+        terms[1, i] = v
+        terms[2, i] = w * loss[i]
+        terms[3, i] = w * off[i] * off[i]
+        terms[4, i] = w * spread
+        terms[5, i] = v * spread
+        terms[6, i] = v * spread * tilt * tilt
 
 
 def add_rows(slots, filled, room, shift, ids, distance, y):

@@ -104,8 +104,8 @@ def smooth_calibration_error(problem: "BinaryProblem") -> float:
     Notes
     -----
     Exact, up to rounding. Cost: O(n log n), one sort of numbers and passes of compiled code: about
-    1.5 times ``np.argsort`` of the predictions. Dynamic programming with a queue of kinks is
-    simpler and faster than the paper's minimum-cost flow.
+    twice ``np.argsort`` of the predictions. The linear program's solution by dynamic
+    programming with a queue of kinks is simpler and faster than the paper's minimum-cost flow.
 
     References
     ----------

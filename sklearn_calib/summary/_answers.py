@@ -13,7 +13,6 @@ from .._typing import (
     AnyArray,
     CurveStrategy,
     Estimator,
-    FloatArray,
     Multiclass,
     NumberOfBins,
     RandomStateLike,
@@ -42,7 +41,7 @@ class Answers:
 
     if TYPE_CHECKING:  # what `CalibrationSummary` has
         multiclass: Multiclass
-        _joint: FloatArray | None
+        _joint: list[int] | None
         _states: list[CellState]
         _case: Callable[[str], Any]
         _check_two_classes: Callable[[str, str], None]

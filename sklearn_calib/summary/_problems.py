@@ -112,29 +112,30 @@ class MulticlassTotals(NamedTuple):
 
 def joint_totals(
     codes: AnyArray, block: FloatArray, weight: FloatArray | None, count: AnyArray | None
-) -> FloatArray:
-    """The numbers of `MulticlassTotals` of one block."""
+) -> list[int]:
+    """The numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`."""
+    from .._kernels._exact_sums_compiled import sums_of
+
+    if len(block) == 1:  # of one row numpy sums over the classes in another order
+        two = np.repeat(codes, 2), np.repeat(block, 2, axis=0)
+        half = np.array([1, 0]) if count is None else np.append(count, 0)
+        return joint_totals(*two, None if weight is None else np.repeat(weight, 2), half)
+    block = np.asfortranarray(block)
     rows = np.arange(len(block))
     c = np.ones(len(block)) if count is None else count.astype(np.float64)
     w = np.ones(len(block)) if weight is None else weight
-    kept = w > 0
     right = block[rows, codes]
-    sums = [
-        c[kept].sum(),
-        c @ w,
-        c @ w**2,
-        (c * w) @ (block.argmax(axis=1) == codes),
-        c[kept] @ (right[kept] == 0),
-    ]
+    cw, cv = c * w, c * w**2
+    terms = [c * (w > 0), cw, cv, cw * (block.argmax(axis=1) == codes)]
+    terms.append(c * ((w > 0) & (right == 0)))
     for name in ADDED_UP:
         loss: Any = all_metrics()[name].spec.loss
         losses = loss.of_labels(block)
         own = losses[rows, codes]
         mean = np.einsum("ij,ij->i", block, losses)
         spread = np.einsum("ij,ij->i", block, (losses - mean[:, None]) ** 2)
-        cw, cv = c * w, c * w**2
-        sums += [cw @ own, cv @ own, cv @ own**2, cw @ mean, cv @ spread]
-    return np.array(sums)
+        terms += [cw * own, cv * own, cv * own**2, cw * mean, cv * spread]
+    return sums_of(np.array(terms))
 
 
 class CellProblems:

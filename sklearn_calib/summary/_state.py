@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels._cells import NARROW, OFFSET, TOTALS, WIDE, real, widened
+from .._kernels._exact_sums import added, as_floats
 from .._typing import AnyArray, FloatArray
 
 _FIRST_ROOM = 1024  # cells; an hour of few rows needs no more
@@ -21,7 +22,7 @@ class CellState:
 
     def __init__(self, max_cells: int) -> None:
         self.max_cells = max_cells
-        self.totals: FloatArray = np.zeros(len(TOTALS))
+        self.sums = [0] * len(TOTALS)
         self._shift = 0
         self._table: AnyArray | None = np.zeros((0, NARROW), dtype=np.int64)  # None: outdated
         self._slots: AnyArray | None = None
@@ -39,6 +40,11 @@ class CellState:
             if self._shift != shift:
                 self._slots = None
         return self._table
+
+    @property
+    def totals(self) -> FloatArray:
+        """The sums over the rows, `_kernels._cells.TOTALS`."""
+        return as_floats(self.sums)
 
     @property
     def shift(self) -> int:
@@ -74,14 +80,14 @@ class CellState:
             self._widen()
         if self._slots is None:
             self._rebuild(self.table)
-        totals, more = np.zeros(len(TOTALS)), list[AnyArray]()
+        more = list[AnyArray]()
         if weight is None and count is None:
-            kernels.add_losses(p, q, y, totals)
+            sums = kernels.losses_of_rows(p, q, y)
             add: Callable[..., Any] = kernels.add_rows
         else:
             more.append(np.ones(len(p)) if weight is None else weight)
             more.append(np.ones(len(p), dtype=np.int64) if count is None else count)
-            kernels.add_weighted_losses(p, q, y, *more, totals)
+            sums = kernels.losses_of_weighted(p, q, y, *more)
             add = kernels.add_weighted
         self._table = None
         start = 0
@@ -95,7 +101,7 @@ class CellState:
                 break
             self._make_room()
             self._table = None
-        self.totals += totals
+        self.sums = added(self.sums, sums)
 
     def merge(self, other: "CellState") -> None:
         """Add the rows of another state."""
@@ -108,7 +114,7 @@ class CellState:
         both = np.concatenate([mine, theirs])
         self._table, self._shift = settled(both, shift, self.max_cells)
         self._slots = None
-        self.totals = self.totals + other.totals
+        self.sums = added(self.sums, other.sums)
 
     def equals(self, other: "CellState", tolerance: float) -> bool:
         """Whether cells and counts are the same, and the other sums within a relative tolerance."""
@@ -148,7 +154,7 @@ class CellState:
     def __getstate__(self) -> dict[str, Any]:
         return {
             "max_cells": self.max_cells,
-            "totals": self.totals,
+            "sums": self.sums,
             "shift": self.shift,
             "table": self.table,
         }
@@ -156,7 +162,7 @@ class CellState:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.restore(**state)
 
-    def restore(self, table: AnyArray, shift: int, max_cells: int, totals: FloatArray) -> None:
+    def restore(self, table: AnyArray, shift: int, max_cells: int, sums: list[int]) -> None:
         """Become the state of these cells, in the order of their scores."""
         CellState.__init__(self, max_cells)
-        self.totals, self._shift, self._table = totals, shift, table
+        self.sums, self._shift, self._table = sums, shift, table

@@ -1,10 +1,10 @@
 """Summaries as Arrow tables and parquet files.
 
-The schema's metadata says the format, the options, the shift and the totals (as hexadecimal
-floats). In a file the identities are without the last bits that all have in common, and
-in one of unweighted rows the offsets are less what rows in the middle of their cell would give, the
-sign moved to the last bit, and the bits of these integers are stored as doubles split into bytes:
-that is what compresses best.
+The schema's metadata says the format, the options, the shift and the totals (whole numbers of
+2^-1074, see `_kernels._exact_sums`). In a file the identities are without the last bits that all
+have in common, and in one of unweighted rows the offsets are less what rows in the middle of their
+cell would give, the sign moved to the last bit, and the bits of these integers are stored as
+doubles split into bytes: that is what compresses best.
 
 Version 1, which is still read, kept scores in 36 bits; see `_old_cells`.
 """
@@ -40,6 +40,7 @@ from .._kernels._cells import (
     steps_of,
     widened,
 )
+from .._kernels._exact_sums import as_sums
 from .._typing import Self
 from ..exceptions import caution, refuse, require
 
@@ -244,20 +245,29 @@ def _metadata(summary, where):
                 "shift": state.shift,
                 "zeros": _common_zeros(state.table, state.shift),
                 "max_cells": state.max_cells,
-                "totals": _hex(state.totals),
+                "totals": _texts(state.sums),
             }
             for state in summary._states
         ],
-        "joint": None if summary._joint is None else _hex(summary._joint),
+        "joint": None if summary._joint is None else _texts(summary._joint),
     }
 
 
-def _hex(numbers):
-    return [number.hex() for number in numbers.tolist()]
+def _texts(sums):
+    """Odd whole numbers and the powers of 2 that they are multiplied by."""
+    powers = [(number & -number).bit_length() - 1 if number else 0 for number in sums]
+    return [f"{n >> power:#x} << {power}" for n, power in zip(sums, powers, strict=True)]
 
 
-def _from_hex(texts):
-    return np.array([float.fromhex(text) for text in texts])
+def _from_texts(texts):
+    """Earlier files of this version have the nearest float64, as hexadecimal digits."""
+    whole = [text.split(" << ") for text in texts]
+    return [
+        int(parts[0], 16) << int(parts[1])
+        if len(parts) == 2
+        else as_sums([float.fromhex(parts[0])])[0]
+        for parts in whole
+    ]
 
 
 def _from_table(cls, table, name, where):
@@ -314,9 +324,9 @@ def _assembled(cls, table, metadata, old):
         summary._states, metadata["problems"], np.split(cells, ends[:-1]), strict=True
     ):
         settled = _old_cells(own, said) if old else (own.copy(), said["shift"])
-        state.restore(*settled, said["max_cells"], _from_hex(said["totals"]))
+        state.restore(*settled, said["max_cells"], _from_texts(said["totals"]))
     if summary._joint is not None:
-        summary._joint = _from_hex(metadata["joint"])
+        summary._joint = _from_texts(metadata["joint"])
     return summary
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._kernels._cells import KEPT_BITS
+from .._kernels._exact_sums import added, as_floats
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
 from ..canonical import collected
 from ..exceptions import called, is_number, refuse, refuse_unknown
@@ -66,11 +67,12 @@ class CalibrationSummary(Answers, Storable):
 
     The weights of both labels at each score are kept: exactly as long as there are at most
     `max_cells` distinct scores, later in cells that are narrow relative to the distance from 0 or
-    1. Summaries of parts are merged by ``+``. The cells and the numbers of rows in them depend on
-    the rows alone, not on their order, on how they were cut into batches, or on which parts were
-    merged first, and so do the scores of the cells if there are no weights. Sums of floating-point
-    numbers, which are the weights and the `totals` but for counts, do so up to rounding, and ``==``
-    allows for 1e-11 of their size.
+    1. Summaries of parts are merged by ``+``. All of it depends on the rows alone, not on their
+    order, on how they were cut into batches, or on which parts were merged first: in every bit
+    without weights, or where these are whole numbers. Other weights are added up in each cell as
+    floating-point numbers, so that they, and the scores of cells that several scores share, are the
+    same up to rounding; ``==`` allows for 1e-11 of their size. The `totals` are exact sums of what
+    each row gives: whatever the weights, they are the same in every bit.
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ class CalibrationSummary(Answers, Storable):
         """Empty states of the two-class problems of these classes."""
         self._labels.classes = classes
         self._states = states_of(self.multiclass, self._labels.n_classes, self._max_cells)
-        self._joint = None if self._labels.n_classes == 2 else np.zeros(N_JOINT)
+        self._joint = None if self._labels.n_classes == 2 else [0] * N_JOINT
 
     # -- rows in ------------------------------------------------------------------------------
 
@@ -231,7 +233,7 @@ class CalibrationSummary(Answers, Storable):
             parts = [two_class_part(codes, block, self._labels.positive)]
         else:
             parts = parts_of_many(self.multiclass, codes, block)
-            self._joint += joint_totals(codes, block, weight, count)
+            self._joint = added(self._joint, joint_totals(codes, block, weight, count))
         for number, rows, *columns in parts:
             given = [None if column is None else column[rows] for column in (weight, count)]
             self._states[number].add(*columns, *given)
@@ -273,7 +275,7 @@ class CalibrationSummary(Answers, Storable):
         for mine, theirs in zip(self._states, other._states, strict=True):
             mine.merge(theirs)
         if self._joint is not None and other._joint is not None:
-            self._joint = self._joint + other._joint
+            self._joint = added(self._joint, other._joint)
         return self
 
     def __add__(self, other: "CalibrationSummary") -> "CalibrationSummary":
@@ -352,7 +354,7 @@ class CalibrationSummary(Answers, Storable):
 
     @property
     def _sums(self):
-        return self._states[0].totals if self._joint is None else self._joint
+        return self._states[0].totals if self._joint is None else as_floats(self._joint)
 
     @property
     def n_samples(self) -> int:
