@@ -345,6 +345,10 @@ def variational_calibration_interval(
     the calibration error: `lower_bound` is below that with probability `level`. The interval is
     that of a mean with Hall's correction for skewness.
 
+    Measured on calibrated predictions of two classes, 500 rows, 400 draws: the 95 % interval was
+    above 0 in 2.8 % and below it in 3.0 %, the 95 % bound above 0 in 5.2 %, that of independent
+    rows in 14.2 % (``benchmarks/variational``). Of 1 % events the interval missed 7.6 %.
+
     Weights are of independent rows, not counts of repeated ones. Cost: 2 cv - 1 fits.
 
     References
