@@ -75,6 +75,7 @@ def files(tmp_path, monkeypatch):
 
     digits = pd.DataFrame(rng.dirichlet(np.ones(3), 120), columns=["p0", "p1", "p2"])
     digits.assign(digit=np.arange(120) % 3).to_csv("digits.csv", index=False)
+    digits[["p0"]].rename(columns={"p0": "p"}).to_csv("scores.csv", index=False)
 
 
 @pytest.mark.slow
