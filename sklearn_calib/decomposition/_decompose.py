@@ -113,7 +113,10 @@ def decompose_loss(
     rows would let it. Their intervals are for the expected gains of these very maps on new rows.
     Their standard errors are those of paired rows, enlarged by how much the maps of the folds
     differ, up to sqrt(2) times: folds train each other's maps, and where nothing is to be gained
-    the error of the mean is that much larger (Bates, Hastie, Tibshirani, 2023, section 3).
+    the error of the mean is that much larger. Measured at 1000 rows: 90 % intervals held the
+    gain of recalibration in 85 to 93 % of 40 draws of six laws, that of the features in 95 to
+    100 %, so these are too wide; "retrain" was said in none of 120 draws where nothing was to be
+    gained by the features (``benchmarks/grouping``).
     ``parts.action`` and ``parts.advice()`` say what follows.
 
     `smallest_seen` is the gain that knowing one feature would be worth which moves the log-odds
