@@ -120,9 +120,10 @@ class LossDecomposition:
         >>> import numpy as np
         >>> from scipy.special import expit
         >>> from sklearn_calib.decomposition import decompose_loss
-        >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-        >>> y = (np.random.default_rng(1).random(1000) < expit(X[:, 0] + 2 * X[:, 1])).astype(int)
-        >>> parts = decompose_loss(y, expit(X[:, 0]), features=X)
+        >>> X = np.random.default_rng(0).normal(size=(400, 2))
+        >>> y = (np.random.default_rng(1).random(400) < expit(X[:, 0] + 2 * X[:, 1])).astype(int)
+        >>> given = {"recalibrator": "identity", "cv": 2}
+        >>> parts = decompose_loss(y, expit(X[:, 0]), features=X, **given)
         >>> parts.advice().partition(" would")[0]
         'Retrain: a model that used column 1 better'
         """
