@@ -121,7 +121,9 @@ def decompose_loss(
 
     `smallest_seen` is the gain that knowing one feature would be worth which moves the log-odds
     of the likeliest class up in one half of the rows and down in the other, where the interval
-    would have excluded 0 with probability 0.8. What only several features together show needs more.
+    would have excluded 0 with probability 0.8, had it been known beforehand. Trees that have to
+    find it need more: at 1000 rows of five features they found a gain of that size (.012) in 1 of
+    25 draws. So it is a lower limit.
 
     Cost: the fits, and for temperature scaling with `cv` one more, of all rows. With features some
     2 s for 1000 rows of 5 columns and two classes, 4 s for 5000; in proportion to the number of
