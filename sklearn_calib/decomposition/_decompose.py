@@ -116,8 +116,8 @@ def decompose_loss(
     the error of the mean is that much larger. Measured at 1000 rows: 90 % intervals held the
     gain of recalibration in 85 to 93 % of 40 draws of six laws, that of the features in 95 to
     100 %, so these are too wide (of four classes with nothing to be gained in 5 of 20: where the
-    trees did almost nothing they are too narrow, and lie near 0); "retrain" was said in none of 120 draws where nothing was to be
-    gained by the features (``benchmarks/grouping``).
+    trees did almost nothing they are too narrow, and lie near 0); "retrain" was said in none of
+    120 draws where nothing was to be gained by the features (``benchmarks/grouping``).
     ``parts.action`` and ``parts.advice()`` say what follows.
 
     `smallest_seen` is the gain that knowing one feature would be worth which moves the log-odds
