@@ -1,4 +1,4 @@
-"""How often a gain of the size that `smallest_seen` names is found: 80 % is what it promises."""
+"""How often a gain of the size that `smallest_seen` names is found; it is a lower limit."""
 
 import numpy as np
 from scipy.special import expit

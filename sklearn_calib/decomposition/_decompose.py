@@ -113,12 +113,18 @@ def decompose_loss(
     rows would let it. Their intervals are for the expected gains of these very maps on new rows.
     Their standard errors are those of paired rows, enlarged by how much the maps of the folds
     differ, up to sqrt(2) times: folds train each other's maps, and where nothing is to be gained
-    the error of the mean is that much larger (Bates, Hastie, Tibshirani, 2023, section 3).
+    the error of the mean is that much larger. Measured at 1000 rows: 90 % intervals held the
+    gain of recalibration in 85 to 93 % of 40 draws of six laws, that of the features in 95 to
+    100 %, so these are too wide (of four classes with nothing to be gained in 5 of 20: where the
+    trees did almost nothing they are too narrow, and lie near 0); "retrain" was said in none of
+    120 draws where nothing was to be gained by the features (``benchmarks/grouping``).
     ``parts.action`` and ``parts.advice()`` say what follows.
 
     `smallest_seen` is the gain that knowing one feature would be worth which moves the log-odds
     of the likeliest class up in one half of the rows and down in the other, where the interval
-    would have excluded 0 with probability 0.8. What only several features together show needs more.
+    would have excluded 0 with probability 0.8, had it been known beforehand. Trees that have to
+    find it need more: at 1000 rows of five features they found a gain of that size (.012) in 1 of
+    25 draws. So it is a lower limit.
 
     Cost: the fits, and for temperature scaling with `cv` one more, of all rows. With features some
     2 s for 1000 rows of 5 columns and two classes, 4 s for 5000; in proportion to the number of

@@ -62,8 +62,9 @@ class LossDecomposition:
         add up to 1, or are all 0 where no tree was grown. Names are those of the table, or
         "column 0".
     smallest_seen : float or None
-        With features, the gain of a single one that these rows would have shown with probability
-        0.8; None where no gain would have been.
+        With features, the gain that would have been found with probability 0.8 had the correction
+        been known beforehand: a lower limit. Trees that have to find it need more, see Notes of
+        `decompose_loss`. None where no gain would have been.
     n_rows : int or None
         The rows that the gains rest on: those of positive weight.
     """
@@ -120,9 +121,10 @@ class LossDecomposition:
         >>> import numpy as np
         >>> from scipy.special import expit
         >>> from sklearn_calib.decomposition import decompose_loss
-        >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-        >>> y = (np.random.default_rng(1).random(1000) < expit(X[:, 0] + 2 * X[:, 1])).astype(int)
-        >>> parts = decompose_loss(y, expit(X[:, 0]), features=X)
+        >>> X = np.random.default_rng(0).normal(size=(400, 2))
+        >>> y = (np.random.default_rng(1).random(400) < expit(X[:, 0] + 2 * X[:, 1])).astype(int)
+        >>> given = {"recalibrator": "identity", "cv": 2}
+        >>> parts = decompose_loss(y, expit(X[:, 0]), features=X, **given)
         >>> parts.advice().partition(" would")[0]
         'Retrain: a model that used column 1 better'
         """
@@ -137,9 +139,7 @@ class LossDecomposition:
         unseen = f"{rows} would not have shown one of any size"
         if self.smallest_seen is not None:
             seen = _shown(self.smallest_seen, self.smallest_seen / 10)
-            unseen = (
-                f"{rows} would have shown a gain of {seen} by one of them with probability 80 %"
-            )
+            unseen = f"in {rows} one below {seen} would hardly have shown, and a larger one may not"
         if self.action == "both":
             return (
                 f"Recalibrate and retrain: recalibration lowers the {loss} {mapped}. {used}"

@@ -69,7 +69,7 @@ def test_nothing_to_be_gained():
     assert parts.calibration == 0
     assert parts.grouping == max(parts.gain_of_features, 0)
     assert parts.action == "neither"
-    assert "200 rows would have shown a gain of" in parts.advice()
+    assert "in 200 rows one below" in parts.advice()
     assert parts.smallest_seen > 0
 
 
