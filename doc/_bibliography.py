@@ -13,7 +13,7 @@ BIBLIOGRAPHY = Path(__file__).parent / "references.bib"
 
 Entry = namedtuple("Entry", "key surnames year title")
 
-_NAME = r"(?:Van )?[A-ZÀ-Ž][\w\-]+(?: Filho)?"
+_NAME = r"(?:(?:Van|Le) )?[A-ZÀ-Ž][\w\-]+(?: Filho)?"
 _NAMES = rf"(?P<names>{_NAME}(?:(?:,| and)\s+{_NAME})*)(?P<others> et al\.)?"
 SOURCE = re.compile(rf"{_NAMES}\s+\((?P<year>(?:19|20)\d\d)\)")
 UNNAMED = re.compile(r'"(?P<title>[^"]+)"\s+\((?P<year>(?:19|20)\d\d), submitted\s+without names\)')

@@ -147,6 +147,7 @@ SHARED = (
     "_paths",
     "_row_program",
     "_stacking",
+    "_repeated",
     "_measure",
     "_blocks",
     "_falling",

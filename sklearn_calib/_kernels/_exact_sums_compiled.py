@@ -86,7 +86,7 @@ def _take_level(rest, magic):
 def negative_logarithms(x, least, out):
     """-log(max(x, least)) of numbers from 0 on, by the same operations on every machine.
 
-    As in the C library of Sun Microsystems (1993): the error is below 1 in the last place. In a
+    As fdlibm does it: the error is below 1 in the last place. In a
     part of its own the loop would be no vector.
     """
     for i in range(len(x)):

@@ -164,7 +164,7 @@ def feature_columns(
     try:
         columns = table_columns(features, n_rows, where)
     except (ValueError, TypeError) as error:
-        if not hasattr(error, "parts"):
+        if not getattr(error, "parts", None):  # it names the argument
             raise
         rule, got, cure = (text.replace("groups", "features") for text in error.parts[1:])
         refuse(where, rule, got, cure, error=type(error))

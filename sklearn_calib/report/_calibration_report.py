@@ -1,7 +1,7 @@
 """calibration_report: from labels and probabilities, or summaries of them, to a report."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
@@ -151,6 +151,7 @@ def calibration_report(
     functions = report_measures(measures, where)
     _check_options(level, name, columns, progress, where)
     given = sample_weight, labels, pos_label
+    named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
     scikit: dict[str, float] = {}
     if y_proba is None:
         models = models_of_summaries(y_true, name, any(x is not None for x in given), where)
@@ -158,17 +159,11 @@ def calibration_report(
             check_order_of_summaries(models, where)
         data: dict[str, Any] = {"summaries": {key: m.summary for key, m in models.items()}}
     else:
-        named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        true = cast("ArrayLike", y_true)
-        cases = {}
-        for key, proba in named.items():
-            _check_no_model(proba, where)
-            case = cases[key] = case_of_rows(true, proba, given, normalize, where)
-            if check_columns:
-                check_order(case, plain(key), where)
-            loss = loss_of_scikit_learn(case, named[key])
-            scikit |= {} if loss is None else {key: loss}
+        cases = _cases(y_true, named, given, normalize, check_columns, where)
+        losses = {key: loss_of_scikit_learn(case, named[key]) for key, case in cases.items()}
+        scikit = {key: loss for key, loss in losses.items() if loss is not None}
         models = {key: Model(summarised(case), case) for key, case in cases.items()}
+        case = next(reversed(cases.values()))
         data = {"y": case.classes[case.codes], "weight": case.weight}
         data["proba"] = {key: case.proba for key, case in cases.items()}
     groups = {} if by is None else _groups(models, by, sample_weight, where)
@@ -176,7 +171,6 @@ def calibration_report(
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
     n, classes = size_and_classes(next(iter(models.values())))
-    named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
     report = CalibrationReport(
         rows,
         n,
@@ -203,6 +197,17 @@ def calibration_report(
     if advice:
         report.advise()
     return report
+
+
+def _cases(y_true, named, given, normalize, check_columns, where):
+    """The rows of each model."""
+    cases = {}
+    for key, proba in named.items():
+        _check_no_model(proba, where)
+        case = cases[key] = case_of_rows(y_true, proba, given, normalize, where)
+        if check_columns:
+            check_order(case, plain(key), where)
+    return cases
 
 
 def _check_no_model(given, where):
