@@ -90,9 +90,9 @@ def read_columns(
         together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
     labels = joined([checked_labels(table, options.label) for table in tables])
     by = joined(groups) if len(groups[0].columns) else None
-    seen = joined(used) if len(used[0].columns) else None
+    shown = joined(used) if len(used[0].columns) else None
     said = "; ".join(left_out)
-    return Columns(np.vstack(scores), labels, weight, names, said, by, when, together, seen)
+    return Columns(np.vstack(scores), labels, weight, names, said, by, when, together, shown)
 
 
 def _tables(files, options, most):

@@ -22,8 +22,8 @@ def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
 
 def split_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
     """Names of columns; that of a list, whose values are columns by place, stands for them all."""
-    names = []
+    names: list[str] = []
     for name in split_names(values, present):
-        places = takewhile(lambda place, name=name: f"{name}.{place}" in present, count())
-        names += [f"{name}.{place}" for place in places if name not in present] or [name]
+        places = takewhile(present.__contains__, (f"{name}.{place}" for place in count()))
+        names += ([] if name in present else [*places]) or [name]
     return names

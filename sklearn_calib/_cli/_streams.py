@@ -355,7 +355,7 @@ class _Csv:
     def _tables(self) -> Iterator[tuple[FileTable, float]]:
         for number, file in enumerate(self.files):
             for table in table_blocks(file, lambda present: self.names, **self.form):
-                written = table.text
+                written = _csv_text(table)
                 self.first = self.first or written
                 same = (self.first.header, self.first.sep, self.first.encoding)
                 if (written.header, written.sep, written.encoding) != same:
@@ -436,12 +436,16 @@ def _check_count(lines: Sequence[Any], cells: Sequence[str], table: FileTable) -
         )
 
 
+def _csv_text(table: FileTable) -> CsvText:
+    assert isinstance(table.text, CsvText)
+    return table.text
+
+
 def _columns(table: FileTable) -> list[Any]:
     """All columns of a block of csv as text; empty cells are missing."""
     import pyarrow as pa
 
-    written = table.text
-    assert written is not None
+    written = _csv_text(table)
     lines = _records(written)[written.named :]
     width = len(written.header)
     rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))

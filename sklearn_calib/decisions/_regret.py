@@ -234,10 +234,13 @@ def regret_curve(
         given = sample_weight, case.classes, pos_label
         other = canonical_case(where, y_true, recalibrated, *given)
     better = other.problems()[0]
-    pieces = regret_pieces(problem.score, better.score, problem.hit, problem.weight)
-    parts = [loss.of_case(case) - loss.of_case(other) for loss in (brier_loss, log_loss)]
+    breaks, intercept, slope = regret_pieces(
+        problem.score, better.score, problem.hit, problem.weight
+    )
+    brier, log = (loss.of_case(case) - loss.of_case(other) for loss in (brier_loss, log_loss))
     edges = _band(problem, better, level, n_resamples, generator(random_state))
-    curve = RegretCurve(*pieces, *parts, (0.0, 0.0), (0.0, 0.0), level)
+    unknown = 0.0, 0.0
+    curve = RegretCurve(breaks, intercept, slope, brier, log, unknown, unknown, level)
     largest, worst = (  # between two thresholds of the band the regret may be more
         (float(min(found, low)), float(max(found, high)))
         for found, low, high in (

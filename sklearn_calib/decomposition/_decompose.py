@@ -201,7 +201,7 @@ def decompose_case(
         "sharpness": blind - refined,
         "uncertainty": blind,
     }
-    values = {name: float(w @ x) for name, x in rows.items()}
+    values: dict[str, Any] = {name: float(w @ x) for name, x in rows.items()}
     laws = {"risk": mean_law(risk, w, squares)}
     laws["uncertainty"] = uncertainty_law(blind, frequencies, w, squares, rule)
     if fit is not None and fit.status == "inside":

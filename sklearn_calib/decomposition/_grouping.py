@@ -64,8 +64,13 @@ class Corrected(NamedTuple):
 
     def take(self, n_rows: int) -> "Corrected":
         """The first rows only."""
-        a, b, c = (rows[:n_rows] for rows in self[:3])
-        return Corrected(a, b, c, *(losses[:, :n_rows] for losses in self[3:5]), self.gains)
+        return self._replace(
+            fold=self.fold[:n_rows],
+            recalibrated=self.recalibrated[:n_rows],
+            by_features=self.by_features[:n_rows],
+            losses_recalibrated=self.losses_recalibrated[:, :n_rows],
+            losses_by_features=self.losses_by_features[:, :n_rows],
+        )
 
 
 def decompose_by_features(
@@ -164,9 +169,10 @@ def feature_columns(
     try:
         columns = table_columns(features, n_rows, where)
     except (ValueError, TypeError) as error:
-        if not getattr(error, "parts", None):  # it names the argument
+        parts: Any = getattr(error, "parts", None)
+        if not parts:  # it names the argument
             raise
-        rule, got, cure = (text.replace("groups", "features") for text in error.parts[1:])
+        rule, got, cure = (text.replace("groups", "features") for text in parts[1:])
         refuse(where, rule, got, cure, error=type(error))
     if len(columns) > MOST_COLUMNS:
         got = f"{len(columns)}"

@@ -81,17 +81,25 @@ def _of_problem(problem: "BinaryProblem") -> _Question:
     score, hit = problem.score, problem.hit
     proba = np.column_stack([1 - score, score])
     top, column = np.zeros(len(score), np.intp), slice(1, 2)
-    compared = score[:, None], (hit - score)[:, None], top, column
-    given = proba, hit.astype(np.intp), problem.weight
-    return _Question(*given, *compared, problem.rows, problem.where)
+    return _Question(
+        proba,
+        hit.astype(np.intp),
+        problem.weight,
+        score[:, None],
+        (hit - score)[:, None],
+        top,
+        column,
+        problem.rows,
+        problem.where,
+    )
 
 
 def _of_vectors(case: "Case") -> _Question:
     proba = np.asarray(case.proba)
     residual = -proba
     residual[np.arange(len(proba)), case.codes] += 1
-    rest = proba, residual, proba.argmax(axis=1), slice(None), slice(None)
-    return _Question(proba, case.codes, case.weight, *rest, case.where)
+    top, all_ = proba.argmax(axis=1), slice(None)
+    return _Question(proba, case.codes, case.weight, proba, residual, top, all_, all_, case.where)
 
 
 def dual_unit_vectors(v: FloatArray, norm: float) -> FloatArray:
@@ -380,7 +388,8 @@ def variational_calibration_interval(
     law = mean_law(t, w, w**2)
     low, high = law.interval(level)
     bound = law.interval(2 * level - 1)[0] if level > 0.5 else law.interval(1 - 2 * level)[1]
-    return VariationalInterval(value, low, high, max(bound, 0.0), law.standard_error, float(level))
+    error = float(law.standard_error or 0.0)
+    return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))
 
 
 def _sequential(case, multiclass, norm, recalibrator, cv, direction):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _FEWEST = 50  # predictions, for a law that they stand for
 _CELLS = 512  # on which the power of the test is computed
 _NODES, _REACH = 20_001, 10.0  # of a normal law, in standard deviations
+_BELOW = 1 - 1e-9  # a whole number that was rounded up stays
 _TINY = np.finfo(np.float32).tiny
 
 
@@ -261,8 +262,8 @@ def validation_sample_size(
         cure = "Give one of the widths, a threshold or an error"
         refuse(where, "at least one target", "none", cure)
     targets = [
-        SampleSizeTarget(*parts, ceil(rows - 1e-9 * rows), ceil(rows * phi - 1e-9 * rows))
-        for *parts, rows in found
+        SampleSizeTarget(name, value, width, se, ceil(rows * _BELOW), ceil(rows * phi * _BELOW))
+        for name, value, width, se, rows in found
     ]
     return ValidationSampleSize(tuple(targets), phi, c, level)
 
