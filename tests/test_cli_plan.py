@@ -67,6 +67,7 @@ def test_options_count(scores, tmp_path, capsys):
         (["--plan", "0,05"], "expected errors between 0 and 0.5, got 0"),
         (["--plan", "x"], "expected a number, got 'x'"),
         (["--plan", ".02", "--by", "id"], "expected --plan without --by, got both"),
+        (["--plan", ".02", "--features", "id"], "expected --plan without --features, got both"),
         (["--plan", ".02", "--fail-if", "ece > 1"], "expected --plan without --fail-if"),
         (["--plan", ".02", "--save", "x.parquet"], "expected --plan without --save"),
         (["--plan", ".02", "--recalibrate"], "expected --plan without --recalibrate"),

@@ -18,7 +18,16 @@ from ._wording import for_the_command
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NOT_USED = ("by", "fail_if", "save", "recalibrate", "dask", "classes", "positive")
+_NOT_USED = (
+    "by",
+    "features",
+    "fail_if",
+    "save",
+    "recalibrate",
+    "dask",
+    "classes",
+    "positive",
+)
 
 
 class PlanAction(argparse.Action):
