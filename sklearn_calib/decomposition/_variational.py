@@ -280,7 +280,8 @@ def variational_calibration_error(
     -----
     With g the recalibrated f and r = g - f the mean of <s(r), e_y - f> with s(r) equal to
     ``sign(r) |r|^(p-1) / |r|_p^(p-1)``, for p = infinity to the sign where ``|r|`` is largest, and
-    0 where r is 0. Where all rows have one prediction there is nothing to fit: the difference to its frequency.
+    0 where r is 0. Where all rows have one prediction there is nothing to fit: the difference to
+    its frequency.
 
     The standard error of the mean is not that of independent rows: on calibrated predictions all
     folds agree on random signs. `variational_calibration_interval` has an interval that holds.
