@@ -151,6 +151,7 @@ def calibration_report(
     functions = report_measures(measures, where)
     _check_options(level, name, columns, progress, where)
     given = sample_weight, labels, pos_label
+    named: dict[str, Any] = y_proba if isinstance(y_proba, dict) else {name: y_proba}
     scikit: dict[str, float] = {}
     if y_proba is None:
         models = models_of_summaries(y_true, name, any(x is not None for x in given), where)
@@ -158,9 +159,7 @@ def calibration_report(
             check_order_of_summaries(models, where)
         data: dict[str, Any] = {"summaries": {key: m.summary for key, m in models.items()}}
     else:
-        named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
-        true = cast("ArrayLike", y_true)
-        cases = {}
+        true, cases = cast("ArrayLike", y_true), {}
         for key, proba in named.items():
             _check_no_model(proba, where)
             case = cases[key] = case_of_rows(true, proba, given, normalize, where)
@@ -176,7 +175,7 @@ def calibration_report(
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
     n, classes = size_and_classes(next(iter(models.values())))
-    named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
+    paste = source, classes, "y" in data
     report = CalibrationReport(
         rows,
         n,
@@ -193,9 +192,7 @@ def calibration_report(
         _data=data,
         _models=models,
         _codes={
-            key: code_to_paste(
-                names_of_columns(columns, y_true, named.get(key)), source, classes, "y" in data
-            )
+            key: code_to_paste(names_of_columns(columns, y_true, named.get(key)), *paste)
             for key in models
         },
         _seed=int(rng.integers(2**63)),
