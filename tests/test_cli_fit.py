@@ -148,6 +148,24 @@ def test_a_large_table_of_the_other_class(rows, capsys, monkeypatch):
     assert fit("--force") == 0
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_repeated_rows_are_told_once(rows, capsys, monkeypatch, large):
+    if large:
+        monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    pd.concat([rows[0]] * 6).to_csv("cal.csv", index=False)
+    fit(method="temperature")
+    said = capsys.readouterr().err
+    assert said.count("got scores that repeat with the same labels") == 1
+    assert "sklearn-calib: expected" in said and "with fit --group" in said
+
+
+def test_fewer_groups_than_folds(rows, capsys):
+    rows[0].assign(g=np.arange(400) % 3).to_csv("cal.csv", index=False)
+    assert fit("--group", "g") == 2
+    said = capsys.readouterr().err
+    assert "expected at least 5 groups, one for each fold, got 3. Name a column of more" in said
+
+
 def test_workers_read_the_files_of_a_fit(rows, monkeypatch):
     asked = []
 
