@@ -28,6 +28,7 @@ from sklearn_calib.recalibrators import (
     TemperatureScaling,
     cross_fitted_proba,
 )
+from sklearn_calib.summary import CalibrationSummary
 
 COLUMNS = ["--label", "y", "--prob", "p"]
 read_csv = partial(pd.read_csv, **exact_numbers())
@@ -164,6 +165,25 @@ def test_fewer_groups_than_folds(rows, capsys):
     assert fit("--group", "g") == 2
     said = capsys.readouterr().err
     assert "expected at least 5 groups, one for each fold, got 3. Name a column of more" in said
+
+
+def test_summaries_heed_what_they_can(rows, capsys):
+    frame = rows[0]
+    CalibrationSummary().update(frame["y"], frame["p"]).to_parquet("two.parquet")
+    proba, y = make_overconfident(3, 60)
+    CalibrationSummary(multiclass="top_label").update(y, proba).to_parquet("three.parquet")
+    CalibrationSummary().to_parquet("none.parquet")
+    for file, arguments, message in (
+        ("two.parquet", ["--weight", "w"], "expected rows to weigh, got summaries"),
+        ("two.parquet", ["--positive", "no"], "expected --positive 'yes', as the summaries have"),
+        ("three.parquet", [], "a summary of two classes, got one of 3 in three.parquet"),
+        ("none.parquet", [], "a summary of two classes, got one of no rows in none.parquet"),
+    ):
+        again = ["fit", file, "--out", "new.json", "--recalibrator", "platt"]
+        assert main([*again, *arguments]) == 2
+        assert message in one_sentence(capsys)
+    assert main(["fit", "two.parquet", "--out", "new.json", "--recalibrator", "platt",
+                 "--positive", "yes"]) == 0  # fmt: skip
 
 
 def test_workers_read_the_files_of_a_fit(rows, monkeypatch):
