@@ -169,7 +169,9 @@ def test_fewer_groups_than_folds(rows, capsys):
 
 def test_summaries_heed_what_they_can(rows, capsys):
     frame = rows[0]
-    CalibrationSummary().update(frame["y"], frame["p"]).to_parquet("two.parquet")
+    CalibrationSummary(classes=["no", "yes"]).update(frame["y"], frame["p"]).to_parquet(
+        "two.parquet"
+    )
     proba, y = make_overconfident(3, 60)
     CalibrationSummary(multiclass="top_label").update(y, proba).to_parquet("three.parquet")
     CalibrationSummary().to_parquet("none.parquet")

@@ -358,6 +358,7 @@ def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
             main([command, "--help"])
         assert "examples:\n  sklearn-calib " in capsys.readouterr().out
     frame = frame.assign(sex=["f", "m"] * (len(frame) // 2), age=np.arange(len(frame)) % 60)
+    frame["region"] = np.arange(len(frame)) % 5
     frame.rename(columns={"label": "outcome"}).to_csv("predictions.csv", index=False)
     text = (tmp_path / "predictions.csv").read_text()
     (tmp_path / "new.csv").write_text(text)
