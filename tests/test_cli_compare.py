@@ -168,3 +168,9 @@ def test_the_calibration_error_is_compared(tmp_path, monkeypatch, capsys):
     rows = json.loads((tmp_path / "c.json").read_text())["differences"]
     error = next(row for row in rows if row["measure"] == "smooth_calibration_error")
     assert error["method"] == "combined" and error["low"] < error["difference"] < error["high"]
+
+
+def test_whole_numbers_and_their_text_match(frame, capsys):
+    frame.sample(frac=1, random_state=0).astype({"customer": str}).to_parquet("text.parquet")
+    assert compare("old.csv", "text.parquet", *AS_USUAL, "--id", "customer") == 0
+    assert "do not show which model is better" in capsys.readouterr().out

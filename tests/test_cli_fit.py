@@ -28,6 +28,7 @@ from sklearn_calib.recalibrators import (
     TemperatureScaling,
     cross_fitted_proba,
 )
+from sklearn_calib.summary import CalibrationSummary
 
 COLUMNS = ["--label", "y", "--prob", "p"]
 read_csv = partial(pd.read_csv, **exact_numbers())
@@ -146,6 +147,45 @@ def test_a_large_table_of_the_other_class(rows, capsys, monkeypatch):
     assert fit() == 2
     assert "expected at least 5 rows of each class" in one_sentence(capsys)
     assert fit("--force") == 0
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_repeated_rows_are_told_once(rows, capsys, monkeypatch, large):
+    if large:
+        monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    pd.concat([rows[0]] * 6).to_csv("cal.csv", index=False)
+    fit(method="temperature")
+    said = capsys.readouterr().err
+    assert said.count("got scores that repeat with the same labels") == 1
+    assert "sklearn-calib: expected" in said and "with fit --group" in said
+
+
+def test_fewer_groups_than_folds(rows, capsys):
+    rows[0].assign(g=np.arange(400) % 3).to_csv("cal.csv", index=False)
+    assert fit("--group", "g") == 2
+    said = capsys.readouterr().err
+    assert "expected at least 5 groups, one for each fold, got 3. Name a column of more" in said
+
+
+def test_summaries_heed_what_they_can(rows, capsys):
+    frame = rows[0]
+    CalibrationSummary(classes=["no", "yes"]).update(frame["y"], frame["p"]).to_parquet(
+        "two.parquet"
+    )
+    proba, y = make_overconfident(3, 60)
+    CalibrationSummary(multiclass="top_label").update(y, proba).to_parquet("three.parquet")
+    CalibrationSummary().to_parquet("none.parquet")
+    for file, arguments, message in (
+        ("two.parquet", ["--weight", "w"], "expected rows to weigh, got summaries"),
+        ("two.parquet", ["--positive", "no"], "expected --positive 'yes', as the summaries have"),
+        ("three.parquet", [], "a summary of two classes, got one of 3 in three.parquet"),
+        ("none.parquet", [], "a summary of two classes, got one of no rows in none.parquet"),
+    ):
+        again = ["fit", file, "--out", "new.json", "--recalibrator", "platt"]
+        assert main([*again, *arguments]) == 2
+        assert message in one_sentence(capsys)
+    assert main(["fit", "two.parquet", "--out", "new.json", "--recalibrator", "platt",
+                 "--positive", "yes"]) == 0  # fmt: skip
 
 
 def test_workers_read_the_files_of_a_fit(rows, monkeypatch):

@@ -165,6 +165,12 @@ def test_what_is_refused(write, monkeypatch, text, name, message):
         read(write(text, name), "p.a" if "p.a" in str(text) else "p")
 
 
+def test_a_column_that_comes_late(write, monkeypatch):
+    monkeypatch.setattr(json_lines, "_HEAD", 100)
+    with pytest.raises(UserError, match=r"got: p, y\. .* first MB: put a line that has"):
+        read(write(GOOD * 10 + '{"p": 1, "late": 2}'), "late")
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

@@ -108,14 +108,21 @@ def _run(options):
         warnings.simplefilter("always", CalibrationWarning)
         if hasattr(options, "any_order"):  # it words the order of the columns itself
             warnings.filterwarnings("ignore", r".*\bgot columns that fit\b", CalibrationWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _remarks()
         return options.run(options) or 0
 
 
-def _show_warning(message, category, filename, lineno, file=None, line=None):
-    """What the library remarks, without the place in its code."""
-    if issubclass(category, CalibrationWarning):
-        note(for_the_command(str(message)))
+def _remarks():
+    """What shows each remark of the library once, without the place in its code."""
+    shown = set()
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        text = for_the_command(str(message))
+        if issubclass(category, CalibrationWarning) and text not in shown:
+            shown.add(text)
+            note(text)
+
+    return show
 
 
 def _flush():

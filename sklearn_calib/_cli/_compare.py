@@ -216,6 +216,9 @@ def _matched(models, options):
             )
         return models
     keys = [_keys(table, options.id) for table in (first, second)]
+    kinds = {each.dtype.kind for each in keys}
+    if "i" in kinds and len(kinds) > 1:  # text such as "17" in one of the files
+        keys = [each.astype(str) for each in keys]
     places = keys[1].get_indexer(keys[0])
     lost = np.flatnonzero(places < 0)
     if len(lost) or len(keys[0]) != len(keys[1]):

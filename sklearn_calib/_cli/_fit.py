@@ -155,6 +155,12 @@ def _fit_cells(files: "Sequence[str]", options: "argparse.Namespace") -> int:
     from ._large import summaries_of
 
     summary, name, _ = summaries_of(list(files), options)
+    if not summary.n_samples or len(summary.classes) != 2:
+        got = f"one of {len(summary.classes)}" if summary.n_samples else "one of no rows"
+        raise UserError(
+            f"expected a summary of two classes, got {got} in {plain(name)}. Fit to the rows "
+            "themselves."
+        )
     if not options.any_order and summary.samples()[0].exchanged:
         raise UserError(
             f"expected probabilities of {quoted(summary.positive_label)} in {plain(name)}, got "

@@ -112,6 +112,7 @@ def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, 
             raise UserError("expected rows to group, got summaries. Leave --by out.")
         with progress("reading") as advance:
             summary = summarize(files, progress=advance)
+        _check_of_summaries(summary, options)
         return summary, files[0] if len(files) == 1 else f"{len(files)} summaries", None
     columns = _prob_columns(tables[0], options)
     present = column_names(tables[0], lambda n: [])
@@ -131,6 +132,21 @@ def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, 
     if not rows:
         raise UserError("expected rows of positive weight, got none. Check the files.")
     return found, ", ".join(columns), classes[1] if positive is None else positive
+
+
+def _check_of_summaries(summary, options):
+    """Refuse what only rows could heed."""
+    if options.weight is not None:
+        raise UserError(
+            "expected rows to weigh, got summaries, which keep the weights that they were made "
+            "with. Leave --weight out, or give the rows."
+        )
+    known = summary.positive_label
+    if options.positive is not None and plain(options.positive) != plain(known):
+        raise UserError(
+            f"expected --positive {quoted(known)}, as the summaries have it, got "
+            f"{quoted(options.positive)}. Leave it out, or give the rows."
+        )
 
 
 def _by_features(files, options):

@@ -28,6 +28,10 @@ _OPTIONS = {
     "rows of y_proba, got": "rows of --prob, got",
     "Pass more, or say their law by linear_predictor=(mean, deviation)": "Plan with a "
     "table of more",
+    "Pass groups=, such as the number of the patient or of the election; instead of repeated rows "
+    "sample_weight": "Name the column of what belongs together, such as a patient, with fit "
+    "--group; instead of repeated rows use --weight",
+    "Pass fewer folds as cv, or groups that are finer": "Name a column of more groups with --group",
     "simplify: expected a tolerance": "expected a --simplify",
     "expected a tolerance in [0, 1)": "expected a --tolerance in [0, 1)",
 }
@@ -37,7 +41,7 @@ _NUMPY = re.compile(r"\bnp\.\w+\((-?[\w.]+|'[^']*')\)")  # a label as numpy show
 def for_the_command(message: str) -> str:
     """An error of the library with its cure as an option of the command."""
     message = re.sub(
-        r"\b(?:[A-Z]\w+\.)?(summarize|validation_sample_size|find_classes|audit|compare|calibration_report|paired_difference|fit|apply|"
+        r"\b(?:[A-Z]\w+\.)?(summarize|validation_sample_size|find_classes|folds|cv|audit|compare|calibration_report|paired_difference|fit|apply|"
         r"get_recalibrator|to_dict|to_sql|to_code|to_onnx|monitor|CalibrationMonitor(?:\.\w+)?): "
         r"(?=\S*expected|.*: expected)",
         "",

@@ -69,7 +69,7 @@ def json_frames(
     if len(head) >= _HEAD:  # the last line is cut
         begun = begun[: begun.rfind("\n", 0, len(head)) % (len(begun) + 1)]
     reader, above = _Reader(file, unit), 0
-    needed = reader.choose(begun, pick)
+    needed = reader.choose(begun, pick, cut=len(head) >= _HEAD)
     blocks: Any = row_blocks(source, encoding, None, size, file)
     for block in blocks:
         text = block.getvalue()
@@ -89,7 +89,7 @@ class _Reader:
         self.parts = set()  # names whose repetition in an object leaves a value in doubt
         self.scan = json.JSONDecoder(object_pairs_hook=self._object).scan_once
 
-    def choose(self, text, pick):
+    def choose(self, text, pick, cut=False):
         """The names of the columns to read, after the first lines have shown all columns."""
         rows, paths = [row for _, row in self._rows(text, 0)], {}
         for row in rows:
@@ -101,6 +101,9 @@ class _Reader:
         try:
             check_columns(needed, names, self.file)
         except UserError as error:
+            if cut and not set(needed) <= set(names):
+                cure = "Columns are those of the first MB: put a line that has all of them on top"
+                raise UserError(f"{error} {cure}.") from error
             if len(rows) > 1 or len(names) < _MANY:
                 raise
             raise UserError(

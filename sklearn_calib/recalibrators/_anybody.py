@@ -120,6 +120,9 @@ def folds_of(
     if isinstance(cv, int | np.integer):
         if isinstance(random_state, np.random.Generator):
             random_state = int(random_state.integers(2**32))
+        if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
+            cure = "Pass fewer folds as cv, or groups that are finer"
+            refuse(called("cv"), f"at least {cv} groups, one for each fold", f"{found}", cure)
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         cv = kind(int(cv), shuffle=True, random_state=random_state)
     try:

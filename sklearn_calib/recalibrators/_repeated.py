@@ -7,6 +7,8 @@ from ..exceptions import caution
 
 _ROWS, _SCORES = 5, 20  # of a score that counts; such scores at least
 _LEVEL = 1e-4
+INDEPENDENT = "rows that are independent, to judge a fit by rows that it has not seen"
+REPEATED = "scores that repeat with the same labels"
 GROUPS = (
     "Pass groups=, such as the number of the patient or of the election; instead of repeated rows "
     "sample_weight"
@@ -43,7 +45,10 @@ def _agrees(score, hit, tie, large, n_tests):
     value = np.zeros(len(large))
     value[tie] = score
     order = np.lexsort((hits / count, value[large]))  # of equal columns the rising order
-    count, hits = count[order], hits[order]
+    return _alternate(count[order], hits[order], n_tests)
+
+
+def _alternate(count, hits, n_tests):
     all_hit, none = hits == count, hits == 0
     first, second = count[:-1], count[1:]
     both = first + second
@@ -59,12 +64,17 @@ def _agrees(score, hit, tie, large, n_tests):
     return False
 
 
+def warn_of_repeated_cells(counts: IntArray, where: str) -> None:
+    """The same of two classes, given how many rows of each are in the cells of rising scores."""
+    count, hits = counts.sum(axis=1).astype(float), counts[:, 1].astype(float)
+    large = count >= _ROWS
+    if large.sum() < _SCORES or 2 * count[large].sum() < count.sum():
+        return
+    if _alternate(count[large], hits[large], 1):
+        caution(where, INDEPENDENT, REPEATED, GROUPS)
+
+
 def warn_of_repeated_rows(proba: FloatArray, codes: IntArray, where: str, cure: str) -> None:
     """Folds that share such rows know the labels that they are judged by."""
     if rows_repeat(proba, codes):
-        caution(
-            where,
-            "rows that are independent, to judge a fit by rows that it has not seen",
-            "scores that repeat with the same labels",
-            cure,
-        )
+        caution(where, INDEPENDENT, REPEATED, cure)

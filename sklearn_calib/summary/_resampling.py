@@ -25,8 +25,9 @@ from .._kernels._cells import N0, label_sums, mean_scores
 from .._random import RowsInCells
 from .._typing import AnyArray, Estimator, FloatArray
 from ..canonical import FARTHER, Ranks, rank_well
+from ..exceptions import called
 from ..metrics import Case
-from ..recalibrators import aligned_proba, fit_recalibrator
+from ..recalibrators import aligned_proba, fit_recalibrator, warn_of_repeated_cells
 
 _NO_SHARE = 2.0**-53  # of the weight of a cell
 
@@ -196,6 +197,7 @@ class CellSample:
         -------
         folds : list of Fold
         """
+        warn_of_repeated_cells(self.counts, called("CellSample.folds"))
         left, folds = Fold(self.counts, self.weight, self.squares), []
         for folds_left in range(n_folds, 1, -1):
             counts = rng.binomial(left.counts, 1 / folds_left)

@@ -8,6 +8,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedScores
 from sklearn_calib.recalibrators import StackedCalibration, cross_fitted_proba
 from sklearn_calib.recalibrators._repeated import rows_repeat
+from sklearn_calib.summary import CalibrationSummary
 
 RULE = "rows that are independent, to judge a fit"
 
@@ -109,3 +110,14 @@ def test_others_that_cross_validate_warn():
     MulticalibratedScores(n_rounds=1, n_trees=10, cv=pairs).fit(
         proba, y, groups=rng.integers(0, 3, (600, 1))
     )
+
+
+def test_folds_of_cells_warn():
+    rng = np.random.default_rng(4)
+    proba, y = races(rng)
+    with pytest.warns(CalibrationWarning, match=RULE):
+        CalibrationSummary().update(y, proba).cross_validate(["identity"], cv=2)
+    for _, score, label in ties(rng, 600):  # a warning would be an error
+        CalibrationSummary().update(label, score).cross_validate(["identity"], cv=2)
+    with pytest.raises(ValueError, match=r"at least 5 groups, one for each fold, got 3"):
+        cross_fitted_proba("platt", proba, y, groups=np.arange(600) % 3)
