@@ -62,9 +62,9 @@ class LossDecomposition:
         add up to 1, or are all 0 where no tree was grown. Names are those of the table, or
         "column 0".
     smallest_seen : float or None
-        With features, the gain that would have been found with probability 0.8 had the correction
-        been known beforehand: a lower limit. Trees that have to find it need more, see Notes of
-        `decompose_loss`. None where no gain would have been.
+        With features, the gain that would have been found with probability about 0.8 where one
+        feature is missed. Products of features and many categories need three times as much, see
+        Notes of `decompose_loss`. None where no gain would have been found.
     n_rows : int or None
         The rows that the gains rest on: those of positive weight.
     """
@@ -136,10 +136,13 @@ class LossDecomposition:
         mapped = f"by {self._number('calibration', level)}"
         used = f"A model that used {self._columns()} better would lower "
         least = f"by {self._number('grouping', level)} at least"
-        unseen = f"{rows} would not have shown one of any size"
+        unseen = f"{rows} would hardly have shown one of any size"
         if self.smallest_seen is not None:
-            seen = _shown(self.smallest_seen, self.smallest_seen / 10)
-            unseen = f"in {rows} one below {seen} would hardly have shown, and a larger one may not"
+            seen = _shown(self.smallest_seen, self.smallest_seen)
+            unseen = (
+                f"with {rows} one of {seen} by a single feature would have been found with "
+                f"probability {PROBABILITY:.0%}"
+            )
         if self.action == "both":
             return (
                 f"Recalibrate and retrain: recalibration lowers the {loss} {mapped}. {used}"
