@@ -132,7 +132,8 @@ class LossDecomposition:
         if self.action is None:
             return None
         loss, rows = get_loss(self.loss).title, f"{self.n_rows:,} rows"
-        columns = f"the {len(self.feature_gains or ())} features"
+        number = len(self.feature_gains or ())
+        columns = "the feature" if number == 1 else f"the {number} features"
         mapped = f"by {self._number('calibration', level)}"
         used = f"A model that used {self._columns()} better would lower "
         least = f"by {self._number('grouping', level)} at least"
