@@ -110,8 +110,6 @@ CALIBRATED = {  # in which the trees' cost was measured
     "step": Missed(lambda x: np.sign(x[:, 0]), [-1, 1]),
     "column missed": Missed(_first, _NORMAL),
     "8 categories": _categories(8),
-}
-ONE_FEATURE = {
     "column missed, 8 % positive": Missed(_first, _NORMAL, center=-3),
     "a quarter of the rows, skewed scores": Missed(
         _quarter, [-1, -1, -1, 3], spread=0.6, skewed=True
@@ -119,6 +117,12 @@ ONE_FEATURE = {
     "square of a column": Missed(lambda x: x[:, 0] ** 2 - 1, _NORMAL**2 - 1),
     "one of 20 columns": Missed(_first, _NORMAL, columns=20),
     "3 categories, 3 columns": _categories(3, columns=3),
+}
+ONE_FEATURE = {
+    "wave of one of 10, a fifth positive": Missed(
+        lambda x: np.sin(2 * x[:, 0]), np.sin(2 * _NORMAL), columns=10, center=-1.6
+    ),
+    "5 categories, flat scores": _categories(5, center=-0.8, spread=0.3),
     "a group, four classes": GroupOfFour(),
 }
 HARDER = {
