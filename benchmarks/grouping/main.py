@@ -105,9 +105,8 @@ def levels():
 
 def named_sizes():
     rare = "column missed, 8 % positive"
-    jobs = [(name, 1000, 25) for name in sizes.ONE_FEATURE]
-    jobs += [(name, 1000, 20) for name in (rare, "one of 20 columns")]
-    jobs += [(rare, 4000, 15)] + [(name, 1000, 12) for name in sizes.HARDER]
+    jobs = [(name, 1000, 20) for name in (rare, "5 categories, flat scores", *sizes.ONE_FEATURE)]
+    jobs += [(name, 1000, 12) for name in sizes.HARDER] + [(rare, 4000, 12)]
     rows = runner.rounds(HERE / "sizes.partial.jsonl", jobs, sizes.found_of, processes=1)
     runner.write(HERE / "sizes.csv", rows, list(rows[0]))
 

@@ -117,12 +117,12 @@ CALIBRATED = {  # in which the trees' cost was measured
     "square of a column": Missed(lambda x: x[:, 0] ** 2 - 1, _NORMAL**2 - 1),
     "one of 20 columns": Missed(_first, _NORMAL, columns=20),
     "3 categories, 3 columns": _categories(3, columns=3),
+    "5 categories, flat scores": _categories(5, center=-0.8, spread=0.3),
 }
 ONE_FEATURE = {
     "wave of one of 10, a fifth positive": Missed(
         lambda x: np.sin(2 * x[:, 0]), np.sin(2 * _NORMAL), columns=10, center=-1.6
     ),
-    "5 categories, flat scores": _categories(5, center=-0.8, spread=0.3),
     "a group, four classes": GroupOfFour(),
 }
 HARDER = {

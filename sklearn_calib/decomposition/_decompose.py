@@ -120,11 +120,14 @@ def decompose_loss(
     120 draws where nothing was to be gained by the features (``benchmarks/grouping``).
     ``parts.action`` and ``parts.advice()`` say what follows.
 
-    `smallest_seen` is the gain that knowing one feature would be worth which moves the log-odds
-    of the likeliest class up in one half of the rows and down in the other, where the interval
-    would have excluded 0 with probability 0.8, had it been known beforehand. Trees that have to
-    find it need more: at 1000 rows of five features they found a gain of that size (.012) in 1 of
-    25 draws. So it is a lower limit.
+    `smallest_seen` holds for a single missed feature: knowing it moves the log-odds of the likeliest
+    class up in one half of the rows and down in the other, and the trees, which have to learn that,
+    lose up to 30 nats over the number of rows. That is n gain = 57 or so for the log loss. Measured
+    with a gain of that size at 1000 rows: found in 79 of 80 draws of four laws (one column with 8 %
+    of positives, a wave of one of ten columns, five categories, a group with four classes), in 11
+    of 12 with 30 categories, and at 4000 rows in 12 of 12: the probability is above the 80 %. It
+    holds for no product of two columns, which was found in 2 of 12 draws: the trees need about
+    twice the gain for that.
 
     Cost: the fits, and for temperature scaling with `cv` one more, of all rows. With features some
     2 s for 1000 rows of 5 columns and two classes, 4 s for 5000; in proportion to the number of

@@ -62,9 +62,9 @@ class LossDecomposition:
         add up to 1, or are all 0 where no tree was grown. Names are those of the table, or
         "column 0".
     smallest_seen : float or None
-        With features, a gain that would have been found with probability about 0.8, or more, where
-        a single feature is missed. Products of features and many categories need more, see Notes
-        of `decompose_loss`. None where no gain would have been found.
+        With features, a gain that would have been found with probability 0.8 or more, where a
+        single feature is missed. Products of features need more, see Notes of `decompose_loss`.
+        None where no gain would have been found.
     n_rows : int or None
         The rows that the gains rest on: those of positive weight.
     """

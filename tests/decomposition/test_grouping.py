@@ -179,9 +179,9 @@ def test_more_rows_show_less():
 
 
 def test_the_gain_that_would_have_been_seen():
-    """For a small one: n gain - 20 = (1.645 + 0.842) sqrt(2 n gain), so n gain = 43.1."""
+    """For a small one: n gain - 30 = (1.645 + 0.842) sqrt(2 n gain), so n gain = 56.6."""
     proba, w = canonical_proba(np.linspace(0.1, 0.9, 400)), np.full(400, 1 / 20_000)  # 10^6 rows
-    assert smallest_seen(get_loss("log"), proba, w) * 1e6 == pytest.approx(43.1, rel=0.02)
+    assert smallest_seen(get_loss("log"), proba, w) * 1e6 == pytest.approx(56.6, rel=0.02)
     sure = canonical_proba(np.repeat([0.0, 1.0], 200))
     assert smallest_seen(get_loss("log"), sure, np.full(400, 1 / 400)) is None
 
