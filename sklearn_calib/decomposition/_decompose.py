@@ -115,7 +115,7 @@ def decompose_loss(
     differ, up to sqrt(2) times: folds train each other's maps, and where nothing is to be gained
     the error of the mean is that much larger. For the features this fades where the gain is many
     errors from 0. Measured at 1000 rows, 60 to 100 draws of a law (``benchmarks/grouping``): 90 %
-    intervals held the gain of recalibration in 86 to 92 %. That of a missed product of features
+    intervals held the gain of recalibration in 85 to 92 %. That of a missed product of features
     they held in 90 %, with 5 % on each side. Where nothing was to be gained they held that of the
     features in 97 to 99 %, more than promised: in most such draws no tree is grown, and the gain
     and its interval are 0. "retrain" or "both" was said there in 0 to 3 % of the draws of a law.
