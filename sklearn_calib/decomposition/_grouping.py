@@ -255,8 +255,8 @@ def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
     largest probability, and a feature says which: the gain is what knowing it is worth beyond the
     mean of both. Of the log loss the trees lose up to `_COST` over the number of rows. Measured
     with 1000 rows in nine laws, each of 25 to 40 draws: 9 to 10 where a step, a line or three or
-    eight categories were missed, 14 to 16 for a quarter of the rows and a square, 18 and 20 with 8 % of
-    positives and with 20 columns, 21 with five categories; the rest is a reserve. Of another
+    eight categories were missed, 14 to 16 for a quarter of the rows and a square, 18 and 20 with
+    8 % of positives and with 20 columns, 21 with five categories; the rest is a reserve. Of another
     loss they lose the same share of the gain.
     """
     rows = 1 / float(w @ w)
