@@ -149,6 +149,18 @@ MUTANTS = {
         "bias=float(bias),",
         "decomposition/test_intervals.py::test_the_bias_taken_off_is_that_of_the_terms",
     ),
+    "gains of features: those of the recalibrated rows, again": Mutant(
+        "decomposition._grouping",
+        "used = trees.predict_proba(mapped, groups=columns)",
+        "used = mapped",
+        "decomposition/test_grouping.py::test_the_parts_add_up",
+    ),
+    "gains of features: a loss counts as a gain": Mutant(
+        "decomposition._grouping",
+        '"grouping": mapped - used,',
+        '"grouping": used - mapped,',
+        "decomposition/test_grouping.py::test_the_parts_add_up",
+    ),
     "DecompositionDisplay: error bars halved": Mutant(
         "displays._decomposition",
         "ax.plot(x + np.array(ends), [y, y],",

@@ -51,6 +51,22 @@ def test_the_report_says_what_to_do(tmp_path):
     assert "&lt;region&gt;" in page
 
 
+def test_audit_of_a_sample(tmp_path, monkeypatch, capsys):
+    """Of a parquet file that is too large to be read at once."""
+    monkeypatch.chdir(tmp_path)
+    regions(150).rename(columns={"<region>": "region"}).to_parquet("t.parquet")
+    monkeypatch.setattr(_large, "_AT_ONCE", 0)
+    monkeypatch.setattr(_large, "_SAMPLED", 60)
+    given = ["--label", "y", "--prob", "p", "--no-advice", "--resamples", "5"]
+    assert main(["audit", "t.parquet", *given, "--features", "all", "--json", "a.json"]) == 0
+    found = json.loads(Path("a.json").read_text())["models"][0]["features"]
+    assert found["n_rows"] == 60
+    assert set(found["feature_gains"]) == {"region"}
+    said = " ".join(capsys.readouterr().out.split())
+    assert "From 60 of 150 rows" in said
+    assert "a better use of the feature;" in said
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_audit(tmp_path, monkeypatch, capsys, kind):

@@ -22,8 +22,23 @@ import real  # noqa: E402
 import runner  # noqa: E402
 import sizes  # noqa: E402
 
-SIZES = {1000: 25}
-DRAWS = {1000: 40, 5000: 12}
+DRAWS = {
+    ("true probabilities", 1000): 60,
+    ("right model, fitted", 1000): 100,
+    ("true scores, bent", 1000): 100,
+    ("interaction missed", 1000): 100,
+    ("four classes, fitted", 1000): 60,
+    ("right model, fitted", 5000): 30,
+}
+SIX = [
+    (1000, "right model, fitted"),
+    (1000, "interaction missed"),
+    (5000, "right model, fitted"),
+    (5000, "interaction missed"),
+    (5000, "interaction missed, scores x 2.5"),
+    (5000, "true probabilities"),
+]
+ROUNDING = 1e-12  # nats: smaller expected gains are none
 FRESH = 5000  # rows on which the expected gains of the fitted maps are computed
 TERMS = ("calibration", "grouping")
 LEVEL = 0.9
@@ -44,7 +59,8 @@ def measured(law, n, seed, loss="log"):
     given, mapped, used = (
         rule.expected(proba[n:], truth[n:]) for proba in (p, found.recalibrated, found.by_features)
     )
-    return parts, {"calibration": np.mean(given - mapped), "grouping": np.mean(mapped - used)}
+    expected = {"calibration": np.mean(given - mapped), "grouping": np.mean(mapped - used)}
+    return parts, {term: x if abs(x) > ROUNDING else 0.0 for term, x in expected.items()}
 
 
 def level_of(name, n, draws):
@@ -67,6 +83,7 @@ def level_of(name, n, draws):
                 "draws": draws,
                 "term": term,
                 "found": f"{np.mean(ends[:, 0] > 0):.3f}",
+                "no_map": f"{np.mean((error == 0) & (value == 0)):.3f}",
                 "mean_gain": f"{value.mean():.5f}",
                 "mean_expected_gain": f"{truth.mean():.5f}",
                 "inside": f"{np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])):.3f}",
@@ -81,31 +98,33 @@ def level_of(name, n, draws):
 
 
 def levels():
-    jobs = [
-        (name, n, draws) for n, draws in DRAWS.items() for name in (*laws.NOTHING, *laws.SOMETHING)
-    ]
-    rows = runner.rounds(HERE / "levels.partial.jsonl", jobs, level_of)
+    jobs = [(*case, draws) for case, draws in DRAWS.items()]
+    rows = runner.rounds(HERE / "levels.partial.jsonl", jobs, level_of, processes=1)
     runner.write(HERE / "levels.csv", rows, list(rows[0]))
 
 
 def named_sizes():
-    rows = [sizes.found_of(n, draws) for n, draws in SIZES.items()]
+    rare = "column missed, 8 % positive"
+    jobs = [(name, 1000, 20) for name in (rare, "5 categories, flat scores", *sizes.ONE_FEATURE)]
+    jobs += [(name, 1000, 12) for name in sizes.HARDER] + [(rare, 4000, 12)]
+    rows = runner.rounds(HERE / "sizes.partial.jsonl", jobs, sizes.found_of, processes=1)
     runner.write(HERE / "sizes.csv", rows, list(rows[0]))
 
 
 def six_laws():
     """The gains in six simple laws, means of three draws."""
     rows = []
-    for n in (1000, 5000):
-        for name in ("right model, fitted", *laws.SOMETHING, "true probabilities"):
-            found = [measured({**laws.NOTHING, **laws.SOMETHING}[name], n, s)[0] for s in range(3)]
-            row = {"law": name, "n": n}
-            for term in TERMS:
-                value = np.mean([one._laws[term].estimate for one in found])
-                error = np.mean([one.standard_errors[term] for one in found])
-                row[term] = f"{value:.4f} ({error:.4f})"
-            rows.append(row)
-            print(row, flush=True)
+    for n, name in SIX:
+        found = [measured({**laws.NOTHING, **laws.SOMETHING}[name], n, s) for s in range(3)]
+        row = {"law": name, "n": n}
+        for term in TERMS:
+            value = np.mean([one._laws[term].estimate for one, _ in found])
+            error = np.mean([one.standard_errors[term] for one, _ in found])
+            expected = np.mean([truth[term] for _, truth in found])
+            row |= {term: f"{value:.4f} ({error:.4f})", f"expected_{term}": f"{expected:.4f}"}
+        row["actions"] = " ".join(one.action for one, _ in found)
+        rows.append(row)
+        print(row, flush=True)
     runner.write(HERE / "six.csv", rows, list(rows[0]))
 
 

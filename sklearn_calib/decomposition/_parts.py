@@ -62,9 +62,9 @@ class LossDecomposition:
         add up to 1, or are all 0 where no tree was grown. Names are those of the table, or
         "column 0".
     smallest_seen : float or None
-        With features, the gain that would have been found with probability 0.8 had the correction
-        been known beforehand: a lower limit. Trees that have to find it need more, see Notes of
-        `decompose_loss`. None where no gain would have been.
+        With features, a gain that would have been found with probability 0.8 or more, where a
+        single feature is missed. Products of features need more, see Notes of `decompose_loss`.
+        None where no gain would have been found.
     n_rows : int or None
         The rows that the gains rest on: those of positive weight.
     """
@@ -132,14 +132,18 @@ class LossDecomposition:
         if self.action is None:
             return None
         loss, rows = get_loss(self.loss).title, f"{self.n_rows:,} rows"
-        columns = f"the {len(self.feature_gains or ())} features"
+        number = len(self.feature_gains or ())
+        columns = "the feature" if number == 1 else f"the {number} features"
         mapped = f"by {self._number('calibration', level)}"
         used = f"A model that used {self._columns()} better would lower "
         least = f"by {self._number('grouping', level)} at least"
-        unseen = f"{rows} would not have shown one of any size"
+        unseen = f"{rows} would hardly have shown one of any size"
         if self.smallest_seen is not None:
-            seen = _shown(self.smallest_seen, self.smallest_seen / 10)
-            unseen = f"in {rows} one below {seen} would hardly have shown, and a larger one may not"
+            seen = _shown(self.smallest_seen, self.smallest_seen)
+            unseen = (
+                f"with {rows} one of {seen} by a single feature would have been found with "
+                f"probability {PROBABILITY:.0%} or more"
+            )
         if self.action == "both":
             return (
                 f"Recalibrate and retrain: recalibration lowers the {loss} {mapped}. {used}"

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from sklearn_calib.canonical import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
-from sklearn_calib.decomposition._grouping import smallest_seen
+from sklearn_calib.decomposition._grouping import _law, smallest_seen
 from sklearn_calib.metrics import BetaFamilyLoss, get_loss
 from sklearn_calib.recalibrators import MulticalibratedScores, get_recalibrator
 
@@ -69,8 +69,9 @@ def test_nothing_to_be_gained():
     assert parts.calibration == 0
     assert parts.grouping == max(parts.gain_of_features, 0)
     assert parts.action == "neither"
-    assert "in 200 rows one below" in parts.advice()
     assert parts.smallest_seen > 0
+    size = f"one of {parts.smallest_seen:.2f} by a single feature would have been found with"
+    assert f"with 200 rows {size} probability 80% or more" in parts.advice()
 
 
 @pytest.mark.slow
@@ -175,3 +176,25 @@ def test_more_rows_show_less():
     w = np.full(400, 1 / 400)
     sizes = [smallest_seen(get_loss("log"), proba, k * w) for k in (1, 1 / 3)]  # 9 times the rows
     assert 8 < sizes[0] / sizes[1] < 9.5
+
+
+def test_the_gain_that_would_have_been_seen():
+    """For a small one: n gain - 30 = (1.645 + 0.842) sqrt(2 n gain), so n gain = 56.6."""
+    proba, w = canonical_proba(np.linspace(0.1, 0.9, 400)), np.full(400, 1 / 20_000)  # 10^6 rows
+    assert smallest_seen(get_loss("log"), proba, w) * 1e6 == pytest.approx(56.6, rel=0.02)
+    sure = canonical_proba(np.repeat([0.0, 1.0], 200))
+    assert smallest_seen(get_loss("log"), sure, np.full(400, 1 / 400)) is None
+
+
+def test_what_differs_between_maps_counts_near_zero_only():
+    """By hand: rows of two folds, judged by their own map and by the other."""
+    rng = np.random.default_rng(0)
+    fold, w = np.arange(100) % 2, np.full(100, 0.01)
+    for shift, factor in ((0.01, 1.0), (1.0, 1.645**2)):
+        losses = np.stack([rng.normal(size=100), np.zeros(100)]) * 0.5 + rng.normal(size=100)
+        losses += shift - losses[fold, np.arange(100)].mean()
+        plain = losses[fold, np.arange(100)].var(ddof=1) / 100
+        twice = min(2 * np.sum((losses[0] - losses[1]) ** 2) / 100**2, plain)
+        expected = plain + twice * min(1, factor * plain / shift**2)
+        assert _law(losses, fold, w, fading=True).variance == pytest.approx(expected, rel=1e-3)
+        assert _law(losses, fold, w).variance == pytest.approx(plain + twice)
