@@ -153,13 +153,13 @@ MUTANTS = {
         "decomposition._grouping",
         "used = trees.predict_proba(mapped, groups=columns)",
         "used = mapped",
-        "decomposition/test_grouping.py::test_the_parts_add_up",
+        "decomposition/test_gain_of_features.py::test_the_parts_add_up",
     ),
     "gains of features: a loss counts as a gain": Mutant(
         "decomposition._grouping",
         '"grouping": mapped - used,',
         '"grouping": used - mapped,',
-        "decomposition/test_grouping.py::test_the_parts_add_up",
+        "decomposition/test_gain_of_features.py::test_the_parts_add_up",
     ),
     "DecompositionDisplay: error bars halved": Mutant(
         "displays._decomposition",
