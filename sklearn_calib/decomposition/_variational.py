@@ -226,7 +226,6 @@ def _canonical(case: "Case", *, norm=1.0, recalibrator=None, cv=5, direction=Non
     range=(-2.0, 2.0),
     multiclass=_MULTICLASS,
     in_report=False,
-    cells=True,
     canonical=_canonical,
 )
 def variational_calibration_error(

@@ -240,7 +240,7 @@ def _bin_cells(one: "Bin") -> tuple[str, ...]:
         f"{one.predicted:.4f}",
         f"{one.observed:.4f}",
         f"{one.observed_low:.4f} to {one.observed_high:.4f}",
-        "" if ratio is None else f"{ratio:.3f}",
+        "" if ratio is None else f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}",
     )
 
 

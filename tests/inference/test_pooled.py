@@ -118,11 +118,15 @@ def test_cells_give_the_statistic_and_its_law(name, n_resamples=199):
     spread = rows.std()
     moved = abs(found.ranked - found.statistic)
     assert moved < 0.1 * spread
-    assert moved > 0 or name == "expected_cost_score"  # which sees one threshold only
+    of_few_sums = "expected_cost_score", "maximum_calibration_error"  # one threshold, one bin
+    assert moved > 0 or name in of_few_sums
     assert found.null_distribution.mean() == pytest.approx(
         rows.mean(), abs=4 * spread * np.sqrt(2 / n_resamples)
     )
-    assert found.null_distribution.std() == pytest.approx(spread, rel=4 / np.sqrt(n_resamples))
+    heavy = np.sqrt((stats.kurtosis(rows, fisher=False) - 1) / 2)  # 1 for normal laws
+    assert found.null_distribution.std() == pytest.approx(
+        spread, rel=4 * max(heavy, 1) / np.sqrt(n_resamples)
+    )
     assert stats.ks_2samp(found.null_distribution, rows).pvalue > 1e-3
 
 
