@@ -106,16 +106,19 @@ class _Zstandard(io.RawIOBase):
                 "'sklearn-calib[cli]'"
             ) from error
         self._shut()
-        source = self._source
-        in_memory = not isinstance(source, str)
-        self._file = pa.BufferReader(source.getvalue()) if in_memory else pa.OSFile(source)
-        self._text = pa.CompressedInputStream(self._file, "zstd")
+        if isinstance(self._source, str):
+            self._file = open(self._source, "rb")  # noqa: SIM115 - closed by `_shut`
+            packed = pa.PythonFile(self._file, "r")
+        else:
+            self._file, packed = self._source, pa.BufferReader(self._source.getvalue())
+        self._text = pa.CompressedInputStream(packed, "zstd")
         self._place = 0
 
     def _shut(self):
         if self._file is not None:
             self._text.close()
-            self._file.close()
+            if self._file is not self._source:
+                self._file.close()
 
     def readable(self):
         return True

@@ -367,6 +367,8 @@ def _is_alike(columns):
         infer_dtype(column, skipna=True) if column.dtype == object else str(column.dtype)
         for column in filled
     }
+    if kinds == {"bool"} and len(filled) < len(columns):
+        return False  # beside pieces without a value they would become numbers
     return len(kinds) <= 1 or kinds <= {"int64", "float64"}
 
 
