@@ -41,7 +41,7 @@ JOBS = [
     *(("selective", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
     *(("risk at a coverage", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
     *(("regret", law, n, 500) for law in LAWS for n in (500, 5000)),
-    *(("decision loss", law, n, 100) for law in LAWS for n in (500,)),
+    *(("decision loss", law, n, 30) for law in LAWS for n in (500,)),
 ]
 
 
