@@ -9,7 +9,7 @@ import numpy as np
 from .._files.tables import UserError, number_column, read_table
 from .._show import markdown_of, sections_of
 from ._columns import probability, without_missing
-from ._names import split_names
+from ._names import split_columns
 from ._options import any_number, check_different, form_of, tolerance_of
 from ._printing import Screen, check_outputs, note, progress, write_text
 from ._remote import local_files
@@ -92,7 +92,7 @@ def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:
         names: list[str] = []
 
         def pick(present, names=names):
-            names[:] = split_names(options.prob, present)
+            names[:] = split_columns(options.prob, present)
             check_different(None, names)
             return [*names, *filter(None, [options.weight])]
 
