@@ -202,3 +202,14 @@ def test_utf_16_without_its_mark(tmp_path):
         read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
     found = read_table(str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le")
     assert found.frame["p"].tolist() == [0.2]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_decimal_commas_in_text_of_typed_files(tmp_path, kind):
+    file = tmp_path / f"t.{kind}"
+    getattr(pd.DataFrame({"p": ["0,37", "0,5"]}), f"to_{kind}")(file)
+    table = read_table(str(file), lambda names: ["p"])
+    assert number_column(table, "p").tolist() == [0.37, 0.5]
+    given = read_table(str(file), lambda names: ["p"], decimal=".")
+    with pytest.raises(UserError, match="add --decimal ,"):
+        number_column(given, "p")

@@ -116,7 +116,9 @@ def table_blocks(
                 form = sep, decimal, encoding, header
                 tables = _read_csv(stream, file, pick, form, size, as_text)
             else:
-                tables = _typed(kind, stream, file, pick, encoding, size)
+                found = _typed(kind, stream, file, pick, encoding, size)
+                has_text = kind in ("parquet", "arrow")  # of numbers, in whatever form
+                tables = (t._replace(decimal=decimal) if has_text else t for t in found)
             for table in tables:
                 if len(table.frame):
                     yield table
