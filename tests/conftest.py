@@ -14,7 +14,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import pytest  # noqa: E402
 from crosses import with_each_value  # noqa: E402
 
-CROSS = 8  # fewer sets of parameters are all quick
+CROSS = 8  # fewer sets of parameters all run, unless `--each-value 1` asks for the fewest
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -29,26 +29,26 @@ def pytest_addoption(parser):
         type=int,
         default=2,
         metavar="TIMES",
-        help=f"of a test with {CROSS} sets of parameters or more, quick are those in which each "
-        "value comes TIMES (default: 2); the others are slow",
+        help=f"of a test with {CROSS} sets of parameters or more, those run in which each value "
+        "comes TIMES (default: 2); the others are marked `cross`; 1: of every other test as well",
     )
 
 
 @pytest.hookimpl(tryfirst=True)  # before the deselection by marks
 def pytest_collection_modifyitems(config, items):
-    """Of a cross of parameters a part is quick: each value with some of the others."""
-    crosses = defaultdict(list)
+    """Of a cross of parameters a part runs: each value with some of the others."""
+    crosses, times = defaultdict(list), config.getoption("--each-value")
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        if hasattr(item, "callspec") and not marks & {"slow", "whole"}:
-            crosses[item.nodeid.partition("[")[0]].append(item)
+        if hasattr(item, "callspec") and (times == 1 or "whole" not in marks):
+            crosses[item.nodeid.partition("[")[0], "slow" in marks].append(item)
     for cross in crosses.values():
-        if len(cross) >= CROSS:
+        if len(cross) >= (CROSS if times > 1 else 2):
             sets = [tuple(enumerate(item.callspec.id.split("-"))) for item in cross]
-            kept = with_each_value(sets, config.getoption("--each-value"))
+            kept = with_each_value(sets, times)
             for at, item in enumerate(cross):
                 if at not in kept:
-                    item.add_marker("slow")
+                    item.add_marker("cross")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Which sets of a cross of parameters are quick tests; the rule itself is in ``conftest.py``."""
+"""Which sets of a cross of parameters run without asking; the rule itself is in ``conftest.py``."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Quick tests take each value of a parameter, slow ones all sets of them."""
+"""Of a cross of parameters each value is taken; the mark `cross` has all the other sets."""
 
 from collections import Counter
 from itertools import product
@@ -20,13 +20,13 @@ def test_each_value_comes_so_often(shape, times):
     assert len(shape) == 1 or len(kept) < len(sets) or times == 3
 
 
-def test_whole_cross_is_slow(request):
+def test_what_is_left_out_has_the_mark(request):
     """This file's own tests: not one is lost, and those left out have the mark."""
     plugin = next(p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "CROSS"))
 
     class Item:
-        def __init__(self, a, b):
-            self.nodeid, self.marks = f"file::test[{a}-{b}]", set()
+        def __init__(self, a, b, *marks):
+            self.nodeid, self.marks = f"file::test[{a}-{b}]", {*marks}
             self.callspec = type("Spec", (), {"id": f"{a}-{b}"})
 
         def iter_markers(self):
@@ -35,16 +35,19 @@ def test_whole_cross_is_slow(request):
         def add_marker(self, name):
             self.marks.add(name)
 
-    items = [Item(a, b) for a, b in product("abcd", "xyz")]
-    plugin.pytest_collection_modifyitems(request.config, items)
-    quick = [item.callspec.id for item in items if not item.marks]
-    assert 4 <= len(quick) < len(items) == 12
-    assert {part for one in quick for part in one.split("-")} == set("abcdxyz")
-    few = [Item(a, b) for a, b in product("ab", "xyz")]
-    plugin.pytest_collection_modifyitems(request.config, few)
-    assert not any(item.marks for item in few)
-    whole = [Item(a, b) for a, b in product("abcd", "xyz")]
-    for item in whole:
-        item.add_marker("whole")
-    plugin.pytest_collection_modifyitems(request.config, whole)
-    assert all(item.marks == {"whole"} for item in whole)
+    def collected(firsts, *marks, times=2):
+        items = [Item(a, b, *marks) for a, b in product(firsts, "xyz")]
+        config = type("Config", (), {"getoption": lambda self, name: times})()
+        plugin.pytest_collection_modifyitems(config, items)
+        assert all(item.marks - {"cross"} == {*marks} for item in items)
+        kept = [item.callspec.id for item in items if "cross" not in item.marks]
+        assert {part for one in kept for part in one.split("-")} == {*firsts, *"xyz"}
+        return len(kept), len(items)
+
+    assert 8 <= collected("abcd")[0] < 12
+    assert 8 <= collected("abcd", "slow")[0] < 12  # by themselves
+    assert collected("ab") == (6, 6)  # too few to leave any out
+    assert collected("abcd", "whole") == (12, 12)
+    assert collected("abcd", times=1)[0] < 8  # the fewest, of all
+    assert collected("ab", times=1)[0] < 6
+    assert collected("abcd", "whole", times=1)[0] < 8

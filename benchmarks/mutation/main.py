@@ -132,7 +132,16 @@ def _child(tree, target, right, pipe):
 
     import pytest
 
-    options = ["-x", "-q", "-o", "addopts=", "-m", "not slow", "-p", "no:cacheprovider"]
+    options = [
+        "-x",
+        "-q",
+        "-o",
+        "addopts=",
+        "-m",
+        "not slow and not cross",
+        "-p",
+        "no:cacheprovider",
+    ]
     code = pytest.main([*options, *target["tests"]])
     own = {path.stem for path in tree.glob("tests/**/*.py")} | {"sklearn_calib", "tests"}
     loaded = [name for name in sys.modules if name.split(".")[0] not in own | {"__main__"}]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.signal import lfilter
 from scipy.special import expit, ndtr
 
 from .._random import legacy_generator
@@ -176,6 +175,8 @@ def _law(covariance, correlation, d, where):
 def _correlated(Z, root):
     if np.ndim(root):
         return Z @ root.T
+    from scipy.signal import lfilter  # a quarter of a second, which few need
+
     Z = Z / np.sqrt(Z.shape[1])
     Z[:, 1:] *= np.sqrt(1 - root**2)
     return lfilter([1.0], [1.0, -root], Z, axis=1)

@@ -58,7 +58,7 @@ def test_nodes_give_what_the_method_predicts(name, k):
     assert worst(name, k) <= (k * TABLE_ERROR if name in TABULATED else EXACT)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize("k", [2, 3, 10])
 @pytest.mark.parametrize("name", METHODS)
 def test_nodes_give_what_the_method_predicts_in_full(name, k):
@@ -279,7 +279,7 @@ def test_extreme_calibration_rows(name):
         assert difference <= (TABLE_ERROR if name in TABULATED else 2e-11), title
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in LEFT_OUT_OF_EXTREMES])
 def test_extreme_calibration_rows_in_full(name, k):

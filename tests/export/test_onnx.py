@@ -88,7 +88,7 @@ def test_more_classes(name):
     assert worst(name, OF_MORE_CLASSES[name]) <= EXACT
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize(
     ("name", "k"), [(n, k) for n in METHODS for k in (2, 3, 10) if k < 10 or n not in LARGE]
 )

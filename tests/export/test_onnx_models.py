@@ -95,7 +95,7 @@ def test_exact(name, k):
     assert difference_in_double(name, k) <= DOUBLE
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_in_full(name, k):
@@ -130,7 +130,7 @@ def test_in_single_precision(name, dtype, k):
     assert difference_in_single(name, dtype, k) <= SINGLE
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [*TREES, "xgboost", "lightgbm"])
