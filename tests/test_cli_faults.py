@@ -103,6 +103,7 @@ def test_ended_while_a_file_is_written(folder, command):
         assert names() == sorted([*there, out.name]), "the next run tidies up"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SOME_SLOW)
 def test_a_disk_that_is_full(folder, command):
     words = COMMANDS[command]

@@ -200,6 +200,7 @@ def test_workers_read_the_files_of_a_fit(rows, monkeypatch):
     assert asked == ["tcp://here:8786"]
 
 
+@pytest.mark.slow
 def test_a_method_that_needs_the_order_reads_all_rows(rows, monkeypatch):
     assert fit("--force", method="online") == 0
     expected = Path("new.json").read_text()

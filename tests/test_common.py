@@ -100,6 +100,7 @@ EXEMPT = {
     },
 }
 STEP = IsotonicCalibration(prediction="step")
+FEW = StackedCalibration(("temperature", "isotonic"), cv=2)  # quick; with all its methods it is not
 DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
 # one class against the rest is fitted by their common base class: of the checks on four classes a
@@ -115,7 +116,6 @@ OF_CLASSES = (
 SLOW_TO_FIT = (
     AngularCalibration,
     RestrictedPolynomialRegression,
-    StackedCalibration,
     TrendFiltering,
     TrendFilteringEnsemble,
 )
@@ -134,7 +134,7 @@ COSTLY = (
 
 
 def _is_slow(instance, name):
-    if instance in VARIANTS:
+    if instance in VARIANTS or (type(instance) is StackedCalibration and instance is not FEW):
         return True
     slow_to_fit = isinstance(instance, SLOW_TO_FIT)
     lifted = instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED)
@@ -144,7 +144,7 @@ def _is_slow(instance, name):
 
 
 def _cases():
-    for instance in [*DEFAULTS, *VARIANTS, STEP]:
+    for instance in [*DEFAULTS, *VARIANTS, STEP, FEW]:
         title = repr(instance)
         for name, check in recalibrator_checks(instance):
             reason = EXEMPT.get((title, name.partition("[")[0]))

@@ -20,6 +20,7 @@ def test_uniform_shift(eps):
     assert smooth_calibration_error(data.y, data.proba) == pytest.approx(eps, abs=0.008)
 
 
+@pytest.mark.slow
 def test_sign_perturbed():
     data = make_sign_perturbed(50_000, 10, 0.1, random_state=0)
     assert len(np.unique(data.proba)) == 10

@@ -121,6 +121,7 @@ def scores(law, n, rng):
     return 10 ** rng.uniform(-6, 0, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "of_curve"), [("uniform", 1e-4), ("two crowds", 1e-4), ("powers of ten", 5e-4)]
 )

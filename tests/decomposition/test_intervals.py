@@ -13,10 +13,14 @@ from sklearn_calib.decomposition._intervals import Law
 from sklearn_calib.metrics import BetaFamilyLoss, canonical_case, get_loss
 
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
-QUICK = ((1.0, 2, "log"),)
 CASES = [
-    *product((1.0, 1.3, 2.5), (2, 4), ("log", "brier", "spherical")),
-    *product((1.0, 1.3, 2.5), (2,), (BetaFamilyLoss(1, 4), BetaFamilyLoss(-0.25, 0.5))),
+    *product((1.0, 2.5), (2, 4), ("log", "brier")),
+    *((1.0, 2, "spherical"), (2.5, 4, "spherical"), (2.5, 2, BetaFamilyLoss(1, 4))),
+]
+OTHERS = [
+    *product((1.3,), (2, 4), ("log", "brier", "spherical")),
+    *((1.0, 4, "spherical"), (2.5, 2, "spherical"), (1.0, 2, BetaFamilyLoss(1, 4))),
+    *product((1.0, 1.3, 2.5), (2,), (BetaFamilyLoss(-0.25, 0.5),)),
 ]
 
 
@@ -36,11 +40,12 @@ def truth_of(k, factor, loss, n=400_000):
     return dict(zip(TERMS, values, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factor", "k", "loss"),
     [
-        *QUICK,
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES if case not in QUICK),
+        *CASES,
+        *(pytest.param(*case, marks=pytest.mark.cross) for case in OTHERS),
     ],
 )
 def test_coverage(k, loss, factor):
@@ -91,9 +96,8 @@ def test_standard_errors_with_folds_and_weights(loss):
     assert all(134 <= count <= 149 for count in hits.values()), hits
 
 
-@pytest.mark.parametrize(
-    ("k", "loss"), [(2, "log"), pytest.param(3, "brier", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "loss"), [(2, "log"), (3, "brier")])
 def test_standard_errors_are_the_spread_of_the_terms(k, loss):
     """The mean standard error and the standard deviation of 500 draws differ by 10 % at most."""
     values, errors = [], []
@@ -109,6 +113,7 @@ def test_standard_errors_are_the_spread_of_the_terms(k, loss):
     np.testing.assert_allclose(ratio, 1, atol=0.1)
 
 
+@pytest.mark.slow
 def test_the_bias_taken_off_is_that_of_the_terms():
     """Against the loss of the true probabilities on the same rows, which varies as much."""
     n, biases, centers = 200, [], []

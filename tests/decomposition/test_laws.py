@@ -175,6 +175,7 @@ def test_derivatives(k, loss):
 LOSSES = [ALL[0], *(pytest.param(loss, marks=pytest.mark.slow) for loss in ALL[1:])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_second_order_of_the_calibration_term(loss):
     """Mean and spread of the term on calibrated rows, by simulation."""
@@ -193,6 +194,7 @@ def test_second_order_of_the_calibration_term(loss):
     assert np.mean([law.curved for law in laws]) == pytest.approx(np.var(values), rel=0.35)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_first_order_far_from_calibration(loss):
     """Every law has its term's value, and the variance that the term has over 300 draws."""

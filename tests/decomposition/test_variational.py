@@ -79,6 +79,7 @@ def test_its_definition_with_folds_of_rows():
     assert "variational_calibration_error" in repr(scored)
 
 
+@pytest.mark.slow
 def test_it_finds_the_error_and_is_not_biased_upwards():
     f, y = power(4000, 1.5)
     assert variational_calibration_error(y, f) == pytest.approx(0.1, abs=0.02)
@@ -178,7 +179,7 @@ def test_terms_of_the_interval_know_earlier_folds_alone():
 @pytest.mark.slow
 def test_the_interval_holds_under_calibration_where_that_of_independent_rows_does_not():
     """A small sample of ``benchmarks/variational``."""
-    found, draws = [], 400
+    found, draws = [], 250
     for seed in range(draws):
         f, y = power(300, 1.0, seed)
         found.append(variational_calibration_interval(y, f, recalibrator="platt"))

@@ -195,6 +195,7 @@ def test_tables_are_asked_for():
             to_dict(method, tabulate=bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TABULATED))
 @pytest.mark.parametrize("bound", [1e-3, 1e-6])
 def test_tables_keep_their_bound(name, bound):

@@ -126,6 +126,7 @@ def test_labels_weights_and_decision_functions(data):
     assert np.array_equal(model.predict_proba(new), model.predict_proba(missing))  # weight 0
 
 
+@pytest.mark.slow
 def test_it_goes_into_searches_and_pipelines(data, frozen):
     X, y = data
     assert cross_val_score(frozen, X, y, cv=2, scoring="neg_log_loss").mean() > -0.6

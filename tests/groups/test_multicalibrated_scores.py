@@ -114,6 +114,7 @@ def test_the_training_loss_never_rises(options):
     assert np.array_equal(correction.predict(rows), track.margin)
 
 
+@pytest.mark.slow
 def test_where_nothing_is_wrong_nothing_changes():
     """Seldom do the folds see by chance what is not there."""
     untouched = 0

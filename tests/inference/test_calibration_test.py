@@ -41,7 +41,9 @@ TESTS = {
 }
 
 
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "monte carlo" else n for n in TESTS]
+)
 def test_level_and_power(name):
     """A small version of the benchmark: 200 calibrated data sets, one miscalibrated."""
     test = TESTS[name]
@@ -97,6 +99,7 @@ def test_progress_is_told():
     assert len(told) > 1
 
 
+@pytest.mark.slow
 def test_null_laws():
     rng = np.random.default_rng(0)
     path = np.cumsum(rng.normal(size=(4000, 3000)), axis=1) / np.sqrt(3000)

@@ -59,6 +59,7 @@ def test_curved_golden_set():
 # -- the law --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("freedom", "raised"), [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)])
 def test_law_is_that_of_truncated_sums(freedom, raised):
     rng = np.random.default_rng([freedom, raised])

@@ -108,6 +108,7 @@ def test_net_benefit_by_simulation():
     assert value.std() == pytest.approx(one.standard_error, rel=0.08)
 
 
+@pytest.mark.slow
 def test_rows_and_errors_are_inverse():
     """With the rows of an error the smallest error seen is that error, as the verdict counts."""
     score = np.linspace(0.02, 0.6, 100)

@@ -177,6 +177,7 @@ def test_the_fit_is_polished_and_frozen_ones_are_not_touched():
     assert (early.coef_ == coef).all()
 
 
+@pytest.mark.slow
 def test_weak_signal_falls_back():
     """t2 <= 0 in some draws: the likelihood takes over, and stays near the base rate."""
     seen = 0

@@ -334,6 +334,7 @@ def test_parallel_and_reproducible(data):
     np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_inside_scikit_learn(data):
     X, y = data
     scores = cross_val_score(CalibratedModel(LogisticRegression()), X, y, scoring="neg_log_loss")

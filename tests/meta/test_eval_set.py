@@ -166,6 +166,7 @@ def test_labels_that_no_row_has(package):
         fitted(learner(package), Y, eval_set=[(X_EVAL, Y_EVAL[1:])])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "X_val" not in signature(HistGradientBoostingClassifier.fit).parameters,
     reason="this scikit-learn takes no rows to judge the rounds on",

@@ -198,6 +198,7 @@ def test_weights_are_repetition(data):
         CalibratedModel(NB).fit(X, Y, sample_weight=-weight)
 
 
+@pytest.mark.slow
 def test_model_selection_of_scikit_learn(data):
     X, Y, _, _ = data
     for estimator in (NB, OneVsRestClassifier(GaussianNB())):
@@ -255,6 +256,7 @@ def test_a_failed_fit_leaves_nothing(data):
     assert not hasattr(model, "classes_") and not hasattr(model, "calibrated_pairs_")
 
 
+@pytest.mark.slow
 def test_checks_of_scikit_learn():
     model = CalibratedModel(DecisionTreeClassifier(max_depth=3, random_state=0), cv=2)
     ran = 0
@@ -314,6 +316,7 @@ def test_labels_whose_loss_rises_are_said():
         CalibratedModel(Logits(), wild, ensemble=False).fit(*labels_of_scores())
 
 
+@pytest.mark.slow
 def test_no_word_on_labels_that_are_calibrated():
     for seed in range(10):
         CalibratedModel(Logits(), "temperature").fit(*labels_of_scores(600, seed=seed))

@@ -135,6 +135,7 @@ def test_debiased_square_is_unbiased():
     assert abs(np.mean(values) - true) < 3 * np.std(values) / np.sqrt(400)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60),

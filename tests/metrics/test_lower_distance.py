@@ -120,6 +120,7 @@ def test_the_grid_and_what_it_costs():
     assert lower_distance_to_calibration([1, 0], [0.2, 0.8]) == pytest.approx(0.3, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_default_is_within_its_bound_of_a_fine_grid():
     from hypothesis import given, settings
     from hypothesis import strategies as st

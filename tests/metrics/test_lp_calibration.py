@@ -59,6 +59,7 @@ def test_slow_reference(p, k):
     assert_allclose(single, found, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_unbiased_estimate_is_unbiased():
     """Mean over draws against the error of 400,000 rows; the plug-in is far above."""
     y, P = softmax_data(400_000, 4, 99, 1.7)
@@ -74,6 +75,7 @@ def test_the_unbiased_estimate_is_unbiased():
     assert np.mean(plugin) > truth + 2 * error
 
 
+@pytest.mark.slow
 def test_null():
     y, P = softmax_data(1000, 5)
     calibrated = lp_calibration_test(y, P, p=1, n_resamples=99)
@@ -90,6 +92,7 @@ def test_null():
     assert abs(signed.null_mean) < signed.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "estimator"), [(1, "plugin"), (2, "unbiased")])
 def test_pvalues_and_quantile_of_calibrated_predictions(p, estimator):
     """As often beyond the 95 % quantile as it says, and p-values that are neither low nor high."""
@@ -189,6 +192,7 @@ def test_scorer():
 # -- how many rows, and what the error is at most --------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [2, 4, np.inf])
 def test_bound_holds(p):
     y, P = softmax_data(300, 4)

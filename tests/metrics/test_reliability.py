@@ -65,6 +65,7 @@ def test_bands_of_bins_are_clopper_pearsons():
             assert curve.confidence_high[number] == pytest.approx(ends.high, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "weighted"),
     [

@@ -38,6 +38,7 @@ def test_golden():
     assert weighted == pytest.approx(0.054875, abs=1e-15)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from([0, 1]), st.floats(0, 1), st.integers(1, 50)), min_size=1),
@@ -50,6 +51,7 @@ def test_it_is_the_mean_over_thresholds(rows, digits):
         assert found == pytest.approx(by_thresholds(y, scores, w), abs=1e-13)
 
 
+@pytest.mark.slow
 def test_the_truth_has_the_smallest_expected_value_of_all():
     rng = np.random.default_rng(0)
     truth = rng.beta(2, 2, 8)

@@ -443,6 +443,7 @@ def test_of_many_alarms_the_first_are_kept():
     assert len(monitor.alarms_) == 100 and monitor.n_alarms_ == 370
 
 
+@pytest.mark.slow
 def test_the_history_is_short():
     rng = np.random.default_rng(8)
     monitor = CalibrationMonitor()
@@ -456,6 +457,7 @@ def test_the_history_is_short():
     assert len(CalibrationMonitor().history_.n_samples) == 0
 
 
+@pytest.mark.slow
 def test_the_history_has_no_more_moments_than_it_says():
     """512, the row of now among them: one more than are kept."""
     course, lengths = Course(), []

@@ -82,6 +82,7 @@ def test_intervals_of_a_regression_on_the_score():
     assert (np.diff(wide.intervals_) > np.diff(acp.intervals_)).all()
 
 
+@pytest.mark.slow
 def test_logistic_intervals_cover():
     """And their half width is 1.96 times the spread of the fitted log-odds, within 8 %."""
     X, y = make_classification(1000, n_features=5, random_state=0)

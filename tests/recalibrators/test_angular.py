@@ -27,6 +27,7 @@ def test_golden_values():
     assert_allclose(known.predict_proba(scores([-1, 0, 1]))[:, 1], expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["logit", "probit", "clipped_relu"])
 def test_theorem_8_calibrated_at_the_true_angle(link):
     """Mean label given the score, over many draws, in 20 bins: within 4 standard errors."""
@@ -72,6 +73,7 @@ def test_theorem_5_probit_is_platt():
     assert_allclose(model.predict_proba(scores(u))[:, 1], expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_theorem_5_platt_converges_to_it():
     rng = np.random.default_rng(0)
     grid = np.linspace(-2, 2, 41)
@@ -216,7 +218,9 @@ def test_probit_with_exact_zeros_and_ones(wrong):
     assert abs(excess) < 1e-6
 
 
-@pytest.mark.parametrize("size", [50.0, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize(
+    "size", [50.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1e4, 1e6)), 1e8]
+)
 @pytest.mark.parametrize("link", ["probit", "logit"])
 def test_few_huge_scores(size, link):
     """They own the standard deviation; the slope was stopped at 100 of it, .12 nats too high."""

@@ -166,6 +166,7 @@ def test_copies_of_a_row_fall_into_different_folds():
     assert np.ptp(inner) > 0.005  # by chance, not dealt out evenly at each score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [1, 12])
 def test_held_out_losses_do_not_flatter_flexible_maps(digits):
     """Folds balanced at each score would let isotonic regression see the noise it is tested on."""

@@ -105,6 +105,7 @@ def test_top_label_without_a_wrong_row():
     assert top.rest_inverse_temperature_ == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("combinator", [OneVsOne, OneVsRest])
 def test_few_rows_of_each_pair_leave_right_scores_nearly_alone(combinator):
     """Ten classes, 100 rows: Platt's smoothed labels drew every pair towards 1/2."""

@@ -92,6 +92,7 @@ def test_offsets_only_where_rates_have_moved(k):
     assert right.inverse_temperature_ == pytest.approx(0.5, abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k, n", [(3, 100), (10, 100), (100, 200)])
 def test_overfitted_networks_get_no_offsets(k, n):
     """Few rows, scores six times too sure: offsets of some nats would fit them, and be wrong."""

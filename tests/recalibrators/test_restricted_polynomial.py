@@ -146,6 +146,7 @@ def test_certificates():
         assert len(levels) > degree
 
 
+@pytest.mark.slow
 def test_the_loss_falls_with_the_degree():
     rng = np.random.default_rng(0)
     s = rng.random(500)
@@ -158,6 +159,7 @@ def curve(p):
     return 0.5 + 0.5 * (2 * p - 1) ** 3
 
 
+@pytest.mark.slow
 def test_cross_validation_finds_a_degree():
     rng = np.random.default_rng(0)
     p = rng.random(3000)

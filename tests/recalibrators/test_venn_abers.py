@@ -14,10 +14,10 @@ def refit(p, y, w, query, label):
     return isotonic_regression(target, sample_weight=weight)[where[-1]]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))  # two of each kind of scores and weights
 def test_equals_the_definition(seed):
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(2, 40))
+    n = int(rng.integers(2, 30))
     p = rng.random(n) if seed % 2 else rng.integers(1, 9, n) / 10
     y = rng.integers(0, 2, n)
     w = [np.ones(n), rng.integers(1, 4, n) * 1.0, rng.exponential(size=n)][seed % 3]

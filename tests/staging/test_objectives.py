@@ -225,6 +225,7 @@ def test_risk_without_stages_is_that_of_predict_proba():
     assert search.cv_results_["risk"][0] == pytest.approx(log_loss(y[200:], proba), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(*DEPRECATED)
 @pytest.mark.parametrize("package", ["xgboost", "xgboost of any booster", "lightgbm"])
 def test_dart_is_judged_refitted_and_told_as_it_is(package):

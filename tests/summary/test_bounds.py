@@ -102,6 +102,7 @@ def try_bounds(case):
         _summary.LEAST_CELLS = least
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(rows())
 def test_bounds_of_any_rows(case):

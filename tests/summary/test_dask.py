@@ -110,6 +110,7 @@ def test_a_merge_can_be_run_twice(frame):
     assert sum(first.values()) == of_rows(frame)
 
 
+@pytest.mark.slow
 def test_threads_of_a_cluster(frame):
     rows = dd.from_pandas(frame, npartitions=12)
     with (

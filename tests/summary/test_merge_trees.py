@@ -41,6 +41,7 @@ def rows(rng, n_classes, n):
     return rng.integers(0, n_classes, n), proba
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([2, 3, 5]), st.sampled_from([30, 4096]))
 def test_any_tree_gives_every_bit(seed, n_classes, max_cells):
