@@ -178,6 +178,7 @@ def test_no_layer_is_unknown():
 LATER = ("sklearn", "pandas", "scipy", "rich", "numba", "cvxpy", "matplotlib", "xgboost")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "also"),
     [

@@ -99,6 +99,7 @@ def test_file_without_its_line(package, tmp_path):
     assert files_without_line(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_right_ones_pass():
     """So that a check that always fails is seen, too."""
     names = {param.values[1] for param in RECALIBRATORS}

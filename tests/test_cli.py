@@ -43,6 +43,7 @@ def unseen(*arguments):
     return quickly(*arguments, "--no-page")
 
 
+@pytest.mark.slow
 def test_demo(tmp_path, monkeypatch, capsys):
     """With some of the methods; .ci/run runs the command itself."""
     known = all_recalibrators()

@@ -352,6 +352,7 @@ def test_addresses(server, frame, capsys, tmp_path, monkeypatch):
 # -- streams and help -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
     for command in ("audit", "compare", "demo", "compile"):
         with pytest.raises(SystemExit, match="0"):

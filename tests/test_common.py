@@ -104,7 +104,7 @@ FEW = StackedCalibration(("temperature", "isotonic"), cv=2)  # quick; with all i
 DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
 # one class against the rest is fitted by their common base class: of the checks on four classes a
-# sample is quick, and all for these two, which no method fits faster
+# sample runs, and all for these two, which no method fits faster
 LIFTED = (PlattScaling, IsotonicCalibration)
 SAMPLE = ("check_simplex", "check_class_permutation")
 # of those that fit all classes at once, more of the checks that see several
@@ -133,14 +133,17 @@ COSTLY = (
 )
 
 
-def _is_slow(instance, name):
+def _marks(instance, name):
+    """None of a quick test."""
+    slow = pytest.mark.slow
     if instance in VARIANTS or (type(instance) is StackedCalibration and instance is not FEW):
-        return True
-    slow_to_fit = isinstance(instance, SLOW_TO_FIT)
-    lifted = instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED)
+        return slow
     if name.endswith("[4]") and not name.startswith(SAMPLE):
-        return lifted or not name.startswith(OF_CLASSES)
-    return slow_to_fit and (name.endswith("[4]") or name.startswith(COSTLY))
+        if instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED):
+            return pytest.mark.cross
+        return () if name.startswith(OF_CLASSES) else slow
+    slow_to_fit = isinstance(instance, SLOW_TO_FIT)
+    return slow if slow_to_fit and (name.endswith("[4]") or name.startswith(COSTLY)) else ()
 
 
 def _cases():
@@ -152,8 +155,7 @@ def _cases():
                 continue
             if instance not in DEFAULTS and name.startswith(DECLARED):
                 continue
-            marks = pytest.mark.slow if _is_slow(instance, name) else ()
-            yield pytest.param(check, id=f"{title}-{name}", marks=marks)
+            yield pytest.param(check, id=f"{title}-{name}", marks=_marks(instance, name))
 
 
 @pytest.mark.whole
@@ -203,7 +205,10 @@ def test_constructors(instance):
         assert not attribute.endswith("_")
 
 
-@pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
+QUICK = [FEW if type(one) is StackedCalibration else one for one in DEFAULTS]
+
+
+@pytest.mark.parametrize("instance", QUICK, ids=repr)
 def test_weights_are_what_they_say(instance):
     """Whole numbers are counts: 50 times as many rows matter to those that say so, and only them.
 

@@ -31,6 +31,7 @@ def titles(page):
     return re.findall(r"(?m)^(\S.*)\n(?:=+|-+|~+)$", page.read_text())
 
 
+@pytest.mark.slow
 def test_each_calibration_warning_has_an_entry():
     rules = {m.rule for m in _messages.messages() if m.kind == "warning"}
     missing = sorted(rules - set(titles(GUIDE / "troubleshooting.rst")))

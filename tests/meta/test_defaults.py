@@ -64,7 +64,10 @@ def test_exact_zeros_of_rare_positives(classifier, method):
     assert ours[:, 1].mean() == pytest.approx(y.mean(), abs=0.01)
 
 
-@pytest.mark.parametrize("method", ["default", "platt", "temperature"])
+@pytest.mark.parametrize(
+    "method",
+    ["default", *(pytest.param(m, marks=pytest.mark.slow) for m in ("platt", "temperature"))],
+)
 def test_exact_zeros_of_many_classes(method):
     X_train, y_train, X_calib, y_calib, X, y = thirds(*load_digits(return_X_y=True))
     frozen = FrozenEstimator(RandomForestClassifier(50, random_state=0).fit(X_train, y_train))

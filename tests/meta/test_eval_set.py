@@ -31,7 +31,8 @@ NAMES = {"minus": [-1, 1], "text": ["no", "yes"], "bytes": [b"a", b"b"], "bool":
 
 def learner(package, **more):
     module = imported(package)
-    options = {"n_estimators": 60, "early_stopping_rounds": 3, "n_jobs": 1, **more}
+    options = {"n_estimators": 60, "early_stopping_rounds": 3, "learning_rate": 0.3, "n_jobs": 1}
+    options |= more
     if package == "xgboost":
         return module.XGBClassifier(verbosity=0, **options)
     return module.LGBMClassifier(verbose=-1, **options)

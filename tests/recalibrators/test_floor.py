@@ -20,8 +20,13 @@ from sklearn_calib.recalibrators import (
     all_recalibrators,
 )
 
-LOGARITHMIC = [cls() for cls in all_recalibrators().values() if cls.capabilities.takes_logarithm]
-SLOW_TO_FIT = (AngularCalibration, SplineCalibration, StackedCalibration)
+FEW = {StackedCalibration: {"recalibrators": ("temperature", "isotonic"), "cv": 2}}
+LOGARITHMIC = [
+    cls(**FEW.get(cls, {}))
+    for cls in all_recalibrators().values()
+    if cls.capabilities.takes_logarithm
+]
+SLOW_TO_FIT = (AngularCalibration, SplineCalibration)
 CASES = [
     pytest.param(method, k, marks=pytest.mark.slow)
     if k == 4 and isinstance(method, SLOW_TO_FIT)

@@ -169,7 +169,7 @@ def test_tests_of_several_classes():
 @pytest.mark.parametrize("law", ["uniform", "atoms", "float32"])
 @pytest.mark.parametrize("strategy", ["uniform", "quantile", "isotonic"])
 def test_reliability_curves_of_the_rows_while_exact(law, strategy):
-    p, y = sample(law, 3000)
+    p, y = sample(law, 1500)
     p = kept_bits(p)
     (found,) = CalibrationSummary().update(y, p).reliability_curve(strategy=strategy)
     (expected,) = metrics.reliability_curve(y, p, strategy=strategy)

@@ -47,7 +47,7 @@ def test_golden_values():
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("max_cells", [4096, 65_536])
 def test_equal_to_sorting(law, max_cells):
-    p, y = sample(law, 12_000)
+    p, y = sample(law, 6000)
     rng = np.random.default_rng(1)
     weight, counts = (
         rng.gamma(1.0, size=len(p)) * (rng.random(len(p)) < 0.9),
