@@ -14,7 +14,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import pytest  # noqa: E402
 from crosses import with_each_value  # noqa: E402
 
-CROSS = 8  # fewer sets of parameters all run, unless `--each-value 1` asks for the fewest
+CROSS = 8  # of fewer sets of parameters none is left out, unless `--fewest` says so
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -25,30 +25,30 @@ def pytest_xdist_auto_num_workers(config):
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--each-value",
-        type=int,
-        default=2,
-        metavar="TIMES",
-        help=f"of a test with {CROSS} sets of parameters or more, those run in which each value "
-        "comes TIMES (default: 2); the others are marked `cross`; 1: of every other test as well",
+        "--fewest",
+        action="store_true",
+        help="of every test, contracts too, the fewest sets of parameters that have each value",
     )
 
 
 @pytest.hookimpl(tryfirst=True)  # before the deselection by marks
 def pytest_collection_modifyitems(config, items):
-    """Of a cross of parameters a part runs: each value with some of the others."""
-    crosses, times = defaultdict(list), config.getoption("--each-value")
+    """Of a cross of parameters each value comes in a quick test, and in another one that is slow.
+
+    The rest has the mark `cross`.
+    """
+    crosses, fewest = defaultdict(list), config.getoption("--fewest")
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        if hasattr(item, "callspec") and (times == 1 or "whole" not in marks):
+        if hasattr(item, "callspec") and (fewest or "whole" not in marks):
             crosses[item.nodeid.partition("[")[0], "slow" in marks].append(item)
-    for cross in crosses.values():
-        if len(cross) >= (CROSS if times > 1 else 2):
+    for (_, slow), cross in crosses.items():
+        if len(cross) >= (2 if fewest else CROSS):
             sets = [tuple(enumerate(item.callspec.id.split("-"))) for item in cross]
-            kept = with_each_value(sets, times)
+            once, twice = (with_each_value(sets, times) for times in (1, 2))
             for at, item in enumerate(cross):
-                if at not in kept:
-                    item.add_marker("cross")
+                if at not in once:
+                    item.add_marker("slow" if at in twice and not (slow or fewest) else "cross")
 
 
 @pytest.fixture

@@ -236,7 +236,6 @@ def test_a_full_disk_leaves_the_summary_of_yesterday(frame, capsys, tmp_path, mo
     assert not [*tmp_path.glob(".*")]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning")
 def test_workers_of_dask(frame, capsys):
     options = {"n_workers": 1, "threads_per_worker": 2, "processes": False}

@@ -399,7 +399,13 @@ def test_no_claims_about_calibrated_predictions():
         assert ({"direction", "where"} & said == set()) or found.p_value <= 0.05
 
 
-@pytest.mark.parametrize("law", list(LAWS))
+@pytest.mark.parametrize(
+    "law",
+    [
+        n if n in ("calibrated", "backwards") else pytest.param(n, marks=pytest.mark.slow)
+        for n in LAWS
+    ],
+)
 def test_intervals_of_the_table_hold_their_value(law):
     y, p = rows(law, 60)
     for row in calibration_report(y, p, measures=list(all_metrics()), n_resamples=20).rows:

@@ -289,7 +289,6 @@ def test_what_defines_refinement(data, refinement, loss):
     assert type(model.recalibrator_).__name__ == "PlattScaling"
 
 
-@pytest.mark.slow
 def test_one_standard_error_is_earlier():
     X, y = make_classification(1000, n_informative=5, flip_y=0.2, random_state=1)
     learner = boosting(n_estimators=20, max_depth=2, learning_rate=0.5)
@@ -301,14 +300,13 @@ def test_one_standard_error_is_earlier():
     assert curve.criterion[position] - curve.criterion.min() <= curve.standard_error[position]
 
 
-@pytest.mark.slow
 @two_classes
 def test_random_search(data):
     X, y = data
     space = {"C": stats.loguniform(1e-3, 1e3)}
+    options = {"n_iter": 4, "cv": 2, "random_state": 0}
     fits = [
-        RefineThenCalibrateCV(LogisticRegression(), space, n_iter=4, random_state=0).fit(X, y)
-        for _ in range(2)
+        RefineThenCalibrateCV(LogisticRegression(), space, **options).fit(X, y) for _ in range(2)
     ]
     assert len(fits[0].cv_results_["params"]) == 4
     assert fits[0].best_params_ == fits[1].best_params_

@@ -61,7 +61,7 @@ def test_an_unknown_option_is_refused_by_name(measure):
 @MEASURES
 def test_resamples_equal_fresh_evaluations(measure, k):
     """Sharing the order of the scores changes nothing, also where weights become 0."""
-    proba, y = make_overconfident(k, 160)
+    proba, y = make_overconfident(k, 300)
     proba = canonical_proba(proba.round(2) / proba.round(2).sum(axis=1, keepdims=True))  # ties
     case = canonical_case("case", y, proba)
     measure.of_case(case)  # so that there is an order to share

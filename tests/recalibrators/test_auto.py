@@ -299,6 +299,7 @@ def test_monotone():
     p = rng.random(2000)
     y = (rng.random(2000) < np.clip(p + 0.3 * np.sin(9 * p), 0, 1)).astype(int)
     stack = StackedCalibration(monotone=True).fit(p, y)
+    assert {*stack.cv_losses_} == {*candidates(2, 2000, monotone=True)}
     grid = stack.predict_proba(np.linspace(0, 1, 4001))[:, 1]
     assert np.diff(grid).min() >= -1e-12
     with pytest.warns(CalibrationWarning, match="scores that rise with the outcome"):

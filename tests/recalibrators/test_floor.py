@@ -20,20 +20,16 @@ from sklearn_calib.recalibrators import (
     all_recalibrators,
 )
 
-FEW = {StackedCalibration: {"recalibrators": ("temperature", "isotonic"), "cv": 2}}
-LOGARITHMIC = [
-    cls(**FEW.get(cls, {}))
-    for cls in all_recalibrators().values()
-    if cls.capabilities.takes_logarithm
-]
-SLOW_TO_FIT = (AngularCalibration, SplineCalibration)
+LOGARITHMIC = [cls() for cls in all_recalibrators().values() if cls.capabilities.takes_logarithm]
+SLOW_TO_FIT = (AngularCalibration, SplineCalibration, StackedCalibration)
 CASES = [
     pytest.param(method, k, marks=pytest.mark.slow)
-    if k == 4 and isinstance(method, SLOW_TO_FIT)
+    if isinstance(method, SLOW_TO_FIT if k == 4 else StackedCalibration)
     else (method, k)
     for method in LOGARITHMIC
     for k in (2, 4)
 ]
+FEW = StackedCalibration(("temperature", "isotonic"), cv=2)
 
 
 def votes(k, n=300, trees=20, seed=0):
@@ -51,7 +47,7 @@ def fitted(method, *args, **kwargs):
         return clone(method).fit(*args, **kwargs)
 
 
-@pytest.mark.parametrize(("method", "k"), CASES, ids=repr)
+@pytest.mark.parametrize(("method", "k"), [*CASES, (FEW, 2)], ids=repr)
 def test_contract(method, k):
     """Zeros count as the floor; weights repeat and scale; types; pickle; rows stand alone."""
     proba, y = votes(k)

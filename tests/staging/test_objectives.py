@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
-from sklearn_calib.decomposition import refinement_error
+from sklearn_calib.decomposition import decompose_loss, refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, log_loss
 from sklearn_calib.recalibrators import IsotonicCalibration
@@ -214,6 +214,8 @@ def test_risk_is_that_of_the_learners_own_probabilities(learner, n_classes, pipe
     )
     last = canonical_proba(model.decision_function(X[300:]), kind="logits")
     assert abs(measure(y[300:], last) - results["risk"][-1]) > 1e-4  # not the old one
+    parts = decompose_loss(y[300:], last, loss=loss)
+    assert results["refinement"][-1] == pytest.approx(parts.refinement, abs=1e-7)
 
 
 def test_risk_without_stages_is_that_of_predict_proba():
