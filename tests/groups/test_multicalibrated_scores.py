@@ -70,6 +70,15 @@ def test_it_learns_the_groups(case):
     assert model.group_names_ == ["region", "age", "smokes"]
 
 
+def test_every_number_counts(case):
+    p, y, table, _, model = case
+    plain = second(model, p, table)
+    numbers = {"learning_rate": 0.02, "max_leaves": 2, "min_samples_leaf": 300.0, "l2": 500.0}
+    for name, value in (numbers | {"min_gain": 50.0, "n_bins": 4, "n_trees": 10}).items():
+        other = second(fitted(p, y, table, **{name: value}), p, table)
+        assert np.abs(other - plain).max() > 1e-3, name
+
+
 def test_the_losses_are_those_of_the_rows_left_out(case):
     """One fold predicts what its own correction says."""
     p, y, table, _, model = case
