@@ -6,6 +6,7 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
+import words
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -33,7 +34,6 @@ from sklearn_calib.recalibrators import (
     PlattScaling,
     PriorShift,
     RestrictedPolynomialRegression,
-    StackedCalibration,
     TemperatureScaling,
     TopLabel,
     TrendFiltering,
@@ -100,7 +100,11 @@ EXEMPT = {
     },
 }
 STEP = IsotonicCalibration(prediction="step")
-FEW = StackedCalibration(("temperature", "isotonic"), cv=2)  # quick; with all its methods it is not
+QUICKER = [
+    cls(**words.QUICKER[cls.__name__])
+    for cls in all_recalibrators().values()
+    if cls.__name__ in words.QUICKER
+]
 DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
 # one class against the rest is fitted by their common base class: of the checks on four classes a
@@ -136,7 +140,8 @@ COSTLY = (
 def _marks(instance, name):
     """None of a quick test."""
     slow = pytest.mark.slow
-    if instance in VARIANTS or (type(instance) is StackedCalibration and instance is not FEW):
+    quicker = instance not in QUICKER and type(instance).__name__ in words.QUICKER
+    if instance in VARIANTS or quicker:
         return slow
     if name.endswith("[4]") and not name.startswith(SAMPLE):
         if instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED):
@@ -147,7 +152,7 @@ def _marks(instance, name):
 
 
 def _cases():
-    for instance in [*DEFAULTS, *VARIANTS, STEP, FEW]:
+    for instance in [*DEFAULTS, *VARIANTS, STEP, *QUICKER]:
         title = repr(instance)
         for name, check in recalibrator_checks(instance):
             reason = EXEMPT.get((title, name.partition("[")[0]))
@@ -205,7 +210,7 @@ def test_constructors(instance):
         assert not attribute.endswith("_")
 
 
-QUICK = [FEW if type(one) is StackedCalibration else one for one in DEFAULTS]
+QUICK = [one for one in DEFAULTS if type(one).__name__ not in words.QUICKER] + QUICKER
 
 
 @pytest.mark.parametrize("instance", QUICK, ids=repr)

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
-from words import strings
+from words import QUICKER, strings
 
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
@@ -17,9 +17,7 @@ from sklearn_calib.recalibrators import all_recalibrators
 
 N = 160
 #: Arguments that make an option quick, or let it matter on so few rows.
-WITH = {
-    "RestrictedPolynomialRegression": {"degree": 3, "cv": 2},
-    "StackedCalibration": {"recalibrators": ("temperature", "isotonic"), "cv": 2},
+WITH = QUICKER | {
     "MulticlassBinning": {"min_count": 2, "epsilon": 0.01},
     "GroupRecalibration": {"recalibrator": "temperature"},
     "MulticalibratedScores": {"n_rounds": 2, "n_trees": 5, "min_samples_leaf": 5.0, "n_bins": 8},

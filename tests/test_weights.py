@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from words import QUICKER
 
 from sklearn_calib.canonical._weights import canonical_weight, weight_and_unit
 from sklearn_calib.datasets import make_overconfident
@@ -12,11 +13,13 @@ from sklearn_calib.decisions import expected_metrics
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.metrics import all_metrics, canonical_case, reliability_curve
-from sklearn_calib.recalibrators import OnlineCalibration, all_recalibrators
+from sklearn_calib.recalibrators import OnlineCalibration, StackedCalibration, all_recalibrators
 from sklearn_calib.summary import CalibrationSummary
 
 RECALIBRATORS = [
-    one for one in (cls() for cls in all_recalibrators().values()) if one.capabilities.sample_weight
+    cls(**(QUICKER[cls.__name__] if cls is StackedCalibration else {}))
+    for cls in all_recalibrators().values()
+    if cls.capabilities.sample_weight
 ]
 QUICK = (1e-300, 1e306)
 ALL = (1e-300, 1e-200, 1e-154, 1e-77, 1e-20, 1e-5, 0.1, 7.3, 1e9, 1e17, 1e100, 1e200, 1e300, 1e306)

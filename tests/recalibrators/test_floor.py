@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from words import QUICKER
 
 from sklearn_calib import canonical_proba, log_proba
 from sklearn_calib.exceptions import CalibrationWarning
@@ -29,7 +30,7 @@ CASES = [
     for method in LOGARITHMIC
     for k in (2, 4)
 ]
-FEW = StackedCalibration(("temperature", "isotonic"), cv=2)
+FEW = StackedCalibration(**QUICKER["StackedCalibration"])
 
 
 def votes(k, n=300, trees=20, seed=0):
