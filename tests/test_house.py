@@ -4,8 +4,10 @@ import house
 import pytest
 import test_architecture
 
+SLOW = {"circles of imports": pytest.mark.slow}  # seconds of the import statements of all files
 
-@pytest.mark.parametrize("name", house.LIMITS)
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW.get(n, ())) for n in house.LIMITS])
 def test_limits(name):
     found = house.COUNTS[name]()
     assert found <= house.LIMITS[name], f"{found} {name}; `python tests/house.py -v` lists them"

@@ -110,7 +110,7 @@ def honest(kind, rng):
 @pytest.mark.parametrize("kind", ["noise", "calibrated", "rare", "tiny", "shift", "worse"])
 def test_no_alarm_on_honest_predictions(kind):
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(100):
         y, proba, k = honest(kind, rng)
         assert find_column_order(y, proba, labels=range(k)) is None
 

@@ -392,7 +392,7 @@ def test_code_to_paste(tmp_path):
 
 def test_no_claims_about_calibrated_predictions():
     """What is said beside the test rests on the test: no direction, no place without it."""
-    for seed in range(12):
+    for seed in range(6):
         y, p = rows("calibrated", 400, seed=seed)
         found = calibration_report(y, p, **QUICK).verdict
         said = {s.topic for s in found.sentences}
