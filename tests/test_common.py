@@ -140,8 +140,9 @@ COSTLY = (
 def _marks(instance, name):
     """None of a quick test."""
     slow = pytest.mark.slow
-    quicker = instance not in QUICKER and type(instance).__name__ in words.QUICKER
-    if instance in VARIANTS or quicker:
+    if instance not in QUICKER and type(instance).__name__ in words.QUICKER:
+        return pytest.mark.cross if name.endswith("[4]") else slow
+    if instance in VARIANTS:
         return slow
     if name.endswith("[4]") and not name.startswith(SAMPLE):
         if instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED):

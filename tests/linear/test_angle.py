@@ -79,7 +79,10 @@ def test_near_the_truth(n, d, options):
     assert_allclose(angle.theta, np.arccos(angle.cos_theta))
 
 
-@pytest.mark.parametrize("kind", ["rows", "least squares", "no penalty", "likelihood", "l1"])
+KINDS = ["rows", "least squares", "no penalty", "likelihood"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, pytest.param("l1", marks=pytest.mark.slow)])
 def test_without_the_covariance(kind):
     n, d = (500, 800) if kind == "likelihood" else (2000, 200)
     slope = 1.0 if kind == "no penalty" else 3.0

@@ -39,7 +39,7 @@ def of_rows(frame, **options):
     return CalibrationSummary(4096, **options).update(frame["y"], frame["p"])
 
 
-@pytest.mark.parametrize("partitions", [1, 3, 20, 70])
+@pytest.mark.parametrize("partitions", [1, 3, 20, pytest.param(70, marks=pytest.mark.slow)])
 def test_partitions(frame, partitions):
     rows = dd.from_pandas(frame, npartitions=partitions)
     assert summarize(rows, **COLUMNS) == of_rows(frame)
