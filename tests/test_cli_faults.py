@@ -61,6 +61,7 @@ def forked(words, before):
 
     def run():
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # where the tests run under nohup
         before()
         sys.exit(main(words))
 
