@@ -68,7 +68,7 @@ def test_programs_give_what_the_reference_gives(language, k):
         assert len(at_last_digits(document, scores, got, EXACT)) == 0, document.estimator
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize(("name", "k"), IN_FULL)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_programs_give_what_the_methods_predict(language, name, k):
