@@ -10,7 +10,7 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-NAMES = ("runner", "tables", "tasks", "methods", "custom_calibrators", "leaderboard")
+NAMES = ("runner", "tables", "split", "tasks", "methods", "custom_calibrators", "leaderboard")
 
 
 @pytest.fixture
@@ -110,3 +110,46 @@ def test_a_slow_or_failing_method_leaves_the_probabilities(arena, monkeypatch):
         assert row["problem"].startswith(said)
         assert row["log loss"] == base["log loss"]
     assert main.one_task((None, Slow), *task) == []
+
+
+def test_kept_losses_are_those_of_the_same_tasks(arena, tmp_path):
+    """Methods that were not measured anew keep the losses of the tables, the others do not."""
+    main, board = arena("main"), arena("leaderboard")
+    task = {"source": "local", "model": "given", "n": 100, "draw": 0, "k": 2}
+    table = pd.DataFrame(
+        [
+            task | {"data set": "htru2", "identity": 0.33333, "Beta": 0.33333, "platt": 0.3},
+            task | {"data set": "spambase", "identity": 0.5, "Beta": 0.25, "platt": 0.3},
+            task | {"data set": "adult", "identity": 9.0, "Beta": 9.0, "platt": 9.0},
+        ]
+    ).assign(machine="one", CatBoost=[np.nan, 0.2, 0.2])
+    for file in ("log_loss.csv", "brier.csv"):
+        table.to_csv(tmp_path / file, index=False)
+    results = pd.DataFrame(
+        [
+            task
+            | {"data set": name, "method": method, "seconds": 1.0, "problem": ""}
+            | dict.fromkeys(board.LOSSES, loss)
+            for name, base in (("htru2", 1 / 3), ("spambase", 0.5))
+            for method, loss in (("identity", base), ("platt", 0.1))
+        ]
+    )
+    found = main.kept(results, tmp_path).set_index(["method", "data set"])
+    assert len(found) == 4 + 2 + 1  # no task that was not measured, no loss that was not
+    assert set(found.loc["platt", "log loss"]) == {0.1}
+    assert found.loc[("Beta", "htru2"), "Brier"] == 1 / 3  # in all digits: a tie, not a win
+    assert found.loc[("Beta", "spambase"), "log loss"] == 0.25
+    assert list(found.loc["Beta", "problem"].ne("")) == [True, False]
+    for wrong in (results.assign(**{"log loss": 0.4}), results[results["method"] == "platt"]):
+        with pytest.raises(SystemExit, match="no match"):
+            main.kept(wrong, tmp_path)
+
+
+def test_only_tables_that_chose_nothing(arena, monkeypatch):
+    """The local tasks are those of the part for judging."""
+    tasks = arena("tasks")
+    monkeypatch.setattr(tasks, "DATA", None)
+    monkeypatch.setattr(tasks, "_labels", lambda name: np.arange(3000) % 10)
+    names = {task[1] for task in tasks.local()}
+    assert "digits" in names
+    assert not names & {"wine", "breast_cancer"}

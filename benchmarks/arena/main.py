@@ -2,7 +2,8 @@
 
 ``run.py arena [NAME ...] [--again NAME ...]``: the named methods, by default all; ``--again``
 forgets what was measured of these. Results are kept in the temporary folder, one file for each
-method.
+method. ``run.py arena NAME ... --keep``: these are measured, the tables are written, and every
+other method keeps the losses of the tables, not its seconds, if no recalibration loses what it did.
 """
 
 import argparse
@@ -109,6 +110,31 @@ def tables_of(results):
                 yield of, size, part
 
 
+def kept(results, place):
+    """`results` and the losses that the tables of `place` have of all other methods, same tasks.
+
+    The tables have five digits; a loss that is there equal to that of no recalibration, such as
+    that of a method that failed, becomes equal to it in all digits.
+    """
+    keys, others = [*COLUMNS, "k"], []
+    base = results[results["method"] == leaderboard.BASE].set_index(keys)
+    for of, file in zip(leaderboard.LOSSES, ("log_loss.csv", "brier.csv"), strict=True):
+        table = pd.read_csv(place / file).drop(columns="machine").set_index(keys)
+        table, now = table.reindex(base.index), base[of]
+        before = table.pop(leaderboard.BASE)
+        if not len(base) or not np.allclose(now, before, rtol=1e-4):
+            sys.exit(f"--keep: measure {leaderboard.BASE} too, on tasks of the tables: no match")
+        table = table.where(table.ne(before, axis=0), now, axis=0)
+        table = table[[name for name in table if name not in set(results["method"])]]
+        others.append(table.melt(var_name="method", value_name=of, ignore_index=False))
+    others = pd.concat([others[0], others[1][leaderboard.LOSSES[1]]], axis=1).dropna()
+    as_it_was = (
+        others[list(leaderboard.LOSSES)] == base[list(leaderboard.LOSSES)].reindex(others.index)
+    ).all(axis=1)
+    others["problem"] = np.where(as_it_was, "losses of no recalibration, kept from the tables", "")
+    return pd.concat([results, others.reset_index()], ignore_index=True)
+
+
 def publish(results, place):
     """Write the tables and pictures of all methods."""
     place.mkdir(exist_ok=True)
@@ -133,16 +159,26 @@ def main():
     parser = argparse.ArgumentParser(prog="run.py arena")
     parser.add_argument("names", nargs="*", help="methods to measure; all if none is named")
     parser.add_argument("--again", nargs="*", default=[], help="methods to measure anew")
+    parser.add_argument("--keep", action="store_true", help="others keep what the tables have")
     asked = parser.parse_args()
+    place = HERE / "calarena" if tasks.ARENA else HERE
     results = measured({*asked.names}, {*asked.again})
-    if not asked.names:
-        publish(results, HERE / "calarena" if tasks.ARENA else HERE)
+    if asked.keep:
+        publish(kept(results, place), place)
+    elif not asked.names:
+        publish(results, place)
+
+
+def _written(value):
+    if not isinstance(value, float):
+        return value
+    return "" if np.isnan(value) else f"{value:.4g}"
 
 
 def write(path, table, first):
     """A tracked table, the named columns first."""
     columns = [*first, *(name for name in table if name not in first)]
-    rounded = table[columns].map(lambda v: f"{v:.4g}" if isinstance(v, float) else v)
+    rounded = table[columns].map(_written)
     runner.write(path, rounded.to_dict("records"), columns)
 
 

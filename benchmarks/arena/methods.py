@@ -5,7 +5,9 @@ import warnings
 from custom_calibrators import CUSTOM_CALIBRATORS
 
 BASE = "identity"  # no recalibration
+ELSEWHERE = ("online", "ordinal", "prior_shift")  # rows in time, ordered classes, other rates
 OURS = {name.partition("-")[2]: factory for name, factory in CUSTOM_CALIBRATORS.items()}
+OURS = {name: factory for name, factory in OURS.items() if name not in ELSEWHERE}
 
 
 def theirs():

@@ -20,6 +20,7 @@ from sklearn.neural_network import MLPClassifier
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
+import split
 import tables
 
 DATA = runner.data_folder()
@@ -93,7 +94,10 @@ def _read_calarena(folder, benchmark, data_set, model):
 
 
 def local():
-    """Tables x models, two sizes each of two classes, one of several; and sets of predictions."""
+    """Tables x models, two sizes each of two classes, one of several; and sets of predictions.
+
+    Those of the part by which nothing of this package was chosen, see ``split.py``.
+    """
     tasks, missing = [], set()
     for names, several in ((TWO, False), (SEVERAL, True)):
         for i, table in enumerate(names):
@@ -111,7 +115,7 @@ def local():
             tasks += [("local", name, "given", n, draw) for n in sizes for draw in range(2)]
     if missing:
         print(f"skipped, set SKLEARN_CALIB_DATA: {', '.join(sorted(missing))}")
-    return tasks
+    return [task for task in tasks if split.part_of(task[1]) == "judging"]
 
 
 def _sized(table, model, turn, times):

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 import rounds
 import runner
+import split
 
 HERE = Path(__file__).parent
 DATA = runner.data_folder()
@@ -129,7 +130,7 @@ def networks():
 
 
 def main():
-    jobs = rounds.jobs(DATA)
+    jobs = [job for job in rounds.jobs(DATA) if split.part_of(job[0]) == "judging"]
     table = pd.DataFrame(runner.rounds(HERE / "rounds.partial.jsonl", jobs, quiet_round))
     names = ["raw", "scikit-learn", *NAMED, *FOR_TWO]
     rows = overall(table, names)

@@ -43,6 +43,7 @@ READY = {  # predictions that are there already: table -> array of probabilities
 
 TWO = {
     "identity": lambda: get_recalibrator("identity"),
+    "default": lambda: get_recalibrator("default"),
     "temperature": lambda: TemperatureScaling(laplace=True),
     "platt": PlattScaling,
     "platt, prior": lambda: PlattScaling(prior_weight=1.0),

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 import likelihoods
 import runner
+import split
 
 from sklearn_calib.recalibrators import StackedCalibration
 
@@ -67,7 +68,7 @@ def summary(table):
 
 
 def main():
-    jobs = likelihoods.jobs(DATA)
+    jobs = [job for job in likelihoods.jobs(DATA) if split.part_of(job[0]) == "judging"]
     table = pd.DataFrame(runner.rounds(HERE / "rounds.partial.jsonl", jobs, one_round))
     for two, name in ((True, "two.csv"), (False, "several.csv")):
         part = table[(table.classes == 2) == two]
