@@ -11,7 +11,7 @@ from .._typing import ArrayLike, IntArray, Multiclass, RandomStateLike
 from ..canonical import canonical_weight
 from ..exceptions import check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, canonical_case
-from ._cells import GroupCells, cells_of_rows, cells_of_samples
+from ._cells import cells_of_rows, cells_of_samples, pooled_cells
 from ._events import Event, draw, quantile, rows_of_event
 from ._grouping import Partition, Rule, groups_of, partitions_of, patterns_of
 from ._result import GroupCalibration, GroupRow
@@ -37,14 +37,17 @@ def group_calibration(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or dict of CalibrationSummary
+        Labels; or, alone, what `summarize` returns with ``by``: a summary for each combination of
+        values, whose groups are those of the rows.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities, columns in the order of the sorted labels.
     groups : table of shape (n_samples, n_columns), dict of columns, or list of masks
         What to group the rows by, which need not be what the model has seen: a table of pandas,
         polars or pyarrow, a dict of arrays or a numpy array, whose columns are cut into groups as
         `find_groups` says; or a list of boolean arrays of shape (n_samples,), each of them a group.
-        Groups may overlap. All rows together are always the first group.
+        Groups may overlap. All rows together are always the first group. Of summaries the names of
+        the columns, ``by`` of `summarize`.
     depth : {1, 2}, default=1
         2: also what any two groups of different columns have in common.
     n_bins : int, default=3
@@ -77,7 +80,8 @@ def group_calibration(
     ------
     ValueError, TypeError
         Groups without a column, columns or masks of another length, parameters out of range, or
-        invalid scores, labels or weights; see `canonical_proba`.
+        invalid scores, labels or weights; see `canonical_proba`. Summaries of different classes, or
+        of several classes one by one.
 
     Warns
     -----
@@ -101,9 +105,16 @@ def group_calibration(
     of 1.96 standard errors, the `level` quantile of the largest standardised error of all groups
     over the same draws. For O/E and calibration in the large these ends are found by inverting the
     score test, so that they hold in small groups and where a group has no event; for the slope they
-    are estimate plus and minus, from one Newton step. Cost: O(n_resamples (n + sum of the sizes of
-    the groups)); 418 groups of 16,000 rows with 999 draws take about a second on one core. The
-    draws are spread over the threads of numba, which does not change them.
+    are estimate plus and minus, from one Newton step.
+
+    Rows of one score, one weight and the same groups are one cell, whose number of events is drawn
+    at once; a summary has them, so that its answer is that of its rows. More than 65,536 cells are
+    pooled as a summary does it, first neighbouring scores, each at its mean: the test remains one
+    of the paths that are shown. Where weights differ inside a cell of a summary, their sum is drawn
+    with its mean and variance. Of several classes one summary has the confidence; "classwise" needs
+    the rows. Cost: O(n_resamples (c + sum of the cells of the groups)) for c cells; 418 groups of
+    16,000 rows with 999 draws take about a second on one core. The draws are spread over the
+    threads of numba, which does not change them.
 
     References
     ----------
@@ -123,6 +134,10 @@ def group_calibration(
     >>> found = group_calibration(y, proba, {"site": site})
     >>> [(row.group, row.adjusted_p_value) for row in found.rejected]
     [('site = south', 0.001), ('all rows', 0.001)]
+    >>> from sklearn_calib.summary import summarize
+    >>> by_site = summarize({"y": y, "p": proba, "site": site}, label="y", prob="p", by="site")
+    >>> group_calibration(by_site, groups="site").rows == found.rows
+    True
     """
     where = "group_calibration"
     options: dict[str, Any] = {"depth": depth, "n_bins": n_bins, "min_rows": min_rows}
@@ -195,27 +210,51 @@ def audit_summaries(
     samples = [sample for one in filled.values() for sample in one.samples()]
     cells = cells_of_samples(samples, patterns_of(partitions))
     first = next(iter(filled.values()))
-    title = "confidence" if _several(first) else f"class {first.positive_label}"
-    return audit_cells(cells, partitions, counts, title, how)
+    return _of_cells(cells, partitions, counts, _title_of(first), how)
 
 
-def audit_cells(
-    cells: GroupCells, partitions: Sequence[Partition], counts: IntArray, title: str, how: "Audit"
-) -> GroupCalibration:
-    """The audit of cells.
+def partition_of_values(name: str, values: Any, counts: IntArray, **options: Any) -> Partition:
+    """The groups of a column, of whose values each stands for `counts` rows.
 
     Parameters
     ----------
-    cells : GroupCells
-        Of the combinations that `patterns_of` the partitions makes.
-    partitions : list of Partition
-        Of what stands for many rows each.
-    counts : ndarray
-        For how many.
-    title : str
-        What the probabilities are of.
-    how : Audit
+    name : str
+    values : ndarray of shape (n_values,)
+    counts : ndarray of shape (n_values,)
+    **options
+        Of `group_calibration`.
     """
+    how = Audit(**options)
+    return partitions_of({name: values}, len(values), how.rule, counts=counts)[0]
+
+
+def audit_pairs(
+    pairs: Any, partitions: Sequence[Partition], counts: IntArray, summary: Any, **options: Any
+) -> GroupCalibration:
+    """`group_calibration` of rows that were counted by score and combination of groups.
+
+    Parameters
+    ----------
+    pairs : PairSums
+    partitions : list of Partition
+        The groups of the combinations.
+    counts : ndarray
+        The rows of the combinations.
+    summary : CalibrationSummary
+        Of all rows.
+    **options
+        Of `group_calibration`.
+    """
+    how = Audit(**options)
+    how.check()
+    return _of_cells(pooled_cells(*pairs), partitions, counts, _title_of(summary), how)
+
+
+def _title_of(summary):
+    return "confidence" if _several(summary) else f"class {summary.positive_label}"
+
+
+def _of_cells(cells, partitions, counts, title, how):
     grouping = groups_of(partitions, len(counts), how.rule, counts)
     groups = _patterns_of_groups(grouping, patterns_of(partitions))
     return _result([Event(title, cells, groups)], grouping, how, [])
@@ -315,8 +354,9 @@ def _columns_of(summaries, names, where):
     width = len(keys[0])
     if names is None:
         names = ["group"] if width == 1 else [f"column {j}" for j in range(width)]
-    names = [names] if isinstance(names, str) else [*names]
-    if not all(isinstance(name, str) for name in names) or len(names) != width:
+    names = [names] if isinstance(names, str) else names
+    listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
+    if not listed or len(names) != width:
         rule, cure = f"{width} names of columns as groups", "Pass what summarize had as by"
         refuse(where, rule, repr(names)[:80], cure)
     return {name: [key[j] for key in keys] for j, name in enumerate(names)}

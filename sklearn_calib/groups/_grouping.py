@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._kernels._distinct import thinned
 from .._show import plain
 from .._typing import AnyArray, IntArray
 from ..canonical import entries, is_missing, named_columns, naming, plain_dates, read_array
@@ -363,21 +364,22 @@ def _text(value):
 
 def _bins(name, distinct, n_rows, n_bins):
     """Quantile bins that end at values: the bin of each value. Equal values share one."""
-    reached = np.cumsum(n_rows)
-    wanted = np.arange(1, n_bins) * reached[-1] / n_bins
-    ends = np.unique(np.searchsorted(reached, wanted))
-    ends = ends[ends < len(distinct) - 1]
     whole = distinct.dtype.kind in "iu" or (
         distinct.dtype.kind == "f" and bool((distinct == np.round(distinct)).all())
     )
-    edges = [_text(value) if whole else _short(value) for value in distinct[ends]]
+    values, n_rows, _ = thinned(distinct, n_rows)
+    reached = np.cumsum(n_rows)
+    wanted = np.arange(1, n_bins) * reached[-1] / n_bins
+    ends = np.unique(np.searchsorted(reached, wanted))
+    ends = values[ends[ends < len(values) - 1]]
+    edges = [_text(value) if whole else _short(value) for value in ends]
     if len(set(edges)) < len(edges):
-        edges = [str(value) for value in distinct[ends]]
+        edges = [str(value) for value in ends]
     if not edges:
         return np.zeros(len(distinct), dtype=int), [f"{name} given"]
     inner = [f"{low} < {name} <= {high}" for low, high in itertools.pairwise(edges)]
     texts = [f"{name} <= {edges[0]}", *inner, f"{name} > {edges[-1]}"]
-    return np.searchsorted(ends, np.arange(len(distinct))), texts
+    return np.searchsorted(ends, distinct), texts
 
 
 def _short(value):

@@ -29,6 +29,7 @@ from ..exceptions import called
 from ..metrics import Case
 from ..recalibrators import aligned_proba, fit_recalibrator, warn_of_repeated_cells
 
+
 class Fold(NamedTuple):
     """The rows of one fold: arrays of shape (n_cells, 2), one column per label.
 
