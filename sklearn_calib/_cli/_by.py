@@ -12,7 +12,6 @@ from ._columns import with_order
 from ._printing import progress
 
 if TYPE_CHECKING:
-
     from ..groups import GroupCalibration
     from ..summary import CalibrationSummary
 

@@ -136,7 +136,7 @@ def group_calibration(
     [('site = south', 0.001), ('all rows', 0.001)]
     >>> from sklearn_calib.summary import summarize
     >>> by_site = summarize({"y": y, "p": proba, "site": site}, label="y", prob="p", by="site")
-    >>> group_calibration(by_site, groups="site").rows == found.rows
+    >>> group_calibration(by_site, groups="site").sigma == found.sigma
     True
     """
     where = "group_calibration"

@@ -162,13 +162,13 @@ def array_of(values: list[Any]) -> AnyArray:
 
 
 def complete(block: Block, names: Sequence[str]) -> tuple[Block, AnyArray]:
-    """The rows of a block without a missing value in these columns; the places of the others."""
+    """The rows of a block that miss no value of these columns; the places of the others."""
     keep = np.ones(block.n_rows, dtype=bool)
     for name in names:
         keep &= ~_missing(block.columns[name])
     if keep.all():
         return block, np.empty(0, dtype=np.intp)
-    columns = {name: _filtered(block.columns[name], keep) for name in names}
+    columns = {name: _filtered(column, keep) for name, column in block.columns.items()}
     rows = np.flatnonzero(keep)
     return block._replace(columns=columns, n_rows=len(rows), rows=rows), np.flatnonzero(~keep)
 

@@ -223,9 +223,7 @@ def _is_dask(data):
     return any(type(each).__module__.startswith("dask") for each in several)
 
 
-def tally_of_parts(
-    parts: list[Any], plan: Any, n_jobs: Any, progress: Progress | None
-) -> Any:
+def tally_of_parts(parts: list[Any], plan: Any, n_jobs: Any, progress: Progress | None) -> Any:
     """The tally of all parts; `plan` makes an empty one, and that of a part."""
     total = plan.empty()
     if n_jobs not in (None, 1) and len(parts) < effective_n_jobs(n_jobs):
