@@ -69,7 +69,7 @@ def test_more_combinations_than_memory_are_refused(monkeypatch):
     monkeypatch.setattr(_pattern_cells, "_MOST", 500)
     given = list(rows())
     given[0] = np.arange(2000)
-    with pytest.raises(ValueError, match="at most 500 combinations .* Name fewer columns"):
+    with pytest.raises(ValueError, match=r"at most 500 combinations .* Name fewer columns"):
         cells_of(given, weighted=False)
 
 
