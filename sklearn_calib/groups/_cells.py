@@ -14,7 +14,8 @@ from .._kernels._cells import LARGEST_SHIFT, SHIFTS, cells_of, distances_of, ids
 from .._simplex import log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 
-MOST_CELLS = 2**16  # more are made coarser
+MOST_CELLS = 2**16  # more are made coarser,
+POOLED_CELLS = 2**14  # as few as these
 _MOST_OF_MANY = 2**20  # where combinations of groups are so many that coarse cells are no fewer
 
 
@@ -131,7 +132,7 @@ def _coarse(cells):
     by_pattern = np.lexsort((ids_of(keys, high).view(np.uint64), cells.pattern))
     ordered = cells.pattern[by_pattern]
     other = ordered[1:] != ordered[:-1]
-    most = max(MOST_CELLS, min(2 * number(LARGEST_SHIFT), _MOST_OF_MANY))
+    most = max(POOLED_CELLS, min(2 * number(LARGEST_SHIFT), _MOST_OF_MANY))
     place = bisect_left(SHIFTS[:-1], True, key=lambda shift: number(shift) <= most)
     if SHIFTS[place] == 0:
         return cells

@@ -101,7 +101,8 @@ def find_groups(
     Text, booleans, dates and integers (also those that missing values turned into floats) with at
     most 20 values have one group for each; of text with more values the 20 most frequent have one
     each and the others one together. Other numbers and dates are cut at quantiles that are values
-    of the column; times with a zone are told in UTC. Missing values are a group by themselves.
+    of the column; of more than 65,536 different ones, neighbours are counted together under the
+    largest. Times with a zone are told in UTC. Missing values are a group by themselves.
     Groups that hold all rows, or of two columns the rows of one of its parts, say nothing new and
     are left out without being counted.
     Cost: O(n log n) for each column or pair.
