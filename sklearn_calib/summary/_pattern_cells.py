@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels import _cells as cells
-from .._typing import AnyArray, FloatArray, IntArray
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..exceptions import refuse
+from ._input import Labels, checked_scores, checked_weight
+from ._problems import parts_of_many, two_class_part
 
 _ROOM = 2**12
 _FINE = 2**20  # pairs of a cell and a combination; more are made coarser
@@ -91,6 +93,32 @@ class PatternCells:
             if start == len(p):
                 return
             self._make_room(where)
+
+    def add_batch(
+        self,
+        labels: Labels,
+        pattern: AnyArray,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        """Add rows that `CalibrationSummary.update` took, whose labels these are."""
+        where = "CalibrationSummary.update"
+        scores = checked_scores(y_proba, where)
+        columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
+        _, codes = labels.read(y_true, columns, False, where)
+        weight = checked_weight(sample_weight, len(scores.raw), where)
+        for rows, block in scores.blocks():
+            if columns == 2:
+                part = two_class_part(codes[rows], block, labels.positive)
+            else:
+                part = next(parts_of_many("confidence", codes[rows], block))
+            own = None if weight is None else weight[rows]
+            given = [pattern[rows], part.p, part.q, part.hit]
+            if own is not None and not (kept := own > 0).all():
+                given = [column[kept] if len(column) else column for column in given]
+                own = own[kept]
+            self.add(given[0], given[1], given[2], given[3], own, where)
 
     def merge(self, other: "PatternCells", where: str) -> None:
         """Add the rows of another."""

@@ -328,7 +328,8 @@ class Tally:
             except (ValueError, TypeError) as error:
                 raise type(error)(placed(str(error), block, rows, _WHERE)) from error
             if self.patterns is not None:
-                summary.add_to(self.patterns, numbers_of(plan.coders, block), *part[:3])
+                numbers = numbers_of(plan.coders, block)
+                self.patterns.add_batch(summary._labels, numbers, *part[:3])
 
     def _leave_out(self, block, places):
         if len(places):

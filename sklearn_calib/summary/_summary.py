@@ -14,7 +14,6 @@ from ..exceptions import called, is_number, refuse, refuse_unknown
 from ..metrics import Case
 from ._answers import Answers
 from ._input import Labels, checked_counts, checked_scores, checked_weight
-from ._pattern_cells import PatternCells
 from ._problems import (
     LEAST_CELLS,
     CellProblems,
@@ -238,32 +237,6 @@ class CalibrationSummary(Answers, Storable):
         for number, rows, *columns in parts:
             given = [None if column is None else column[rows] for column in (weight, count)]
             self._states[number].add(*columns, *given)
-
-    def add_to(
-        self,
-        cells: PatternCells,
-        pattern: AnyArray,
-        y_true: ArrayLike,
-        y_proba: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-    ) -> None:
-        """Add rows that `update` took to their combinations of groups."""
-        where = "CalibrationSummary.update"
-        scores = checked_scores(y_proba, where)
-        columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
-        _, codes = self._labels.read(collected(y_true), columns, False, where)
-        weight = checked_weight(sample_weight, len(scores.raw), where)
-        for rows, block in scores.blocks():
-            if self._joint is None:
-                part = two_class_part(codes[rows], block, self._labels.positive)
-            else:
-                part = next(parts_of_many("confidence", codes[rows], block))
-            own = None if weight is None else weight[rows]
-            columns = [pattern[rows], part.p, part.q, part.hit]
-            if own is not None and not (kept := own > 0).all():
-                columns = [column[kept] if len(column) else column for column in columns]
-                own = own[kept]
-            cells.add(columns[0], columns[1], columns[2], columns[3], own, where)
 
     def merge(self, other: "CalibrationSummary") -> Self:
         """Add the rows of another summary to this one.

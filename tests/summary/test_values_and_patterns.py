@@ -79,7 +79,7 @@ def test_a_summary_adds_what_it_was_given():
     summary, cells = CalibrationSummary(classes=["no", "yes"], pos_label="no"), PatternCells()
     labels = np.array(["no", "yes"])[y]
     summary.update(labels, p, w)
-    summary.add_to(cells, pattern, labels, p, w)
+    cells.add_batch(summary._labels, pattern, labels, p, w)
     found = cells.sums()
     assert found.weight.sum() == summary.weight
     assert found.counts.sum() == summary.n_samples
