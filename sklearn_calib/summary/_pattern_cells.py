@@ -1,5 +1,6 @@
 """Rows by score and combination of groups, while they come in: what an audit of groups needs."""
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from ._input import Labels, checked_scores, checked_weight
 from ._problems import parts_of_many, two_class_part
 
 _ROOM = 2**12
-_FINE = 2**20  # pairs of a cell and a combination; more are made coarser
+_FINE = 2**18  # pairs of a cell and a combination; more are made coarser
 _MOST = 2**23
 
 
@@ -40,7 +41,7 @@ class PairSums(NamedTuple):
 class PatternCells:
     """Sums over pairs of a cell of scores and a combination of groups.
 
-    Up to a million pairs each score is kept in all its digits; then cells are made as coarse as
+    Up to 262,144 pairs each score is kept in all its digits; then cells are made as coarse as
     needed for so many, which depends on the rows alone.
     """
 
@@ -152,20 +153,16 @@ class PatternCells:
         )
 
     def _make_room(self, where):
-        if self._room >= _FINE:
-            self._pairs = self.pairs
-            self._fit(where, more=1)
-        else:
-            _ = self.pairs
+        self._fit(where)
         self._rebuild()
         self._pairs = None
 
-    def _fit(self, where, more=0):
-        """Coarser pairs, until they are few enough for so many more."""
-        while len(self.pairs) + more > _FINE and self.shift < cells.LARGEST_SHIFT:
-            self.shift = cells.SHIFTS[cells.SHIFTS.index(self.shift) + 1]
+    def _fit(self, where):
+        """Coarser pairs, as far as that makes them few enough."""
+        if len(self.pairs) > _FINE and self.shift < cells.LARGEST_SHIFT:
+            self.shift = _least_shift(self.pairs, self.shift, _FINE)
             self._pairs = _settled(_coarser(self.pairs, self.shift))
-        if len(self.pairs) + more > _MOST:
+        if len(self.pairs) > _MOST:
             rule = f"at most {_MOST} combinations of groups and scores"
             refuse(where, rule, "more", "Name fewer columns to group by")
 
@@ -175,7 +172,7 @@ class PatternCells:
         pairs = self.pairs
         self._filled = len(pairs)
         room = max(_ROOM, 4 * len(pairs))
-        self._room = min(room, _FINE) if len(pairs) < _FINE else 2 * len(pairs)
+        self._room = min(room, _FINE + 1) if len(pairs) <= _FINE else 2 * len(pairs)
         self._slots = empty_pairs(self._room, pairs.shape[1])
         insert_pairs(self._slots, pairs)
 
@@ -205,6 +202,21 @@ def _settled(pairs):
     real = np.ascontiguousarray(pairs[:, OFFSET:]).view(np.float64)
     found[:, OFFSET:] = np.add.reduceat(real, starts).view(np.int64)
     return found
+
+
+def _least_shift(pairs, shift, most):
+    """The smallest shift from this one on that makes at most so many pairs, or the largest."""
+    from .._kernels._pattern_cells import ID, PATTERN
+
+    start, high = cells.start_and_side(pairs[:, ID])
+    other = pairs[1:, PATTERN] != pairs[:-1, PATTERN]
+
+    def fits(shift):
+        ids = cells.ids_of(cells.cells_of(start, high, shift), high)
+        return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= most
+
+    shifts = cells.SHIFTS[cells.SHIFTS.index(shift) : -1]
+    return (*shifts, cells.LARGEST_SHIFT)[bisect_left(shifts, True, key=fits)]
 
 
 def _coarser(pairs, shift):
