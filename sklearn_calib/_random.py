@@ -8,6 +8,7 @@ import numpy as np
 from ._typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomStateLike
 from .exceptions import called, refuse
 
+_NO_SHARE = 2.0**-53  # of the weight of a cell
 _FEW = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 
 
@@ -165,3 +166,42 @@ class RowsInCells:
             here = slice(ends[c] - numbers[c], ends[c])
             places[here] = rng.choice(self.rows[c], numbers[c], replace=False)
         return places
+
+
+def weight_moments(
+    counts: AnyArray, weight: FloatArray, squares: FloatArray
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Mean and variance of the weights of the rows of each cell; whether all variances are 0.
+
+    Parameters
+    ----------
+    counts : ndarray of int
+        Numbers of rows.
+    weight, squares : ndarray
+        Sums of their weights and squared weights.
+    """
+    number = np.maximum(counts, 1)
+    mean = weight / number
+    variance = squares / number - mean**2
+    variance = np.where(variance > 1e-9 * mean**2, variance, 0.0)  # else the weights are equal
+    return mean, variance, not variance.any()
+
+
+def weight_of_some(
+    some: AnyArray,
+    counts: AnyArray,
+    weight: FloatArray,
+    moments: tuple[FloatArray, FloatArray, bool],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """The weight of `some` rows drawn without replacement, of `counts`; see `weight_moments`."""
+    mean, variance, equal = moments
+    drawn = np.where(some < counts, some * mean, weight)
+    if not equal:
+        split = (variance > 0) & (some > 0) & (some < counts)
+        n, k = counts[split], some[split]
+        size = np.maximum(mean[split] ** 2 * (n - 1) / variance[split] - 1, 1e-3)
+        share = rng.beta(size * k / n, size * (n - k) / n)
+        share[share < _NO_SHARE] = 0.0  # down to 1e-300; a share near 1 is rounded to 1 as well
+        drawn[split] = weight[split] * share
+    return drawn

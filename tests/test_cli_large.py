@@ -1,5 +1,6 @@
 """``audit`` of several files, saved summaries and groups: the report of all rows, nothing lost."""
 
+import json
 import os
 import re
 
@@ -9,6 +10,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from sklearn_calib._cli import main
+from sklearn_calib.groups import group_calibration
 from sklearn_calib.metrics import log_loss, smooth_calibration_error
 from sklearn_calib.summary import CalibrationSummary
 
@@ -88,23 +90,37 @@ def test_saved_summaries_are_merged(frame, capsys, tmp_path):
     assert "Calibration of all.parquet" in (tmp_path / "report.html").read_text()
 
 
+def groups_of(capsys, *arguments):
+    assert run(*arguments, "--no-page", "--json", "r.json") == 0
+    with open("r.json") as file:
+        return json.load(file)["models"][0]["groups"]
+
+
 @pytest.mark.slow
 def test_groups(frame, capsys):
+    table = frame.assign(day=np.arange(400) % 4)[["day", "shop"]]
+    wanted = group_calibration(frame["label"], frame["p"], table, depth=2).to_dict()
     for by in (["--by", "day,shop"], ["--by", "day", "--by", "shop"]):
-        assert run("day=*/*.parquet", *AS_USUAL, *by) == 0
-        out = capsys.readouterr().out
-        lines = re.findall(r"│ (\d), (\w+) +│ +(\d+) │ +([\d.]+) │ +([\d.]+) │.* ([\d.]+) │\n", out)
-        assert len(lines) == 8 and "rate of yes" in out
-        for day, shop, n, rate, mean, loss in lines:
-            rows = frame[int(day) :: 4].query(f"shop == '{shop}'")
-            assert int(n) == len(rows)
-            assert float(rate) == pytest.approx((rows["label"] == "yes").mean(), abs=6e-5)
-            assert float(mean) == pytest.approx(rows["p"].mean(), abs=6e-5)
-            assert float(loss) == pytest.approx(log_loss(rows["label"], rows["p"]), abs=6e-5)
-        assert "400 rows, 2 classes" in out
-    two = ["day=0/a.parquet", "day=1/a.parquet"]
-    assert run(*two, *AS_USUAL, "--by", "shop", "--positive", "no", "--any-order") == 0
-    assert "rate of no" in capsys.readouterr().out
+        assert groups_of(capsys, "day=*/*.parquet", *AS_USUAL, *by) == wanted
+    assert "400 rows in" in capsys.readouterr().out
+    for day in range(4):
+        assert run(f"day={day}/a.parquet", *AS_USUAL, "--save", f"s{day}.parquet") == 0
+        os.remove(f"day={day}/a.parquet")
+        os.rename(f"s{day}.parquet", f"day={day}/s.parquet")
+    saved = groups_of(capsys, "day=*/s.parquet", "--by", "day")
+    alone = group_calibration(frame["label"], frame["p"], table[["day"]], depth=2)
+    assert saved == alone.to_dict()
+    assert run("t.csv", "day=0/s.parquet", *AS_USUAL, "--by", "shop") == 2
+    assert "expected rows to group, got the summary" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_groups_in_folders_of_csv_files(frame, capsys):
+    wanted = groups_of(capsys, "day=*/*.parquet", *AS_USUAL, "--by", "day,shop")
+    for day in range(4):
+        os.remove(f"day={day}/a.parquet")
+        frame[day::4].to_csv(f"day={day}/a.csv", index=False)
+    assert groups_of(capsys, "day=*/*.csv", *AS_USUAL, "--by", "day,shop") == wanted
 
 
 @pytest.mark.slow

@@ -1,12 +1,14 @@
 """Groups in a report and on the command line: the same audit, everywhere that a report is shown."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from sklearn_calib._cli import main
+from sklearn_calib._files.tables import table_blocks
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
@@ -203,10 +205,97 @@ def test_a_column_that_is_not_there(folder, capsys):
     assert "expected a column 'town' in t.csv" in capsys.readouterr().err
 
 
+def odd_rows(n=1200):
+    """Columns of every kind: numbers, holes, blocks of several kinds, dates, names of strangers."""
+    y, p, table = rows(n)
+    i = np.arange(n)
+    table["age"] = table["age"].where(table["age"] > 25)
+    table["x"] = np.random.default_rng(1).normal(size=n)
+    table["mixed"] = np.where(i < n // 2, (i % 7).astype(str), "abc")
+    table["day"] = pd.date_range("2024-01-01", periods=n, freq="h").astype(str)
+    table["flag"], table["id"] = i % 3 == 0, np.char.add("u", i.astype(str))
+    return table.assign(y=y, p=p.round(2), **{HOSTILE: i % 4})
+
+
+def write(frame, kind):
+    if kind == "comma":
+        frame.to_csv("t.csv", index=False, sep=";", decimal=",")
+    elif kind == "csv":
+        frame.to_csv("t.csv", index=False)
+    elif kind == "jsonl":
+        frame.to_json("t.jsonl", orient="records", lines=True)
+    else:
+        frame.to_parquet("t.parquet", row_group_size=500)
+    return {"comma": "t.csv", "csv": "t.csv"}.get(kind, f"t.{kind}")
+
+
+def small_blocks(monkeypatch):
+    blocks = partial(table_blocks, size=20_000)
+    monkeypatch.setattr("sklearn_calib.summary._parts.table_blocks", blocks)
+
+
+def audit_of(kind, monkeypatch, capsys, size, *by):
+    """The groups of the numbers, the table on the screen and that of the text."""
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
+    small_blocks(monkeypatch)
+    assert audit(kind, *by, "--no-page", "--json", "r.json", "--markdown", "r.md") == 0
+    with open("r.json") as numbers, open("r.md") as text:
+        (model,) = json.load(numbers)["models"]
+        told = capsys.readouterr().out.partition("Groups\n")[2]
+        assert "for all" in told
+        return model["groups"], told, text.read().partition("## Groups")[2]
+
+
 @pytest.mark.slow
-def test_large_tables_keep_their_lines(folder, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "by"),
+    [
+        ("csv", "site,age,x"),
+        ("csv", "mixed,flag"),
+        ("comma", "age,mixed,x,flag"),
+        ("parquet", "day,id"),
+        ("parquet", HOSTILE),
+        ("jsonl", "age,day"),
+    ],
+)
+def test_rows_that_are_streamed_have_the_same_groups(kind, by, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file = write(odd_rows(), kind)
+    small = audit_of(file, monkeypatch, capsys, 2**23, "--by", by)
+    large = audit_of(file, monkeypatch, capsys, 100, "--by", by)
+    assert small == large
+    assert len(small[0]["groups"]) > 1
+
+
+def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
+    """The same without the report around it."""
+    from sklearn_calib._cli._by import audit_groups
+
+    monkeypatch.chdir(tmp_path)
+    small_blocks(monkeypatch)
+    frame = odd_rows()
+    by = ["site", "age", "mixed", "x", HOSTILE]
+    for kind in ("csv", "parquet"):
+        files = [write(frame, kind)]
+        plan = {"label": "y", "prob": ["p"], "weight": None, "classes": [0, 1], "pos_label": 1}
+        found = audit_groups(files, by, None, plan | {"csv": {}, "drop_missing": False})
+        alone = group_calibration(frame["y"], frame["p"], frame[by], depth=2)
+        assert found.groups.rows == alone.rows
+        assert found.summary == CalibrationSummary().update(frame["y"], frame["p"])
+
+
+def test_every_option_of_reading_is_heeded_where_groups_are_streamed(folder, capsys, monkeypatch):
+    frame = pd.read_csv("t.csv")
+    frame["w"], frame["y"] = np.arange(len(frame)) % 3, frame["y"].map({0: "no", 1: "yes"})
+    frame.loc[:9, "p"] = np.nan
+    frame.to_csv("t.csv", index=False)
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
-    assert audit("t.csv", "--by", "site", "--no-page") == 0
-    out = capsys.readouterr().out
-    assert "rate of 1" in out
-    assert "adjusted p" not in out
+    given = ("--by", "age", "--weight", "w", "--drop-missing", "--positive", "no", "--any-order")
+    assert audit("t.csv", *given, "--no-page", "--json", "r.json") == 0
+    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    kept = frame[10:][frame["w"][10:] > 0]
+    groups = {one["group"]: one for one in model["groups"]["groups"]}
+    assert groups["all rows"]["n_rows"] == len(kept)
+    assert groups["all rows"]["events"] == kept["w"][kept["y"] == "no"].sum()
+    assert groups["age missing"]["n_rows"] == kept["age"].isna().sum()
+    assert {one["event"] for one in groups.values()} == {"class no"}

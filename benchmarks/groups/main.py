@@ -2,13 +2,16 @@
 
 import importlib.util
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, logit
 
-from sklearn_calib.groups import group_calibration
+from sklearn_calib.groups import audit_pairs, group_calibration, partition_of_values
+from sklearn_calib.summary import count_values, summarize, summarize_groups
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
@@ -18,11 +21,12 @@ LEVELS = (0.01, 0.05, 0.1)
 RESAMPLES = 99
 VALUES = (2, 3, 4, 5, 6, 2)  # of the columns of groups, beside two columns of numbers
 NULLS = ("deciles", "continuous", "rare", "weighted", "confidence", "classwise")
+SUMMARIES = "weighted deciles, from summaries"
 PARTS = 4  # of the sets, so that it resumes
 SETS = {"level": 1000, "coverage": 400, "mcgrad": 60}
 COVERED = (("calibrated", 2400), ("off", 2400), ("off", 600), ("rare and off", 2400))
 JOBS = [
-    *(("level", law, 1500, part) for law in NULLS for part in range(PARTS)),
+    *(("level", law, 1500, part) for law in (*NULLS, SUMMARIES) for part in range(PARTS)),
     *(("coverage", law, n, part) for law, n in COVERED for part in range(PARTS)),
     *(("mcgrad", law, 2400, part) for law in NULLS[:3] for part in range(PARTS)),
 ]
@@ -44,7 +48,7 @@ def scores_of(law, n, rng):
     if "rare" in law:
         return rng.beta(1.0, 30.0, n)
     p = rng.beta(1.2, 1.6, n)
-    return np.clip(np.ceil(10 * p), 1, 10) / 10 - 0.05 if law == "deciles" else p
+    return np.clip(np.ceil(10 * p), 1, 10) / 10 - 0.05 if "deciles" in law else p
 
 
 def labels_of(p, rng):
@@ -62,7 +66,19 @@ def level_of(law, n, seed):
         options["sample_weight"] = rng.exponential(size=n) + 0.1
     if law == "classwise":
         options["multiclass"] = law
+    if law == SUMMARIES:
+        return of_summaries(p, table, options, rng)
     found = group_calibration(labels_of(p, rng), p, table, **options)
+    alone = min(row.p_value for row in found.rows)
+    return found.p_value, alone, found.sigma, len(found.rows)
+
+
+def of_summaries(p, table, options, rng):
+    """`level_of` from a summary for each combination of three columns."""
+    by = ["c0", "c1", "c2"]
+    rows = {"p": p, "y": labels_of(p, rng), "w": rng.exponential(size=len(p)) + 0.1}
+    groups = summarize(rows | table, label="y", prob="p", weight="w", by=by)
+    found = group_calibration(groups, groups=by, **options)
     alone = min(row.p_value for row in found.rows)
     return found.p_value, alone, found.sigma, len(found.rows)
 
@@ -117,7 +133,6 @@ def covered(law, n, seed):
 
 def mcgrad_pvalue(law, n, seed):
     """MCGrad's p-value of the same rows and columns, with its defaults."""
-    import pandas as pd
     from mcgrad.metrics import MulticalibrationError
 
     rng = np.random.default_rng(seed)
@@ -139,7 +154,8 @@ def work(kind, law, n, part):
     """The sets of one part, as lists of numbers."""
     of_one = {"level": level_of, "coverage": covered, "mcgrad": mcgrad_pvalue}[kind]
     number = SETS[kind] // PARTS
-    key = NULLS.index(law) if law in NULLS else 10 + [name for name, _ in COVERED].index(law)
+    laws = [*NULLS, SUMMARIES]
+    key = laws.index(law) if law in laws else 10 + [name for name, _ in COVERED].index(law)
     return [
         list(of_one(law, n, [key, n, seed])) for seed in range(part * number, (part + 1) * number)
     ]
@@ -180,6 +196,40 @@ def timed():
     return row | {"cpu_s": f"{spent:.2f}"}
 
 
+def streamed():
+    """Processor time of a million rows with 100,000 values of a column: reading, and the audit."""
+    rng = np.random.default_rng(0)
+    n = 1_000_000
+    p, user = rng.beta(1, 3, n), np.char.add("u", rng.integers(0, 100_000, n).astype(str))
+    rows = {"p": p, "y": labels_of(p, rng), "user": user, "hour": rng.integers(0, 24, n)}
+    by = ["user", "hour"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/rows.parquet"
+        pd.DataFrame(rows).to_parquet(path)
+        plan = {"label": "y", "prob": ("p",), "weight": None, "classes": None, "pos_label": None}
+        partitions = []
+
+        def read():
+            partitions.clear()
+            coders = []
+            for name, column in count_values(path, by).items():
+                partitions.append(partition_of_values(name, *column.table(), depth=2))
+                coders.append(column.coder(partitions[-1].codes, len(partitions[-1].names)))
+            return summarize_groups(path, coders, **plan)
+
+        found = read()
+        reading = runner.cpu_seconds(read)
+    partitions = [
+        one._replace(codes=codes) for one, codes in zip(partitions, found.groups, strict=True)
+    ]
+    given = found.pairs, partitions, found.n_rows, found.summary
+    groups = len(audit_pairs(*given, depth=2).rows)
+    spent = runner.cpu_seconds(lambda: audit_pairs(*given, depth=2))
+    row = {"law": "100,000 values of a column and 24 of another", "n": n, "groups": groups}
+    yield row | {"what": "reading parquet", "cpu_s": f"{reading:.2f}"}
+    yield row | {"what": "999 draws, after reading", "cpu_s": f"{spent:.2f}"}
+
+
 def main():
     jobs = JOBS
     if importlib.util.find_spec("mcgrad") is None:
@@ -190,7 +240,7 @@ def main():
         sets = runner.rounds(HERE / "rounds.partial.jsonl", [job], work, processes=1)
         found.setdefault(job[:3], []).extend(sets)
     rows = [row for job, sets in found.items() for row in shares(*job, sets)]
-    rows.append(timed())
+    rows += [timed(), *streamed()]
     levels = [f"at_{level}" for level in LEVELS]
     columns = ["what", "law", "n", "groups", "sets", *levels, "covered", "cpu_s"]
     runner.write(HERE / "results.csv", rows, columns)

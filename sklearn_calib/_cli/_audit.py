@@ -60,9 +60,8 @@ def add_to(commands: Any) -> None:
         action="append",
         metavar="COLUMN[,COLUMN...]",
         help="also audit the groups of rows that a column makes, and those of any two columns: one "
-        "exact p-value for all together. Of several files and of tables above 8 MB one line for "
-        "each value of a column, or each combination of several; names of folders such as "
-        "day=2026-01-31 are columns too (two classes)",
+        "exact p-value for all together, of any number of rows. Of several files the names of "
+        "folders such as day=2026-01-31 are columns too, also of saved summaries",
     )
     columns.add_argument(
         "--features",

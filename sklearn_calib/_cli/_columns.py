@@ -61,7 +61,7 @@ def read_columns(
     names: list[str] = []
     for table in _tables(files, options, most):
         names = names or split_columns(options.prob, list(table.frame.columns))
-        chosen = _by(options, list(table.frame.columns))
+        chosen = chosen_groups(options, list(table.frame.columns))
         by = _with_orders(table._replace(frame=table.frame[chosen]))
         seen = features_of(options, list(table.frame.columns))
         features = _with_orders(table._replace(frame=table.frame[seen]))
@@ -115,11 +115,12 @@ def _with_orders(table):
     frame = table.frame.copy()
     for name in frame.columns:
         if getattr(frame[name].dtype, "kind", "O") in "OTU":
-            frame[name] = _with_order(table, name)
+            frame[name] = with_order(table, name)
     return frame
 
 
-def _with_order(table, name):
+def with_order(table: FileTable, name: str) -> Any:
+    """A column, whose text becomes dates or numbers where all of it is."""
     import pandas as pd
 
     column = table.frame[name]
@@ -145,7 +146,7 @@ def _needed(columns, options):
     return [*dict.fromkeys([options.label, *columns, *filter(None, more)])]
 
 
-def _by(options, present):
+def chosen_groups(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
     """The columns of ``--by``, which only `audit` has, each once."""
     given = getattr(options, "by", None) or ()
     names = list(dict.fromkeys(split_columns(given, present)))
@@ -177,7 +178,7 @@ def features_of(options: "argparse.Namespace", present: Sequence[str]) -> list[s
 
 def _picked(options, present):
     """All columns that are read."""
-    columns, by = split_columns(options.prob, present), _by(options, present)
+    columns, by = split_columns(options.prob, present), chosen_groups(options, present)
     check_different(options.label, columns)
     check_groups(by, options.label, columns)
     more = features_of(options, present)

@@ -4,12 +4,12 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._files.tables import UserError, column_names
-from .._show import Section, Table, plain, quoted
+from .._show import plain, quoted
 from ..summary import find_classes, is_summary_file, summarize
+from ._by import audit_groups, audit_saved
 from ._classes import check_two_classes, named_classes
+from ._columns import chosen_groups
 from ._gate import Condition
 from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of, kind_of
@@ -71,12 +71,18 @@ def _is_saved(file):
 
 
 def _prob_columns(file, options):
+    columns = split_columns(options.prob, _names(file, options))
+    check_different(options.label, columns)
+    return columns
+
+
+def _names(file, options):
+    """All columns of a file."""
+
     def pick(present):
         return [options.label, *split_columns(options.prob, present)]
 
-    columns = split_columns(options.prob, column_names(file, pick, **form_of(options)))
-    check_different(options.label, columns)
-    return columns
+    return column_names(file, pick, **form_of(options))
 
 
 def audit_large(
@@ -86,49 +92,54 @@ def audit_large(
     from ..report import calibration_report
 
     screen = Screen()
-    found, name, positive = summaries_of(list(files), options)
-    summary = sum(found.values()) if options.by else found
+    found, name, _ = summaries_of(list(files), options)
+    summary = found.summary if options.by else found
     settings = settings_of(files, options, conditions)
     with progress("measuring") as advance:
         name = plain(options.name or name)
         report = calibration_report(summary, name=name, progress=advance, **settings)
+    if options.by:
+        report.groups[name] = found.groups
     if options.features:
         report.features[name] = _by_features(files, options)
     if options.save is not None:
         _save(summary, options.save)
-    if options.by:
-        _print_groups(screen, found, positive)
     return finish(screen, report, options, conditions)
 
 
 def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, str, Any]:
-    """The summary of all rows, or a dict of groups; its name; the positive class."""
+    """The summary of all rows, or a `ByGroup`; its name; the positive class."""
     grouping = getattr(options, "by", None)
     tables = [file for file in files if not _is_saved(file)]
     if getattr(options, "features", None) and len(tables) < len(files):
         raise UserError("expected rows with features, got summaries. Leave --features out.")
     if not tables:
+        name = files[0] if len(files) == 1 else f"{len(files)} summaries"
         if grouping:
-            raise UserError("expected rows to group, got summaries. Leave --by out.")
+            saved = audit_saved(files, chosen_groups(options, ()))
+            _check_of_summaries(saved.summary, options)
+            return saved, name, None
         with progress("reading") as advance:
             summary = summarize(files, progress=advance)
         _check_of_summaries(summary, options)
-        return summary, files[0] if len(files) == 1 else f"{len(files)} summaries", None
+        return summary, name, None
     columns = _prob_columns(tables[0], options)
-    present = column_names(tables[0], lambda n: [])
-    by = split_columns(grouping, present) if grouping else None
-    check_groups(by or [], options.label, columns)
+    by = chosen_groups(options, _names(tables[0], options))
+    check_groups(by, options.label, columns)
     classes, positive = _classes(files, options, len(columns))
     if len(columns) == 1 and positive is not None and classes[0] == positive:
         classes = classes[::-1]  # the column is the probability of the first class
-    plan = {"label": options.label, "prob": columns, "weight": options.weight, "by": by}
+    plan = {"label": options.label, "prob": columns, "weight": options.weight}
     plan |= {"classes": classes, "pos_label": positive, "csv": form_of(options)}
     plan["drop_missing"] = options.drop_missing
-    with progress("reading") as advance:
-        found = _on_workers(
-            options.dask, lambda n: summarize(files, n_jobs=n, progress=advance, **plan)
-        )
-    rows = sum(s.n_samples for s in (found.values() if by else [found]))
+    if by:
+        found = _on_workers(options.dask, lambda n: audit_groups(files, by, n, plan))
+    else:
+        with progress("reading") as advance:
+            found = _on_workers(
+                options.dask, lambda n: summarize(files, n_jobs=n, progress=advance, **plan)
+            )
+    rows = (found.summary if by else found).n_samples
     if not rows:
         raise UserError("expected rows of positive weight, got none. Check the files.")
     return found, ", ".join(columns), classes[1] if positive is None else positive
@@ -217,31 +228,3 @@ def _save(summary, path):
             f"expected a place to write {quoted(path, 200)}, got: "
             f"{plain(error.strerror or error, 200)}. Choose one with --save."
         ) from error
-
-
-def _print_groups(screen, groups, positive):
-    lines = [
-        (", ".join(plain(value, 40) for value in key), *_group_cells(summary, positive))
-        for key, summary in groups.items()
-        if summary.n_samples
-    ]
-    header = (
-        "group",
-        "rows",
-        f"rate of {plain(positive, 20)}",
-        "mean p",
-        "ECE",
-        "smooth",
-        "log loss",
-    )
-    screen.show(Section(tables=[Table(header, lines, "groups")]))
-
-
-def _group_cells(summary, positive):
-    rows = summary.rows()
-    column = summary.classes.tolist().index(positive)
-    rate = np.average(rows.y == summary.classes[column], weights=rows.sample_weight)
-    mean = np.average(rows.proba[:, column], weights=rows.sample_weight)
-    measures = ("expected_calibration_error", "smooth_calibration_error", "log_loss")
-    numbers = (rate, mean, *map(summary.measure, measures))
-    return [f"{summary.n_samples}", *(f"{number:.4f}" for number in numbers)]

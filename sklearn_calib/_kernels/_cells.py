@@ -160,16 +160,19 @@ def label_sums(table):
     return real(table)[:, [W0, W1]], real(table)[:, [V0, V1]]
 
 
-def mean_distances(table):
+def mean_distances(table, last=None):
     """The mean distance of the rows of each cell from their end, and their side.
 
-    Means lie between the start of their cell and that of the next, so they differ.
+    Means lie between the start of their cell and that of the next, so they differ; or below its
+    `last` key.
     """
     start, high = start_and_side(table[:, ID])
     base, offset = steps_of(start) << STEP_BITS, real(table)[:, OFFSET]
     step = values_of(base + (1 << STEP_BITS)) - values_of(base)
     weight = label_sums(table)[0].sum(axis=1)
     mean = np.where(offset > 0, values_of(base) + offset / weight * step, values_of(start))
+    if last is not None:
+        return np.clip(mean, values_of(start), values_of(last)), high
     inner, same = np.where(high[1:], start[:-1], start[1:]), high[1:] == high[:-1]
     last = np.full(len(start), HALF_KEY)  # of the keys that may be in the cell
     last[:-1] = np.where(same & ~high[1:], inner - 1, last[:-1])
@@ -177,14 +180,16 @@ def mean_distances(table):
     return np.clip(mean, values_of(start), values_of(last)), high
 
 
-def mean_scores(table):
+def mean_scores(table, last=None):
     """Probabilities of both labels at the mean of each cell, of shape (n_cells, 2).
+
+    The cells are all of a summary, in order, or `last` has the last key of each.
 
     Rounding does not carry a mean across a cut: p stays in (j / 60, (j + 1) / 60] where its rows
     are. The smaller column has all its digits, and the scores of a table of shift 0 are those of
     the rows.
     """
-    t, high = mean_distances(table)
+    t, high = mean_distances(table, last)
     start = start_and_side(table[:, ID])[0]
     k = np.where(high, *(np.searchsorted(cuts, start, side="right") for cuts in CUTS[::-1]))
     edges = np.arange(N_CUTS + 1) / N_CUTS

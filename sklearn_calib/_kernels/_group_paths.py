@@ -1,7 +1,9 @@
 """Groups of rows: paths of the residuals under drawn labels, and logistic fits, group by group.
 
 A path is the cumulative sum of w (y - p) over the rows of a group in order of p, equal p one step.
-Rows are sorted by p. Group g has the rows ``rows[starts[g] : starts[g + 1]]``, increasing.
+Rows of one p, weight and set of groups are one cell. Cells are sorted by p. Group g has the cells
+``cells[starts[g] : starts[g + 1]]``, increasing. `hits`, `weight` and `squares` are the weight of
+the events of each cell, of all its rows, and the sum of their squared weights.
 """
 
 import math
@@ -22,16 +24,18 @@ def residuals_of_draws(uniform, low, high, score, weight, out):
 
 
 @kernel(error_model="numpy")
-def standardised_paths(residual, score, z, rows, starts, scales, work, out):
+def standardised_paths(residual, step, z, cells, starts, scales, work, out):
     """Range, end and tilt of each path, each divided by its standard deviation.
 
     Parameters
     ----------
-    residual : ndarray of shape (n_rows, DRAWS)
-        w (y - p) for DRAWS sets of labels.
-    score, z : ndarray of shape (n_rows,)
-        Increasing probabilities, and their log-odds.
-    rows : ndarray of shape (n_entries,), int32
+    residual : ndarray of shape (n_cells, DRAWS)
+        The sum of w (y - p) in each cell for DRAWS sets of labels.
+    step : ndarray of shape (n_cells,), int64
+        Increasing; equal for cells that are one step.
+    z : ndarray of shape (n_cells,)
+        The log-odds.
+    cells : ndarray of shape (n_entries,), int32
     starts : ndarray of shape (n_groups + 1,)
     scales : ndarray of shape (3, n_groups)
         One over the standard deviation of the end, the mean log-odds that the tilt is measured
@@ -47,9 +51,9 @@ def standardised_paths(residual, score, z, rows, starts, scales, work, out):
         last = starts[g + 1] - 1
         mean = scales[1, g]
         for k in range(starts[g], last + 1):
-            i = rows[k]
+            i = cells[k]
             arm = z[i] - mean
-            if k == last or score[rows[k + 1]] > score[i]:
+            if k == last or step[cells[k + 1]] > step[i]:
                 for b in range(DRAWS):
                     r = residual[i, b]
                     path = work[0, b] + r
@@ -69,34 +73,36 @@ def standardised_paths(residual, score, z, rows, starts, scales, work, out):
 
 
 @kernel(error_model="numpy")
-def moments_of_groups(score, z, hit, weight, rows, starts, out):
-    """Sums over each group, into `out` of shape (7, n_groups).
+def moments_of_groups(score, z, hits, weight, squares, cells, starts, out):
+    """Sums over each group, into `out` of shape (8, n_groups).
 
     Weight, events, expected events, the variance of the latter under calibration, the mean of the
-    log-odds weighted by w p (1 - p), the variance of the tilt around it, and the size of the
-    largest contradiction of a certain prediction.
+    log-odds weighted by w p (1 - p), the variance of the tilt around it, the size of the largest
+    contradiction of a certain prediction, and the mean weight of a row as it weighs in sums.
     """
     for g in range(len(starts) - 1):
         total = events = expected = variance = information = mean = tilt = wrong = 0.0
+        square = 0.0
         for k in range(starts[g], starts[g + 1]):
-            i = rows[k]
+            i = cells[k]
             p, w = score[i], weight[i]
             spread = p * (1.0 - p)
             total += w
-            events += w * hit[i]
+            square += squares[i]
+            events += hits[i]
             expected += w * p
-            variance += w * w * spread
+            variance += squares[i] * spread
             information += w * spread
             mean += w * spread * z[i]
             if spread <= 0.0:
-                wrong = max(wrong, abs(hit[i] - p))
+                wrong = max(wrong, abs(hits[i] / w - p))
         mean = mean / information if information > 0.0 else 0.0
         for k in range(starts[g], starts[g + 1]):
-            i = rows[k]
-            p, w = score[i], weight[i]
-            tilt += (w * (z[i] - mean)) ** 2 * p * (1.0 - p)
+            i = cells[k]
+            tilt += squares[i] * (z[i] - mean) ** 2 * score[i] * (1.0 - score[i])
         out[0, g], out[1, g], out[2, g], out[3, g] = total, events, expected, variance
         out[4, g], out[5, g], out[6, g] = mean, tilt, wrong
+        out[7, g] = square / total
 
 
 @part(error_model="numpy")
@@ -106,21 +112,21 @@ def _chance(x):
 
 
 @part(error_model="numpy")
-def _excess(a, t, z, weight, rows, start, end, events):
+def _excess(a, t, z, weight, squares, cells, start, end, events):
     """Events less those expected at log-odds z + a, less t of their standard deviations."""
     expected = variance = 0.0
     for k in range(start, end):
-        i = rows[k]
+        i = cells[k]
         q = _chance(z[i] + a)
         expected += weight[i] * q
-        variance += weight[i] * weight[i] * q * (1.0 - q)
+        variance += squares[i] * q * (1.0 - q)
     return events - expected - t * math.sqrt(variance)
 
 
 @part(error_model="numpy")
-def _shift(t, guess, step, z, weight, rows, start, end, events):
+def _shift(t, guess, step, z, weight, squares, cells, start, end, events):
     """The shift of the log-odds where `_excess` is 0: bracketed, then regula falsi (Illinois)."""
-    a, fa = guess, _excess(guess, t, z, weight, rows, start, end, events)
+    a, fa = guess, _excess(guess, t, z, weight, squares, cells, start, end, events)
     if fa == 0.0:
         return a
     step = abs(step) if fa > 0.0 else -abs(step)
@@ -131,12 +137,12 @@ def _shift(t, guess, step, z, weight, rows, start, end, events):
         if abs(b) > 800.0:
             return math.inf if step > 0.0 else -math.inf
         step *= 2.0
-        fb = _excess(b, t, z, weight, rows, start, end, events)
+        fb = _excess(b, t, z, weight, squares, cells, start, end, events)
     for _ in range(200):
         c = b - fb * (b - a) / (fb - fa)
         if not min(a, b) < c < max(a, b):
             c = 0.5 * (a + b)
-        fc = _excess(c, t, z, weight, rows, start, end, events)
+        fc = _excess(c, t, z, weight, squares, cells, start, end, events)
         if fc * fb < 0.0:
             a, fa = b, fb
         else:
@@ -149,7 +155,7 @@ def _shift(t, guess, step, z, weight, rows, start, end, events):
 
 
 @part(error_model="numpy")
-def _line(z, hit, weight, rows, start, end, out):
+def _line(z, hits, weight, squares, cells, start, end, out):
     """Intercept and slope by Newton's method, each step halved until the loss falls.
 
     Fills out[0 : 6] with them, the inverse of the information, and out[6 : 9] with the meat.
@@ -158,14 +164,15 @@ def _line(z, hit, weight, rows, start, end, out):
     for _ in range(200):
         now = ga = gb = haa = hab = hbb = maa = mab = mbb = 0.0
         for k in range(start, end):
-            i = rows[k]
+            i = cells[k]
             w, x = weight[i], tried_a + tried_b * z[i]
             q = _chance(x)
-            r, v = w * (hit[i] - q), w * q * (1.0 - q)
-            now += w * (max(x, 0.0) + math.log1p(math.exp(-abs(x))) - hit[i] * x)
+            r, spread = hits[i] - w * q, q * (1.0 - q)
+            v, m = w * spread, squares[i] * spread
+            now += w * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) - hits[i] * x
             ga, gb = ga + r, gb + r * z[i]
             haa, hab, hbb = haa + v, hab + v * z[i], hbb + v * z[i] * z[i]
-            maa, mab, mbb = maa + w * v, mab + w * v * z[i], mbb + w * v * z[i] * z[i]
+            maa, mab, mbb = maa + m, mab + m * z[i], mbb + m * z[i] * z[i]
         determinant = haa * hbb - hab * hab
         if not now <= loss * (1.0 + 1e-14) or not determinant > 0.0:
             near = abs(tried_a - a) + abs(tried_b - b) <= 1e-12 * (1.0 + abs(a) + abs(b))
@@ -184,7 +191,7 @@ def _line(z, hit, weight, rows, start, end, out):
 
 
 @kernel(error_model="numpy")
-def fit_groups(z, hit, weight, rows, starts, moments, critical, work, out):
+def fit_groups(z, hits, weight, squares, cells, starts, moments, critical, work, out):
     """Logistic fits of each group, into `out` of shape (8, n_groups).
 
     The shift of the log-odds (calibration in the large), its standard error, the ends of its
@@ -198,28 +205,28 @@ def fit_groups(z, hit, weight, rows, starts, moments, critical, work, out):
         low0 = low1 = math.inf
         high0 = high1 = -math.inf
         for k in range(start, end):
-            i = rows[k]
-            if hit[i] > 0.0:
+            i = cells[k]
+            if hits[i] > 0.0:
                 low1, high1 = min(low1, z[i]), max(high1, z[i])
-            else:
+            if hits[i] < weight[i]:
                 low0, high0 = min(low0, z[i]), max(high0, z[i])
         for j in range(8):
             out[j, g] = math.nan
         if variance <= 0.0:
             continue
         both = low0 <= high0 and low1 <= high1
-        step = math.sqrt(1.0 / variance) * moments[0, g] / (end - start)
+        step = math.sqrt(1.0 / variance) * moments[7, g]
         shift = math.inf if low0 > high0 else -math.inf
         if both:
             guess = (events - expected) * step * step
             guess = min(max(guess, -5.0), 5.0)
-            shift = _shift(0.0, guess, step, z, weight, rows, start, end, events)
+            shift = _shift(0.0, guess, step, z, weight, squares, cells, start, end, events)
         information = meat = 0.0
         for k in range(start, end):
-            i = rows[k]
+            i = cells[k]
             q = _chance(z[i] + shift)
             information += weight[i] * q * (1.0 - q)
-            meat += weight[i] * weight[i] * q * (1.0 - q)
+            meat += squares[i] * q * (1.0 - q)
         out[0, g] = shift
         out[1, g] = math.sqrt(meat) / information if both else math.inf
         near = shift if both else 0.0
@@ -228,18 +235,18 @@ def fit_groups(z, hit, weight, rows, starts, moments, critical, work, out):
             edge = math.inf if side == 1 else -math.inf
             if both or (side == 0) == (shift > 0.0):
                 step = max(critical * out[1, g], 1e-3) if both else 1.0
-                edge = _shift(t, near, step, z, weight, rows, start, end, events)
+                edge = _shift(t, near, step, z, weight, squares, cells, start, end, events)
             out[2 + side, g] = edge
             count = 0.0
             for k in range(start, end):
-                count += weight[rows[k]] * _chance(z[rows[k]] + edge)
+                count += weight[cells[k]] * _chance(z[cells[k]] + edge)
             out[4 + side, g] = count
         if both and min(low0, low1) < max(high0, high1):
             if low1 >= high0 or high1 <= low0:
                 out[6, g] = math.inf if low1 >= high0 else -math.inf
                 out[7, g] = math.inf
             else:
-                _line(z, hit, weight, rows, start, end, work)
+                _line(z, hits, weight, squares, cells, start, end, work)
                 out[6, g] = work[1]
                 left, right = work[3], work[4]
                 spread = left * left * work[5] + 2.0 * left * right * work[6]

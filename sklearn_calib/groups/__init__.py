@@ -3,7 +3,9 @@
 from ..recalibrators import GroupRecalibration as GroupRecalibration
 from ..recalibrators import MulticalibratedScores as MulticalibratedScores
 from ._group_calibration import audit_case as audit_case
+from ._group_calibration import audit_pairs as audit_pairs
 from ._group_calibration import group_calibration as group_calibration
+from ._group_calibration import partition_of_values as partition_of_values
 from ._grouping import WHOLE as WHOLE
 from ._grouping import Grouping as Grouping
 from ._grouping import find_groups as find_groups

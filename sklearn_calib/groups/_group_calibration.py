@@ -1,26 +1,26 @@
 """group_calibration: one exact test of all groups of rows, with intervals that hold together."""
 
-import itertools
-import math
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._random import check_seed, generator, label_bounds
-from .._simplex import log_proba, title_of_problem, two_class_pairs
-from .._typing import ArrayLike, FloatArray, Multiclass, RandomStateLike
+from .._random import check_seed, label_bounds
+from .._simplex import title_of_problem, two_class_pairs
+from .._typing import ArrayLike, IntArray, Multiclass, RandomStateLike
 from ..canonical import canonical_weight
-from ..exceptions import check_count, check_level, refuse_unknown
+from ..exceptions import check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, canonical_case
-from ._grouping import find_groups
+from ._cells import cells_of_rows, cells_of_samples, pooled_cells
+from ._events import Event, draw, quantile, rows_of_event
+from ._grouping import Partition, Rule, groups_of, partitions_of, patterns_of
 from ._result import GroupCalibration, GroupRow
 
 
 def group_calibration(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    groups: Any,
+    y_true: ArrayLike | Mapping[Any, Any],
+    y_proba: ArrayLike | None = None,
+    groups: Any = None,
     *,
     depth: Literal[1, 2] = 1,
     n_bins: int = 3,
@@ -37,14 +37,17 @@ def group_calibration(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or dict of CalibrationSummary
+        Labels; or, alone, what `summarize` returns with ``by``: a summary for each combination of
+        values, whose groups are those of the rows.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities, columns in the order of the sorted labels.
     groups : table of shape (n_samples, n_columns), dict of columns, or list of masks
         What to group the rows by, which need not be what the model has seen: a table of pandas,
         polars or pyarrow, a dict of arrays or a numpy array, whose columns are cut into groups as
         `find_groups` says; or a list of boolean arrays of shape (n_samples,), each of them a group.
-        Groups may overlap. All rows together are always the first group.
+        Groups may overlap. All rows together are always the first group. Of summaries the names of
+        the columns, ``by`` of `summarize`.
     depth : {1, 2}, default=1
         2: also what any two groups of different columns have in common.
     n_bins : int, default=3
@@ -77,7 +80,8 @@ def group_calibration(
     ------
     ValueError, TypeError
         Groups without a column, columns or masks of another length, parameters out of range, or
-        invalid scores, labels or weights; see `canonical_proba`.
+        invalid scores, labels or weights; see `canonical_proba`. Summaries of different classes, or
+        of several classes one by one.
 
     Warns
     -----
@@ -101,9 +105,18 @@ def group_calibration(
     of 1.96 standard errors, the `level` quantile of the largest standardised error of all groups
     over the same draws. For O/E and calibration in the large these ends are found by inverting the
     score test, so that they hold in small groups and where a group has no event; for the slope they
-    are estimate plus and minus, from one Newton step. Cost: O(n_resamples (n + sum of the sizes of
-    the groups)); 418 groups of 16,000 rows with 999 draws take about a second on one core. The
-    draws are spread over the threads of numba, which does not change them.
+    are estimate plus and minus, from one Newton step.
+
+    Rows of one score, one weight and the same groups are one cell, whose number of events is drawn
+    at once; a summary has them, so that its answer is that of its rows. More than 65,536 cells are
+    pooled into some 16,384 by neighbouring scores, as a summary does it, at their means: the test
+    is then exact for the paths over these. Where weights differ inside a cell of a summary, their
+    sum is drawn with its mean and variance. Of several classes a summary has the confidence;
+    "classwise" needs the rows.
+
+    Cost: O(n_resamples (c + sum of the cells of the groups)) for c cells; 418 groups of 16,000 rows
+    with 999 draws take about a second on one core, a million rows in few groups three. The draws
+    are spread over the threads of numba, which does not change them.
 
     References
     ----------
@@ -123,35 +136,27 @@ def group_calibration(
     >>> found = group_calibration(y, proba, {"site": site})
     >>> [(row.group, row.adjusted_p_value) for row in found.rejected]
     [('site = south', 0.001), ('all rows', 0.001)]
+    >>> from sklearn_calib.summary import summarize
+    >>> by_site = summarize({"y": y, "p": proba, "site": site}, label="y", prob="p", by="site")
+    >>> group_calibration(by_site, groups="site").sigma == found.sigma
+    True
     """
     where = "group_calibration"
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    return audit_case(
-        case,
-        groups,
-        sample_weight,
-        depth=depth,
-        n_bins=n_bins,
-        min_rows=min_rows,
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-        multiclass=multiclass,
-    )
+    options: dict[str, Any] = {"depth": depth, "n_bins": n_bins, "min_rows": min_rows}
+    options |= {"level": level, "n_resamples": n_resamples, "random_state": random_state}
+    options["multiclass"] = multiclass
+    given = sample_weight, labels, pos_label
+    if y_proba is None and isinstance(y_true, Mapping):
+        if any(one is not None for one in given):
+            rule, cure = "summaries alone", "Give weights and labels to summarize"
+            refuse(where, rule, "also sample_weight, labels or pos_label", cure)
+        return audit_summaries(y_true, groups, **options)
+    case = canonical_case(where, y_true, y_proba, *given)  # type: ignore[arg-type]
+    return audit_case(case, groups, sample_weight, **options)
 
 
 def audit_case(
-    case: Case,
-    groups: Any,
-    sample_weight: ArrayLike | None = None,
-    *,
-    depth: int = 1,
-    n_bins: int = 3,
-    min_rows: int = 50,
-    level: float = 0.95,
-    n_resamples: int = 999,
-    random_state: RandomStateLike = 0,
-    multiclass: Multiclass = "auto",
+    case: Case, groups: Any, sample_weight: ArrayLike | None = None, **options: Any
 ) -> GroupCalibration:
     """`group_calibration` of validated predictions.
 
@@ -162,203 +167,198 @@ def audit_case(
         One row for each that was given, also where the weight is 0.
     sample_weight : array-like, default=None
         The weights as they were given.
-    depth, n_bins, min_rows, level, n_resamples, random_state, multiclass
-        As in `group_calibration`.
+    **options
+        depth, n_bins, min_rows, level, n_resamples, random_state, multiclass of
+        `group_calibration`.
     """
-    where = case.where
-    check_seed(random_state)
-    _check_arguments(level, n_resamples, multiclass, where)
+    how = Audit(**options, where=case.where)
+    how.check()
     kept, n_given = None, len(case.codes)
     if sample_weight is not None:
         n_given = len(np.asarray(sample_weight))
         kept = np.flatnonzero(canonical_weight(sample_weight, n_given))
-    options: Any = {"depth": depth, "n_bins": n_bins, "min_rows": min_rows}
-    grouping = find_groups(groups, n_given, kept=kept, where=where, **options)
-    events = _events_of(case, multiclass, grouping.rows)
-    draws = _draw(events, int(n_resamples), random_state)
+    partitions = partitions_of(groups, n_given, how.rule, kept)
+    grouping = groups_of(partitions, len(case.codes), how.rule)
+    problems = [*two_class_pairs(how.multiclass, case.proba, case.positive)]
+    shared = len(problems) > 1
+    pattern = np.arange(len(case.codes)) if shared else patterns_of(partitions)
+    groups = _patterns_of_groups(grouping, pattern)
+    zero = np.zeros(len(case.codes))
+    cumulated = [zero, *label_bounds(case.proba).T] if shared else []
+    power = np.exp2(np.frexp(case.weight.max())[1])
+    events = []
+    for problem, pair in problems:
+        c = problem.number
+        bounds = (cumulated[c], cumulated[c + 1]) if shared else None
+        title = title_of_problem(how.multiclass, case.classes, c)
+        hit = case.codes == problem.target
+        cells = cells_of_rows(pattern, pair, hit, case.weight / power, not shared)
+        events.append(Event(title, cells, groups, case.unit * power, bounds))
+    members = [one if kept is None else kept[one].astype(np.int32) for one in grouping.rows]
+    return _result(events, grouping, how, members)
+
+
+def audit_summaries(
+    summaries: Mapping[Any, Any], names: str | Sequence[str] | None, **options: Any
+) -> GroupCalibration:
+    """`group_calibration` of a summary for each combination of values."""
+    how = Audit(**options, where="group_calibration")
+    how.check()
+    filled = {key: one for key, one in summaries.items() if one.n_samples}
+    _check_alike(filled, how)
+    columns = _columns_of(filled, names, how.where)
+    counts = np.array([one.n_samples for one in filled.values()])
+    partitions = partitions_of(columns, len(filled), how.rule, counts=counts)
+    samples = [sample for one in filled.values() for sample in one.samples()]
+    cells = cells_of_samples(samples, patterns_of(partitions))
+    first = next(iter(filled.values()))
+    return _of_cells(cells, partitions, counts, _title_of(first), how)
+
+
+def partition_of_values(name: str, values: Any, counts: IntArray, **options: Any) -> Partition:
+    """The groups of a column, of whose values each stands for `counts` rows.
+
+    Parameters
+    ----------
+    name : str
+    values : ndarray of shape (n_values,)
+    counts : ndarray of shape (n_values,)
+    **options
+        Of `group_calibration`.
+    """
+    how = Audit(**options)
+    return partitions_of({name: values}, len(values), how.rule, counts=counts)[0]
+
+
+def audit_pairs(
+    pairs: Any, partitions: Sequence[Partition], counts: IntArray, summary: Any, **options: Any
+) -> GroupCalibration:
+    """`group_calibration` of rows that were counted by score and combination of groups.
+
+    Parameters
+    ----------
+    pairs : PairSums
+    partitions : list of Partition
+        The groups of the combinations.
+    counts : ndarray
+        The rows of the combinations.
+    summary : CalibrationSummary
+        Of all rows.
+    **options
+        Of `group_calibration`.
+    """
+    how = Audit(**options)
+    how.check()
+    return _of_cells(pooled_cells(*pairs), partitions, counts, _title_of(summary), how)
+
+
+def _title_of(summary):
+    return "confidence" if _several(summary) else f"class {summary.positive_label}"
+
+
+def _of_cells(cells, partitions, counts, title, how):
+    grouping = groups_of(partitions, len(counts), how.rule, counts)
+    groups = _patterns_of_groups(grouping, patterns_of(partitions))
+    return _result([Event(title, cells, groups)], grouping, how, [])
+
+
+class Audit(NamedTuple):
+    """The options of `group_calibration`, which says what they are."""
+
+    depth: int = 1
+    n_bins: int = 3
+    min_rows: int = 50
+    level: float = 0.95
+    n_resamples: int = 999
+    random_state: RandomStateLike = 0
+    multiclass: Multiclass = "auto"
+    where: str = "group_calibration"
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(self.depth, self.n_bins, self.min_rows, self.where)
+
+    def check(self) -> None:
+        """Refuse what is out of range."""
+        check_seed(self.random_state)
+        check_level(self.level, self.where)
+        cure = "Pass 999 for p-values down to 0.001"
+        check_count(self.n_resamples, "n_resamples", self.where, cure=cure)
+        known = ("auto", "confidence", "classwise")
+        if self.multiclass not in known:
+            cure = "See the user guide, Groups and fairness"
+            refuse_unknown(self.where, "multiclass", self.multiclass, known, cure)
+
+
+def _patterns_of_groups(grouping, pattern):
+    """The combinations that each group consists of."""
+    if len(pattern) == int(pattern.max()) + 1 and (pattern[1:] > pattern[:-1]).all():
+        return grouping.rows
+    found = []
+    for rows in grouping.rows:
+        member = np.zeros(int(pattern.max()) + 1, dtype=bool)
+        member[pattern[rows]] = True
+        found.append(np.flatnonzero(member))
+    return found
+
+
+def _result(events, grouping, how, members):
+    draws = draw(events, int(how.n_resamples), how.random_state)
     rows: list[GroupRow] = []
     place = 0
     for event in events:
         here = slice(place, place := place + len(grouping.names))
         found = draws._replace(sigma=draws.sigma[here], larger=draws.larger[here])
-        rows += _rows_of(event, grouping.names, found, level)
-    members = [one if kept is None else kept[one].astype(np.int32) for one in grouping.rows]
+        rows += rows_of_event(event, grouping.names, found, how.level)
     return GroupCalibration(
         rows,
         min(row.adjusted_p_value for row in rows),
         max(row.sigma for row in rows),
-        _quantile(draws.largest[0], level),
-        level,
-        len(case.codes),
+        quantile(draws.largest[0], how.level),
+        how.level,
+        rows[0].n_rows,
         grouping.n_left_out,
-        min_rows,
-        n_resamples,
+        how.min_rows,
+        how.n_resamples,
         draws.largest[0],
         members * len(events),
     )
 
 
-def _check_arguments(level, n_resamples, multiclass, where):
-    check_level(level, where)
-    cure = "Pass 999 for p-values down to 0.001"
-    check_count(n_resamples, "n_resamples", where, cure=cure)
-    known = ("auto", "confidence", "classwise")
-    if multiclass not in known:
-        cure = "See the user guide, Groups and fairness"
-        refuse_unknown(where, "multiclass", multiclass, known, cure)
+def _several(summary):
+    return summary.classes is not None and len(summary.classes) > 2
 
 
-class _Event:
-    """A two-class problem with its rows in order of the score, and the groups in that order."""
-
-    def __init__(self, title, pair, hit, weight, unit, bounds, groups):
-        from .._kernels._group_paths import moments_of_groups
-
-        score = np.asarray(pair)[:, 1]
-        self.order = np.argsort(score, kind="stable")
-        position = np.empty(len(score), dtype=np.int32)
-        position[self.order] = np.arange(len(score), dtype=np.int32)
-        log = log_proba(pair)[self.order]
-        self.title = title
-        self.score = np.ascontiguousarray(score[self.order])
-        self.z = log[:, 1] - log[:, 0]
-        self.hit = hit[self.order].astype(np.float64)
-        power = np.exp2(np.frexp(weight.max())[1])  # one scale for all that follows
-        self.unit = unit * power  # of the weights that were given
-        self.weight = np.ascontiguousarray(weight[self.order] / power)
-        self.low, self.high = (np.ascontiguousarray(one[self.order]) for one in bounds)
-        self.rows = np.concatenate([np.sort(position[group]) for group in groups])
-        self.starts = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
-        self.moments = np.empty((7, len(groups)))
-        given = self.score, self.z, self.hit, self.weight, self.rows, self.starts
-        moments_of_groups(*given, self.moments)
-        variance, tilt = self.moments[3], self.moments[5]
-        self.scales = np.zeros((3, len(groups)))
-        np.divide(1.0, np.sqrt(variance), out=self.scales[0], where=variance > 0)
-        self.scales[1] = self.moments[4]
-        np.divide(1.0, np.sqrt(tilt), out=self.scales[2], where=tilt > 0)
-
-    def standardised(self, residual, work):
-        """Range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
-        from .._kernels._group_paths import DRAWS, standardised_paths
-
-        out = np.empty((3, len(self.starts) - 1, DRAWS))
-        given = self.rows, self.starts, self.scales, work, out
-        standardised_paths(residual, self.score, self.z, *given)
-        return out
-
-    def observed(self, work):
-        """The range of the path of each group."""
-        residual = np.zeros((len(self.score), work.shape[1]))
-        residual[:, 0] = self.weight * (self.hit - self.score)
-        sigma = self.standardised(residual, work)[0, :, 0]
-        certain = self.moments[3] <= 0
-        return np.where(certain, np.where(self.moments[6] > 0, np.inf, 0.0), sigma)
-
-    def drawn(self, uniform, work):
-        """The same as `standardised`, of labels made from uniform numbers, one for each row."""
-        from .._kernels._group_paths import residuals_of_draws
-
-        uniform = uniform[self.order]
-        residuals_of_draws(uniform, self.low, self.high, self.score, self.weight, uniform)
-        return self.standardised(uniform, work)
+def _check_alike(summaries, how):
+    """Refuse summaries without rows, of different classes, or of another kind of problem."""
+    where = how.where
+    if not summaries:
+        refuse(where, "summaries of at least one row", "none", "Check what was summarised")
+    kinds = {
+        (str(one.classes), str(one.positive_label), one.multiclass) for one in summaries.values()
+    }
+    if len(kinds) > 1:
+        refuse(where, "summaries of the same classes", "different ones", "Use one summarize(by=)")
+    first = next(iter(summaries.values()))
+    if not _several(first):
+        own = ("auto",)
+    else:
+        own = ("auto", "confidence") if first.multiclass in ("auto", "confidence") else ()
+    if how.multiclass not in own:
+        cure = "Labels of several classes that are drawn together need the rows: pass y_proba"
+        got = f"multiclass={how.multiclass!r} of {first.multiclass!r}"
+        refuse(where, "the positive class, or the confidence, of summaries", got, cure)
 
 
-def _events_of(case: Case, multiclass: Multiclass, groups: Any) -> list[_Event]:
-    zero, events = np.zeros(len(case.codes)), []
-    classwise = multiclass == "classwise"
-    cumulated = [zero, *label_bounds(case.proba).T] if classwise else []
-    for problem, pair in two_class_pairs(multiclass, case.proba, case.positive):
-        c = problem.number
-        bounds = cumulated[c : c + 2] if classwise else [zero, np.asarray(pair)[:, 1]]
-        title, hit = title_of_problem(multiclass, case.classes, c), case.codes == problem.target
-        events.append(_Event(title, pair, hit, case.weight, case.unit, bounds, groups))
-    return events
-
-
-class _Draws(NamedTuple):
-    """Groups of all events one after the other; n_resamples sets of labels."""
-
-    sigma: FloatArray  # of the true labels, of shape (n_groups,)
-    larger: FloatArray  # how many draws of the same group are as large
-    largest: FloatArray  # of shape (3, n_resamples): the range, the end and the tilt
-
-
-def _draw(events, n_resamples, random_state):
-    from .._kernels._group_paths import DRAWS
-
-    work = np.empty((4, DRAWS))
-    sigma = np.concatenate([event.observed(work) for event in events])
-    least = _guarded(sigma)
-    starts = range(0, n_resamples, DRAWS)
-    seeds = generator(random_state).integers(0, 2**63, size=(len(starts), 2))
-    n = len(events[0].score)
-
-    def batch(start, seed):
-        wanted = min(DRAWS, n_resamples - start)
-        uniform = np.random.default_rng(seed).random((n, DRAWS))
-        work = np.empty((4, DRAWS))
-        parts = [event.drawn(uniform, work)[:, :, :wanted] for event in events]
-        found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        np.abs(found[1:], out=found[1:])
-        return found.max(axis=1), np.count_nonzero(found[0] >= least[:, None], axis=1)
-
-    maxima, counts = zip(*_in_threads(batch, starts, seeds), strict=True)
-    return _Draws(sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1))
-
-
-def _guarded(sigma):
-    """A little less, so that rounding does not make an equal replicate smaller."""
-    infinite = np.isinf(sigma)
-    return np.where(infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, np.where(infinite, 0, sigma)))
-
-
-def _in_threads(function, *arguments):
-    """The results in their order; the kernels release the lock, so plain threads use the cores."""
-    from numba import get_num_threads
-
-    threads = get_num_threads()
-    if threads == 1:
-        return list(itertools.starmap(function, zip(*arguments, strict=True)))
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, *arguments))
-
-
-def _quantile(drawn: FloatArray, level: float) -> float:
-    """What a further draw exceeds with probability 1 - level at most."""
-    place = math.ceil(level * (len(drawn) + 1) - 1e-9) - 1
-    return float(np.sort(drawn)[place]) if place < len(drawn) else np.inf
-
-
-def _rows_of(event, names, found, level):
-    """The rows of one event."""
-    from .._kernels._group_paths import fit_groups
-
-    n_resamples = found.largest.shape[1]
-    shift, tilt = (_quantile(drawn, level) for drawn in found.largest[1:])
-    fits = np.empty((8, len(names)))
-    given = event.z, event.hit, event.weight, event.rows, event.starts, event.moments
-    fit_groups(*given, shift, np.empty(8), fits)
-    weight, events, expected = event.moments[:3]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.array([events, fits[4], fits[5]]) / expected
-    slope, tilt = fits[6], max(tilt, 1e-300)  # 0 where all scores are equal, and no slope exists
-    half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
-    middle = np.where(np.isfinite(slope), slope, 0.0)  # the whole line where there is no slope
-    largest = np.sort(found.largest[0])
-    above = n_resamples - np.searchsorted(largest, _guarded(found.sigma))
-    columns = [
-        np.diff(event.starts),
-        *(event.unit * total for total in (weight, events, expected)),
-        *ratios,
-        *fits[:4],
-        slope,
-        fits[7],
-        middle - half,
-        middle + half,
-        found.sigma,
-        (1 + found.larger) / (1 + n_resamples),
-        (1 + above) / (1 + n_resamples),
-    ]
-    listed = zip(names, *(column.tolist() for column in columns), strict=True)
-    return [GroupRow(name, event.title, *numbers) for name, *numbers in listed]
+def _columns_of(summaries, names, where):
+    """The values of the keys by column."""
+    keys = [key if isinstance(key, tuple) else (key,) for key in summaries]
+    width = len(keys[0])
+    if names is None:
+        names = ["group"] if width == 1 else [f"column {j}" for j in range(width)]
+    names = [names] if isinstance(names, str) else names
+    listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
+    if not listed or len(names) != width:
+        rule, cure = f"{width} names of columns as groups", "Pass what summarize had as by"
+        refuse(where, rule, repr(names)[:80], cure)
+    return {name: [key[j] for key in keys] for j, name in enumerate(names)}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._kernels._distinct import thinned
 from .._show import plain
 from .._typing import AnyArray, IntArray
 from ..canonical import entries, is_missing, named_columns, naming, plain_dates, read_array
@@ -15,6 +16,7 @@ from ..exceptions import caution, check_count, is_number, refuse
 
 WHOLE = "all rows"
 MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
+_MOST_NUMBERS = 2**62  # of combinations
 _MANY = 5000  # groups, beyond which the largest of all is large by chance alone
 
 
@@ -36,11 +38,18 @@ class Grouping(NamedTuple):
     n_left_out: int
 
 
-class _Partition(NamedTuple):
-    """Groups without a row in common: one column of a table, or one mask."""
+class Partition(NamedTuple):
+    """Groups without a row in common: one column of a table, or one mask.
 
-    codes: IntArray  # of the group of each row; -1 for none
-    names: list[str]
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Of the group of each row; -1 for none.
+    names : sequence of str
+    """
+
+    codes: IntArray
+    names: Sequence[str]
 
 
 def find_groups(
@@ -92,7 +101,8 @@ def find_groups(
     Text, booleans, dates and integers (also those that missing values turned into floats) with at
     most 20 values have one group for each; of text with more values the 20 most frequent have one
     each and the others one together. Other numbers and dates are cut at quantiles that are values
-    of the column; times with a zone are told in UTC. Missing values are a group by themselves.
+    of the column; of more than 65,536 different ones, neighbours are counted together under the
+    largest. Times with a zone are told in UTC. Missing values are a group by themselves.
     Groups that hold all rows, or of two columns the rows of one of its parts, say nothing new and
     are left out without being counted.
     Cost: O(n log n) for each column or pair.
@@ -107,31 +117,89 @@ def find_groups(
     >>> found.rows[1].tolist()
     [0, 2]
     """
-    n_bins = check_count(n_bins, "n_bins", where, 2)
-    if check_count(depth, "depth", where) > 2:
-        refuse(where, "depth as 1 or 2", repr(depth), "Leave it out for the default")
-    if not is_number(min_rows) or not min_rows >= 1:
-        refuse(where, "min_rows >= 1", repr(min_rows), "Pass 1 to keep every group")
+    rule = Rule(depth, n_bins, min_rows, where)
+    partitions = partitions_of(groups, n_samples, rule, kept)
+    return groups_of(partitions, n_samples if kept is None else len(kept), rule)
+
+
+class Rule(NamedTuple):
+    """How groups are made; the parameters of `find_groups`."""
+
+    depth: int
+    n_bins: int
+    min_rows: float
+    where: str
+
+    def check(self) -> None:
+        """Refuse what is out of range."""
+        where = self.where
+        check_count(self.n_bins, "n_bins", where, 2)
+        if check_count(self.depth, "depth", where) > 2:
+            refuse(where, "depth as 1 or 2", repr(self.depth), "Leave it out for the default")
+        if not is_number(self.min_rows) or not self.min_rows >= 1:
+            refuse(where, "min_rows >= 1", repr(self.min_rows), "Pass 1 to keep every group")
+
+
+def partitions_of(
+    groups: Any,
+    n_samples: int,
+    rule: Rule,
+    kept: AnyArray | None = None,
+    counts: IntArray | None = None,
+) -> list[Partition]:
+    """One partition for each column or mask.
+
+    Parameters
+    ----------
+    groups, n_samples, kept
+        As in `find_groups`.
+    rule : Rule
+    counts : ndarray of shape (n_samples,), default=None
+        How many rows each of these stands for; by default one.
+    """
+    rule.check()
     take = slice(None) if kept is None else kept
     with naming(groups):
-        partitions = [*_partitions(groups, n_samples, n_bins, take, where)]
-    if not partitions:
+        found = [*_partitions(groups, n_samples, rule, take, counts)]
+    if not found:
         cure = "Name a column, or pass a list of boolean masks"
-        refuse(where, "groups with at least one column", "none", cure)
-    n = n_samples if kept is None else len(kept)
+        refuse(rule.where, "groups with at least one column", "none", cure)
+    return found
+
+
+def groups_of(
+    partitions: Sequence[Partition], n: int, rule: Rule, counts: IntArray | None = None
+) -> Grouping:
+    """The groups of partitions of `n` rows, or of what stands for `counts` rows."""
     names, rows, small = [WHOLE], [np.arange(n, dtype=np.int32)], 0
-    sizes = [_sizes(one) for one in partitions]
+    n = n if counts is None else int(counts.sum())
+    sizes = [_sizes(one, counts) for one in partitions]
     for one, size in zip(partitions, sizes, strict=True):
-        small += _collect(one, size, n, min_rows, names, rows)
-    if depth == 2:
+        small += _collect(one, size, n, rule.min_rows, names, rows)
+    if rule.depth == 2:
         for one, limit in _pairs(partitions, sizes):
-            small += _collect(one, _sizes(one), limit, min_rows, names, rows)
-    _advise(names, small, min_rows, depth, where)
+            small += _collect(one, _sizes(one, counts), limit, rule.min_rows, names, rows)
+    _advise(names, small, rule)
     return Grouping(names, rows, small)
 
 
-def _sizes(partition):
-    return np.bincount(partition.codes + 1, minlength=len(partition.names) + 1)[1:]
+def patterns_of(partitions: Sequence[Partition]) -> IntArray:
+    """The number of the combination of groups of each row, in the order of the groups."""
+    pattern = np.zeros(len(partitions[0].codes), dtype=np.int64)
+    size = 1
+    for one in partitions:
+        width = len(one.names) + 1
+        if size * width > _MOST_NUMBERS:
+            pattern = np.unique(pattern, return_inverse=True)[1]
+            size = int(pattern.max(initial=0)) + 1
+        pattern, size = pattern * width + one.codes + 1, size * width
+    return np.unique(pattern, return_inverse=True)[1]
+
+
+def _sizes(partition, counts=None):
+    n = len(partition.names) + 1
+    found = np.bincount(partition.codes + 1, counts, minlength=n)[1:]
+    return found if counts is None else found.astype(np.int64)
 
 
 def _collect(partition, size, limit, least, names, rows):
@@ -156,7 +224,7 @@ def _pairs(partitions, sizes):
         for a, of_a in zip(partitions[:second], sizes[:second], strict=True):
             codes = np.where((a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.names) + b.codes)
             limit = np.minimum.outer(of_a, of_b).ravel()
-            yield _Partition(codes, _Joined(a.names, b.names)), limit
+            yield Partition(codes, _Joined(a.names, b.names)), limit
 
 
 class _Joined(Sequence):
@@ -173,8 +241,9 @@ class _Joined(Sequence):
         return f"{self._first[first]}, {self._second[second]}"
 
 
-def _advise(names, small, min_rows, depth, where):
-    level = 4 if where == "find_groups" else 6  # the line of the caller of a public function
+def _advise(names, small, rule):
+    depth, _, min_rows, where = rule
+    level = 5 if where == "find_groups" else 6  # the line of the caller of a public function
     if len(names) == 1 and small:
         got = f"{small} groups, all of them smaller"
         cure = "Only all rows together are reported; lower min_rows, or pass coarser groups"
@@ -191,8 +260,8 @@ def _advise(names, small, min_rows, depth, where):
         )
 
 
-def _partitions(groups, n_samples, n_bins, take, where):
-    """One partition for each column or mask."""
+def _partitions(groups, n_samples, rule, take, counts):
+    where = rule.where
     if _are_masks(groups):
         for number, mask in enumerate(groups):
             yield _of_mask(mask, number, n_samples, take, where)
@@ -206,7 +275,7 @@ def _partitions(groups, n_samples, n_bins, take, where):
                 f"shape {values.shape} in column {plain(name)}",
                 "Take the groups of the same rows as the labels",
             )
-        yield _of_column(plain(name), plain_dates(values[take]), n_bins, where)
+        yield of_column(plain(name), plain_dates(values[take]), rule, counts)
 
 
 def _are_masks(groups):
@@ -227,15 +296,15 @@ def _of_mask(mask, number, n_samples, take, where):
     if len(values) != n_samples:
         rule = f"masks with one entry for each of the {n_samples} rows"
         refuse(where, rule, f"{len(values)} in {name}", "Take the masks of the same rows")
-    return _Partition(np.where(values[take], 0, -1), [name])
+    return Partition(np.where(values[take], 0, -1), [name])
 
 
-def _of_column(name, values, n_bins, where):
-    """The groups of one column."""
+def of_column(name: str, values: AnyArray, rule: Rule, counts: IntArray | None = None) -> Partition:
+    """The groups of one column; each value stands for one row, or for `counts` rows."""
     values, missing = _without_missing(values)
     if values.dtype.kind == "V":
         cure = "Pass a dict of its fields, each an array"
-        refuse(where, "one value for each row", f"records in column {name}", cure)
+        refuse(rule.where, "one value for each row", f"records in column {name}", cure)
     if values.dtype.kind not in "biufmMO":
         values = values.astype(str)
     try:
@@ -247,15 +316,16 @@ def _of_column(name, values, n_bins, where):
     whole = values.dtype.kind != "f" or (
         values.dtype.kind == "f" and bool((distinct == np.round(distinct)).all())
     )
+    n_rows = np.bincount(codes, None if counts is None else counts[~missing], len(distinct))
     if len(distinct) <= MOST_VALUES and whole:
-        texts = [f"{name} = {_text(value)}" for value in distinct]
+        place, texts = slice(None), [f"{name} = {_text(value)}" for value in distinct]
     elif ordered:
-        codes, texts = _bins(name, distinct, codes, n_bins)
+        place, texts = _bins(name, distinct, n_rows, rule.n_bins)
     else:
-        codes, texts = _most_frequent(name, distinct, codes)
+        place, texts = _most_frequent(name, distinct, n_rows)
     found = np.full(len(values), len(texts))
-    found[~missing] = codes
-    return _Partition(found, [*texts, f"{name} missing"])
+    found[~missing] = np.arange(len(distinct))[place][codes]
+    return Partition(found, [*texts, f"{name} missing"])
 
 
 def _without_missing(values):
@@ -293,23 +363,24 @@ def _text(value):
     return text if text.strip() else repr(text)
 
 
-def _bins(name, distinct, codes, n_bins):
-    """Quantile bins that end at values; equal values share one."""
-    reached = np.cumsum(np.bincount(codes, minlength=len(distinct)))
-    wanted = np.arange(1, n_bins) * reached[-1] / n_bins
-    ends = np.unique(np.searchsorted(reached, wanted))
-    ends = ends[ends < len(distinct) - 1]
+def _bins(name, distinct, n_rows, n_bins):
+    """Quantile bins that end at values: the bin of each value. Equal values share one."""
     whole = distinct.dtype.kind in "iu" or (
         distinct.dtype.kind == "f" and bool((distinct == np.round(distinct)).all())
     )
-    edges = [_text(value) if whole else _short(value) for value in distinct[ends]]
+    values, n_rows, _ = thinned(distinct, n_rows)
+    reached = np.cumsum(n_rows)
+    wanted = np.arange(1, n_bins) * reached[-1] / n_bins
+    ends = np.unique(np.searchsorted(reached, wanted))
+    ends = values[ends[ends < len(values) - 1]]
+    edges = [_text(value) if whole else _short(value) for value in ends]
     if len(set(edges)) < len(edges):
-        edges = [str(value) for value in distinct[ends]]
+        edges = [str(value) for value in ends]
     if not edges:
-        return np.zeros_like(codes), [f"{name} given"]
+        return np.zeros(len(distinct), dtype=int), [f"{name} given"]
     inner = [f"{low} < {name} <= {high}" for low, high in itertools.pairwise(edges)]
     texts = [f"{name} <= {edges[0]}", *inner, f"{name} > {edges[-1]}"]
-    return np.searchsorted(ends, codes), texts
+    return np.searchsorted(ends, distinct), texts
 
 
 def _short(value):
@@ -320,11 +391,10 @@ def _short(value):
     return f"{float(value):.6g}" if isinstance(value, np.floating) else plain(value)
 
 
-def _most_frequent(name, distinct, codes):
-    """One group for each of the most frequent values, one for all others."""
-    numbers = np.bincount(codes, minlength=len(distinct))
-    kept = np.sort(np.argsort(-numbers, kind="stable")[:MOST_VALUES])
+def _most_frequent(name, distinct, n_rows):
+    """One group for each of the most frequent values, one for all others: that of each value."""
+    kept = np.sort(np.argsort(-n_rows, kind="stable")[:MOST_VALUES])
     place = np.full(len(distinct), MOST_VALUES)
     place[kept] = np.arange(MOST_VALUES)
     texts = [f"{name} = {_text(distinct[value])}" for value in kept]
-    return place[codes], [*texts, f"{name} other ({len(distinct) - MOST_VALUES} values)"]
+    return place, [*texts, f"{name} other ({len(distinct) - MOST_VALUES} values)"]

@@ -2,6 +2,8 @@
 
 from ._bounds import BoundedValue as BoundedValue
 from ._find_classes import find_classes as find_classes
+from ._patterns import count_values as count_values
+from ._patterns import summarize_groups as summarize_groups
 from ._problems import ADDED_UP as ADDED_UP
 from ._problems import CellProblems as CellProblems
 from ._problems import MulticlassTotals as MulticlassTotals

@@ -14,6 +14,7 @@ from ._input import Coded
 from ._parts import Block
 
 _SMALL = 2**16  # numbers below are sorted by their digits
+_NO_TIME = np.iinfo(np.int64).min  # of Arrow's ticks: NaT
 
 
 def number_values(block: Block, name: str) -> AnyArray:
@@ -79,8 +80,46 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
     return labels
 
 
-def coded(block: Block, name: str, what: str = "value") -> Coded:
-    """A column by its different values. Raises UserError for missing ones."""
+def raw_column(column: Any) -> AnyArray | tuple[list[Any], AnyArray]:
+    """A column of numbers or dates as an array, any other as (its values, the place of each row).
+
+    Missing values are NaN or NaT, or at place -1.
+    """
+    if _is_arrow(column):
+        import pyarrow as pa
+
+        kind = column.type
+        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+            return column.to_numpy(zero_copy_only=False)
+        if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+            ticks = column.cast("int64").fill_null(_NO_TIME).to_numpy(zero_copy_only=False)
+            return ticks.view(f"{'M' if pa.types.is_timestamp(kind) else 'm'}8[{kind.unit}]")
+        pieces = column.dictionary_encode()
+        values = pieces.dictionary.to_pylist()
+        codes = pieces.indices.cast("int64").fill_null(-1).to_numpy()
+    elif isinstance(column, np.ndarray):
+        if column.dtype.kind in "fiumM":
+            return column
+        values, codes = _coded_objects(column)
+    else:
+        if getattr(column.dtype, "tz", None) is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        if column.dtype.kind in "fiumM":
+            plain = isinstance(column.dtype, np.dtype)
+            return column.to_numpy() if plain else column.to_numpy(float, na_value=np.nan)
+        values, codes = _coded_objects(column)
+    absent = np.array([*(is_missing(value) for value in values), True])
+    if not absent[:-1].any():
+        return values, codes
+    place = np.append(np.where(absent[:-1], 0, np.cumsum(~absent[:-1])), 0) - 1
+    return [value for value, hole in zip(values, absent, strict=False) if not hole], place[codes]
+
+
+def coded(block: Block, name: str, what: str | None = "value") -> Coded:
+    """A column by its different values.
+
+    Raises UserError for missing ones, as a missing `what`; where that is None, they are None.
+    """
     column = block.columns[name]
     if _is_arrow(column):
         pieces = column.dictionary_encode()
@@ -91,7 +130,13 @@ def coded(block: Block, name: str, what: str = "value") -> Coded:
         values = found.tolist()
     else:
         values, codes = _coded_objects(column)
-    missing = np.array([*(is_missing(value) for value in values), True])[codes]
+    absent = np.array([*(is_missing(value) for value in values), True])
+    missing = absent[codes]
+    if what is None and missing.any():
+        holed = np.empty(len(values) + 1, dtype=object)
+        holed[:-1] = values
+        holed[-1] = None
+        return Coded(holed, np.where(missing, len(values), codes))
     _refuse_missing(block, name, missing.any() and missing, what)
     return Coded(array_of(values), codes)
 
@@ -117,13 +162,13 @@ def array_of(values: list[Any]) -> AnyArray:
 
 
 def complete(block: Block, names: Sequence[str]) -> tuple[Block, AnyArray]:
-    """The rows of a block without a missing value in these columns; the places of the others."""
+    """The rows of a block that miss no value of these columns; the places of the others."""
     keep = np.ones(block.n_rows, dtype=bool)
     for name in names:
         keep &= ~_missing(block.columns[name])
     if keep.all():
         return block, np.empty(0, dtype=np.intp)
-    columns = {name: _filtered(block.columns[name], keep) for name in names}
+    columns = {name: _filtered(column, keep) for name, column in block.columns.items()}
     rows = np.flatnonzero(keep)
     return block._replace(columns=columns, n_rows=len(rows), rows=rows), np.flatnonzero(~keep)
 
@@ -155,7 +200,7 @@ def grouped(block: Block, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], 
     if not by:
         yield (), None
         return
-    columns = [coded(block, name) for name in by]
+    columns = [coded(block, name, None) for name in by]
     code, size = columns[0].codes, len(columns[0].values)
     for column in columns[1:]:
         code, size = code * len(column.values) + column.codes, size * len(column.values)

@@ -111,7 +111,7 @@ class ParquetPart(NamedTuple):
 
     def _blocks(self, file, needed):
         schema, names = file.schema_arrow, file.schema_arrow.names
-        folders = {k: v for k, v in _folder_values(self.path).items() if k not in names}
+        folders = {k: v for k, v in folder_values(self.path).items() if k not in names}
         inside = [name for name in needed if name not in folders]
         check_columns(inside, names, self.name)
         check_types(inside, schema, self.name)
@@ -142,24 +142,31 @@ class TablePart(NamedTuple):
     path : str
     options : dict
         ``sep``, ``decimal``, ``encoding``, ``header`` of a csv file.
-    label : str
-        The column that stays text in a csv file.
+    texts : tuple of str
+        The columns that stay text in a csv file.
     """
 
     name: str
     path: str
     options: dict[str, Any]
-    label: str
+    texts: tuple[str, ...]
 
     def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
-        tables = table_blocks(
-            self.path, lambda present: [*needed], as_text=[self.label], **self.options
-        )
-        for table in tables:
-            columns = {name: table.frame[name] for name in needed}
+        folders = folder_values(self.path)
+
+        def pick(present):
+            return [name for name in needed if name in present or name not in folders]
+
+        texts = [name for name in self.texts if name not in folders]
+        for table in table_blocks(self.path, pick, as_text=texts, **self.options):
+            n = len(table.frame)
+            columns = {
+                name: table.frame[name] if name in table.frame else _repeated(folders[name], n)
+                for name in needed
+            }
             yield Block(
                 columns,
-                len(table.frame),
+                n,
                 plain(self.name),
                 table.first,
                 table.decimal,
@@ -168,7 +175,7 @@ class TablePart(NamedTuple):
             )
 
 
-def _folder_values(path):
+def folder_values(path: str) -> dict[str, Any]:
     """Values that the names of folders hold, such as ``day=2026-01-31``."""
     found = {}
     for folder in PurePosixPath(Path(path).as_posix()).parts[:-1]:
@@ -179,8 +186,8 @@ def _folder_values(path):
     return found
 
 
-def parts_of(data: Any, label: str, csv: dict[str, Any], where: str) -> list[Any]:
-    """One part for each file, or one for all that is no file."""
+def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any], where: str) -> list[Any]:
+    """One part for each file, or one for all that is no file; `texts` as in `TablePart`."""
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
         return [StreamPart(collected(data))]
     parts: list[Any] = []
@@ -194,7 +201,7 @@ def parts_of(data: Any, label: str, csv: dict[str, Any], where: str) -> list[Any
         elif parquet:
             parts.append(ParquetPart(name, path, filesystem))
         elif filesystem is None:
-            parts.append(TablePart(name, path, csv, label))
+            parts.append(TablePart(name, path, csv, tuple(texts)))
         else:
             cure = "Download it, or write parquet"
             refuse(where, "parquet files at an address", quoted(name), cure)

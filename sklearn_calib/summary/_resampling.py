@@ -22,14 +22,12 @@ import numpy as np
 from sklearn.base import clone
 
 from .._kernels._cells import N0, label_sums, mean_scores
-from .._random import RowsInCells
+from .._random import RowsInCells, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray
 from ..canonical import FARTHER, Ranks, rank_well
 from ..exceptions import called
 from ..metrics import Case
 from ..recalibrators import aligned_proba, fit_recalibrator, warn_of_repeated_cells
-
-_NO_SHARE = 2.0**-53  # of the weight of a cell
 
 
 class Fold(NamedTuple):
@@ -157,7 +155,7 @@ class CellSample:
             The cells with other weights.
         """
         rows, total, moments = self._of_cells
-        weight = _weight_of_some(self._labels.ones(rng), rows, total, moments, rng)
+        weight = weight_of_some(self._labels.ones(rng), rows, total, moments, rng)
         return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
@@ -181,7 +179,7 @@ class CellSample:
             ones = rng.binomial(rows, self.proba[:, 1], shape)
         if moments[2]:
             return ones * moments[0]
-        return np.array([_weight_of_some(some, rows, total, moments, rng) for some in ones])
+        return np.array([weight_of_some(some, rows, total, moments, rng) for some in ones])
 
     def folds(self, n_folds: int, rng: np.random.Generator) -> list[Fold]:
         """The rows, parted at random into folds.
@@ -202,7 +200,7 @@ class CellSample:
         for folds_left in range(n_folds, 1, -1):
             counts = rng.binomial(left.counts, 1 / folds_left)
             share = counts / np.maximum(left.counts, 1)
-            weight = _weight_of_some(counts, left.counts, left.weight, _moments(*left), rng)
+            weight = weight_of_some(counts, left.counts, left.weight, weight_moments(*left), rng)
             folds.append(Fold(counts, weight, left.squares * share))
             left = Fold(*(whole - part for whole, part in zip(left, folds[-1], strict=True)))
         return [*folds, left]
@@ -256,7 +254,7 @@ class CellSample:
     @cached_property
     def _of_labels(self):
         """Mean and variance of the weights of each cell and label; whether all variances are 0."""
-        return _moments(self.counts, self.weight, self.squares)
+        return weight_moments(self.counts, self.weight, self.squares)
 
     @cached_property
     def _place(self):
@@ -267,31 +265,9 @@ class CellSample:
     def _of_cells(self):
         """Numbers of rows, weights and moments of the weights of each cell."""
         sums = [part.sum(axis=1) for part in (self.counts, self.weight, self.squares)]
-        return sums[0], sums[1], _moments(*sums)
+        return sums[0], sums[1], weight_moments(*sums)
 
     @cached_property
     def _labels(self):
         """The rows of all cells, each with the mean score of its cell."""
         return RowsInCells(self._of_cells[0], self.proba[:, 1], of_rows=False)
-
-
-def _moments(counts, weight, squares):
-    number = np.maximum(counts, 1)
-    mean = weight / number
-    variance = squares / number - mean**2
-    variance = np.where(variance > 1e-9 * mean**2, variance, 0.0)  # else the weights are equal
-    return mean, variance, not variance.any()
-
-
-def _weight_of_some(some, counts, weight, moments, rng):
-    """The weight of `some` rows drawn without replacement, of `counts`."""
-    mean, variance, equal = moments
-    drawn = np.where(some < counts, some * mean, weight)
-    if not equal:
-        split = (variance > 0) & (some > 0) & (some < counts)
-        n, k = counts[split], some[split]
-        size = np.maximum(mean[split] ** 2 * (n - 1) / variance[split] - 1, 1e-3)
-        share = rng.beta(size * k / n, size * (n - k) / n)
-        share[share < _NO_SHARE] = 0.0  # down to 1e-300; a share near 1 is rounded to 1 as well
-        drawn[split] = weight[split] * share
-    return drawn

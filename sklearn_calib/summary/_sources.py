@@ -12,11 +12,22 @@ from .._show import quoted
 from .._typing import ArrayLike, Multiclass, Progress
 from ..exceptions import caution, is_number, refuse
 from ._columns import complete, grouped, label_values, number_values, placed
-from ._parts import Block, ParquetPart, SummaryPart, anywhere, part_size, parts_of
+from ._parts import (
+    Block,
+    ParquetPart,
+    SummaryPart,
+    anywhere,
+    folder_values,
+    part_size,
+    parts_of,
+)
+from ._pattern_cells import PatternCells
 from ._summary import CalibrationSummary
+from ._values import Coder, numbers_of
 
 _WHERE = "summarize"
 _MOST_GROUPS = 10_000
+Report = Callable[[float], None]
 
 
 class Plan(NamedTuple):
@@ -33,11 +44,19 @@ class Plan(NamedTuple):
     classes: Any
     pos_label: Any
     drop_missing: bool = False
+    coders: tuple[Coder, ...] = ()  # of columns whose groups are counted by score
+
+    @property
+    def measured(self) -> list[str]:
+        """The columns that must have a value."""
+        given = [self.label, *self.prob, self.weight, self.counts]
+        return [*dict.fromkeys(name for name in given if name is not None)]
 
     @property
     def needed(self) -> list[str]:
-        given = [self.label, *self.prob, self.weight, self.counts, *self.by]
-        return [*dict.fromkeys(name for name in given if name is not None)]
+        """All columns that are read."""
+        more = [*self.by, *(coder.name for coder in self.coders)]
+        return [*dict.fromkeys([*self.measured, *more])]
 
     @property
     def names(self) -> bool:
@@ -47,6 +66,22 @@ class Plan(NamedTuple):
 
     def empty(self) -> "Tally":
         return Tally(self)
+
+    def tally_of(self, part: Any, report: Report | None = None) -> "Tally":
+        """The tally of a part; `report` is told how much of it is done."""
+        tally = self.empty()
+        if not isinstance(part, SummaryPart):
+            if not (self.label and self.prob):
+                cure = "Name the columns of the labels and of the probabilities"
+                refuse(_WHERE, "label= and prob=", "none of one of them", cure)
+            return tally.add_part(part, report)
+        folders = folder_values(part.path)
+        key = tuple(folders.get(name) for name in self.by)
+        if self.coders or None in key:
+            cure = "Save one summary for each group, in folders such as day=2026-01-31"
+            refuse(_WHERE, "rows to group", f"the summary {quoted(part.name)}", cure)
+        tally.groups[key] = CalibrationSummary.from_parquet(part.path)
+        return tally
 
 
 def summarize(
@@ -92,8 +127,9 @@ def summarize(
     counts : str, default=None
         The column that says how many rows each row stands for.
     by : str or list of str, default=None
-        One summary for each value of this column, or for each combination of several. Values in
-        the names of folders (``day=2026-01-31``) are columns too.
+        One summary for each value of this column, or for each combination of several; missing
+        values are the value None. Values in the names of folders (``day=2026-01-31``) are columns
+        too, also of saved summaries in them. `group_calibration` takes what is returned.
     n_jobs : int, default=None
         Processes for files, by joblib (hence also its other backends); if there are fewer files
         than processes, row groups of parquet files are shared out. Tables in memory and
@@ -104,8 +140,8 @@ def summarize(
         ``sep``, ``decimal``, ``encoding`` of csv files; found out, ".", and UTF-8 by default; and
         ``header``, the list of all names, for files without a line of names.
     drop_missing : bool, default=False
-        Leave out rows with a missing value in one of the columns, and say how many and which in a
-        `CalibrationWarning`; by default they are refused.
+        Leave out rows with a missing value in one of the columns but those of `by`, and say how
+        many and which in a `CalibrationWarning`; by default they are refused.
     progress : callable, default=None
         Called as ``progress(done, total)``, in bytes of the files.
 
@@ -176,15 +212,9 @@ def summarize(
 
         total = tally_of_dask(data, plan, _WHERE)
     else:
-        parts = parts_of(data, plan.label, csv or {}, _WHERE)
-        total = _tally_of_parts(parts, plan, n_jobs, progress)
-    if total.left_out:
-        got = f"none in {total.left_out_in_words()}"
-        caution(_WHERE, "a value in every cell", got, "These rows are left out")
-    for summary in total.groups.values():
-        if summary._labels.doubt is not None:
-            caution(_WHERE, *summary._labels.doubt)
-            break
+        parts = parts_of(data, [plan.label], csv or {}, _WHERE)
+        total = tally_of_parts(parts, plan, n_jobs, progress)
+    total.warn(_WHERE)
     return total.result()
 
 
@@ -193,7 +223,8 @@ def _is_dask(data):
     return any(type(each).__module__.startswith("dask") for each in several)
 
 
-def _tally_of_parts(parts, plan, n_jobs, progress):
+def tally_of_parts(parts: list[Any], plan: Any, n_jobs: Any, progress: Progress | None) -> Any:
+    """The tally of all parts; `plan` makes an empty one, and that of a part."""
     total = plan.empty()
     if n_jobs not in (None, 1) and len(parts) < effective_n_jobs(n_jobs):
         parts = [
@@ -239,17 +270,7 @@ def _merge(total, each, name):
 
 
 def _tally_of_part(part, plan, report=None):
-    tally = plan.empty()
-    if not isinstance(part, SummaryPart):
-        if not (plan.label and plan.prob):
-            cure = "Name the columns of the labels and of the probabilities"
-            refuse(_WHERE, "label= and prob=", "none of one of them", cure)
-        return tally.add_part(part, report)
-    if plan.by:
-        cure = "Save one summary for each group"
-        refuse(_WHERE, "rows to group", f"the summary {quoted(part.name)}", cure)
-    tally.groups[()] = CalibrationSummary.from_parquet(part.path)
-    return tally
+    return plan.tally_of(part, report)
 
 
 class Tally:
@@ -260,6 +281,7 @@ class Tally:
         self.groups: dict[tuple[Any, ...], CalibrationSummary] = {}
         self.left_out = 0  # rows with a missing value
         self._places: list[tuple[str, list[int]]] = []  # the first of them in each part
+        self.patterns = PatternCells() if plan.coders else None
 
     def summary(self) -> CalibrationSummary:
         """A summary of no rows."""
@@ -268,7 +290,7 @@ class Tally:
         empty._labels.silent = True  # other processes have no one who would read a warning
         return empty
 
-    def add_part(self, part: Any, report: Callable[[float], None] | None = None) -> "Tally":
+    def add_part(self, part: Any, report: Report | None = None) -> "Tally":
         """Add all rows of a part; `report` is told how much of it is done."""
         try:
             for block in part.blocks(self.plan.needed):
@@ -283,7 +305,7 @@ class Tally:
         """Add the rows of a block; a wrong one is told by its place."""
         plan = self.plan
         if plan.drop_missing:
-            block, places = complete(block, plan.needed)
+            block, places = complete(block, plan.measured)
             self._leave_out(block, places)
             if not block.n_rows:
                 return
@@ -305,6 +327,9 @@ class Tally:
                 summary.update(*part)
             except (ValueError, TypeError) as error:
                 raise type(error)(placed(str(error), block, rows, _WHERE)) from error
+            if self.patterns is not None:
+                numbers = numbers_of(plan.coders, block)
+                self.patterns.add_batch(summary._labels, numbers, *part[:3])
 
     def _leave_out(self, block, places):
         if len(places):
@@ -332,6 +357,8 @@ class Tally:
 
     def merge(self, other: "Tally") -> "Tally":
         """Add the rows of another tally, which stays as it is."""
+        if self.patterns is not None and other.patterns is not None:
+            self.patterns.merge(other.patterns, _WHERE)
         self.left_out += other.left_out
         self._places = [*self._places, *other._places][:5]
         for key, theirs in other.groups.items():
@@ -343,6 +370,16 @@ class Tally:
             else:
                 mine.merge(theirs)
         return self
+
+    def warn(self, where: str) -> None:
+        """Tell of rows that were left out, and of classes that the columns do not fit."""
+        if self.left_out:
+            got = f"none in {self.left_out_in_words()}"
+            caution(where, "a value in every cell", got, "These rows are left out")
+        for summary in self.groups.values():
+            if summary._labels.doubt is not None:
+                caution(where, *summary._labels.doubt)
+                break
 
     def result(self) -> Any:
         """What `summarize` returns."""

@@ -79,7 +79,7 @@ class CellState:
         if weight is not None:
             self._widen()
         if self._slots is None:
-            self._rebuild(self.table)
+            self._rebuild(self.table, len(p))
         more = list[AnyArray]()
         if weight is None and count is None:
             sums = kernels.losses_of_rows(p, q, y)
@@ -136,12 +136,13 @@ class CellState:
         most = int(_HEADROOM * self.max_cells)
         self._rebuild(occupied(self._slots) if self._room < most else self.table)
 
-    def _rebuild(self, cells):
-        """A new hash table of these cells, with room for more."""
+    def _rebuild(self, cells, more=_FIRST_ROOM):
+        """A new hash table of these cells, with room for `more`; little room for few rows."""
         from .._kernels._cells_compiled import empty_slots, insert
 
         most = int(_HEADROOM * self.max_cells)
-        self._room = max(min(max(_FIRST_ROOM, 4 * len(cells)), most), len(cells) + 1)
+        first = min(_FIRST_ROOM, len(cells) + 2 * more)
+        self._room = max(min(max(first, 4 * len(cells)), most), len(cells) + 1)
         self._slots = empty_slots(self._room, cells.shape[1])
         self._filled = len(cells)
         insert(self._slots, cells, self._shift)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from sklearn_calib.groups import group_calibration
+from sklearn_calib.groups import _cells, group_calibration
+from sklearn_calib.summary import summarize
 
 SETS = 300
 N = 400
@@ -37,6 +38,28 @@ def test_calibrated_predictions_are_rejected_as_often_as_promised():
     three = 3 * np.sqrt(0.95 * 0.05 / SETS)
     assert abs(found[:, 2].mean() - 0.95) <= three
     assert found[:, 3].mean() >= 0.95 - three
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["pooled scores", "weights that differ inside cells"])
+def test_summaries_reject_as_often_as_promised(how, monkeypatch):
+    """Where the draws are no draws of rows: cells of several scores, and of several weights."""
+    monkeypatch.setattr(_cells, "MOST_CELLS", 200)
+    monkeypatch.setattr(_cells, "POOLED_CELLS", 200)
+    found = []
+    for seed in range(SETS):
+        rng = np.random.default_rng([seed, 7])
+        p = rng.beta(1.0, 2.0, N)
+        p = p if how == "pooled scores" else np.ceil(10 * p) / 10 - 0.05
+        rows = {"p": p, "y": (rng.random(N) < p).astype(int), "w": rng.exponential(size=N) + 0.1}
+        rows |= {"a": rng.choice(list("xyz"), N), "b": rng.choice(5, N)}
+        weight = "w" if how != "pooled scores" else None
+        groups = summarize(rows, label="y", prob="p", weight=weight, by=["a", "b"])
+        options = {"depth": 2, "min_rows": 20, "n_resamples": 99, "random_state": seed}
+        found.append(group_calibration(groups, groups=["a", "b"], **options).p_value)
+    for level in (0.05, 0.1):
+        three = 3 * np.sqrt(level * (1 - level) / SETS)
+        assert abs(np.mean(np.array(found) <= level + 1e-12) - level) <= three
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
+from sklearn_calib.groups import group_calibration
 from sklearn_calib.recalibrators import get_recalibrator
 from sklearn_calib.summary import CalibrationSummary, summarize
 
@@ -47,6 +48,15 @@ def test_partitions(frame, partitions):
     for shop, part in frame.groupby("shop"):
         weighted = CalibrationSummary(4096).update(part["y"], part["p"], part["w"])
         assert found[shop] == weighted
+
+
+def test_the_audit_of_groups_is_the_local_one_in_every_bit(frame):
+    small = frame[:2000]
+    local = summarize(small, by=["shop"], **COLUMNS)
+    rows = dd.from_pandas(small, npartitions=5)
+    found = group_calibration(summarize(rows, by=["shop"], **COLUMNS), groups=["shop"])
+    assert found.rows == group_calibration(local, groups=["shop"]).rows
+    assert len(found.rows) == 3
 
 
 def test_partitions_without_rows(frame):

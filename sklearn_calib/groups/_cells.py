@@ -1,0 +1,177 @@
+"""Rows of one score, weight and combination of groups as one cell: what an audit draws from.
+
+Nothing is lost: labels of such rows are exchangeable, so how many of them are 1 is binomial. Rows
+and summaries of them make the same cells, in the same order, hence the same draws.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._kernels._cells import LARGEST_SHIFT, SHIFTS, cells_of, distances_of, ids_of, keys_of
+from .._simplex import log_proba
+from .._typing import AnyArray, FloatArray, IntArray
+
+MOST_CELLS = 2**16  # more are made coarser,
+POOLED_CELLS = 2**14  # as few as these
+_MOST_OF_MANY = 2**18  # where combinations of groups are so many that coarse cells are no fewer
+
+
+class GroupCells(NamedTuple):
+    """Cells in increasing order of the score.
+
+    Parameters
+    ----------
+    pattern : ndarray of shape (n_cells,)
+        The combination of groups that the rows are in.
+    step : ndarray of shape (n_cells,), int64
+        The rank of the score; equal for cells that are one step of a path.
+    proba : ndarray of shape (n_cells, 2)
+        Probabilities of both labels.
+    z : ndarray of shape (n_cells,)
+        The log-odds.
+    counts : ndarray of shape (n_cells, 2), int64
+        Numbers of rows with label 0 and 1.
+    weight, squares : ndarray of shape (n_cells, 2)
+        Sums of their weights and squared weights.
+    """
+
+    pattern: IntArray
+    step: IntArray
+    proba: FloatArray
+    z: FloatArray
+    counts: AnyArray
+    weight: FloatArray
+    squares: FloatArray
+
+
+def cells_of_rows(
+    pattern: IntArray, pair: FloatArray, hit: AnyArray, weight: FloatArray, pool: bool
+) -> GroupCells:
+    """The cells of rows; `pool` is False where each row must be a cell.
+
+    Parameters
+    ----------
+    pattern : ndarray of shape (n_samples,)
+    pair : ndarray of shape (n_samples, 2)
+        Probabilities of both labels, with logarithms if they have them.
+    hit : ndarray of bool of shape (n_samples,)
+    weight : ndarray of shape (n_samples,)
+    pool : bool
+    """
+    log = log_proba(pair)
+    z, proba = log[:, 1] - log[:, 0], np.asarray(pair)
+    order = np.argsort(proba[:, 1], kind="stable")
+    score = proba[order, 1]
+    alone = score[1:] > score[:-1]
+    if pool and not alone.all():
+        order = np.lexsort((weight, z, pattern, proba[:, 1]))
+        keys = [column[order] for column in (proba[:, 1], pattern, z, weight)]
+        alone = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    starts = np.arange(len(order))
+    if pool:
+        starts = np.flatnonzero(np.append(True, alone))
+    first = order[starts]
+    ones = np.add.reduceat(hit[order].astype(np.int64), starts)
+    counts = np.diff(np.append(starts, len(order)))
+    counts = np.column_stack([counts - ones, ones])
+    of_label = counts * weight[first, None]
+    sums = counts, of_label, of_label * weight[first, None]
+    cells = GroupCells(pattern[first], first, proba[first], z[first], *sums)
+    return _coarse(_with_steps(cells)) if pool else _with_steps(cells)
+
+
+def cells_of_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
+    """The cells of summaries, as their `samples` has them, each of one combination of groups."""
+    parts = [(s.proba, s.counts, s.weight, s.squares) for s in samples]
+    proba, counts, weight, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
+    pattern = np.repeat(pattern, [len(part[0]) for part in parts])
+    return pooled_cells(pattern, proba, counts, weight, squares)
+
+
+def pooled_cells(
+    pattern: IntArray, proba: FloatArray, counts: AnyArray, weight: FloatArray, squares: FloatArray
+) -> GroupCells:
+    """Cells of any order, equal ones added."""
+    log = log_proba(proba)
+    order = np.lexsort((pattern, proba[:, 1]))
+    score, ordered = proba[order, 1], pattern[order]
+    new = (score[1:] > score[:-1]) | (ordered[1:] > ordered[:-1])
+    z = log[:, 1] - log[:, 0]
+    cells = GroupCells(pattern, order, proba, z, counts, weight, squares)
+    starts = np.flatnonzero(np.append(True, new))
+    return _coarse(_with_steps(_merged(cells, order, starts)))
+
+
+def _merged(cells, order, starts):
+    """Runs of cells as one each, with the probabilities of the first."""
+    first = order[starts]
+    sums = [np.add.reduceat(column[order], starts) for column in cells[4:]]
+    return GroupCells(*(column[first] for column in cells[:4]), *sums)
+
+
+def _with_steps(cells):
+    """Cells of increasing scores, ranked by them."""
+    score = cells.proba[:, 1]
+    return cells._replace(step=np.cumsum(np.append(0, score[1:] > score[:-1])))
+
+
+def _coarse(cells):
+    """As few cells as the audit draws from, pooled as a summary does it, at their mean scores."""
+    if len(cells.z) <= MOST_CELLS:
+        return cells
+    t, high = distances_of(cells.proba[:, 1], cells.proba[:, 0])
+    keys = keys_of(t)
+
+    def number(shift):
+        ids = ids_of(cells_of(keys, high, shift), high).view(np.uint64)[by_pattern]
+        return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other)
+
+    by_pattern = np.lexsort((ids_of(keys, high).view(np.uint64), cells.pattern))
+    ordered = cells.pattern[by_pattern]
+    other = ordered[1:] != ordered[:-1]
+    most = max(POOLED_CELLS, min(2 * number(LARGEST_SHIFT), _MOST_OF_MANY))
+    place = bisect_left(SHIFTS[:-1], True, key=lambda shift: number(shift) <= most)
+    if SHIFTS[place] == 0:
+        return cells
+    ids = ids_of(cells_of(keys, high, SHIFTS[place]), high).view(np.uint64)
+    order = np.lexsort((cells.pattern, ids))
+    step = np.cumsum(np.append(0, ids[order][1:] != ids[order][:-1]))
+    ordered = cells.pattern[order]
+    starts = np.flatnonzero(np.append(True, (np.diff(step) > 0) | (ordered[1:] != ordered[:-1])))
+    found = _merged(cells, order, starts)
+    mass = cells.weight.sum(axis=1)
+    mean = np.add.reduceat((mass * t)[order], starts) / np.add.reduceat(mass[order], starts)
+    rest, side = 1.0 - mean, high[order][starts]
+    proba = np.column_stack([np.where(side, mean, rest), np.where(side, rest, mean)])
+    log = log_proba(proba)
+    return found._replace(step=step[starts], proba=proba, z=log[:, 1] - log[:, 0])
+
+
+def cells_of_groups(cells: GroupCells, groups: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """The cells of each group, increasing, one group after the other, and where each begins.
+
+    Parameters
+    ----------
+    cells : GroupCells
+    groups : sequence of ndarray
+        The combinations that each group consists of.
+    """
+    n_patterns = int(cells.pattern.max()) + 1
+    order = np.argsort(cells.pattern, kind="stable").astype(np.int32)
+    ends = np.searchsorted(cells.pattern[order], np.arange(n_patterns + 1))
+    found = []
+    for group in groups:
+        if len(group) == 1:
+            found.append(order[ends[group[0]] : ends[group[0] + 1]])
+        elif 8 * len(group) < n_patterns:
+            pieces = [order[ends[one] : ends[one + 1]] for one in group]
+            found.append(np.sort(np.concatenate(pieces)))
+        else:
+            member = np.zeros(n_patterns, dtype=bool)
+            member[group] = True
+            found.append(np.flatnonzero(member[cells.pattern]).astype(np.int32))
+    starts = np.concatenate([[0], np.cumsum([len(one) for one in found])])
+    return np.concatenate(found), starts

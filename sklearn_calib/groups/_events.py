@@ -1,0 +1,226 @@
+"""The two-class problems of an audit of groups: paths of the true labels, and of drawn ones."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from .._random import generator, weight_moments, weight_of_some
+from .._typing import FloatArray, IntArray, RandomStateLike
+from ._cells import GroupCells, cells_of_groups
+from ._result import GroupRow
+
+
+class Event:
+    """A two-class problem: its cells, and the groups as lists of them.
+
+    Parameters
+    ----------
+    title : str
+    cells : GroupCells
+    groups : sequence of ndarray
+        The combinations of groups that each group consists of.
+    unit : float
+        What weights have to be multiplied by to be those that were given.
+    bounds : (ndarray, ndarray), default=None
+        Where problems share their rows, each of which is a combination: between which uniform
+        numbers a row has the event. By default labels are drawn for this problem alone.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        cells: GroupCells,
+        groups: Sequence[IntArray],
+        unit: float = 1.0,
+        bounds: tuple[FloatArray, FloatArray] | None = None,
+    ) -> None:
+        from .._kernels._group_paths import moments_of_groups
+
+        sums = cells.weight, cells.squares, cells.counts
+        weight, squares, self.counts = (column.sum(axis=1) for column in sums)
+        power = np.exp2(np.frexp(weight.max())[1])  # one scale for all that follows
+        self.title, self.row, self.step = title, cells.pattern, cells.step
+        self.score, self.z = np.ascontiguousarray(cells.proba[:, 1]), cells.z
+        self.unit = unit * power
+        self.hits, self.weight = cells.weight[:, 1] / power, weight / power
+        self.squares = squares / power / power
+        self._moments = weight_moments(self.counts, self.weight, self.squares)
+        self.low = self.high = None
+        if bounds is not None:
+            self.low, self.high = (np.ascontiguousarray(one[self.row]) for one in bounds)
+        self.several = np.flatnonzero(self.counts > 1)
+        self.cells, self.starts = cells_of_groups(cells, groups)
+        self.n_rows = np.add.reduceat(self.counts[self.cells], self.starts[:-1])
+        self.moments = np.empty((8, len(groups)))
+        given = self.score, self.z, self.hits, self.weight, self.squares, self.cells, self.starts
+        moments_of_groups(*given, self.moments)
+        variance, tilt = self.moments[3], self.moments[5]
+        self.scales = np.zeros((3, len(groups)))
+        np.divide(1.0, np.sqrt(variance), out=self.scales[0], where=variance > 0)
+        self.scales[1] = self.moments[4]
+        np.divide(1.0, np.sqrt(tilt), out=self.scales[2], where=tilt > 0)
+
+    def standardised(self, residual: FloatArray, work: FloatArray) -> FloatArray:
+        """Range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
+        from .._kernels._group_paths import DRAWS, standardised_paths
+
+        out = np.empty((3, len(self.starts) - 1, DRAWS))
+        given = self.cells, self.starts, self.scales, work, out
+        standardised_paths(residual, self.step, self.z, *given)
+        return out
+
+    def observed(self, work: FloatArray) -> FloatArray:
+        """The range of the path of each group."""
+        residual = np.zeros((len(self.score), work.shape[1]))
+        residual[:, 0] = self.hits - self.weight * self.score
+        sigma = self.standardised(residual, work)[0, :, 0]
+        certain = self.moments[3] <= 0
+        return np.where(certain, np.where(self.moments[6] > 0, np.inf, 0.0), sigma)
+
+    def drawn(self, uniform: FloatArray, rng: np.random.Generator, work: FloatArray) -> FloatArray:
+        """The same as `standardised`, of drawn labels.
+
+        Parameters
+        ----------
+        uniform : ndarray of shape (n_rows, DRAWS)
+            Uniform numbers for the rows that problems share, or for the cells. Overwritten.
+        rng : Generator
+            For cells of several rows.
+        work : ndarray of shape (4, DRAWS)
+        """
+        from .._kernels._group_paths import residuals_of_draws
+
+        if self.low is not None:
+            uniform = uniform[self.row]
+            bounds = self.low, self.high
+        else:
+            bounds = np.zeros(len(self.score)), self.score
+        residuals_of_draws(uniform, *bounds, self.score, self.weight, uniform)
+        if len(self.several):
+            uniform[self.several] = self._residuals_of_several(rng, uniform.shape[1])
+        return self.standardised(uniform, work)
+
+    def _residuals_of_several(self, rng, n_draws):
+        some = self.several
+        counts, p = self.counts[some, None], self.score[some, None]
+        ones = rng.binomial(counts, p, (len(some), n_draws))
+        mean, variance, equal = self._moments
+        weight = self.weight[some, None]
+        if equal:
+            return ones * mean[some, None] - weight * p
+        of_all = [np.broadcast_to(one, ones.shape) for one in (counts, weight)]
+        moments = [np.broadcast_to(one[some, None], ones.shape) for one in (mean, variance)]
+        return weight_of_some(ones, *of_all, (*moments, False), rng) - weight * p
+
+
+class Draws(NamedTuple):
+    """Groups of all events one after the other; n_resamples sets of labels.
+
+    Parameters
+    ----------
+    sigma : ndarray of shape (n_groups,)
+        Of the true labels.
+    larger : ndarray of shape (n_groups,)
+        How many draws of the same group are as large.
+    largest : ndarray of shape (3, n_resamples)
+        The range, the end and the tilt.
+    """
+
+    sigma: FloatArray
+    larger: FloatArray
+    largest: FloatArray
+
+
+def draw(events: Sequence[Event], n_resamples: int, random_state: RandomStateLike) -> Draws:
+    """Sets of labels, drawn for all events and groups at once."""
+    from .._kernels._group_paths import DRAWS
+
+    work = np.empty((4, DRAWS))
+    sigma = np.concatenate([event.observed(work) for event in events])
+    least = _guarded(sigma)
+    starts = range(0, n_resamples, DRAWS)
+    seeds = generator(random_state).integers(0, 2**63, size=(len(starts), 2))
+    n = len(events[0].score)
+
+    def batch(start, seed):
+        wanted = min(DRAWS, n_resamples - start)
+        rng = np.random.default_rng(seed)
+        uniform, work = rng.random((n, DRAWS)), np.empty((4, DRAWS))
+        parts = [event.drawn(uniform, rng, work)[:, :, :wanted] for event in events]
+        found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        np.abs(found[1:], out=found[1:])
+        return found.max(axis=1), np.count_nonzero(found[0] >= least[:, None], axis=1)
+
+    maxima, counts = zip(*_in_threads(batch, starts, seeds), strict=True)
+    return Draws(sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1))
+
+
+def _guarded(sigma):
+    """A little less, so that rounding does not make an equal replicate smaller."""
+    infinite = np.isinf(sigma)
+    return np.where(infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, np.where(infinite, 0, sigma)))
+
+
+def _in_threads(function, *arguments):
+    """The results in their order; the kernels release the lock, so plain threads use the cores."""
+    from numba import get_num_threads
+
+    threads = get_num_threads()
+    if threads == 1:
+        return list(itertools.starmap(function, zip(*arguments, strict=True)))
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, *arguments))
+
+
+def quantile(drawn: FloatArray, level: float) -> float:
+    """What a further draw exceeds with probability 1 - level at most."""
+    place = math.ceil(level * (len(drawn) + 1) - 1e-9) - 1
+    return float(np.sort(drawn)[place]) if place < len(drawn) else np.inf
+
+
+def rows_of_event(event: Event, names: Sequence[str], found: Draws, level: float) -> list[GroupRow]:
+    """What the audit says of each group.
+
+    Parameters
+    ----------
+    event : Event
+    names : list of str
+        Of the groups.
+    found : Draws
+        Of this event; `Draws.largest` of all.
+    level : float
+    """
+    from .._kernels._group_paths import fit_groups
+
+    n_resamples = found.largest.shape[1]
+    shift, tilt = (quantile(drawn, level) for drawn in found.largest[1:])
+    fits = np.empty((8, len(names)))
+    given = event.z, event.hits, event.weight, event.squares, event.cells, event.starts
+    fit_groups(*given, event.moments, shift, np.empty(8), fits)
+    weight, events, expected = event.moments[:3]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.array([events, fits[4], fits[5]]) / expected
+    slope, tilt = fits[6], max(tilt, 1e-300)  # 0 where all scores are equal, and no slope exists
+    half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
+    middle = np.where(np.isfinite(slope), slope, 0.0)  # the whole line where there is no slope
+    largest = np.sort(found.largest[0])
+    above = n_resamples - np.searchsorted(largest, _guarded(found.sigma))
+    columns = [
+        event.n_rows,
+        *(event.unit * total for total in (weight, events, expected)),
+        *ratios,
+        *fits[:4],
+        slope,
+        fits[7],
+        middle - half,
+        middle + half,
+        found.sigma,
+        (1 + found.larger) / (1 + n_resamples),
+        (1 + above) / (1 + n_resamples),
+    ]
+    listed = zip(names, *(column.tolist() for column in columns), strict=True)
+    return [GroupRow(name, event.title, *numbers) for name, *numbers in listed]

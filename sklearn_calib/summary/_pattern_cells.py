@@ -1,0 +1,245 @@
+"""Rows by score and combination of groups, while they come in: what an audit of groups needs."""
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+import numpy as np
+
+from .._kernels import _cells as cells
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from ..exceptions import refuse
+from ._input import Labels, checked_scores, checked_weight
+from ._problems import parts_of_many, two_class_part
+
+_ROOM = 2**12
+_FINE = 2**18  # pairs of a cell and a combination; more are made coarser
+_MOST = 2**23
+
+
+class PairSums(NamedTuple):
+    """Rows of one score, or nearly so, and one combination of groups, in one sum.
+
+    Parameters
+    ----------
+    pattern : ndarray of shape (n_pairs,), int64
+        The combination.
+    proba : ndarray of shape (n_pairs, 2)
+        Probabilities of both labels, at the mean of the rows.
+    counts : ndarray of shape (n_pairs, 2), int64
+        Numbers of rows with label 0 and 1.
+    weight, squares : ndarray of shape (n_pairs, 2)
+        Sums of their weights and squared weights.
+    """
+
+    pattern: AnyArray
+    proba: FloatArray
+    counts: AnyArray
+    weight: FloatArray
+    squares: FloatArray
+
+
+class PatternCells:
+    """Sums over pairs of a cell of scores and a combination of groups.
+
+    Up to 262,144 pairs each score is kept in all its digits; then cells are made as coarse as
+    needed for so many, which depends on the rows alone.
+    """
+
+    def __init__(self) -> None:
+        from .._kernels._pattern_cells import NARROW
+
+        self.shift = 0
+        self._pairs: AnyArray | None = np.zeros((0, NARROW), dtype=np.int64)  # None: outdated
+        self._slots: AnyArray | None = None
+        self._filled = 0
+        self._room = 0
+
+    @property
+    def pairs(self) -> AnyArray:
+        """The sums in the order of the combinations, then of the scores."""
+        from .._kernels._pattern_cells import EMPTY, ID
+
+        if self._pairs is None:
+            assert self._slots is not None
+            self._pairs = _settled(self._slots[self._slots[:, ID] != EMPTY])
+        return self._pairs
+
+    def add(
+        self,
+        pattern: IntArray,
+        p: FloatArray,
+        q: FloatArray,
+        y: AnyArray,
+        weight: FloatArray | None,
+        where: str,
+    ) -> None:
+        """Add rows, which were checked; see `CellState.add`."""
+        from .._kernels._cells_compiled import identify
+        from .._kernels._pattern_cells import WIDE, add_pairs
+
+        if weight is not None and self.pairs.shape[1] < WIDE:
+            self._pairs, self._slots = _widened(self.pairs), None
+        if self._slots is None:
+            self._rebuild()
+        self._pairs = None
+        wide = self._slots is not None and self._slots.shape[1] == WIDE
+        given = np.ones(len(p) if wide else 0) if weight is None else weight
+        start = 0
+        while True:
+            rest = q[start:] if len(q) else q
+            ids, distance = identify(p[start:], rest, self.shift)
+            columns = ids, pattern[start:], distance, y[start:], given[start:]
+            done, self._filled = add_pairs(self._slots, self._filled, self._room, *columns)
+            start += done
+            if start == len(p):
+                return
+            self._make_room(where)
+
+    def add_batch(
+        self,
+        labels: Labels,
+        pattern: AnyArray,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        """Add rows that `CalibrationSummary.update` took, whose labels these are."""
+        where = "CalibrationSummary.update"
+        scores = checked_scores(y_proba, where)
+        columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
+        _, codes = labels.read(y_true, columns, False, where)
+        weight = checked_weight(sample_weight, len(scores.raw), where)
+        for rows, block in scores.blocks():
+            if columns == 2:
+                part = two_class_part(codes[rows], block, labels.positive)
+            else:
+                part = next(parts_of_many("confidence", codes[rows], block))
+            own = None if weight is None else weight[rows]
+            given = [pattern[rows], part.p, part.q, part.hit]
+            if own is not None and not (kept := own > 0).all():
+                given = [column[kept] if len(column) else column for column in given]
+                own = own[kept]
+            self.add(given[0], given[1], given[2], given[3], own, where)
+
+    def merge(self, other: "PatternCells", where: str) -> None:
+        """Add the rows of another."""
+        from .._kernels._pattern_cells import WIDE
+
+        mine, theirs = self.pairs, other.pairs
+        if WIDE in (mine.shape[1], theirs.shape[1]):
+            mine, theirs = _widened(mine), _widened(theirs)
+        self.shift = max(self.shift, other.shift)
+        self._pairs = _settled(_coarser(np.concatenate([mine, theirs]), self.shift))
+        self._slots = None
+        self._fit(where)
+
+    def sums(self) -> PairSums:
+        """The pairs with their mean scores."""
+        from .._kernels import _pattern_cells as kernels
+
+        pairs = self.pairs
+        wide = _widened(pairs).view(np.float64)
+        table = np.ascontiguousarray(pairs[:, [kernels.ID, kernels.N0, kernels.N1, kernels.OFFSET]])
+        if pairs.shape[1] == kernels.WIDE:
+            table = np.column_stack([table, pairs[:, kernels.W0 :]])
+        start, high = cells.start_and_side(table[:, cells.ID])
+        last = cells.last_keys(start, high, cells.dropped_bits(table[:, cells.ID], self.shift))
+        return PairSums(
+            pairs[:, kernels.PATTERN],
+            cells.mean_scores(table, last),
+            pairs[:, [kernels.N0, kernels.N1]],
+            wide[:, [kernels.W0, kernels.W1]],
+            wide[:, [kernels.V0, kernels.V1]],
+        )
+
+    def _make_room(self, where):
+        self._fit(where)
+        self._rebuild()
+        self._pairs = None
+
+    def _fit(self, where):
+        """Coarser pairs, as far as that makes them few enough."""
+        if len(self.pairs) > _FINE and self.shift < cells.LARGEST_SHIFT:
+            self.shift = _least_shift(self.pairs, self.shift, _FINE)
+            self._pairs = _settled(_coarser(self.pairs, self.shift))
+        if len(self.pairs) > _MOST:
+            rule = f"at most {_MOST} combinations of groups and scores"
+            refuse(where, rule, "more", "Name fewer columns to group by")
+
+    def _rebuild(self):
+        from .._kernels._pattern_cells import empty_pairs, insert_pairs
+
+        pairs = self.pairs
+        self._filled = len(pairs)
+        room = max(_ROOM, 4 * len(pairs))
+        self._room = min(room, _FINE + 1) if len(pairs) <= _FINE else 2 * len(pairs)
+        self._slots = empty_pairs(self._room, pairs.shape[1])
+        insert_pairs(self._slots, pairs)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"shift": self.shift, "_pairs": self.pairs}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self.__dict__.update(state)
+
+
+def _settled(pairs):
+    """Pairs in order, equal ones added."""
+    from .._kernels._pattern_cells import ID, N0, OFFSET, PATTERN
+
+    if not len(pairs):
+        return pairs
+    ids = np.ascontiguousarray(pairs[:, ID]).view(np.uint64)
+    order = np.lexsort((ids, pairs[:, PATTERN]))
+    pairs = pairs[order]
+    new = (pairs[1:, [ID, PATTERN]] != pairs[:-1, [ID, PATTERN]]).any(axis=1)
+    starts = np.flatnonzero(np.append(True, new))
+    if len(starts) == len(pairs):
+        return pairs
+    found = pairs[starts]
+    found[:, N0:OFFSET] = np.add.reduceat(pairs[:, N0:OFFSET], starts)
+    real = np.ascontiguousarray(pairs[:, OFFSET:]).view(np.float64)
+    found[:, OFFSET:] = np.add.reduceat(real, starts).view(np.int64)
+    return found
+
+
+def _least_shift(pairs, shift, most):
+    """The smallest shift from this one on that makes at most so many pairs, or the largest."""
+    from .._kernels._pattern_cells import ID, PATTERN
+
+    start, high = cells.start_and_side(pairs[:, ID])
+    other = pairs[1:, PATTERN] != pairs[:-1, PATTERN]
+
+    def fits(shift):
+        ids = cells.ids_of(cells.cells_of(start, high, shift), high)
+        return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= most
+
+    shifts = cells.SHIFTS[cells.SHIFTS.index(shift) : -1]
+    return (*shifts, cells.LARGEST_SHIFT)[bisect_left(shifts, True, key=fits)]
+
+
+def _coarser(pairs, shift):
+    """Pairs with the identities of coarser cells, and offsets from these."""
+    from .._kernels._pattern_cells import ID, NARROW, OFFSET
+
+    pairs = pairs.copy()
+    start, high = cells.start_and_side(pairs[:, ID])
+    first = cells.cells_of(start, high, shift)
+    pairs[:, ID] = cells.ids_of(first, high)
+    moved = (cells.steps_of(start) - cells.steps_of(first)).astype(np.float64)
+    weight = _widened(pairs).view(np.float64)[:, NARROW : NARROW + 2].sum(axis=1)
+    pairs.view(np.float64)[:, OFFSET] += weight * moved
+    return pairs
+
+
+def _widened(pairs):
+    from .._kernels._pattern_cells import N0, NARROW, OFFSET, V0, W0, WIDE
+
+    if pairs.shape[1] == WIDE:
+        return pairs
+    wide = np.zeros((len(pairs), WIDE), dtype=np.int64)
+    wide[:, :NARROW] = pairs
+    counts = pairs[:, N0:OFFSET].astype(np.float64).view(np.int64)
+    wide[:, W0:V0] = wide[:, V0:] = counts
+    return wide

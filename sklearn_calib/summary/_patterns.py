@@ -1,0 +1,143 @@
+"""Rows by their groups: the values of columns first, then cells by combinations of groups."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .._files.tables import UserError
+from .._typing import AnyArray, IntArray, Progress
+from ..exceptions import refuse
+from ._parts import SummaryPart, parts_of
+from ._pattern_cells import PairSums
+from ._sources import Plan, tally_of_parts
+from ._summary import CalibrationSummary
+from ._values import Coder, ColumnValues, combinations_of
+
+_WHERE = "summarize"
+_MOST = 2**62
+
+
+class _ValuesPlan(NamedTuple):
+    """As `Plan`, for the values of columns."""
+
+    names: tuple[str, ...]
+
+    def empty(self):
+        return _Values({name: ColumnValues(name) for name in self.names})
+
+    def tally_of(self, part, report=None):
+        values = self.empty()
+        if isinstance(part, SummaryPart):
+            cure = "Save one summary for each group, in folders such as day=2026-01-31"
+            refuse(_WHERE, "rows to group", f"the summary {part.name!r}", cure)
+        try:
+            for block in part.blocks(self.names):
+                for one in values.columns.values():
+                    one.add(block, _WHERE)
+                if report is not None:
+                    report(block.share)
+        except UserError as error:
+            raise ValueError(f"{_WHERE}: {error}") from error
+        return values
+
+
+class _Values(NamedTuple):
+    columns: dict[str, ColumnValues]
+
+    def merge(self, other):
+        for name, mine in self.columns.items():
+            mine.merge(other.columns[name], _WHERE)
+        return self
+
+
+def count_values(
+    data: object,
+    names: Sequence[str],
+    *,
+    n_jobs: int | None = None,
+    csv: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, ColumnValues]:
+    """The different values of columns of rows that need not fit into memory.
+
+    Parameters
+    ----------
+    data, n_jobs, csv, progress
+        As in `summarize`.
+    names : sequence of str
+        The columns.
+
+    Returns
+    -------
+    values : dict of str to ColumnValues
+    """
+    texts: list[str] = []
+    names = tuple(names)
+    parts = parts_of(data, texts, csv or {}, _WHERE)
+    found = tally_of_parts(parts, _ValuesPlan(names), n_jobs, progress).columns
+    texts = [name for name, column in found.items() if column.mixed]
+    if texts:  # blocks of a csv file: read again as they are written
+        parts = parts_of(data, texts, csv or {}, _WHERE)
+        again = tally_of_parts(parts, _ValuesPlan(tuple(texts)), n_jobs, progress).columns
+        for name, column in again.items():
+            column.as_text = True
+            found[name] = column
+    return found
+
+
+class Grouped(NamedTuple):
+    """All rows, and their cells by combinations of groups.
+
+    Parameters
+    ----------
+    summary : CalibrationSummary
+        Of all rows.
+    groups : list of ndarray of shape (n_combinations,)
+        The group that each combination is in, one array for each column.
+    n_rows : ndarray of shape (n_combinations,), int64
+    pairs : PairSums
+        With places of combinations.
+    """
+
+    summary: CalibrationSummary
+    groups: list[IntArray]
+    n_rows: AnyArray
+    pairs: PairSums
+
+
+def summarize_groups(
+    data: object,
+    coders: Sequence[Coder],
+    *,
+    n_jobs: int | None = None,
+    csv: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+    **plan: Any,
+) -> Grouped:
+    """Summarise rows, and count them by score and combination of groups.
+
+    Parameters
+    ----------
+    data, n_jobs, csv, progress
+        As in `summarize`.
+    coders : sequence of Coder
+        What `ColumnValues.coder` returned.
+    **plan
+        label, prob, weight, classes, pos_label, drop_missing of `summarize`.
+    """
+    import numpy as np
+
+    size = 1
+    for coder in coders:
+        size *= coder.width
+    if size > _MOST:
+        refuse(_WHERE, "fewer columns of groups", f"{len(coders)}", "Name at most a dozen")
+    given = {"counts": None, "by": (), "one_key": False, "max_cells": 65_536}
+    how = Plan(**given | {"multiclass": "auto"} | plan, coders=tuple(coders))
+    texts = [plan["label"], *(coder.name for coder in coders if coder.as_text)]
+    total = tally_of_parts(parts_of(data, texts, csv or {}, _WHERE), how, n_jobs, progress)
+    total.warn(_WHERE)
+    pairs = total.patterns.sums()
+    numbers, place = np.unique(pairs.pattern, return_inverse=True)
+    counts = np.bincount(place, pairs.counts.sum(axis=1), len(numbers)).astype(np.int64)
+    groups = combinations_of(coders, numbers)
+    return Grouped(total.result(), groups, counts, pairs._replace(pattern=place))

@@ -1,0 +1,127 @@
+"""Values of columns and cells by combination: sums over rows, in any order, in bounded memory."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_calib._files.tables import table_blocks
+from sklearn_calib._kernels import _distinct
+from sklearn_calib.summary import CalibrationSummary, _pattern_cells, count_values
+from sklearn_calib.summary._pattern_cells import PatternCells
+
+
+def rows(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.5, 1.0, n)
+    p[:300], p[300:310] = np.round(p[:300], 1), 1.0
+    given = rng.integers(0, 7, n), p, np.zeros(0), (rng.random(n) < p).astype(np.uint8)
+    return *given, rng.choice([0.5, 1.0, 2.0], n)
+
+
+def cells_of(*parts, weighted):
+    made = PatternCells()
+    for part in parts:
+        *given, weight = part
+        other = PatternCells()
+        other.add(*given, weight if weighted else None, "test")
+        made.merge(other, "test")
+    return made
+
+
+def taken(given, place):
+    return [column[place] if len(column) else column for column in given]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("most", [2**20, 600])
+def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeypatch):
+    monkeypatch.setattr(_pattern_cells, "_FINE", most)
+    monkeypatch.setattr(_pattern_cells, "_ROOM", 64)
+    given = rows()
+    pattern, p, _, y, w = given
+    w = w if weighted else np.ones(len(p))
+    whole = PatternCells()
+    whole.add(*given[:4], w if weighted else None, "test")
+    order = np.random.default_rng(1).permutation(len(p))
+    parts = [taken(given, place) for place in np.array_split(order, 5)]
+    found, merged = whole.sums(), cells_of(*parts, weighted=weighted).sums()
+    for one, other in zip(found, merged, strict=True):
+        np.testing.assert_array_equal(one, other)  # weights are multiples of 1 / 2
+    assert (len(found.pattern) <= 600) == (most == 600)
+    for k in range(7):
+        here, rest = found.pattern == k, pattern == k
+        mass = found.weight[here].sum(axis=1)
+        assert found.counts[here].sum(axis=0).tolist() == np.bincount(y[rest]).tolist()
+        assert found.weight[here, 1].sum() == w[rest & (y == 1)].sum()
+        assert found.squares[here].sum() == (w[rest] ** 2).sum()
+        assert mass @ found.proba[here, 1] == pytest.approx(w[rest] @ p[rest], rel=1e-9)
+    if most > 600 and not weighted:
+        exact = pd.Series(y).groupby([pattern, p]).agg(["size", "sum"]).reset_index()
+        np.testing.assert_array_equal(found.proba[:, 1], exact["level_1"])
+        np.testing.assert_array_equal(found.counts[:, 1], exact["sum"])
+
+
+def test_more_combinations_than_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(_pattern_cells, "_FINE", 50)
+    monkeypatch.setattr(_pattern_cells, "_ROOM", 64)
+    monkeypatch.setattr(_pattern_cells, "_MOST", 500)
+    given = list(rows())
+    given[0] = np.arange(2000)
+    with pytest.raises(ValueError, match=r"at most 500 combinations .* Name fewer columns"):
+        cells_of(given, weighted=False)
+
+
+def test_a_summary_adds_what_it_was_given():
+    pattern, p, _, y, w = rows()
+    w = w * (np.arange(len(p)) % 4 > 0)
+    summary, cells = CalibrationSummary(classes=["no", "yes"], pos_label="no"), PatternCells()
+    labels = np.array(["no", "yes"])[y]
+    summary.update(labels, p, w)
+    cells.add_batch(summary._labels, pattern, labels, p, w)
+    found = cells.sums()
+    assert found.weight.sum() == summary.weight
+    assert found.counts.sum() == summary.n_samples
+    assert found.weight[:, 1].sum() == w[y == 0].sum()
+    assert found.weight.sum(axis=1) @ found.proba[:, 1] == pytest.approx(w @ (1 - p))
+
+
+def values_in(data, name="a", **options):
+    values, counts = count_values(data, [name], **options)[name].table()
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def test_values_of_every_kind():
+    day = np.array(["2026-01-01", "NaT", "2026-01-01"], dtype="M8[ns]")
+    assert values_in({"a": np.array([3, 1, 3])}) == {1: 1, 3: 2}
+    assert values_in({"a": np.array(["x", None, "x"], dtype=object)}) == {"x": 2, None: 1}
+    assert values_in({"a": np.array([True, False, True])}) == {True: 2, False: 1}
+    assert [*values_in({"a": day}).values()] == [2, 1]
+    for frame in (pd.DataFrame({"a": pd.array([1, None, 1], "Int64")}), {"a": [1.0, np.nan, 1]}):
+        table = count_values(frame, ["a"])["a"].table()
+        assert np.isnan(table[0][-1]) and table[1].tolist() == [2, 1]
+
+
+def test_blocks_of_several_kinds_are_read_as_they_are_written(tmp_path, monkeypatch):
+    blocks = partial(table_blocks, size=500)
+    monkeypatch.setattr("sklearn_calib.summary._parts.table_blocks", blocks)
+    cells = ["05"] * 300 + ["x", "", "1.50"] * 100
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{cell},1\n" for cell in cells))
+    found = count_values(tmp_path / "t.csv", ["a", "b"])
+    assert found["a"].as_text and not found["b"].as_text
+    assert values_in(tmp_path / "t.csv") == {"05": 300, "x": 100, "1.50": 100, None: 100}
+
+
+@pytest.mark.parametrize("kind", [float, int])
+def test_many_numbers_are_thinned_whatever_their_order(kind, monkeypatch):
+    monkeypatch.setattr(_distinct, "MOST_DISTINCT", 200)
+    monkeypatch.setattr("sklearn_calib.summary._values._AT_ONCE", 300)
+    rng = np.random.default_rng(2)
+    x = (rng.normal(size=3000) * 1000).astype(kind)
+    whole = values_in({"a": x})
+    assert values_in({"a": rng.permutation(x)}) == whole
+    assert len(whole) <= 200 and set(whole) <= set(x.tolist())
+    reached = np.cumsum([*whole.values()])
+    assert reached.tolist() == [np.count_nonzero(x <= value) for value in whole]
+    assert np.diff(reached).max() < 100  # thirds of them are thirds
