@@ -142,19 +142,18 @@ class TablePart(NamedTuple):
     path : str
     options : dict
         ``sep``, ``decimal``, ``encoding``, ``header`` of a csv file.
-    label : str
-        The column that stays text in a csv file.
+    texts : tuple of str
+        The columns that stay text in a csv file.
     """
 
     name: str
     path: str
     options: dict[str, Any]
-    label: str
+    texts: tuple[str, ...]
 
     def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
-        tables = table_blocks(
-            self.path, lambda present: [*needed], as_text=[self.label], **self.options
-        )
+        texts = [name for name in self.texts if name in needed]
+        tables = table_blocks(self.path, lambda present: [*needed], as_text=texts, **self.options)
         for table in tables:
             columns = {name: table.frame[name] for name in needed}
             yield Block(
@@ -179,7 +178,7 @@ def _folder_values(path):
     return found
 
 
-def parts_of(data: Any, label: str, csv: dict[str, Any], where: str) -> list[Any]:
+def parts_of(data: Any, texts: tuple[str, ...], csv: dict[str, Any], where: str) -> list[Any]:
     """One part for each file, or one for all that is no file."""
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
         return [StreamPart(collected(data))]
@@ -194,7 +193,7 @@ def parts_of(data: Any, label: str, csv: dict[str, Any], where: str) -> list[Any
         elif parquet:
             parts.append(ParquetPart(name, path, filesystem))
         elif filesystem is None:
-            parts.append(TablePart(name, path, csv, label))
+            parts.append(TablePart(name, path, csv, texts))
         else:
             cure = "Download it, or write parquet"
             refuse(where, "parquet files at an address", quoted(name), cure)

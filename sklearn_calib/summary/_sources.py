@@ -13,6 +13,7 @@ from .._typing import ArrayLike, Multiclass, Progress
 from ..exceptions import caution, is_number, refuse
 from ._columns import complete, grouped, label_values, number_values, placed
 from ._parts import Block, ParquetPart, SummaryPart, anywhere, part_size, parts_of
+from ._sampled import Draw, draw_batch
 from ._summary import CalibrationSummary
 
 _WHERE = "summarize"
@@ -33,11 +34,18 @@ class Plan(NamedTuple):
     classes: Any
     pos_label: Any
     drop_missing: bool = False
+    draw: Draw | None = None
 
     @property
     def needed(self) -> list[str]:
-        given = [self.label, *self.prob, self.weight, self.counts, *self.by]
+        group = None if self.draw is None else self.draw.group
+        given = [self.label, *self.prob, self.weight, self.counts, group, *self.by]
         return [*dict.fromkeys(name for name in given if name is not None)]
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Columns that a draw keeps; all but the group may have missing values."""
+        return () if self.draw is None else self.draw.columns
 
     @property
     def names(self) -> bool:
@@ -65,6 +73,7 @@ def summarize(
     csv: dict[str, Any] | None = None,
     drop_missing: bool = False,
     progress: Progress | None = None,
+    _draw: Draw | None = None,
 ) -> Any:
     """Summarise rows that need not fit into memory.
 
@@ -169,14 +178,15 @@ def summarize(
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())
     options = (max_cells, multiclass, classes, pos_label)
-    plan = Plan(label or "", probs, weight, counts, columns, not several, *options, drop_missing)
+    plan = Plan(label or "", probs, weight, counts, columns, not several, *options)
+    plan = plan._replace(drop_missing=drop_missing, draw=_draw)
     plan.empty().summary()  # options that cannot be are refused before the work
     if _is_dask(data):
         from ._dask import tally_of_dask
 
         total = tally_of_dask(data, plan, _WHERE)
     else:
-        parts = parts_of(data, plan.label, csv or {}, _WHERE)
+        parts = parts_of(data, (plan.label, *plan.extras), csv or {}, _WHERE)
         total = _tally_of_parts(parts, plan, n_jobs, progress)
     if total.left_out:
         got = f"none in {total.left_out_in_words()}"
@@ -271,7 +281,7 @@ class Tally:
     def add_part(self, part: Any, report: Callable[[float], None] | None = None) -> "Tally":
         """Add all rows of a part; `report` is told how much of it is done."""
         try:
-            for block in part.blocks(self.plan.needed):
+            for block in part.blocks([*dict.fromkeys([*self.plan.needed, *self.plan.extras])]):
                 self.add(block)
                 if report is not None:
                     report(block.share)
@@ -302,7 +312,10 @@ class Tally:
                 a if rows is None or a is None else a[rows] for a in (labels, proba, *rest)
             ]
             try:
-                summary.update(*part)
+                if plan.draw is None:
+                    summary.update(*part)
+                else:
+                    draw_batch(summary, plan.draw, block, part)
             except (ValueError, TypeError) as error:
                 raise type(error)(placed(str(error), block, rows, _WHERE)) from error
 
