@@ -4,6 +4,7 @@ from ._bounds import BoundedValue as BoundedValue
 from ._drawn import DrawnRows as DrawnRows
 from ._drawn import RowDraw as RowDraw
 from ._drawn import rows_to_draw as rows_to_draw
+from ._drawn_sample import DrawnSample as DrawnSample
 from ._find_classes import find_classes as find_classes
 from ._problems import ADDED_UP as ADDED_UP
 from ._problems import CellProblems as CellProblems

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
 
-_ENTRIES, _FEWEST, _MOST = 2_000_000, 20_000, 200_000  # of scores; rows
+_ENTRIES, _FEWEST, _MOST = 500_000, 20_000, 100_000  # of scores; rows
 _STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
 _OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are kept whatever the others are
 _SHARE = 2  # a class keeps one in so many of the rows that would be its share
@@ -15,7 +15,7 @@ _LAST = np.iinfo(np.uint64).max
 
 
 def rows_to_draw(n_classes: int) -> int:
-    """How many rows a map of so many classes is learnt from: 200,000 to 10 classes, then fewer."""
+    """How many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
     return int(np.clip(_ENTRIES // n_classes, _FEWEST, _MOST))
 
 
@@ -34,7 +34,7 @@ class DrawnRows(NamedTuple):
         How often each of these rows is there.
     share : ndarray of shape (n_rows,)
         How many rows of the whole each of those stands for; 1 where all are here.
-    extras : pandas DataFrame or None
+    extras : pandas DataFrame, ndarray or None
         Other columns.
     n_seen : int
         The rows that they were drawn from.
@@ -85,8 +85,10 @@ class _Rows(NamedTuple):
     extras: Any
 
     def take(self, rows):
-        extras = None if self.extras is None else self.extras.iloc[rows]
-        given = (None if column is None else column[rows] for column in self[:-1])
+        extras = self.extras.iloc[rows] if hasattr(self.extras, "iloc") else self.extras
+        given = [None if column is None else column[rows] for column in self[:-1]]
+        if isinstance(extras, np.ndarray):
+            extras = extras[rows]
         return _Rows(*given, extras)
 
     @classmethod
@@ -94,10 +96,12 @@ class _Rows(NamedTuple):
         """Some rows below the other; of equal ones the first, with all their counts."""
         *columns, extras = zip(*parts, strict=True)
         arrays = [None if c[0] is None else np.concatenate(c) for c in columns]
-        if extras[0] is not None:
+        if hasattr(extras[0], "iloc"):
             import pandas as pd
 
             extras = (pd.concat(extras, ignore_index=True),)
+        elif extras[0] is not None:
+            extras = (np.concatenate(extras),)
         whole = cls(*arrays, extras[0])
         order = np.argsort(whole.key, kind="stable")
         fresh = np.ones(len(order), dtype=bool)
@@ -154,7 +158,7 @@ class RowDraw:
         weight : ndarray of shape (n_samples,), default=None
             Rows of weight 0 are left out.
         counts : ndarray of shape (n_samples,), int64, default=None
-        extras : pandas DataFrame, default=None
+        extras : pandas DataFrame or ndarray, default=None
         digests : sequence of ndarray of shape (n_samples,), uint64
             Of other columns that tell rows apart.
         """
@@ -245,7 +249,7 @@ class RowDraw:
         drawn = np.bincount(stratum, counts, len(self._seen))
         share = (self._seen / np.maximum(drawn, 1))[stratum]
         codes = stratum // self._steps
-        if extras is not None:
+        if hasattr(extras, "iloc"):
             extras = extras.reset_index(drop=True)
         return DrawnRows(codes, scores, weight, counts, share, extras, int(self._seen.sum()))
 

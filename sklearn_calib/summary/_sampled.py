@@ -19,7 +19,7 @@ class Draw(NamedTuple):
     Attributes
     ----------
     most : int or None
-        Different rows; None for `rows_to_draw`.
+        Different rows, 0 for none; None for `rows_to_draw`.
     features : tuple of str
         Columns that the rows keep; they may have missing values.
     group : str or None
@@ -65,6 +65,8 @@ def draw_batch(summary: CalibrationSummary, draw: Draw, block: Block, given: Seq
         place = slice(start, start + len(codes))
         start = place.stop
         summary._add(codes, proba, weight, counts)
+        if draw.most == 0:
+            continue
         if summary.drawn is None:
             n_classes = summary._labels.n_classes
             most = rows_to_draw(n_classes) if draw.most is None else draw.most
@@ -77,8 +79,6 @@ def draw_batch(summary: CalibrationSummary, draw: Draw, block: Block, given: Seq
 
 
 def _proba(draw: Draw, scores: AnyArray) -> AnyArray:
-    if draw.percent:
-        scores = scores / 100
     if draw.kind == "proba" and draw.tolerance is None:
         return scores
     where = "CalibrationSummary.update"

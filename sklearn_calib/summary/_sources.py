@@ -298,7 +298,7 @@ class Tally:
             if not block.n_rows:
                 return
         labels = label_values(block, plan.label, plan.names)
-        scores = [number_values(block, name) for name in plan.prob]
+        scores = [self._score(block, name) for name in plan.prob]
         proba = scores[0] if len(scores) == 1 else np.column_stack(scores)
         rest = [
             None if name is None else number_values(block, name)
@@ -318,6 +318,14 @@ class Tally:
                     draw_batch(summary, plan.draw, block, part)
             except (ValueError, TypeError) as error:
                 raise type(error)(placed(str(error), block, rows, _WHERE)) from error
+
+    def _score(self, block, name):
+        """A column of scores; of percentages a hundredth, which text with a sign is already."""
+        if self.plan.draw is None or not self.plan.draw.percent:
+            return number_values(block, name)
+        told = block if block.signs is not None else block._replace(signs={})
+        values = number_values(told, name)
+        return values if told.signs.get(name) else values / 100
 
     def _leave_out(self, block, places):
         if len(places):
