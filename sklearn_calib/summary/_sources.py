@@ -299,7 +299,7 @@ class Tally:
                 return
         labels = label_values(block, plan.label, plan.names)
         scores = [self._score(block, name) for name in plan.prob]
-        proba = scores[0] if len(scores) == 1 else np.column_stack(scores)
+        proba = scores[0] if len(scores) == 1 else np.stack(scores).T  # columns lie side by side
         rest = [
             None if name is None else number_values(block, name)
             for name in (plan.weight, plan.counts)

@@ -236,8 +236,11 @@ class CalibrationSummary(Answers, Storable):
         if self._joint is None:
             parts = [two_class_part(codes, block, self._labels.positive)]
         else:
-            parts = parts_of_many(self.multiclass, codes, block)
-            self._joint = added(self._joint, joint_totals(codes, block, weight, count))
+            sums, whole = joint_totals(codes, block, weight, count)
+            self._joint = added(self._joint, sums)
+            parts = [whole]
+            if self.multiclass not in ("auto", "confidence"):
+                parts = parts_of_many(self.multiclass, codes, block)
         for number, rows, *columns in parts:
             given = [None if column is None else column[rows] for column in (weight, count)]
             self._states[number].add(*columns, *given)
