@@ -30,7 +30,7 @@ from ._options import (
     tolerance_of,
 )
 from ._printing import Screen, check_writable, note, progress, write_text
-from ._remote import local_files
+from ._remote import in_files, local_files
 from ._rows import called, read_rows
 from ._wording import for_the_command
 
@@ -120,8 +120,9 @@ def fit(options: "argparse.Namespace") -> int:
     check_of_logits(options)
     try:
         method = get_recalibrator(options.recalibrator)  # no method is refused before the work
-        with local_files(options.files, options.allow_remote) as files:
-            check_writable(options.out, files)
+        remote, workers = options.allow_remote, options.dask
+        with local_files(options.files, remote) as given, in_files(given, workers) as files:
+            check_writable(options.out, given)
             if not method.capabilities.ordered and is_large(files, options, several=False):
                 return _fit_large(files, options)
             rows = read_rows(files, options)
