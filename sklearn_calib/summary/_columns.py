@@ -219,7 +219,8 @@ def _digest(column):
     import pandas as pd
 
     if column.dtype.kind in "iuf" and isinstance(column.dtype, np.dtype):
-        return (column.to_numpy(dtype=np.float64) + 0.0).view(np.uint64)
+        numbers = column.to_numpy(dtype=np.float64) + 0.0
+        return np.where(np.isnan(numbers), np.uint64(0), numbers.view(np.uint64))
     codes, values = pd.factorize(column)
     texts = pd.Series([str(value) for value in values], dtype=object)
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
