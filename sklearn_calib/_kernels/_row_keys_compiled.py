@@ -19,37 +19,29 @@ def scrambled(key):
 
 
 def row_keys(columns, codes):
-    """Keys of rows by their scores and labels, and how the true class stands among the scores.
+    """Keys of rows: equal for rows of equal scores and labels, else as good as drawn at random.
 
     Parameters
     ----------
-    columns : ndarray of shape (n_classes, n_samples), float64
+    columns : ndarray of shape (n_columns, n_samples), float64
     codes : ndarray of shape (n_samples,)
 
     Returns
     -------
     key : ndarray of shape (n_samples,), uint64
-        Equal for rows that are equal; otherwise as good as drawn at random.
-    true, other : ndarray of shape (n_samples,)
-        The score of the true class, and the largest of another one.
     """
-    n = columns.shape[1]
-    key, (true, other) = np.zeros(n, np.uint64), np.full((2, n), -np.inf)
-    for start in range(0, n, CHUNK):
+    key = codes.astype(np.uint64) * _FIRST
+    for start in range(0, len(key), CHUNK):
         rows = slice(start, start + CHUNK)
-        _add_columns(columns[:, rows], codes[rows], key[rows], true[rows], other[rows])
-    return scrambled(key + codes.astype(np.uint64) * _ODD), true, other
+        _add_columns(columns[:, rows], key[rows])
+    return scrambled(key)
 
 
 @kernel(error_model="numpy")
-def _add_columns(columns, codes, key, true, other):
+def _add_columns(columns, key):
     for c in range(len(columns)):
         odd = _ODD * (_TWO * np.uint64(c) + _ONE)
         for i in range(len(key)):
             x = columns[c, i] + 0.0  # no -0.0
             bits = np.float64(x).view(np.uint64)
-            bits = (bits ^ (bits >> _HALF)) * odd
-            key[i] += (bits ^ (bits >> _HALF)) * _FIRST
-            hit = codes[i] == c
-            true[i] = x if hit else true[i]
-            other[i] = other[i] if hit else max(other[i], x)
+            key[i] += (bits ^ (bits >> _HALF)) * odd

@@ -48,7 +48,8 @@ class Model(NamedTuple):
             most = rows_to_draw(n_classes) if most is None else most
             draw = RowDraw(n_classes, most)
             weight = None if (case.weight == 1).all() else case.weight
-            draw.add(case.codes, np.asarray(case.proba), weight, extras=np.arange(len(case.codes)))
+            plain, rows = np.asarray(case.proba), np.arange(len(case.codes))
+            draw.add(case.codes, plain, plain[rows, case.codes], weight, extras=rows)
         assert draw is not None
         drawn = (draw if most is None else draw.coarsened(most)).rows()
         if drawn is None:

@@ -117,21 +117,20 @@ class RowDraw:
     A key is a hash of the digits of a row (scores, label, weight, other columns), so the same rows
     are kept in whatever order and pieces they come, and two draws merge into that of all rows.
     Equal rows have one key and are counted. Beside the `most` smallest of all, each class keeps
-    some of its own, and so does each stratum: rows of one class whose true score stands alike among
-    the others. The numbers of rows of the strata are known, so a row stands for as many rows of its
-    stratum as were not kept: also where many rows are equal, no stratum is lost or counts twice.
+    some of its own, and so does each stratum: rows of one class whose odds of the true class are
+    alike to a factor of two. The numbers of rows of the strata are known, so a row stands for as
+    many rows of its stratum as were not kept: also where many rows are equal, no stratum is lost
+    or counts twice.
 
     Parameters
     ----------
     n_classes : int
     most : int
         Different rows of all classes together.
-    logits : bool, default=False
-        Whether scores are compared by their difference, not by their ratio.
     """
 
-    def __init__(self, n_classes: int, most: int, logits: bool = False) -> None:
-        self.most, self.logits = most, logits
+    def __init__(self, n_classes: int, most: int) -> None:
+        self.most = most
         self._of_class = min(_OF_CLASS, -(-most // (_SHARE * n_classes)))
         self._steps = int(np.clip(_STRATA // n_classes, 1, _STEPS))
         n_strata = n_classes * self._steps
@@ -143,6 +142,7 @@ class RowDraw:
         self,
         codes: IntArray,
         scores: FloatArray,
+        true: FloatArray,
         weight: FloatArray | None = None,
         counts: IntArray | None = None,
         extras: Any = None,
@@ -155,6 +155,8 @@ class RowDraw:
         codes : ndarray of shape (n_samples,)
         scores : ndarray of shape (n_samples,) or (n_samples, n_columns), float64
             One dimension is the score of the second class.
+        true : ndarray of shape (n_samples,)
+            The probability of the true class.
         weight : ndarray of shape (n_samples,), default=None
             Rows of weight 0 are left out.
         counts : ndarray of shape (n_samples,), int64, default=None
@@ -164,44 +166,36 @@ class RowDraw:
         """
         from .._kernels._row_keys_compiled import row_keys, scrambled
 
-        key, stratum = self._placed(row_keys, codes, scores)
+        scores = scores.reshape(len(scores), -1)
+        key = row_keys(np.ascontiguousarray(scores.T), codes)
+        stratum = codes.astype(np.intp) * self._steps + self._step(true)
         own = [] if weight is None else [(weight + 0.0).view(np.uint64)]
         for digest in (*own, *digests):
             key = scrambled(key ^ scrambled(digest))
-        if counts is None:
-            counts = np.ones(len(codes), dtype=np.int64)
         if weight is not None:
-            counts = np.where(weight > 0, counts, 0)
-        seen = np.bincount(stratum, counts, len(self._seen))
-        self._seen += seen.astype(np.int64)
-        kept = np.flatnonzero((key <= self._limit[stratum]) & (counts > 0))
+            counts = np.where(weight > 0, 1 if counts is None else counts, 0)
+        self._seen += np.bincount(stratum, counts, len(self._seen)).astype(np.int64)
+        near = key <= self._limit[stratum]
+        kept = np.flatnonzero(near if counts is None else near & (counts > 0))
         if not len(kept):
             return
-        rows = _Rows(key, stratum, scores.reshape(len(scores), -1), counts, weight, extras)
-        self._parts.append(rows.take(kept))
+        if counts is None:
+            counts = np.ones(len(codes), dtype=np.int64)
+        self._parts.append(_Rows(key, stratum, scores, counts, weight, extras).take(kept))
         if sum(len(part.key) for part in self._parts[1:]) > self.most // 2:
             self._settle()
 
-    def _placed(self, row_keys, codes, scores):
-        """Keys and strata."""
-        columns = scores.T if scores.ndim == 2 else scores[None, :]
-        if len(columns) == 1:
-            opposite = -columns if self.logits else 1.0 - columns
-            columns = np.concatenate([opposite, columns])
-        key, true, other = row_keys(np.ascontiguousarray(columns), codes)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.logits:
-                octave = np.nan_to_num(np.floor((true - other) / np.log(2)), nan=0.0)
-            else:
-                octave = ((true / other).view(np.int64) >> 52) - 1023
+    def _step(self, true):
+        """The octave of the odds of the true class."""
+        with np.errstate(divide="ignore"):
+            octave = ((true / (1.0 - true)).view(np.int64) >> 52) - 1023
         half = self._steps // 2
-        step = np.clip(octave, -half, self._steps - 1 - half).astype(np.int64) + half
-        return key, codes * self._steps + step
+        return np.clip(octave, -half, self._steps - 1 - half) + half
 
     def coarsened(self, most: int) -> "RowDraw":
         """The draw of fewer rows, as if it had been made so."""
         n_classes = len(self._seen) // self._steps
-        return RowDraw(n_classes, min(most, self.most), self.logits).merge(self)
+        return RowDraw(n_classes, min(most, self.most)).merge(self)
 
     def merge(self, other: "RowDraw") -> "RowDraw":
         """Add the rows of another draw, of the same classes; it keeps no fewer."""

@@ -70,12 +70,16 @@ def draw_batch(summary: CalibrationSummary, draw: Draw, block: Block, given: Seq
         if summary.drawn is None:
             n_classes = summary._labels.n_classes
             most = rows_to_draw(n_classes) if draw.most is None else draw.most
-            summary.drawn = RowDraw(n_classes, most, draw.kind == "logits")
+            summary.drawn = RowDraw(n_classes, most)
+        if proba.ndim == 1:
+            true = np.where(codes == 1, proba, 1.0 - proba)
+        else:
+            true = proba[np.arange(len(codes)), codes]
         if draw.kind == "logits":
             proba = np.asarray(scores[place], dtype=np.float64)
         frame = None if extras is None else extras.iloc[place]
         more = [each[place] for each in digest]
-        summary.drawn.add(codes, proba, weight, counts, frame, more)
+        summary.drawn.add(codes, proba, true, weight, counts, frame, more)
 
 
 def _proba(draw: Draw, scores: AnyArray) -> AnyArray:
