@@ -137,8 +137,7 @@ def _add_results(group):
     group.add_argument(
         "--save",
         metavar="FILE",
-        help="write a summary that audit and CalibrationSummary.from_parquet read again (two "
-        "classes)",
+        help="write a summary that audit and CalibrationSummary.from_parquet read again",
     )
     group.add_argument(
         "--fail-if",

@@ -208,8 +208,7 @@ class CalibrationSummary(Answers, Storable):
         """Checked rows in blocks: codes, probabilities, weights, counts. Nothing is added yet."""
         where = "CalibrationSummary.update"
         scores = checked_scores(y_proba, where)
-        n = len(scores.raw)
-        y_true = one_label_per_row(y_true, n, where)
+        y_true, n = one_label_per_row(y_true, len(scores.raw), where), len(scores.raw)
         weight = checked_weight(sample_weight, n, where)
         count = checked_counts(counts, n, where)
         if not n:
@@ -238,9 +237,8 @@ class CalibrationSummary(Answers, Storable):
         else:
             sums, whole = joint_totals(codes, block, weight, count)
             self._joint = added(self._joint, sums)
-            parts = [whole]
-            if self.multiclass not in ("auto", "confidence"):
-                parts = parts_of_many(self.multiclass, codes, block)
+            by_class = self.multiclass in ("top_label", "classwise")
+            parts = parts_of_many(self.multiclass, codes, block) if by_class else [whole]
         for number, rows, *columns in parts:
             given = [None if column is None else column[rows] for column in (weight, count)]
             self._states[number].add(*columns, *given)
