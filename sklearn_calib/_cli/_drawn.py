@@ -171,8 +171,7 @@ def cross_validated(
     before = of_rows(sample.case.proba, sample.case.codes)[held.rows]
     moved = of_rows(held.case.proba, held.case.codes) - before
     difference = held.case.mean(moved)
-    error = np.sqrt(held.squares @ (moved - difference) ** 2) / held.case.weight.sum()
-    half = ndtri((1 + level) / 2) * error
+    half = ndtri((1 + level) / 2) * _error_of_mean(sample.drawn, held, moved, difference)
     losses = loss, loss + difference, difference
     found = PairedDifference(
         "log_loss", *losses, difference - half, difference + half, level, "normal"
@@ -180,6 +179,22 @@ def cross_validated(
     if groups is not None:
         found = by_group(found, moved, held.case.weight, groups[held.rows])
     return for_two_folds(found)
+
+
+def _error_of_mean(drawn, held, moved, mean):
+    """The standard error of a mean of all rows that is taken of the drawn ones.
+
+    That of all rows, which are a sample themselves; and, where rows stand for others of their
+    stratum, that of drawing so many of these: the masses of the strata are known.
+    """
+    weight, share = held.case.weight, drawn.share[held.rows]
+    _, stratum = np.unique(drawn.stratum[held.rows], return_inverse=True)
+    stratum = stratum.ravel()
+    own = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)
+    n = np.bincount(stratum)[stratum]
+    apart = (moved - own[stratum]) ** 2 * n / np.maximum(n - 1, 1)
+    variance = held.squares / share @ (moved - mean) ** 2 + weight**2 * (1 - 1 / share) @ apart
+    return np.sqrt(variance) / weight.sum()
 
 
 def for_two_folds(found: "PairedDifference") -> "PairedDifference":

@@ -34,6 +34,8 @@ class DrawnRows(NamedTuple):
         How often each of these rows is there.
     share : ndarray of shape (n_rows,)
         How many rows of the whole each of those stands for; 1 where all are here.
+    stratum : ndarray of shape (n_rows,)
+        Rows of one stratum stand for each other.
     extras : pandas DataFrame, ndarray or None
         Other columns.
     n_seen : int
@@ -45,6 +47,7 @@ class DrawnRows(NamedTuple):
     weight: FloatArray | None
     counts: IntArray
     share: FloatArray
+    stratum: IntArray
     extras: Any
     n_seen: int
 
@@ -245,7 +248,8 @@ class RowDraw:
         codes = stratum // self._steps
         if hasattr(extras, "iloc"):
             extras = extras.reset_index(drop=True)
-        return DrawnRows(codes, scores, weight, counts, share, extras, int(self._seen.sum()))
+        n_seen = int(self._seen.sum())
+        return DrawnRows(codes, scores, weight, counts, share, stratum, extras, n_seen)
 
 
 def merged_draws(

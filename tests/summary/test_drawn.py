@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sklearn_calib._cli._drawn import cross_validated
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
@@ -214,3 +215,63 @@ def test_memory_does_not_grow_with_the_rows():
 def test_many_classes_take_fewer_rows():
     sizes = [rows_to_draw(k) for k in (2, 10, 1000)]
     assert sizes == [100_000, 50_000, 20_000]
+
+
+class Halved:
+    """A map that is what it is, whatever it is fitted to: temperature 2."""
+
+    classes_ = np.arange(3)
+
+    def fit(self, proba, y, sample_weight=None, classes=None):
+        return self
+
+    def predict_proba(self, proba):
+        root = np.sqrt(np.asarray(proba))
+        return root / root.sum(axis=1, keepdims=True)
+
+    def get_params(self, deep=True):
+        return {}
+
+    def set_params(self):
+        return self
+
+
+def gain_of(proba, y, most):
+    """The interval that a fit prints for a fixed map, without its factor for folds."""
+    data = dict(zip(P, proba.T, strict=True)) | {"y": y}
+    summary = summarize(data, label="y", prob=P, classes=range(3), _draw=Draw(most))
+    sample = DrawnSample(summary.drawn.rows(), summary.classes)
+    found = cross_validated(Halved(), sample, summary.measure("log_loss"), None, 0.9, 5)
+    half = (found.high - found.low) / 2 / 2**0.5
+    return found.difference, half
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decimals", [17, 2])
+def test_the_interval_of_a_drawn_gain_covers(decimals):
+    """Of 3000 rows 300 different ones; also where rounding makes many rows equal."""
+    rng = np.random.default_rng(0)
+
+    def drawn(n):
+        truth = rng.dirichlet(np.full(3, 0.7), n)
+        y = (rng.random((n, 1)) > truth.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        proba = truth**1.5 / (truth**1.5).sum(axis=1, keepdims=True)
+        proba = (proba + 1e-3) / (1 + 3e-3)
+        proba[:, :2] = proba[:, :2].round(decimals).clip(0.01, 0.98)
+        proba[:, 2] = 1 - proba[:, 0] - proba[:, 1]
+        kept = proba[:, 2] > 0.005
+        return proba[kept], y[kept], truth[kept]
+
+    proba, _, truth = drawn(400_000)
+    moved = np.log(proba) - np.log(Halved().predict_proba(proba))
+    wanted = (truth * moved).sum(axis=1).mean()
+    inside, places = [], []
+    for _ in range(300):
+        proba, y, _ = drawn(3000)
+        place, half = gain_of(proba, y, 300)
+        inside.append(abs(place - wanted) <= half)
+        places.append(place)
+    assert 0.84 < np.mean(inside) < 0.96
+    # of a few equal rows in each stratum the shares are ratios, whose bias is below the error
+    assert abs(np.mean(places) - wanted) < 0.5 * np.std(places)
+    print(decimals, np.mean(inside), np.mean(places) - wanted, np.std(places), half / 1.645)
