@@ -249,7 +249,10 @@ def gain_of(proba, y, most):
 @pytest.mark.slow
 @pytest.mark.parametrize("decimals", [17, 2])
 def test_the_interval_of_a_drawn_gain_covers(decimals):
-    """Of 3000 rows 300 different ones; also where rounding makes many rows equal."""
+    """Of 3000 rows 300 different ones: 0.89 of 300 intervals of 90 %.
+
+    Where rounding makes many rows equal, which are drawn together, 0.85.
+    """
     rng = np.random.default_rng(0)
 
     def drawn(n):
@@ -274,4 +277,3 @@ def test_the_interval_of_a_drawn_gain_covers(decimals):
     assert 0.84 < np.mean(inside) < 0.96
     # of a few equal rows in each stratum the shares are ratios, whose bias is below the error
     assert abs(np.mean(places) - wanted) < 0.5 * np.std(places)
-    print(decimals, np.mean(inside), np.mean(places) - wanted, np.std(places), half / 1.645)
