@@ -177,11 +177,11 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
             "expected a column 'town' in day=0/a.parquet",
         ),
         (
-            ["t.csv", *AS_USUAL, "--save", "s.parquet", "--tolerance", "0.1"],
-            "got --tolerance. Leave one",
+            ["s.parquet", "--tolerance", "0.1"],
+            "expected rows for --tolerance, got summaries. Leave it out",
         ),
         (["t.csv", "-", *AS_USUAL], "expected the standard input alone"),
-        (["-", *AS_USUAL, "--save", "new.parquet"], "got the standard input. Leave one"),
+        (["-", *AS_USUAL, "--dask", "tcp://here:8786"], "got the standard input. Name files"),
         (["absent*", *AS_USUAL], "expected files of that name, got none for 'absent*'"),
         (["day=*/*.parquet", "other.parquet", *AS_USUAL], "expected a column 'p' in other.parquet"),
         (

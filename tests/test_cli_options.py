@@ -198,8 +198,10 @@ def test_percentages(frame, capsys):
     for file in ("t.csv", "signs.csv"):
         assert audit(file, *AS_USUAL, "--percent") == 0
         assert f"│ {expected} │" in capsys.readouterr().out.split("log_loss")[1]
-    assert audit("t.csv", *AS_USUAL, "--percent", "--save", "s.parquet") == 2
-    assert "got --percent" in said(capsys)
+        assert audit(file, *AS_USUAL, "--percent", "--save", "s.parquet") == 0
+        assert f"│ {expected} │" in capsys.readouterr().out.split("log_loss")[1]
+    assert audit("s.parquet", "--percent") == 2
+    assert "expected rows for --percent, got summaries" in said(capsys)
 
 
 def test_holes(frame, capsys):

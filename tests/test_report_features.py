@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from sklearn_calib._cli import _large, main
+from sklearn_calib._cli import _drawn, _large, main
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
@@ -56,14 +56,14 @@ def test_audit_of_a_sample(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     regions(150).rename(columns={"<region>": "region"}).to_parquet("t.parquet")
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
-    monkeypatch.setattr(_large, "_SAMPLED", 60)
+    monkeypatch.setattr(_drawn, "SAMPLED", 60)
     given = ["--label", "y", "--prob", "p", "--no-advice", "--resamples", "5"]
     assert main(["audit", "t.parquet", *given, "--features", "all", "--json", "a.json"]) == 0
     found = json.loads(Path("a.json").read_text())["models"][0]["features"]
-    assert found["n_rows"] == 60
+    assert 60 <= found["n_rows"] < 100
     assert set(found["feature_gains"]) == {"region"}
     said = " ".join(capsys.readouterr().out.split())
-    assert "From 60 of 150 rows" in said
+    assert f"From {found['n_rows']} of 150 rows" in said
     assert "a better use of the feature;" in said
 
 
@@ -81,14 +81,15 @@ def test_audit(tmp_path, monkeypatch, capsys, kind):
     assert whole["n_rows"] == 600
     assert set(whole["feature_gains"]) == {"region", "x"}
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
-    monkeypatch.setattr(_large, "_SAMPLED", 250)
+    monkeypatch.setattr(_drawn, "SAMPLED", 250)
     assert main(["audit", *given, "--features", "region,x", "--json", "b.json"]) == 0
     some = json.loads(Path("b.json").read_text())["models"][0]["features"]
-    assert some["n_rows"] == 250
+    n_rows = some["n_rows"]
+    assert 250 <= n_rows < 350
     assert set(some["feature_gains"]) == {"region", "x"}
     said = capsys.readouterr()
-    assert "From 250 of 600 rows" in " ".join(said.out.split())
-    assert "a sample of 250 rows" in " ".join(said.err.split())
+    assert f"From {n_rows} of 600 rows" in " ".join(said.out.split())
+    assert f"a sample of {n_rows} rows" in " ".join(said.err.split())
 
 
 def test_features_that_are_the_labels(tmp_path, monkeypatch, capsys):

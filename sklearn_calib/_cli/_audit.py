@@ -18,7 +18,7 @@ from ._options import (
 )
 from ._plan import PlanAction, errors, plan
 from ._printing import EXTRAS, Screen, check_outputs, progress
-from ._remote import local_files
+from ._remote import in_files, local_files
 from ._result import finish, settings_of
 from ._rows import called, read_rows
 from ._wording import for_the_command
@@ -136,8 +136,7 @@ def _add_results(group):
     group.add_argument(
         "--save",
         metavar="FILE",
-        help="write a summary that audit and CalibrationSummary.from_parquet read again (two "
-        "classes)",
+        help="write a summary that audit and CalibrationSummary.from_parquet read again",
     )
     group.add_argument(
         "--fail-if",
@@ -158,8 +157,9 @@ def audit(options: "argparse.Namespace") -> int:
         return plan(options)
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     try:
-        with local_files(options.files, options.allow_remote) as files:
-            check_outputs(options, files)
+        remote, workers = options.allow_remote, options.dask
+        with local_files(options.files, remote) as given, in_files(given, workers) as files:
+            check_outputs(options, given)
             if is_large(files, options):
                 return audit_large(files, options, conditions)
             return _audit_rows(files, options, conditions)

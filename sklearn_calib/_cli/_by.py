@@ -13,7 +13,7 @@ from ._printing import progress
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
-    from ..summary import CalibrationSummary
+    from ..summary import CalibrationSummary, Draw
 
 _AS_REPORTS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE}
 
@@ -26,7 +26,11 @@ class ByGroup(NamedTuple):
 
 
 def audit_groups(
-    files: list[str], by: Sequence[str], n_jobs: int | None, plan: dict[str, Any]
+    files: list[str],
+    by: Sequence[str],
+    n_jobs: int | None,
+    plan: dict[str, Any],
+    draw: "Draw | None" = None,
 ) -> ByGroup:
     """Read the rows twice: what values the columns have, then how often they come with each score.
 
@@ -38,6 +42,8 @@ def audit_groups(
     n_jobs : int or None
     plan : dict
         Further arguments of `summarize`.
+    draw : Draw, optional
+        What to draw beside the summary.
     """
     reading: dict[str, Any] = {"n_jobs": n_jobs, "csv": plan["csv"]}
     with progress("reading groups") as advance:
@@ -49,7 +55,7 @@ def audit_groups(
         partitions.append(partition_of_values(plain(name), listed, counts, **_AS_REPORTS))
         coders.append(column.coder(partitions[-1].codes, len(partitions[-1].names)))
     with progress("reading") as advance:
-        found = summarize_groups(files, coders, progress=advance, **plan | reading)
+        found = summarize_groups(files, coders, progress=advance, draw=draw, **plan | reading)
     partitions = [
         one._replace(codes=codes) for one, codes in zip(partitions, found.groups, strict=True)
     ]

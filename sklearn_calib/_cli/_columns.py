@@ -10,7 +10,6 @@ import numpy as np
 from .._files.tables import (
     FileTable,
     UserError,
-    column_names,
     label_column,
     number_column,
     read_table,
@@ -20,7 +19,6 @@ from .._typing import FloatArray
 from ._names import split_columns
 from ._options import check_different, check_groups, form_of
 from ._printing import note
-from ._sample import sampled_tables
 
 if TYPE_CHECKING:
     import argparse
@@ -47,24 +45,23 @@ class Columns(NamedTuple):
     features: Any = None  # pandas DataFrame of the columns of --features, or None
 
 
-def read_columns(
-    files: Sequence[str], options: "argparse.Namespace", most: int | None = None
-) -> Columns:
+def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
     """The columns that the options name; raises UserError for missing values.
 
-    Those of ``--by`` and ``--features`` may have them. `most`: a sample of so many rows.
+    Those of ``--by`` and ``--features`` may have them.
     """
     tables: list[FileTable] = []
     left_out: list[str] = []
     groups: list[Any] = []
     used: list[Any] = []
     names: list[str] = []
-    for table in _tables(files, options, most):
+    for file in files:
+        table = _read(file, options)
         names = names or split_columns(options.prob, list(table.frame.columns))
         chosen = chosen_groups(options, list(table.frame.columns))
-        by = _with_orders(table._replace(frame=table.frame[chosen]))
+        by = with_orders(table._replace(frame=table.frame[chosen]))
         seen = features_of(options, list(table.frame.columns))
-        features = _with_orders(table._replace(frame=table.frame[seen]))
+        features = with_orders(table._replace(frame=table.frame[seen]))
         table = table._replace(frame=table.frame[_needed(names, options)])
         if options.drop_missing:
             whole = table.frame.notna().all(axis=1)
@@ -95,22 +92,13 @@ def read_columns(
     return Columns(np.vstack(scores), labels, weight, names, said, by, when, together, shown)
 
 
-def _tables(files, options, most):
-    """The tables of the files, one after the other; of `most` rows a sample."""
-    if most is None:
-        return (_read(file, options) for file in files)
-    present = column_names(files[0], lambda names: [], **form_of(options))
-    texts = features_of(options, present)
-    return sampled_tables(files, partial(_picked, options), most, texts, form_of(options))
-
-
 def _labels_are_text(table, name):
     """Whether labels are missing beside others that are text, so that one may be called "None"."""
     column = table.frame[name]
     return column.dtype.kind not in "fiub" and bool(column.isna().any())
 
 
-def _with_orders(table):
+def with_orders(table: FileTable) -> Any:
     """The frame, where text that is numbers with a decimal comma, or ISO dates, becomes these."""
     frame = table.frame.copy()
     for name in frame.columns:

@@ -1,6 +1,5 @@
 """The command ``fit``: learn a calibration map from a table and write it as JSON."""
 
-from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +8,15 @@ import numpy as np
 from .._files.tables import UserError
 from .._show import plain, quoted
 from ._codes import FOUND
+from ._drawn import (
+    by_group,
+    cross_validated,
+    for_two_folds,
+    groups_of,
+    said_of,
+    sample_of,
+    summary_of_rows,
+)
 from ._options import (
     add_columns,
     add_dask,
@@ -22,13 +30,12 @@ from ._options import (
     tolerance_of,
 )
 from ._printing import Screen, check_writable, note, progress, write_text
-from ._remote import local_files
+from ._remote import in_files, local_files
 from ._rows import called, read_rows
 from ._wording import for_the_command
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from ..inference import PairedDifference
     from ..summary import CalibrationSummary
@@ -113,12 +120,15 @@ def fit(options: "argparse.Namespace") -> int:
     check_of_logits(options)
     try:
         method = get_recalibrator(options.recalibrator)  # no method is refused before the work
-        with local_files(options.files, options.allow_remote) as files:
-            check_writable(options.out, files)
+        remote, workers = options.allow_remote, options.dask
+        with local_files(options.files, remote) as given, in_files(given, workers) as files:
+            check_writable(options.out, given)
             if not method.capabilities.ordered and is_large(files, options, several=False):
-                return _fit_cells(files, options)
+                return _fit_large(files, options)
             rows = read_rows(files, options)
             try:
+                if _needs_rows(len(rows.names), options) and not method.capabilities.ordered:
+                    return _fit_drawn(summary_of_rows(rows, options), options)
                 return _fit(rows, options)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{called(files)}: {error}") from error
@@ -140,7 +150,7 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     screen.print(f"{len(rows.labels)} rows, classes {names}", highlight=False)
     gain = None
     if _are_enough(np.unique(rows.labels, return_counts=True)[1], options):
-        gain = cross_validated(options.recalibrator, proba, rows.labels, **given)
+        gain = cross_validated_rows(options.recalibrator, proba, rows.labels, **given)
 
     def fitted():
         method = get_recalibrator(options.recalibrator)
@@ -149,12 +159,51 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     return _judged_and_written(screen, gain, fitted, options, rows.together)
 
 
-def _fit_cells(files: "Sequence[str]", options: "argparse.Namespace") -> int:
-    """Learn from all rows in cells of their scores, as `audit` measures them."""
-    from ..recalibrators import get_recalibrator
+def _needs_rows(n_columns, options):
+    """Whether cells of probabilities do not suffice."""
+    return n_columns > 2 or kind_of(options) == "logits" or options.group is not None
+
+
+def _fit_large(files, options):
+    """Learn from rows that are read block by block."""
     from ._large import summaries_of
 
-    summary, name, _ = summaries_of(list(files), options)
+    rows = _needs_rows(0, options)
+    summary, name, _ = summaries_of(list(files), options, rows)
+    if rows or summary.drawn is not None:
+        return _fit_drawn(summary, options)
+    return _fit_cells(summary, name, options)
+
+
+def _fit_drawn(summary: Any, options: "argparse.Namespace") -> int:
+    """Learn from rows that their own digits draw: all of them where they are not many."""
+    from ..recalibrators import fit_recalibrator, get_recalibrator
+
+    sample = sample_of(summary, options)
+    drawn, case = sample.drawn, sample.case
+    classes: Any = sample.classes
+    groups = groups_of(drawn, options)
+    screen = Screen()
+    screen.print(said_of(sample), highlight=False)
+    counts = np.bincount(drawn.codes, drawn.counts, len(classes)).astype(int)
+    gain = None
+    if _are_enough(counts[counts > 0], options):
+        loss = summary.totals.log_loss / summary.weight
+        given = loss, groups, _LEVEL, _FOLDS
+        gain = cross_validated(options.recalibrator, sample, *given)
+
+    def fitted():
+        method = get_recalibrator(options.recalibrator)
+        given = {"sample_weight": drawn.sample_weight, "classes": classes, "groups": groups}
+        return fit_recalibrator(method, case.proba, classes[case.codes], **given)
+
+    return _judged_and_written(screen, gain, fitted, options, groups)
+
+
+def _fit_cells(summary: Any, name: str, options: "argparse.Namespace") -> int:
+    """Learn from all rows in cells of their scores, as `audit` measures them."""
+    from ..recalibrators import get_recalibrator
+
     if not summary.n_samples or len(summary.classes) != 2:
         got = f"one of {len(summary.classes)}" if summary.n_samples else "one of no rows"
         raise UserError(
@@ -229,7 +278,7 @@ def _judge(screen, gain, options, groups):
 def cross_validated_cells(
     recalibrator: Any, summary: "CalibrationSummary", loss: float
 ) -> "PairedDifference":
-    """What `cross_validated` gives, of cells; `loss` is that of their rows as given."""
+    """What `cross_validated_rows` gives, of cells; `loss` is that of their rows as given."""
     from .._random import generator
     from ..inference import PairedDifference
     from ..metrics import LogLoss
@@ -249,62 +298,28 @@ def cross_validated_cells(
     return PairedDifference("log_loss", *losses, low, high, _LEVEL, "normal")
 
 
-def cross_validated(
-    method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any, groups: Any = None
+def cross_validated_rows(
+    method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any, groups: Any
 ) -> "PairedDifference":
-    """The log loss before and after, each row recalibrated by a fit that has not seen it.
-
-    The interval has twice the variance of differences row by row, as that of an advice.
-    """
+    """What `cross_validated` gives, of rows in memory in their own order."""
+    from ..canonical import canonical_labels, canonical_proba, canonical_weight
     from ..inference import paired_difference
-    from ..recalibrators import cross_fitted_proba
+    from ..metrics import LogLoss
+    from ..recalibrators import cross_fitted_proba, group_codes
 
+    given = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     with progress("judging"):
-        after = cross_fitted_proba(
-            method,
-            proba,
-            labels,
-            cv=_FOLDS,
-            sample_weight=sample_weight,
-            classes=classes,
-            groups=groups,
-            where="fit",
-        )
+        after = cross_fitted_proba(method, proba, labels, cv=_FOLDS, where="fit", **given)
     found = paired_difference(
         labels, proba, after, level=_LEVEL, sample_weight=sample_weight, labels=classes
     )
     if groups is not None:
-        found = by_group(found, labels, proba, after, sample_weight, classes, groups)
-    half = (found.high - found.low) / np.sqrt(2)  # rows of two folds meet twice
-    return replace(found, low=found.difference - half, high=found.difference + half)
-
-
-def by_group(
-    found: "PairedDifference",
-    labels: Any,
-    before: Any,
-    after: Any,
-    weight: Any,
-    classes: Any,
-    groups: Any,
-) -> "PairedDifference":
-    """The same difference, with the interval of means of groups: rows of a group are alike."""
-    from scipy.stats import t
-
-    from .._simplex import log_losses
-    from ..canonical import canonical_labels, canonical_proba, canonical_weight
-
-    codes = canonical_labels(labels, classes=classes, _where="fit")[1]
-    at = np.arange(len(codes)), codes
-    before = canonical_proba(before, _where="fit")
-    moved = log_losses(np.asarray(after), at) - log_losses(before, at)
-    weight = canonical_weight(weight, len(codes), _where="fit")
-    _, number = np.unique(np.asarray(groups).astype(str), return_inverse=True)
-    sums = np.bincount(number.ravel(), weight * (moved - found.difference))
-    few = len(sums) / max(len(sums) - 1, 1)
-    error = np.sqrt(few * (sums @ sums)) / weight.sum()
-    half = t.ppf((1 + found.level) / 2, max(len(sums) - 1, 1)) * error
-    return replace(found, low=found.difference - half, high=found.difference + half)
+        codes = canonical_labels(labels, classes=classes, _where="fit")[1]
+        of_rows, n = LogLoss().of_rows, len(labels)
+        moved = of_rows(after, codes) - of_rows(canonical_proba(proba, _where="fit"), codes)
+        weight = canonical_weight(sample_weight, n, _where="fit")
+        found = by_group(found, moved, weight, group_codes(groups, n, "fit"))
+    return for_two_folds(found)
 
 
 def sentences(method: str, gain: "PairedDifference") -> list[str]:

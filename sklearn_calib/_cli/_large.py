@@ -10,27 +10,25 @@ from ..summary import find_classes, is_summary_file, summarize
 from ._by import audit_groups, audit_saved
 from ._classes import check_two_classes, named_classes
 from ._columns import chosen_groups
+from ._drawn import draw_of, gains_by_features, sample_of
 from ._gate import Condition
 from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of, kind_of
-from ._printing import Screen, note, progress
+from ._printing import Screen, progress
 from ._result import finish, settings_of
-from ._rows import read_rows
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
 _AT_ONCE = 2**23  # bytes of a table that is read as a whole
-_SAMPLED = 20_000  # rows of larger ones that the features are tried on
 
 
 def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: bool = True) -> bool:
     """Whether to summarise; if not, the rows are read at once.
 
-    So are rows of more than two classes, rounded rows (``--tolerance``, ``--normalize``),
-    percentages, logits, the standard input, and rows that are fitted by group. Groups (``--by``)
-    do not change it; nor, but where `several` is true, the number of files.
+    So are groups (``--by``) of more than two classes. But where `several` is true, the number of
+    files decides too.
     """
     _is_saved.cache_clear()  # a file may have been written since
     saved = [file for file in files if _is_saved(file)]
@@ -38,28 +36,18 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: boo
     if tables:
         check_named(options, plain(tables[0]))
     wanted = saved or getattr(options, "save", None) or options.dask
+    n_columns = len(_prob_columns(tables[0], options)) if tables else 0
     reason = None
-    if files == ["-"]:
-        reason = "the standard input"
-    elif in_memory := _needs_memory(options):
-        reason = in_memory
-    elif tables and len(_prob_columns(tables[0], options)) > 2:
+    if getattr(options, "by", None) and n_columns > 2:
         reason = "more than two columns of probabilities"
     if reason is not None and wanted:
         raise UserError(
-            f"expected two classes in files without --tolerance, --normalize and --percent, for "
-            f"summaries, --save and --dask, got {reason}. Leave one of them out."
+            f"expected two classes for --by with summaries, --save and --dask, got {reason}. Leave "
+            "one of them out."
         )
     size = sum(os.path.getsize(file) for file in tables if reason is None)
     many = several and len(tables) > 1
     return bool(wanted) or (reason is None and (many or size > _AT_ONCE))
-
-
-def _needs_memory(options):
-    given = {"--tolerance": options.tolerance is not None, "--normalize": options.normalize}
-    given |= {"--percent": options.percent, "--logits": kind_of(options) == "logits"}
-    given["--group"] = getattr(options, "group", None) is not None
-    return next((option for option, there in given.items() if there), None)
 
 
 @cache
@@ -94,6 +82,8 @@ def audit_large(
     screen = Screen()
     found, name, _ = summaries_of(list(files), options)
     summary = found.summary if options.by else found
+    if summary.drawn is not None:
+        sample_of(summary, options)  # refuses columns in another order
     settings = settings_of(files, options, conditions)
     with progress("measuring") as advance:
         name = plain(options.name or name)
@@ -101,14 +91,19 @@ def audit_large(
     if options.by:
         report.groups[name] = found.groups
     if options.features:
-        report.features[name] = _by_features(files, options)
+        report.features[name] = gains_by_features(summary, options)
     if options.save is not None:
         _save(summary, options.save)
     return finish(screen, report, options, conditions)
 
 
-def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, str, Any]:
-    """The summary of all rows, or a `ByGroup`; its name; the positive class."""
+def summaries_of(
+    files: list[str], options: "argparse.Namespace", rows: bool = False
+) -> tuple[Any, str, Any]:
+    """The summary of all rows, or a `ByGroup`; its name; the positive class.
+
+    With `rows`, and of several classes, some rows are drawn beside it.
+    """
     grouping = getattr(options, "by", None)
     tables = [file for file in files if not _is_saved(file)]
     if getattr(options, "features", None) and len(tables) < len(files):
@@ -124,8 +119,10 @@ def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, 
         _check_of_summaries(summary, options)
         return summary, name, None
     columns = _prob_columns(tables[0], options)
-    by = chosen_groups(options, _names(tables[0], options))
+    present = _names(tables[0], options)
+    by = chosen_groups(options, present)
     check_groups(by, options.label, columns)
+    draw = draw_of(options, present, rows or len(columns) > 2)
     classes, positive = _classes(files, options, len(columns))
     if len(columns) == 1 and positive is not None and classes[0] == positive:
         classes = classes[::-1]  # the column is the probability of the first class
@@ -133,14 +130,12 @@ def summaries_of(files: list[str], options: "argparse.Namespace") -> tuple[Any, 
     plan |= {"classes": classes, "pos_label": positive, "csv": form_of(options)}
     plan["drop_missing"] = options.drop_missing
     if by:
-        found = _on_workers(options.dask, lambda n: audit_groups(files, by, n, plan))
+        found = _on_workers(options.dask, lambda n: audit_groups(files, by, n, plan, draw))
     else:
         with progress("reading") as advance:
-            found = _on_workers(
-                options.dask, lambda n: summarize(files, n_jobs=n, progress=advance, **plan)
-            )
-    rows = (found.summary if by else found).n_samples
-    if not rows:
+            how = {"progress": advance, "_draw": draw, **plan}
+            found = _on_workers(options.dask, lambda n: summarize(files, n_jobs=n, **how))
+    if not (found.summary if by else found).n_samples:
         raise UserError("expected rows of positive weight, got none. Check the files.")
     return found, ", ".join(columns), classes[1] if positive is None else positive
 
@@ -152,26 +147,20 @@ def _check_of_summaries(summary, options):
             "expected rows to weigh, got summaries, which keep the weights that they were made "
             "with. Leave --weight out, or give the rows."
         )
+    given = {"--group": getattr(options, "group", None) is not None, "--percent": options.percent}
+    given |= {"--logits": kind_of(options) == "logits", "--normalize": options.normalize}
+    given["--tolerance"] = options.tolerance is not None
+    for option, there in given.items():
+        if there:
+            raise UserError(
+                f"expected rows for {option}, got summaries. Leave it out, or give the rows."
+            )
     known = summary.positive_label
     if options.positive is not None and plain(options.positive) != plain(known):
         raise UserError(
             f"expected --positive {quoted(known)}, as the summaries have it, got "
             f"{quoted(options.positive)}. Leave it out, or give the rows."
         )
-
-
-def _by_features(files, options):
-    """The decomposition of a sample of the rows; None where they are too few."""
-    from ..decomposition import decompose_by_features, enough_for_features
-    from ..metrics import canonical_case
-
-    rows = read_rows(files, options, _SAMPLED)
-    note(f"--features: a sample of {len(rows.labels):,} rows")
-    given = rows.labels, rows.scores, rows.weight, rows.classes
-    case = canonical_case("audit", *given)
-    given = {"sample_weight": rows.weight}
-    enough = enough_for_features(case)
-    return decompose_by_features(case, rows.features, **given) if enough else None
 
 
 def _classes(files, options, n_columns):
@@ -182,7 +171,7 @@ def _classes(files, options, n_columns):
     classes, positive = named_classes(options, pd.Series(found), n_columns)
     classes = found.tolist() if classes is None else classes
     check_two_classes(classes, options)
-    if len(classes) > 2:
+    if len(classes) > 2 >= n_columns:
         raise UserError(
             f"expected labels of two classes in column {quoted(options.label)}, got "
             f"{len(classes)}. Name one column of probabilities for each class."

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 from .._files.names import files_of
+from .._files.opened import standard_input
 from .._files.tables import UserError
 from .._files.whole import NO_ROOM, temporary_folder, until_other_end
 from .._show import plain, quoted
@@ -55,9 +56,33 @@ def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[st
             raise UserError(said.removeprefix("audit: ")) from error
 
 
+@contextmanager
+def in_files(files: list[str], workers: str | None = None) -> Iterator[list[str]]:
+    """The standard input as a file, which can be read twice and block by block.
+
+    `workers` on other machines, who do not see it, are refused.
+    """
+    if files != ["-"]:
+        yield files
+        return
+    if workers is not None:
+        raise UserError(
+            "expected files that the workers of --dask can read, got the standard input. Name "
+            "files, or leave --dask out."
+        )
+    with temporary_folder() as folder:
+        path = os.path.join(folder, "standard input")
+        with open(path, "wb") as copied:
+            shutil.copyfileobj(standard_input(), copied)
+        try:
+            yield [path]
+        except (UserError, ValueError) as error:
+            raise UserError(str(error).replace(os.path.join(folder, ""), "")) from error
+
+
 def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
     """What a report calls the files: copies by their addresses, without keys and passwords."""
-    first = files[0]
+    first = "-" if patterns[0] == "-" else files[0]
     if _is_copied(patterns[0]):
         parts = urlsplit(patterns[0])
         bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..report import CalibrationReport
 
+_NO_ROWS = "summaries of several classes hold no rows to say whether recalibration would help"
 _TOO_FEW = "too few rows of some class to say whether recalibration would help"
 
 
@@ -54,7 +55,8 @@ def finish(
             advice.code = commands_of_repair(options)  # which read the file as audit does
     screen.show(*sections_of(report))
     if few:
-        screen.print(f"{_TOO_FEW}\n")
+        saved = len(report.classes) > 2 and options.label is None
+        screen.print(f"{_NO_ROWS if saved else _TOO_FEW}\n")
     after = _recalibrated(report, model, options) if options.recalibrate else None
     if after is not None:
         screen.print("each row recalibrated by a fit that has not seen it:")

@@ -25,6 +25,7 @@ class LabelledRows(NamedTuple):
     classes: AnyArray
     positive: Any  # a label, or None
     names: list[str]  # of the columns of scores
+    given: FloatArray  # scores as they are in the table; percentages as probabilities
     groups: Any = None  # pandas DataFrame of the columns of --by, or None
     together: Any = None  # ndarray of the column of --group, or None
     features: Any = None  # pandas DataFrame of the columns of --features, or None
@@ -35,17 +36,15 @@ def called(files: Sequence[str]) -> str:
     return files[0] if len(files) == 1 else f"{len(files)} files"
 
 
-def read_rows(
-    files: Sequence[str], options: "argparse.Namespace", most: int | None = None
-) -> LabelledRows:
+def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRows:
     """The rows of some files, with the classes that their columns stand for.
 
     A single column is the probability of ``classes[1]``. Columns that fit other classes are
-    refused, unless ``--any-order`` was given. `most`: a sample of so many rows.
+    refused, unless ``--any-order`` was given.
     """
     from ..canonical import canonical_labels, canonical_proba
 
-    columns = read_columns(files, options, most)
+    columns = read_columns(files, options)
     names, scores = columns.names, columns.scores
     if columns.left_out:
         note(f"left out, with missing values: {columns.left_out}")
@@ -66,7 +65,8 @@ def read_rows(
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error
     own = columns.groups, columns.together, columns.features
-    return LabelledRows(labels, scores, columns.weight, classes, positive, names, *own)
+    rest = columns.weight, classes, positive, names, columns.scores
+    return LabelledRows(labels, scores, *rest, *own)
 
 
 def another_order(

@@ -25,6 +25,8 @@ _OPTIONS = {
     "If y_true misses a class": "If the column of --label misses a class",
     "Pass one column per class, or the second class of two alone": "Name one column per class with "
     "--prob, or that of the second class of two alone",
+    "Pass one column per class": "Name one column per class with --prob, or all classes with "
+    "--classes in the order of the columns",
     "rows of y_proba, got": "rows of --prob, got",
     "Pass more, or say their law by linear_predictor=(mean, deviation)": "Plan with a "
     "table of more",

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from .._random import generator
 from .._typing import Progress
 from ..exceptions import CalibrationWarning, require
 from ..metrics import LogLoss, all_metrics
-from ..recalibrators import cross_fitted_proba, get_recalibrator
+from ..recalibrators import get_recalibrator
 from ..summary import CalibrationSummary
 
 if TYPE_CHECKING:
@@ -66,7 +65,8 @@ class Advice:
     stack : StackedCalibration
         That fit; ``stack.to_frame()`` has the weights with losses.
     n_rows : int
-        The rows that this rests on: all, or of several classes a sample of 50,000 probabilities.
+        The rows that this rests on: all, or of several classes a sample of 50,000 probabilities,
+        or some more, so that rare classes have some.
     given, recalibrated : Case
         These rows with their probabilities as given, and out of fold after "auto"; of two classes
         cells of rows, with weights.
@@ -131,7 +131,7 @@ def advise(
     progress : callable, default=None
         Called as ``progress(done, total)``.
     """
-    source = _OfCells(model.summary) if model.two_classes else _OfRows(model.case)
+    source = _OfCells(model.summary) if model.two_classes else _OfRows(model)
     if not source.draw(generator(random_state)):
         return None
     steps, cases = len(ADVISED) + 1, {}
@@ -215,40 +215,40 @@ class _OfCells:
 
 
 class _OfRows:
-    """Several classes: of many rows a sample."""
+    """Several classes: of many rows a sample that their digits draw."""
 
-    def __init__(self, case):
-        self._case = case
+    def __init__(self, model):
+        self._model = model
 
     def draw(self, rng):
         """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
-        if self._case is None:
+        n_classes = len(self._model.summary.classes)
+        self._sample = self._model.sample(max(_ENTRIES // n_classes, 1000))
+        if self._sample is None:
             return False
-        case, n_classes = self._case, len(self._case.classes)
-        most = max(_ENTRIES // n_classes, 1000)
-        if len(case.codes) > most:
-            case = case.take(np.sort(rng.choice(len(case.codes), most, replace=False)))
-        counts = np.bincount(case.codes, minlength=n_classes)
+        drawn = self._sample.drawn
+        counts = np.bincount(drawn.codes, drawn.counts, n_classes)
         if counts[counts > 0].min() < _FEWEST or (counts > 0).sum() < 2:
             return False
-        self._case, self.n_rows = case, len(case.codes)
-        self.squares = case.weight**2
-        splitter = StratifiedKFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**32)))
-        self._folds = list(splitter.split(case.codes, case.codes))
-        self._given = {"sample_weight": case.weight, "classes": np.arange(n_classes)}
+        self.n_rows = drawn.n_drawn
+        self._folds = self._sample.folds(_FOLDS)
         return True
 
     def held_out(self, name):
-        case = self._case
-        given = case.proba, case.codes
-        return case.with_proba(cross_fitted_proba(name, *given, cv=self._folds, **self._given))
+        held = self._sample.held_out(name, self._folds)
+        self.squares = held.squares
+        return held.case
 
     def loss_as_given(self):
-        return None
+        summary = self._model.summary
+        return summary.totals.log_loss / summary.weight
 
     def stack(self):
-        return get_recalibrator("auto").fit(self._case.proba, self._case.codes, **self._given)
+        case = self._sample.case
+        weight = self._sample.drawn.sample_weight
+        given = {"sample_weight": weight, "classes": np.arange(len(case.classes))}
+        return get_recalibrator("auto").fit(case.proba, case.codes, **given)
 
     def summary_of(self, case):
-        summary = CalibrationSummary(classes=self._given["classes"])
+        summary = CalibrationSummary(classes=np.arange(len(case.classes)))
         return summary.update(case.codes, np.asarray(case.proba), case.weight)

@@ -112,8 +112,11 @@ def check_order(case: Case, name: str, where: str) -> None:
 
 
 def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
-    """The same of summaries; of more than two classes they do not know."""
+    """The same of summaries; of more than two classes a sample of the rows has to know."""
     for name, model in models.items():
+        sample = None if model.two_classes else model.sample()
+        if sample is not None:
+            check_order(sample.case, name, where)
         if model.two_classes and model.summary.samples()[0].exchanged:
             rule = f"probabilities of the class {model.positive!r} in the summary {name}"
             got, cure = "those of the other class", "Summarise the other column, or 1 - p"

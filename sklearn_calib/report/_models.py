@@ -15,7 +15,7 @@ from ..decomposition import (
 )
 from ..exceptions import refuse
 from ..metrics import LogLoss
-from ..summary import CalibrationSummary
+from ..summary import CalibrationSummary, DrawnSample, RowDraw, rows_to_draw
 
 if TYPE_CHECKING:
     from ..metrics import Case
@@ -30,6 +30,32 @@ class Model(NamedTuple):
     @property
     def two_classes(self) -> bool:
         return self.summary.classes is None or len(self.summary.classes) == 2
+
+    def sample(self, most: int | None = None) -> DrawnSample | None:
+        """Rows of several classes that their digits draw, or those that were; None without rows.
+
+        Parameters
+        ----------
+        most : int, default=None
+            About how many; by default all that were drawn with a summary.
+        """
+        case, draw = self.case, self.summary.drawn
+        classes: Any = self.summary.classes
+        if case is None and (draw is None or classes is None):
+            return None
+        if case is not None:
+            n_classes = len(case.classes)
+            most = rows_to_draw(n_classes) if most is None else most
+            draw = RowDraw(n_classes, most)
+            weight = None if (case.weight == 1).all() else case.weight
+            plain, rows = np.asarray(case.proba), np.arange(len(case.codes))
+            draw.add(case.codes, plain, plain[rows, case.codes], weight, extras=rows)
+        assert draw is not None
+        drawn = (draw if most is None else draw.coarsened(most)).rows()
+        if drawn is None:
+            return None
+        known = None if case is None else case.proba[drawn.extras]  # with its logarithms
+        return DrawnSample(drawn, classes, proba=known)
 
     @property
     def positive(self) -> Any:
@@ -93,7 +119,10 @@ def decomposed(model: Model) -> LossDecomposition | None:
         (sample,) = model.summary.samples()
         cells, squares = sample.filled
         return decompose_case(cells, squares=squares)
-    return None if case is None else decompose_case(case)
+    if case is not None:
+        return decompose_case(case)
+    drawn = model.sample()
+    return None if drawn is None else decompose_case(drawn.case, squares=drawn.squares)
 
 
 def features_of(

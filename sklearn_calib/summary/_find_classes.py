@@ -68,7 +68,7 @@ def find_classes(
     texts: dict[str, None] = {}
     decimal = None
     try:
-        for part in parts_of(data, [label], csv or {}, _WHERE):
+        for part in parts_of(data, (label,), csv or {}, _WHERE):
             if isinstance(part, SummaryPart):
                 known = CalibrationSummary.from_parquet(part.path).classes
                 found |= dict.fromkeys([] if known is None else known.tolist())

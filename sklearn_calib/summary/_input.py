@@ -9,6 +9,7 @@ from .._typing import AnyArray, ArrayLike, FloatArray
 from ..canonical import (
     canonical_labels,
     check_weights,
+    collected,
     has_own_order,
     naming,
     order_in_doubt,
@@ -223,8 +224,7 @@ class Scores(NamedTuple):
                 block = np.clip(block, 0.0, 1.0)
             if self.uneven:
                 total = _row_sums(block)
-                off = np.abs(total - 1.0) > _EXACT
-                block[off] /= total[off, None]
+                block /= np.where(np.abs(total - 1.0) > _EXACT, total, 1.0)[:, None]
             yield rows, block
 
 
@@ -254,7 +254,17 @@ def checked_scores(y_proba: ArrayLike, where: str) -> Scores:
 def _row_sums(block):
     if block.shape[1] == 2:  # five times as fast
         return np.add(block[:, 0], block[:, 1], dtype=np.float64)
-    return block.sum(axis=1, dtype=np.float64)
+    return np.ascontiguousarray(block.T, dtype=np.float64).sum(axis=0)  # class by class
+
+
+def one_label_per_row(y: Any, n: int, where: str) -> Any:
+    """Labels of a batch of so many rows; None, which others refuse, stays None."""
+    y = collected(y)
+    if y is not None and np.shape(y)[:1] != (n,):
+        got = f"labels of shape {np.shape(y)} and {n} rows"
+        cure = "Check that both come from the same selection"
+        refuse(where, "as many labels as rows of scores", got, cure)
+    return y
 
 
 def checked_weight(sample_weight: ArrayLike | None, n: int, where: str) -> FloatArray | None:

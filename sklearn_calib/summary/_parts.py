@@ -157,7 +157,7 @@ class TablePart(NamedTuple):
         def pick(present):
             return [name for name in needed if name in present or name not in folders]
 
-        texts = [name for name in self.texts if name not in folders]
+        texts = [name for name in self.texts if name in needed and name not in folders]
         for table in table_blocks(self.path, pick, as_text=texts, **self.options):
             n = len(table.frame)
             columns = {

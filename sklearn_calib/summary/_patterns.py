@@ -122,7 +122,7 @@ def summarize_groups(
     coders : sequence of Coder
         What `ColumnValues.coder` returned.
     **plan
-        label, prob, weight, classes, pos_label, drop_missing of `summarize`.
+        label, prob, weight, classes, pos_label, drop_missing of `summarize`; draw.
     """
     import numpy as np
 
@@ -133,8 +133,7 @@ def summarize_groups(
         refuse(_WHERE, "fewer columns of groups", f"{len(coders)}", "Name at most a dozen")
     given = {"counts": None, "by": (), "one_key": False, "max_cells": 65_536}
     how = Plan(**given | {"multiclass": "auto"} | plan, coders=tuple(coders))
-    texts = [plan["label"], *(coder.name for coder in coders if coder.as_text)]
-    total = tally_of_parts(parts_of(data, texts, csv or {}, _WHERE), how, n_jobs, progress)
+    total = tally_of_parts(parts_of(data, how.texts, csv or {}, _WHERE), how, n_jobs, progress)
     total.warn(_WHERE)
     pairs = total.patterns.sums()
     numbers, place = np.unique(pairs.pattern, return_inverse=True)

@@ -1,15 +1,16 @@
 """How rows become two-class problems, and what measures are given of their cells."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._kernels._cells import label_sums, mean_scores
+from .._kernels._exact_sums import UNIT_BITS
 from .._simplex import title_of_problem, two_class_problems
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 from ..exceptions import refuse
-from ..metrics import BinaryProblem, all_metrics
+from ..metrics import BinaryProblem
 from ._state import CellState
 
 LEAST_CELLS = 4096  # the coarsest cells, octaves and cuts, must fit
@@ -112,30 +113,28 @@ class MulticlassTotals(NamedTuple):
 
 def joint_totals(
     codes: AnyArray, block: FloatArray, weight: FloatArray | None, count: AnyArray | None
-) -> list[int]:
-    """The numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`."""
+) -> tuple[list[int], ProblemRows]:
+    """The numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`; its confidence."""
     from .._kernels._exact_sums_compiled import sums_of
+    from .._kernels._joint_sums_compiled import joint_terms
 
-    if len(block) == 1:  # of one row numpy sums over the classes in another order
-        two = np.repeat(codes, 2), np.repeat(block, 2, axis=0)
-        half = np.array([1, 0]) if count is None else np.append(count, 0)
-        return joint_totals(*two, None if weight is None else np.repeat(weight, 2), half)
-    block = np.asfortranarray(block)
-    rows = np.arange(len(block))
-    c = np.ones(len(block)) if count is None else count.astype(np.float64)
-    w = np.ones(len(block)) if weight is None else weight
-    right = block[rows, codes]
+    terms, true, largest, place = joint_terms(np.ascontiguousarray(block.T), codes)
+    hit = place == codes
+    whole = ProblemRows(0, slice(None), largest, _KEPT, hit.astype(np.uint8))
+    if weight is None and count is None:
+        sums = sums_of(terms)
+        n, correct, wrong = (
+            int(number) << UNIT_BITS for number in (len(codes), hit.sum(), (true == 0).sum())
+        )
+        heads = [n, n, n, correct, wrong]
+        return [*heads, *(sums[i] for i in (0, 0, 1, 2, 3, 4, 4, 5, 6, 7))], whole
+    c = np.ones(len(codes)) if count is None else count.astype(np.float64)
+    w = np.ones(len(codes)) if weight is None else weight
     cw, cv = c * w, c * w**2
-    terms = [c * (w > 0), cw, cv, cw * (block.argmax(axis=1) == codes)]
-    terms.append(c * ((w > 0) & (right == 0)))
-    for name in ADDED_UP:
-        loss: Any = all_metrics()[name].spec.loss
-        losses = loss.of_labels(block)
-        own = losses[rows, codes]
-        mean = np.einsum("ij,ij->i", block, losses)
-        spread = np.einsum("ij,ij->i", block, (losses - mean[:, None]) ** 2)
-        terms += [cw * own, cv * own, cv * own**2, cw * mean, cv * spread]
-    return sums_of(np.array(terms))
+    rows = [c * (w > 0), cw, cv, cw * hit, c * ((w > 0) & (true == 0))]
+    for own, square, mean, spread in (terms[:4], terms[4:]):
+        rows += [cw * own, cv * own, cv * square, cw * mean, cv * spread]
+    return sums_of(np.array(rows)), whole
 
 
 class CellProblems:

@@ -22,6 +22,7 @@ from ._parts import (
     parts_of,
 )
 from ._pattern_cells import PatternCells
+from ._sampled import Draw, draw_batch, probabilities
 from ._summary import CalibrationSummary
 from ._values import Coder, numbers_of
 
@@ -45,18 +46,31 @@ class Plan(NamedTuple):
     pos_label: Any
     drop_missing: bool = False
     coders: tuple[Coder, ...] = ()  # of columns whose groups are counted by score
+    draw: Draw | None = None
 
     @property
     def measured(self) -> list[str]:
         """The columns that must have a value."""
-        given = [self.label, *self.prob, self.weight, self.counts]
+        group = None if self.draw is None else self.draw.group
+        given = [self.label, *self.prob, self.weight, self.counts, group]
         return [*dict.fromkeys(name for name in given if name is not None)]
 
     @property
     def needed(self) -> list[str]:
         """All columns that are read."""
-        more = [*self.by, *(coder.name for coder in self.coders)]
+        more = [*self.by, *(coder.name for coder in self.coders), *self.extras]
         return [*dict.fromkeys([*self.measured, *more])]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns of a text file that are read as text."""
+        names = (coder.name for coder in self.coders if coder.as_text)
+        return (self.label, *self.extras, *names)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Columns that a draw keeps; all but the group may have missing values."""
+        return () if self.draw is None else self.draw.columns
 
     @property
     def names(self) -> bool:
@@ -100,6 +114,7 @@ def summarize(
     csv: dict[str, Any] | None = None,
     drop_missing: bool = False,
     progress: Progress | None = None,
+    _draw: Draw | None = None,
 ) -> Any:
     """Summarise rows that need not fit into memory.
 
@@ -205,15 +220,17 @@ def summarize(
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())
     options = (max_cells, multiclass, classes, pos_label)
-    plan = Plan(label or "", probs, weight, counts, columns, not several, *options, drop_missing)
+    plan = Plan(label or "", probs, weight, counts, columns, not several, *options)
+    plan = plan._replace(drop_missing=drop_missing, draw=_draw)
     plan.empty().summary()  # options that cannot be are refused before the work
     if _is_dask(data):
         from ._dask import tally_of_dask
 
         total = tally_of_dask(data, plan, _WHERE)
     else:
-        parts = parts_of(data, [plan.label], csv or {}, _WHERE)
-        total = tally_of_parts(parts, plan, n_jobs, progress)
+        total = tally_of_parts(
+            parts_of(data, plan.texts, csv or {}, _WHERE), plan, n_jobs, progress
+        )
     total.warn(_WHERE)
     return total.result()
 
@@ -310,8 +327,8 @@ class Tally:
             if not block.n_rows:
                 return
         labels = label_values(block, plan.label, plan.names)
-        scores = [number_values(block, name) for name in plan.prob]
-        proba = scores[0] if len(scores) == 1 else np.column_stack(scores)
+        scores = [self._score(block, name) for name in plan.prob]
+        proba = scores[0] if len(scores) == 1 else np.stack(scores).T  # columns lie side by side
         rest = [
             None if name is None else number_values(block, name)
             for name in (plan.weight, plan.counts)
@@ -324,12 +341,25 @@ class Tally:
                 a if rows is None or a is None else a[rows] for a in (labels, proba, *rest)
             ]
             try:
-                summary.update(*part)
+                if plan.draw is None:
+                    summary.update(*part)
+                else:
+                    draw_batch(summary, plan.draw, block, part)
             except (ValueError, TypeError) as error:
                 raise type(error)(placed(str(error), block, rows, _WHERE)) from error
             if self.patterns is not None:
                 numbers = numbers_of(plan.coders, block)
-                self.patterns.add_batch(summary._labels, numbers, *part[:3])
+                given, scores, weight = part[:3]
+                scores = probabilities(plan.draw, scores)
+                self.patterns.add_batch(summary._labels, numbers, given, scores, weight)
+
+    def _score(self, block, name):
+        """A column of scores; of percentages a hundredth, which text with a sign is already."""
+        if self.plan.draw is None or not self.plan.draw.percent:
+            return number_values(block, name)
+        told = block if block.signs is not None else block._replace(signs={})
+        values = number_values(told, name)
+        return values if told.signs.get(name) else values / 100
 
     def _leave_out(self, block, places):
         if len(places):

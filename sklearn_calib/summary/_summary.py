@@ -9,11 +9,11 @@ from sklearn.utils import Bunch
 from .._kernels._cells import KEPT_BITS
 from .._kernels._exact_sums import added, as_floats
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
-from ..canonical import collected
 from ..exceptions import called, is_number, refuse, refuse_unknown
 from ..metrics import Case
 from ._answers import Answers
-from ._input import Labels, checked_counts, checked_scores, checked_weight
+from ._drawn import RowDraw, merged_draws
+from ._input import Labels, checked_counts, checked_scores, checked_weight, one_label_per_row
 from ._problems import (
     LEAST_CELLS,
     CellProblems,
@@ -131,6 +131,8 @@ class CalibrationSummary(Answers, Storable):
     0.0
     """
 
+    drawn: RowDraw | None = None  # a sample of the rows, where whoever reads them asks for one
+
     def __init__(
         self,
         max_cells: int = 65_536,
@@ -198,17 +200,19 @@ class CalibrationSummary(Answers, Storable):
         >>> grouped.n_samples, grouped.n_cells
         (12, 2)
         """
+        for rows in self._batch(y_true, y_proba, sample_weight, counts):
+            self._add(*rows)
+        return self
+
+    def _batch(self, y_true, y_proba, sample_weight, counts):
+        """Checked rows in blocks: codes, probabilities, weights, counts. Nothing is added yet."""
         where = "CalibrationSummary.update"
         scores = checked_scores(y_proba, where)
-        y_true, n = collected(y_true), len(scores.raw)
-        if y_true is not None and np.shape(y_true)[:1] != (n,):
-            got = f"labels of shape {np.shape(y_true)} and {n} rows"
-            cure = "Check that both come from the same selection"
-            refuse(where, "as many labels as rows of scores", got, cure)
+        y_true, n = one_label_per_row(y_true, len(scores.raw), where), len(scores.raw)
         weight = checked_weight(sample_weight, n, where)
         count = checked_counts(counts, n, where)
         if not n:
-            return self
+            return
         columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
         classes, codes = self._labels.read(y_true, columns, not self.n_samples, where)
         if columns != self._labels.n_classes:
@@ -217,8 +221,7 @@ class CalibrationSummary(Answers, Storable):
         self._labels.watch(codes, scores, weight, count, self.n_samples, where)
         for rows, block in scores.blocks():
             given = [None if column is None else column[rows] for column in (weight, count)]
-            self._add(codes[rows], block, *given)
-        return self
+            yield codes[rows], block, *given
 
     def _add(self, codes, block, weight, count):
         """Add checked rows; those of weight or count 0 are left out."""
@@ -232,8 +235,10 @@ class CalibrationSummary(Answers, Storable):
         if self._joint is None:
             parts = [two_class_part(codes, block, self._labels.positive)]
         else:
-            parts = parts_of_many(self.multiclass, codes, block)
-            self._joint = added(self._joint, joint_totals(codes, block, weight, count))
+            sums, whole = joint_totals(codes, block, weight, count)
+            self._joint = added(self._joint, sums)
+            by_class = self.multiclass in ("top_label", "classwise")
+            parts = parts_of_many(self.multiclass, codes, block) if by_class else [whole]
         for number, rows, *columns in parts:
             given = [None if column is None else column[rows] for column in (weight, count)]
             self._states[number].add(*columns, *given)
@@ -271,6 +276,7 @@ class CalibrationSummary(Answers, Storable):
                 other = other.copy()
                 other._open(self.classes)
         self._labels.agree(other._labels, where)
+        self.drawn = merged_draws(self.drawn, other.drawn, self.n_samples, other.n_samples)
         self._max_cells = min(self._max_cells, other._max_cells)
         for mine, theirs in zip(self._states, other._states, strict=True):
             mine.merge(theirs)

@@ -13,11 +13,11 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib._cli import main
-from sklearn_calib._cli._fit import by_group
+from sklearn_calib._cli._drawn import by_group
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_json
 from sklearn_calib.inference import paired_difference
-from sklearn_calib.metrics import log_loss
+from sklearn_calib.metrics import LogLoss, log_loss
 from sklearn_calib.recalibrators import StackedCalibration, cross_fitted_proba
 from sklearn_calib.recalibrators._stacking import fold_masses
 
@@ -267,7 +267,8 @@ def test_the_interval_of_the_gain_covers_where_rows_of_a_group_are_alike(n_group
         z, before, after = drawn(n_groups)
         y = (rng.random(n_groups) < expit(z[::10])).astype(int).repeat(10)
         found = paired_difference(y, before, after, level=0.9)
-        own = by_group(found, y, two(before), two(after), None, [0, 1], groups)
+        moved = LogLoss().of_rows(two(after), y) - LogLoss().of_rows(two(before), y)
+        own = by_group(found, moved, np.ones(len(y)), groups)
         inside.append(own.low <= wanted <= own.high)
         apart.append(found.low <= wanted <= found.high)
     assert 0.86 < np.mean(inside) < 0.94

@@ -1,0 +1,215 @@
+"""Rows that their own digits draw, of files of any size: several classes, logits, groups, features.
+
+They come beside the summary of all rows, in the same reading; where nobody left any out they are
+all rows, so what is learnt from them does not depend on how the rows were read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._files.tables import FileTable, UserError, values_of_text
+from .._show import plain
+from ._columns import features_of, with_orders
+from ._options import form_of, kind_of, tolerance_of
+from ._printing import note, progress
+from ._rows import another_order
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..decomposition import LossDecomposition
+    from ..inference import PairedDifference
+    from ..summary import CalibrationSummary, Draw, DrawnRows, DrawnSample
+    from ._rows import LabelledRows
+
+SAMPLED = 20_000  # rows that the features are tried on
+
+
+def draw_of(options: "argparse.Namespace", present: Sequence[str], rows: bool) -> "Draw | None":
+    """What to draw beside a summary, and how to read the scores; None where both are as usual.
+
+    Parameters
+    ----------
+    options : Namespace
+    present : sequence of str
+        The columns of the file.
+    rows : bool
+        Whether rows are needed; else cells suffice.
+    """
+    from ..summary import Draw
+
+    features = tuple(features_of(options, present))
+    draw = Draw(
+        SAMPLED if features else None if rows else 0,
+        features,
+        getattr(options, "group", None),
+        kind_of(options),
+        tolerance_of(options),
+        options.percent,
+    )
+    return None if draw == Draw(0) else draw
+
+
+def summary_of_rows(rows: "LabelledRows", options: "argparse.Namespace") -> "CalibrationSummary":
+    """Rows in memory as a summary with its draw, as if they had been read block by block."""
+    from ..summary import Draw, summarize
+
+    names = [str(number) for number in range(len(rows.names))]
+    data: dict[str, Any] = dict(zip(names, np.asarray(rows.given).T, strict=True))
+    more = {"group": rows.together, "weight": rows.weight}
+    data |= {"label": rows.labels} | {key: c for key, c in more.items() if c is not None}
+    group, weight = (None if column is None else key for key, column in more.items())
+    draw = Draw(group=group, kind=kind_of(options), tolerance=tolerance_of(options))
+    given: dict[str, Any] = {"weight": weight, "classes": rows.classes, "_draw": draw}
+    return summarize(data, label="label", prob=names, **given)
+
+
+def sample_of(summary: "CalibrationSummary", options: "argparse.Namespace") -> "DrawnSample":
+    """The drawn rows; columns in another order than that of the classes are refused."""
+    from ..summary import DrawnSample
+
+    drawn = None if summary.drawn is None else summary.drawn.rows()
+    classes: Any = summary.classes
+    if drawn is None or classes is None:
+        got = f"one of {len(classes)}" if summary.n_samples and classes is not None else "no rows"
+        raise UserError(
+            f"expected rows, or a summary of two classes, got {got}. Give the rows themselves."
+        )
+    sample = DrawnSample(drawn, classes, kind_of(options))
+    given = classes[drawn.codes], sample.case.proba, classes, drawn.scores.shape[1]
+    said = another_order(*given, options)
+    if said is not None:
+        raise UserError(said)
+    return sample
+
+
+def gains_by_features(
+    summary: "CalibrationSummary", options: "argparse.Namespace"
+) -> "LossDecomposition | None":
+    """What a better use of the features gains, of drawn rows; None where they are too few."""
+    from ..decomposition import decompose_by_features, enough_for_features
+
+    sample = sample_of(summary, options)
+    drawn, case = sample.drawn, sample.case
+    note(f"--features: a sample of {drawn.n_drawn:,} rows")
+    frame = drawn.extras.copy()
+    decimal = form_of(options).get("decimal")
+    for name in frame.columns:
+        frame[name] = _with_numbers(frame[name], decimal)
+    features = with_orders(FileTable(frame, options.files[0], decimal))
+    if not enough_for_features(case):
+        return None
+    return decompose_by_features(case, features, sample_weight=drawn.sample_weight)
+
+
+def _with_numbers(column, decimal):
+    """A column that was read as text, as if it had been read at once."""
+    texts = column.dropna().unique()
+    if len(texts) and all(isinstance(text, str) for text in texts):
+        values = values_of_text(list(texts), decimal)
+        if not all(isinstance(value, str) for value in values.values()):
+            return column.map(values)
+    return column
+
+
+def groups_of(drawn: "DrawnRows", options: "argparse.Namespace") -> Any:
+    """The column of ``--group`` as numbers from 0, of the drawn rows; None without."""
+    from ..recalibrators import group_codes
+
+    name = getattr(options, "group", None)
+    if name is None:
+        return None
+    column = _with_numbers(drawn.extras.iloc[:, -1], form_of(options).get("decimal"))
+    return group_codes(column.astype(str).to_numpy(), len(drawn.codes), "fit")
+
+
+def said_of(sample: "DrawnSample") -> str:
+    """How many rows there are, of which classes, and how many of them are learnt from."""
+    drawn = sample.drawn
+    names = ", ".join(plain(label, 40) for label in sample.classes.tolist())
+    said = f"{drawn.n_seen} rows, classes {names}"
+    if drawn.whole:
+        return said
+    return (
+        f"{said}\nfitted to {drawn.n_drawn:,} of these {drawn.n_seen:,} rows, which their own "
+        "digits draw: the same ones in any order; classes with few rows keep more of them"
+    )
+
+
+def cross_validated(
+    method: str, sample: "DrawnSample", loss: float, groups: Any, level: float, n_folds: int
+) -> "PairedDifference":
+    """The log loss before and after, each row recalibrated by a fit that has not seen it.
+
+    Parameters
+    ----------
+    method : str
+    sample : DrawnSample
+    loss : float
+        That of all rows as given.
+    groups : ndarray of shape (n_rows,), or None
+        Numbered from 0; none is split between folds.
+    level : float
+    n_folds : int
+    """
+    from scipy.special import ndtri
+
+    from ..inference import PairedDifference
+    from ..metrics import LogLoss
+
+    if groups is not None and groups.max() + 1 < n_folds:
+        raise UserError(
+            f"expected at least {n_folds} groups, one for each fold, got {groups.max() + 1}. Name "
+            "a column of more groups with --group."
+        )
+    with progress("judging"):
+        held = sample.held_out(method, sample.folds(n_folds, groups), groups, "fit")
+    of_rows = LogLoss().of_rows
+    before = of_rows(sample.case.proba, sample.case.codes)[held.rows]
+    moved = of_rows(held.case.proba, held.case.codes) - before
+    difference = held.case.mean(moved)
+    half = ndtri((1 + level) / 2) * _error_of_mean(sample.drawn, held, moved, difference)
+    losses = loss, loss + difference, difference
+    found = PairedDifference(
+        "log_loss", *losses, difference - half, difference + half, level, "normal"
+    )
+    if groups is not None:
+        found = by_group(found, moved, held.case.weight, groups[held.rows])
+    return for_two_folds(found)
+
+
+def _error_of_mean(drawn, held, moved, mean):
+    """The standard error of a mean of all rows that is taken of the drawn ones.
+
+    That of all rows, which are a sample themselves; and, where rows stand for others of their
+    stratum, that of drawing so many of these: the masses of the strata are known.
+    """
+    weight, share = held.case.weight, drawn.share[held.rows]
+    _, stratum = np.unique(drawn.stratum[held.rows], return_inverse=True)
+    stratum = stratum.ravel()
+    own = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)
+    n = np.bincount(stratum)[stratum]
+    apart = (moved - own[stratum]) ** 2 * n / np.maximum(n - 1, 1)
+    variance = held.squares / share @ (moved - mean) ** 2 + weight**2 * (1 - 1 / share) @ apart
+    return np.sqrt(variance) / weight.sum()
+
+
+def for_two_folds(found: "PairedDifference") -> "PairedDifference":
+    """The same with twice the variance: rows of two folds meet twice, fitted once, judged once."""
+    half = (found.high - found.low) / np.sqrt(2)
+    return replace(found, low=found.difference - half, high=found.difference + half)
+
+
+def by_group(found: "PairedDifference", moved: Any, weight: Any, groups: Any) -> "PairedDifference":
+    """The same difference, with the interval of means of groups: rows of a group are alike."""
+    from scipy.stats import t
+
+    sums = np.bincount(groups, weight * (moved - found.difference))
+    sums = sums[np.bincount(groups) > 0]
+    few = len(sums) / max(len(sums) - 1, 1)
+    error = np.sqrt(few * (sums @ sums)) / weight.sum()
+    half = t.ppf((1 + found.level) / 2, max(len(sums) - 1, 1)) * error
+    return replace(found, low=found.difference - half, high=found.difference + half)

@@ -1,0 +1,263 @@
+"""Rows drawn by their own digits: a sample that can be merged, whatever the order of the rows."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import AnyArray, FloatArray, IntArray
+
+_ENTRIES, _FEWEST, _MOST = 500_000, 20_000, 100_000  # of scores; rows
+_STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
+_OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are kept whatever the others are
+_SHARE = 2  # a class keeps one in so many of the rows that would be its share
+_LAST = np.iinfo(np.uint64).max
+
+
+def rows_to_draw(n_classes: int) -> int:
+    """How many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
+    return int(np.clip(_ENTRIES // n_classes, _FEWEST, _MOST))
+
+
+class DrawnRows(NamedTuple):
+    """A sample of rows, in an order that their digits decide; equal rows are one.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_rows,)
+        The places of their labels among the classes.
+    scores : ndarray of shape (n_rows, n_columns)
+        As they came, unless they were divided by their sums; logits stay logits.
+    weight : ndarray of shape (n_rows,), or None
+        The sample weights, where there are any.
+    counts : ndarray of shape (n_rows,), int64
+        How often each of these rows is there.
+    share : ndarray of shape (n_rows,)
+        How many rows of the whole each of those stands for; 1 where all are here.
+    stratum : ndarray of shape (n_rows,)
+        Rows of one stratum stand for each other.
+    extras : pandas DataFrame, ndarray or None
+        Other columns.
+    n_seen : int
+        The rows that they were drawn from.
+    """
+
+    codes: IntArray
+    scores: FloatArray
+    weight: FloatArray | None
+    counts: IntArray
+    share: FloatArray
+    stratum: IntArray
+    extras: Any
+    n_seen: int
+
+    @property
+    def n_drawn(self) -> int:
+        """How many rows these are, equal ones counted."""
+        return int(self.counts.sum())
+
+    @property
+    def whole(self) -> bool:
+        """Whether no row was left out."""
+        return self.n_drawn == self.n_seen
+
+    @property
+    def unit(self) -> FloatArray:
+        """The weight of one of the `counts` of each row; all together weigh as the rows here."""
+        unit = np.ones(len(self.codes)) if self.weight is None else self.weight
+        if self.whole:
+            return unit
+        scale = self.n_drawn / self.n_seen
+        return unit * self.share * scale
+
+    @property
+    def sample_weight(self) -> FloatArray | None:
+        """The weights of a fit; None where all are 1."""
+        weight = self.unit * self.counts
+        return None if (weight == 1).all() else weight
+
+
+class _Rows(NamedTuple):
+    """Columns of some rows; what is None is None in all of them."""
+
+    key: AnyArray
+    stratum: AnyArray
+    scores: FloatArray
+    counts: IntArray
+    weight: Any
+    extras: Any
+
+    def take(self, rows):
+        extras = self.extras.iloc[rows] if hasattr(self.extras, "iloc") else self.extras
+        given = [None if column is None else column[rows] for column in self[:-1]]
+        if isinstance(extras, np.ndarray):
+            extras = extras[rows]
+        return _Rows(*given, extras)
+
+    @classmethod
+    def joined(cls, parts):
+        """Some rows below the other; of equal ones the first, with all their counts."""
+        *columns, extras = zip(*parts, strict=True)
+        arrays = [None if c[0] is None else np.concatenate(c) for c in columns]
+        if hasattr(extras[0], "iloc"):
+            import pandas as pd
+
+            extras = (pd.concat(extras, ignore_index=True),)
+        elif extras[0] is not None:
+            extras = (np.concatenate(extras),)
+        whole = cls(*arrays, extras[0])
+        order = np.argsort(whole.key, kind="stable")
+        fresh = np.ones(len(order), dtype=bool)
+        fresh[1:] = whole.key[order[1:]] != whole.key[order[:-1]]
+        starts = np.flatnonzero(fresh)
+        counts = np.add.reduceat(whole.counts[order], starts) if len(starts) else whole.counts
+        return whole.take(order[starts])._replace(counts=counts)
+
+
+class RowDraw:
+    """Keeps a bounded number of rows of a stream: those of the smallest keys.
+
+    A key is a hash of the digits of a row (scores, label, weight, other columns), so the same rows
+    are kept in whatever order and pieces they come, and two draws merge into that of all rows.
+    Equal rows have one key and are counted. Beside the `most` smallest of all, each class keeps
+    some of its own, and so does each stratum: rows of one class whose odds of the true class are
+    alike to a factor of two. The numbers of rows of the strata are known, so a row stands for as
+    many rows of its stratum as were not kept: also where many rows are equal, no stratum is lost
+    or counts twice.
+
+    Parameters
+    ----------
+    n_classes : int
+    most : int
+        Different rows of all classes together.
+    """
+
+    def __init__(self, n_classes: int, most: int) -> None:
+        self.most = most
+        self._of_class = min(_OF_CLASS, -(-most // (_SHARE * n_classes)))
+        self._steps = int(np.clip(_STRATA // n_classes, 1, _STEPS))
+        n_strata = n_classes * self._steps
+        self._limit = np.full(n_strata, _LAST)
+        self._seen = np.zeros(n_strata, dtype=np.int64)
+        self._parts: list[_Rows] = []
+
+    def add(
+        self,
+        codes: IntArray,
+        scores: FloatArray,
+        true: FloatArray,
+        weight: FloatArray | None = None,
+        counts: IntArray | None = None,
+        extras: Any = None,
+        digests: Sequence[AnyArray] = (),
+    ) -> None:
+        """Add checked rows.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_samples,)
+        scores : ndarray of shape (n_samples,) or (n_samples, n_columns), float64
+            One dimension is the score of the second class.
+        true : ndarray of shape (n_samples,)
+            The probability of the true class.
+        weight : ndarray of shape (n_samples,), default=None
+            Rows of weight 0 are left out.
+        counts : ndarray of shape (n_samples,), int64, default=None
+        extras : pandas DataFrame or ndarray, default=None
+        digests : sequence of ndarray of shape (n_samples,), uint64
+            Of other columns that tell rows apart.
+        """
+        from .._kernels._row_keys_compiled import row_keys, scrambled
+
+        scores = scores.reshape(len(scores), -1)
+        key = row_keys(np.ascontiguousarray(scores.T), codes)
+        stratum = codes.astype(np.intp) * self._steps + self._step(true)
+        own = [] if weight is None else [(weight + 0.0).view(np.uint64)]
+        for digest in (*own, *digests):
+            key = scrambled(key ^ scrambled(digest))
+        if weight is not None:
+            counts = np.where(weight > 0, 1 if counts is None else counts, 0)
+        self._seen += np.bincount(stratum, counts, len(self._seen)).astype(np.int64)
+        near = key <= self._limit[stratum]
+        kept = np.flatnonzero(near if counts is None else near & (counts > 0))
+        if not len(kept):
+            return
+        if counts is None:
+            counts = np.ones(len(codes), dtype=np.int64)
+        self._parts.append(_Rows(key, stratum, scores, counts, weight, extras).take(kept))
+        if sum(len(part.key) for part in self._parts[1:]) > self.most // 2:
+            self._settle()
+
+    def _step(self, true):
+        """The octave of the odds of the true class."""
+        with np.errstate(divide="ignore"):
+            octave = ((true / (1.0 - true)).view(np.int64) >> 52) - 1023
+        half = self._steps // 2
+        return np.clip(octave, -half, self._steps - 1 - half) + half
+
+    def coarsened(self, most: int) -> "RowDraw":
+        """The draw of fewer rows, as if it had been made so."""
+        n_classes = len(self._seen) // self._steps
+        return RowDraw(n_classes, min(most, self.most)).merge(self)
+
+    def merge(self, other: "RowDraw") -> "RowDraw":
+        """Add the rows of another draw, of the same classes; it keeps no fewer."""
+        self._seen += other._seen
+        self._limit = np.minimum(self._limit, other._limit)
+        self._parts = [*self._parts, *other._parts]
+        self._settle()
+        return self
+
+    def copy(self) -> "RowDraw":
+        """The same rows, in a draw of its own."""
+        return self.coarsened(self.most)
+
+    def _settle(self):
+        """Keep what belongs to the sample."""
+        if not self._parts:
+            return
+        rows = _Rows.joined(self._parts)
+        ranks = np.arange(len(rows.key)) < self.most
+        limit = np.full(len(self._limit), rows.key[self.most] if len(ranks) > self.most else _LAST)
+        for group, size, least in (
+            (rows.stratum // self._steps, self._steps, self._of_class),
+            (rows.stratum, 1, _OF_STRATUM),
+        ):
+            n_groups = len(limit) // size
+            order = np.argsort(group, kind="stable")  # of each group the smallest keys first
+            ends = np.bincount(group, minlength=n_groups).cumsum()
+            starts = np.append(0, ends[:-1])
+            place = np.empty(len(order), dtype=np.intp)
+            place[order] = np.arange(len(order)) - starts[group[order]]
+            ranks |= place < least
+            own = np.full(n_groups, _LAST)
+            full = ends - starts > least
+            own[full] = rows.key[order[starts[full] + least]]
+            limit = np.maximum(limit, np.repeat(own, size))
+        self._limit = np.minimum(limit, self._limit)
+        self._parts = [rows.take(np.flatnonzero(ranks))]
+
+    def rows(self) -> DrawnRows | None:
+        """The sample; None where there were no rows."""
+        self._settle()
+        if not self._parts:
+            return None
+        ((_, stratum, scores, counts, weight, extras),) = self._parts
+        drawn = np.bincount(stratum, counts, len(self._seen))
+        share = (self._seen / np.maximum(drawn, 1))[stratum]
+        codes = stratum // self._steps
+        if hasattr(extras, "iloc"):
+            extras = extras.reset_index(drop=True)
+        n_seen = int(self._seen.sum())
+        return DrawnRows(codes, scores, weight, counts, share, stratum, extras, n_seen)
+
+
+def merged_draws(
+    mine: RowDraw | None, theirs: RowDraw | None, n_mine: int, n_theirs: int
+) -> RowDraw | None:
+    """The draw of all rows of two summaries; None where one has rows and no draw."""
+    if mine is not None and theirs is not None:
+        return mine.merge(theirs)
+    if not n_theirs:
+        return mine
+    return None if n_mine or theirs is None else theirs.copy()
