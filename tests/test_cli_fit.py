@@ -139,6 +139,12 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
         assert Path("saved.json").read_text() == Path("cells.json").read_text()
 
 
+def test_many_rows_of_a_small_file_are_fitted_in_cells(rows, capsys, monkeypatch):
+    monkeypatch.setattr(_fit, "_ROWS", 399)
+    monkeypatch.setattr(_fit, "_fit", None)
+    assert fit() == 0 and "400 rows, classes no, yes" in capsys.readouterr().out
+
+
 def test_a_large_table_of_the_other_class(rows, capsys, monkeypatch):
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
     assert fit("--positive", "no") == 2

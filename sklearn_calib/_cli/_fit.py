@@ -50,6 +50,7 @@ EXAMPLES = (
 _LEVEL = 0.9
 _GROUPS = 50  # with fewer the interval by groups is too short
 _FOLDS = 5
+_ROWS = 200_000  # of two classes that are fitted one by one
 _CELLS = 4096  # of a summary, as for the advice of an audit
 
 
@@ -126,8 +127,11 @@ def fit(options: "argparse.Namespace") -> int:
             if not method.capabilities.ordered and is_large(files, options, several=False):
                 return _fit_large(files, options)
             rows = read_rows(files, options)
+            several = _needs_rows(len(rows.names), options)
+            if len(rows.labels) > _ROWS and not (several or method.capabilities.ordered):
+                return _fit_large(files, options)  # a small file of many rows
             try:
-                if _needs_rows(len(rows.names), options) and not method.capabilities.ordered:
+                if several and not method.capabilities.ordered:
                     return _fit_drawn(summary_of_rows(rows, options), options)
                 return _fit(rows, options)
             except (ValueError, TypeError) as error:
