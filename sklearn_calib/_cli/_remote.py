@@ -1,4 +1,7 @@
-"""Addresses and pipes, as files of a temporary folder; addresses ask for ``--allow-remote``."""
+"""Addresses, pipes and the standard input, as files of a temporary folder.
+
+Addresses ask for ``--allow-remote``.
+"""
 
 import os
 import re
@@ -11,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 from .._files.names import files_of
+from .._files.opened import standard_input
 from .._files.tables import UserError
 from .._files.whole import NO_ROOM, temporary_folder, until_other_end
 from .._show import plain, quoted
@@ -18,13 +22,17 @@ from .._show import plain, quoted
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SECONDS = 60  # without an answer
 _PIPE = "pipe"  # what the file is called that holds what came through one
+_STANDARD_INPUT = "standard input"
 
 
 @contextmanager
-def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[str]]:
+def local_files(
+    patterns: Sequence[str], allow_remote: bool, beside: bool = False
+) -> Iterator[list[str]]:
     """The paths of the files that are meant; ``-`` is the standard input.
 
-    Copies of remote files, and of pipes, which can be read once only, are removed at the end.
+    Copies of remote files, and of pipes and the standard input, which can be read once only, are
+    removed at the end. `beside`: whether the standard input may be one of several.
     """
     remote = [pattern for pattern in patterns if _ADDRESS.match(pattern)]
     if remote and not allow_remote:
@@ -32,8 +40,10 @@ def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[st
             f"expected the path of a local file, got the address {quoted(remote[0])}. Download "
             "it, or add --allow-remote."
         )
-    if "-" in patterns and len(patterns) > 1:
+    if "-" in patterns and len(patterns) > 1 and not beside:
         raise UserError("expected the standard input alone, got also files. Name files alone.")
+    if patterns.count("-") > 1:
+        raise UserError("expected the standard input once, got it twice. Name a file.")
     with ExitStack() as stack:
         folder = ""
         if any(map(_is_copied, patterns)):
@@ -58,6 +68,8 @@ def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[st
 def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
     """What a report calls the files: copies by their addresses, without keys and passwords."""
     first = files[0]
+    if patterns[0] == "-":
+        return "-"
     if _is_copied(patterns[0]):
         parts = urlsplit(patterns[0])
         bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
@@ -66,7 +78,11 @@ def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
 
 
 def _is_copied(pattern):
-    return _is_pipe(pattern) or (_ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file")
+    return (
+        pattern == "-"
+        or _is_pipe(pattern)
+        or (_ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file")
+    )
 
 
 def _is_pipe(pattern):
@@ -76,6 +92,12 @@ def _is_pipe(pattern):
 
 
 def _fetched(pattern, folder):
+    if pattern == "-":
+        os.makedirs(folder)
+        path = os.path.join(folder, _STANDARD_INPUT)
+        with open(path, "wb") as file:
+            shutil.copyfileobj(standard_input(), file)
+        return [path]
     if _is_pipe(pattern):
         os.makedirs(folder)
         return [_drained(pattern, os.path.join(folder, _PIPE))]
