@@ -268,8 +268,8 @@ def paired_difference(
     loss = None if measure == "accuracy" else known[measure].spec.loss
     if measure == "accuracy" or loss is not None:  # means of one number per row
         of_rows = _hits if loss is None else loss.of_rows
-        one, two = (of_rows(case.proba, case.codes) for case in cases)
-        return PairedLosses().add(one, two, cases[0].weight).difference(measure, level)
+        losses = [of_rows(case.proba, case.codes) for case in cases]
+        return PairedLosses().add(losses[0], losses[1], cases[0].weight).difference(measure, level)
     function = known[measure]
     if function.spec.proper:
         first, second = (function.of_case(case) for case in cases)
