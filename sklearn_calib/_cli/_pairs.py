@@ -306,7 +306,13 @@ def codes_of(table: FileTable, name: str, classes: AnyArray) -> IntArray:
     """The places of the labels among the classes; -1 for others, and for missing ones."""
     import pandas as pd
 
-    places, values = pd.factorize(table.frame[name])  # text is compared once for each value
+    column = table.frame[name]
+    plain_numbers = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
+    if plain_numbers and classes.dtype.kind in "iuf" and len(classes) == 2:
+        ones = (column == classes[1]).to_numpy()
+        if (ones | (column == classes[0]).to_numpy()).all():
+            return ones.astype(np.intp)
+    places, values = pd.factorize(column)  # text is compared once for each value
     labels = label_column(table._replace(frame=pd.DataFrame({name: values})), name).tolist()
     if table.signs is not None and not any(isinstance(c, str) for c in classes.tolist()):
         typed = values_of_text([str(label) for label in labels], table.decimal)

@@ -120,13 +120,13 @@ class PairedLosses:
         if one.ndim != 1 or len(set(shapes)) > 1:
             cure = "Pass one number for each row"
             refuse(where, "columns of one length", f"shapes {shapes}", cure)
-        if not (np.isfinite(one).all() and np.isfinite(two).all()):
-            wrong = int(np.flatnonzero(~np.isfinite(one + two))[0])
-            cure = "Cut off the loss, as log_loss does"
-            refuse(where, "finite losses", f"{one[wrong]} and {two[wrong]} in row {wrong}", cure)
         moved = two - one
+        wrong = np.flatnonzero(~np.isfinite(moved))
+        if len(wrong):
+            got = f"{one[wrong[0]]} and {two[wrong[0]]} in row {wrong[0]}"
+            refuse(where, "finite losses", got, "Cut off the loss, as log_loss does")
         if weight is None:
-            sums = sums_of(np.array([one, two, moved**2]))
+            sums = sums_of(np.array([one, two, np.square(moved, out=moved)]))
             n = len(one) << UNIT_BITS
             sums = [n, n, sums[0], sums[1], sums[1] - sums[0], sums[2]]
         else:

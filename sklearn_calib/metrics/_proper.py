@@ -46,9 +46,11 @@ class LogLoss(ProperLoss):
         if logits.shape[1] != 2:
             return super().of_logits(logits, codes)
         gap = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
-        np.negative(gap, out=gap, where=codes == 1)
-        losses = np.maximum(gap, 0) + np.log1p(np.exp(-np.abs(gap)))
-        return np.minimum(losses, LARGEST_LOG_LOSS) if self.floored else losses
+        gap *= 1.0 - 2.0 * codes
+        losses = np.maximum(gap, 0.0)
+        np.negative(np.abs(gap, out=gap), out=gap)
+        losses += np.log1p(np.exp(gap, out=gap), out=gap)
+        return np.minimum(losses, LARGEST_LOG_LOSS, out=losses) if self.floored else losses
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         return -rate
