@@ -1,11 +1,16 @@
 """The command ``apply``: calibrated probabilities beside the columns of a table."""
 
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files.opened import standard_input
 from .._files.tables import FileTable, UserError, check_columns, column_names
+from .._files.whole import temporary_folder
 from .._show import plain, quoted
 from .._typing import FloatArray
 from ._classes import named_classes
@@ -100,9 +105,9 @@ def apply(options: "argparse.Namespace") -> int:
     found = read_map(options.map, edited=options.edited)
     check_kind(found, kind_of(options), options.map)
     try:
-        with local_files(options.files, options.allow_remote) as files:
+        with local_files(options.files, options.allow_remote) as given, _in_files(given) as files:
             if options.out != "-":
-                check_writable(options.out, [options.map, *files, *options.files])
+                check_writable(options.out, [options.map, *given])
             present = column_names(
                 files[0], lambda names: _columns(options, names), **form_of(options)
             )
@@ -121,6 +126,22 @@ def apply(options: "argparse.Namespace") -> int:
     said = ", ".join(plain(name, 40) for name in new)
     screen.print(f"{n_rows} rows, new: {said}", highlight=False)
     return screen.finish({"table": options.out})
+
+
+@contextmanager
+def _in_files(files: list[str]) -> Iterator[list[str]]:
+    """The standard input as a file, which is read twice."""
+    if files != ["-"]:
+        yield files
+        return
+    with temporary_folder() as folder:
+        path = os.path.join(folder, "standard input")
+        with open(path, "wb") as copied:
+            shutil.copyfileobj(standard_input(), copied)
+        try:
+            yield [path]
+        except UserError as error:
+            raise UserError(str(error).replace(os.path.join(folder, ""), "")) from error
 
 
 def _columns(options, present):

@@ -114,7 +114,7 @@ def fit(options: "argparse.Namespace") -> int:
     try:
         method = get_recalibrator(options.recalibrator)  # no method is refused before the work
         with local_files(options.files, options.allow_remote) as files:
-            check_writable(options.out, [*files, *options.files])
+            check_writable(options.out, files)
             if not method.capabilities.ordered and is_large(files, options, several=False):
                 return _fit_cells(files, options)
             rows = read_rows(files, options)

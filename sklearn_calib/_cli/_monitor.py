@@ -134,7 +134,7 @@ def monitor(options: "argparse.Namespace") -> int:
     try:
         with local_files(options.files, options.allow_remote) as files:
             if options.state is not None:
-                _check_state(options.state, [*files, *options.files])
+                _check_state(options.state, files)
             _read_state(options)  # what is wrong with it is said before the table is read
             columns = read_columns(files, options)
             if columns.left_out:

@@ -1,7 +1,4 @@
-"""Addresses, pipes and the standard input, as files of a temporary folder.
-
-Addresses ask for ``--allow-remote``.
-"""
+"""Addresses and pipes, as files of a temporary folder; addresses ask for ``--allow-remote``."""
 
 import os
 import re
@@ -31,8 +28,8 @@ def local_files(
 ) -> Iterator[list[str]]:
     """The paths of the files that are meant; ``-`` is the standard input.
 
-    Copies of remote files, and of pipes and the standard input, which can be read once only, are
-    removed at the end. `beside`: whether the standard input may be one of several.
+    Copies of remote files, and of pipes, which can be read once only, are removed at the end.
+    `beside`: the standard input is copied too, and may be one of several.
     """
     remote = [pattern for pattern in patterns if _ADDRESS.match(pattern)]
     if remote and not allow_remote:
@@ -46,12 +43,12 @@ def local_files(
         raise UserError("expected the standard input once, got it twice. Name a file.")
     with ExitStack() as stack:
         folder = ""
-        if any(map(_is_copied, patterns)):
+        if any(map(_is_copied, patterns)) or (beside and "-" in patterns):
             folder = stack.enter_context(temporary_folder())
         found = [
             path
             for number, pattern in enumerate(patterns)
-            for path in _fetched(pattern, os.path.join(folder, str(number)))
+            for path in _fetched(pattern, os.path.join(folder, str(number)), beside)
         ]
         try:
             yield [path for _, path, _ in files_of(found, "audit")]
@@ -68,8 +65,6 @@ def local_files(
 def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
     """What a report calls the files: copies by their addresses, without keys and passwords."""
     first = files[0]
-    if patterns[0] == "-":
-        return "-"
     if _is_copied(patterns[0]):
         parts = urlsplit(patterns[0])
         bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
@@ -78,11 +73,7 @@ def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
 
 
 def _is_copied(pattern):
-    return (
-        pattern == "-"
-        or _is_pipe(pattern)
-        or (_ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file")
-    )
+    return _is_pipe(pattern) or (_ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file")
 
 
 def _is_pipe(pattern):
@@ -91,8 +82,8 @@ def _is_pipe(pattern):
     return False
 
 
-def _fetched(pattern, folder):
-    if pattern == "-":
+def _fetched(pattern, folder, beside):
+    if beside and pattern == "-":
         os.makedirs(folder)
         path = os.path.join(folder, _STANDARD_INPUT)
         with open(path, "wb") as file:
