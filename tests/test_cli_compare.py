@@ -234,6 +234,21 @@ def test_any_size_of_blocks_gives_the_numbers_of_the_rows(two_files, monkeypatch
         assert own == pytest.approx(found[key], rel=1e-6), key
 
 
+def test_cells_that_scores_share_are_said(two_files, monkeypatch, capsys):
+    from sklearn_calib import summary
+
+    said = "the calibration error is that of"
+    differences("one.csv", "two.parquet")
+    assert said not in capsys.readouterr().out
+    rng = np.random.default_rng(0)
+    p = rng.random(9000)
+    pd.DataFrame({"p": p, "q": p**2, "outcome": rng.integers(0, 2, 9000)}).to_parquet("m.parquet")
+    few = partial(summary.CalibrationSummary, 4096)
+    monkeypatch.setattr(summary, "CalibrationSummary", few)
+    differences("m.parquet", "--prob", "q")
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
 def test_labels_mean_the_same_in_every_block(frame, monkeypatch, capsys):
     """Text of a csv file, numbers and booleans; a block in which all labels look like numbers."""
     from sklearn_calib._cli import _pairs

@@ -48,7 +48,8 @@ def add_to(commands: Any) -> None:
     columns.add_argument(
         "--id",
         metavar="COLUMN",
-        help="match the rows of two files by the values of this column (default: by their order)",
+        help="match the rows of two files by the values of this column (default: by their order); "
+        "both tables are then read whole",
     )
     add_reading(parser)
     work = parser.add_argument_group("work")
@@ -93,7 +94,7 @@ def _compare(files, options):
     names = [plain(model.name, 40) for model in pairs.models]
     measured = _of_cells if len(pairs.classes) == 2 else _of_rows
     with progress("comparing") as advance:
-        found = measured(pairs, options, lambda done: advance(int(1000 * done), 1000))
+        found, cells = measured(pairs, options, lambda done: advance(int(1000 * done), 1000))
     pairs.say_what_is_left_out()
     screen = Screen()
     screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes", highlight=False)
@@ -101,6 +102,12 @@ def _compare(files, options):
     sentences = verdict(names, found)
     for sentence in sentences:
         screen.print(sentence, highlight=False)
+    if cells:
+        screen.print(
+            f"Losses and accuracy are those of all rows; the calibration error is that of {cells} "
+            "cells of their probabilities.",
+            highlight=False,
+        )
     if options.json is not None:
         numbers = {"models": names, "files": list(files), "n_samples": pairs.n_rows}
         numbers |= {"level": options.level, "verdict": sentences}
@@ -114,7 +121,9 @@ def _compare(files, options):
 
 
 def _of_cells(pairs, options, advance):
-    """Differences of two classes: the rows are read twice, and held as cells of their scores.
+    """Differences of two classes, and the number of cells where scores share them (else 0).
+
+    The rows are read twice, and held as cells of their scores.
 
     Means of rows are exact sums. The temperature of each model is that of its cells; the losses
     after it are again sums over all rows.
@@ -150,7 +159,8 @@ def _of_cells(pairs, options, advance):
         else paired_difference(None, *summaries, name, **given)
         for name in _MEASURES
     }
-    return found | {_AFTER: after.difference("log_loss", options.level)}
+    cells = 0 if all(s.exact for s in summaries) else max(s.n_cells for s in summaries)
+    return found | {_AFTER: after.difference("log_loss", options.level)}, cells
 
 
 def _means():
@@ -166,7 +176,7 @@ def _hits(proba, codes):
 
 
 def _of_rows(pairs, options, advance):
-    """Differences of several classes: the rows are held, since whole vectors are needed."""
+    """The same of several classes: the rows are held, since whole vectors are needed."""
     from ..inference import paired_difference
 
     blocks = [*pairs.rows(lambda done: advance(done / 2))]
@@ -180,7 +190,7 @@ def _of_rows(pairs, options, advance):
     given |= {"sample_weight": weight, "labels": numbers}
     found = {name: paired_difference(codes, one, two, name, **given) for name in _MEASURES}
     one, two = (_tempered(proba, codes, weight, numbers) for proba in (one, two))
-    return found | {_AFTER: paired_difference(codes, one, two, "log_loss", **given)}
+    return found | {_AFTER: paired_difference(codes, one, two, "log_loss", **given)}, 0
 
 
 def _tempered(
