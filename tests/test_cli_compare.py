@@ -1,6 +1,10 @@
 """``compare``: two models on the same rows, from two files or from one."""
 
+import io
 import json
+import os
+import weakref
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -174,3 +178,143 @@ def test_whole_numbers_and_their_text_match(frame, capsys):
     frame.sample(frac=1, random_state=0).astype({"customer": str}).to_parquet("text.parquet")
     assert compare("old.csv", "text.parquet", *AS_USUAL, "--id", "customer") == 0
     assert "do not show which model is better" in capsys.readouterr().out
+
+
+# -- rows that are read block by block --------------------------------------------------------
+
+
+def differences(*arguments):
+    assert compare(*arguments, *AS_USUAL, "--resamples", "20", "--json", "c.json") == 0
+    with open("c.json") as file:
+        return {row.pop("measure"): row for row in json.load(file)["differences"]}
+
+
+@pytest.fixture
+def two_files(tmp_path, monkeypatch):
+    """Two models in a csv and a parquet file, with weights, some of them 0."""
+    monkeypatch.chdir(tmp_path)
+    means = ("log_loss", "brier_loss", "accuracy")
+    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", means)
+    rng = np.random.default_rng(3)
+    z = 1.5 * rng.normal(size=700)
+    p, q = _expit(z), _expit(1.4 * z + 0.2 * rng.normal(size=700))
+    weight = np.where(rng.random(700) < 0.1, 0.0, rng.random(700))
+    outcome = (rng.random(700) < p).astype(int)
+    first = pd.DataFrame({"p": p, "outcome": outcome, "w": weight})
+    first.to_csv("one.csv", index=False)
+    first[["outcome"]].assign(p=q).to_parquet("two.parquet")
+    return first.assign(q=q)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_any_size_of_blocks_gives_the_numbers_of_the_rows(two_files, monkeypatch, weighted):
+    from sklearn_calib._cli import _compare, _pairs
+    from sklearn_calib._files import tables
+
+    files = ["one.csv", "two.parquet", *(["--weight", "w"] if weighted else [])]
+    whole = differences(*files)
+    monkeypatch.setattr(_pairs, "table_blocks", partial(tables.table_blocks, size=6000))
+    monkeypatch.setattr(tables, "_ROWS", 101)
+    assert differences(*files) == whole  # in every bit
+    rows = two_files
+    weight = rows["w"] if weighted else None
+    given = {"level": 0.9, "sample_weight": weight, "n_resamples": 20}
+    for name in ("log_loss", "brier_loss", "accuracy"):
+        found = vars(paired_difference(rows["outcome"], rows["p"], rows["q"], name, **given))
+        for key in ("first", "second", "difference", "low", "high"):
+            assert whole[name][key] == pytest.approx(found[key], rel=1e-9), (name, key)
+    codes, numbers = rows["outcome"].to_numpy(), np.arange(2)
+    after = [
+        _compare._tempered(np.column_stack([1 - s, s]), codes, weight, numbers)
+        for s in (rows["p"], rows["q"])
+    ]
+    found = vars(paired_difference(codes, *after, "log_loss", **given))
+    for key in ("first", "second", "difference", "low", "high"):
+        own = whole["log_loss, temperature"][key]
+        assert own == pytest.approx(found[key], rel=1e-6), key
+
+
+def test_cells_that_scores_share_are_said(two_files, monkeypatch, capsys):
+    from sklearn_calib import summary
+
+    said = "the calibration error is that of"
+    differences("one.csv", "two.parquet")
+    assert said not in capsys.readouterr().out
+    rng = np.random.default_rng(0)
+    p = rng.random(9000)
+    pd.DataFrame({"p": p, "q": p**2, "outcome": rng.integers(0, 2, 9000)}).to_parquet("m.parquet")
+    few = partial(summary.CalibrationSummary, 4096)
+    monkeypatch.setattr(summary, "CalibrationSummary", few)
+    differences("m.parquet", "--prob", "q")
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_labels_mean_the_same_in_every_block(frame, monkeypatch, capsys):
+    """Text of a csv file, numbers and booleans; a block in which all labels look like numbers."""
+    from sklearn_calib._cli import _pairs
+    from sklearn_calib._files import tables
+
+    monkeypatch.setattr(_pairs, "table_blocks", partial(tables.table_blocks, size=5000))
+    for yes, no in ((1, 0), (True, False), ("1", "x"), (3, -2)):
+        label = np.where(frame["outcome"] == "yes", yes, no).tolist()
+        table = frame.assign(outcome=pd.Series(label))
+        table.to_csv("a.csv", index=False)
+        table.assign(p=frame["q"]).to_json("b.jsonl", orient="records", lines=True)
+        assert compare("a.csv", "b.jsonl", *AS_USUAL, f"--classes={no},{yes}") == 0
+        assert "a is better" in capsys.readouterr().out
+    label[399] = "maybe"
+    frame.assign(outcome=pd.Series(label)).to_csv("a.csv", index=False)
+    assert compare("a.csv", *AS_USUAL, "--prob", "q", "--classes=-2,3") == 2
+    assert "got 'maybe' in row 399. Name all of them with --classes" in said(capsys)
+
+
+def test_the_standard_input_is_one_of_the_files(frame, capsys, monkeypatch):
+    files = ["old.csv", "new.csv", "--name", "old", "--name", "new"]
+    assert compare(*files, *AS_USUAL) == 0
+    expected = capsys.readouterr().out
+    there = sorted(os.listdir())
+    for place in range(2):
+        with open(files[place], "rb") as stream:
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stream.read())))
+        given = [*files]
+        given[place] = "-"
+        assert compare(*given, *AS_USUAL) == 0
+        assert capsys.readouterr().out == expected
+    assert compare("-", "-", *AS_USUAL) == 2
+    assert "expected the standard input once" in said(capsys)
+    assert sorted(os.listdir()) == there
+
+
+def test_rows_left_out_of_blocks_are_counted(frame, capsys, monkeypatch):
+    from sklearn_calib._cli import _pairs
+    from sklearn_calib._files import tables
+
+    monkeypatch.setattr(_pairs, "table_blocks", partial(tables.table_blocks, size=5000))
+    holes = frame.index % 50 == 7
+    frame.assign(p=frame["q"].where(~holes)).to_csv("holes.csv", index=False)
+    assert compare("old.csv", "holes.csv", *AS_USUAL, "--drop-missing") == 0
+    captured = capsys.readouterr()
+    left_out = "left out, with missing values: rows 7, 57, 107, 157, 207 and 3 more of old.csv"
+    assert captured.err.count("left out") == 1 and left_out in captured.err
+    whole = frame[~holes]
+    found = paired_difference(whole["outcome"], whole["p"], whole["q"], level=0.9)
+    assert "392 rows" in captured.out and f"{found.low:+.4f} to" in captured.out
+
+
+def test_no_more_than_some_blocks_are_held(two_files, monkeypatch):
+    """Of both files at a time, however many rows there are."""
+    from sklearn_calib._cli import _pairs
+    from sklearn_calib._files import tables
+
+    held, most = [], []
+
+    def watched(file, pick, **given):
+        for table in tables.table_blocks(file, pick, **given, size=2000):
+            held.append(weakref.ref(table.frame))
+            most.append(sum(ref() is not None for ref in held))
+            yield table
+
+    monkeypatch.setattr(_pairs, "table_blocks", watched)
+    monkeypatch.setattr(tables, "_ROWS", 70)
+    differences("one.csv", "two.parquet")
+    assert len(held) > 20 and max(most) <= 6

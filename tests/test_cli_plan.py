@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_calib._cli import main
 from sklearn_calib.inference import validation_sample_size
+from sklearn_calib.summary import CalibrationSummary
 
 P = np.random.default_rng(0).beta(1, 4, 200).round(4)
 
@@ -93,3 +94,28 @@ def test_files_that_cannot_be_planned_with(scores, tmp_path, capsys):
     )
     assert main(["audit", "s.csv", "--plan", ".02"]) == 2
     assert "expected --prob" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [(("--resamples", "50"), "--resamples"), (("--no-advice",), "--no-advice"),
+     (("--name", "forest"), "--name")],
+)  # fmt: skip
+def test_options_that_a_plan_does_nothing_with(scores, capsys, option, name):
+    assert plan("--plan", "0.02", *option) == 2
+    assert f"expected --plan without {name}, got both" in capsys.readouterr().err
+
+
+def test_a_plan_of_a_summary(scores, capsys):
+    CalibrationSummary().update([0, 1], [0.2, 0.7]).to_parquet("june.parquet")
+    assert main(["audit", "june.parquet", "--plan", "0.02"]) == 2
+    said = capsys.readouterr().err
+    assert "expected a table of scores for --plan, got the summary june.parquet" in said
+
+
+def test_a_report_of_an_empty_summary(scores, capsys):
+    CalibrationSummary().to_parquet("june.parquet")
+    assert main(["audit", "june.parquet", "--no-page"]) == 2
+    said = capsys.readouterr().err
+    assert "expected a summary of at least one row, got an empty one" in said
+    assert "CalibrationSummary" not in said and "samples" not in said

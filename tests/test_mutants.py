@@ -111,8 +111,8 @@ MUTANTS = {
     ),
     "confidence_interval: inversion at twice the tail": Mutant(
         "inference._intervals",
-        "estimate, (1 - level) / 2, settings)",
-        "estimate, (1 - level), settings)",
+        "observed, (1 - level) / 2, settings)",
+        "observed, (1 - level), settings)",
         "inference/test_calibration_test.py::test_both_ends_of_an_inverted_interval",
         slow=True,
     ),

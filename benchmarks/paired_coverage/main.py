@@ -12,6 +12,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import bootstrap_distribution, paired_difference
 from sklearn_calib.metrics import all_metrics, canonical_case, smooth_calibration_error
 from sklearn_calib.recalibrators import get_recalibrator
+from sklearn_calib.summary import CalibrationSummary
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
@@ -26,6 +27,7 @@ JOBS = [
         (LOSSES, ((200, 2000), (2000, 1000))),
         (("smooth_calibration_error",), ((500, 100), (3000, 40))),
         (("smooth_calibration_error",), ((500, 150),)),  # by the bootstrap, to see why not
+        (("smooth_calibration_error of cells",), ((500, 100), (3000, 40))),  # as `compare` has it
     )
     for measure in measures
     for n, draws in sizes
@@ -54,8 +56,8 @@ _MEAN = float(expit(np.abs(_NORMAL)).mean())
 
 def value(measure, p, y, weight=None):
     """A measure as `compare` shows it."""
-    name = measure.removesuffix(" after temperature")
-    if name != measure:
+    name = measure.removesuffix(" after temperature").removesuffix(" of cells")
+    if measure.endswith("temperature"):
         p = tempered(p, y, weight)
     if name == "accuracy":
         return float(np.average((p > 0.5) == y, weights=weight))
@@ -91,19 +93,21 @@ def population(measure, family, n=500_000):
 def coverage(family, measure, n, draws):
     """One row of the table."""
     truth = population(measure, family)
-    name = measure.removesuffix(" after temperature")
+    name = measure.removesuffix(" after temperature").removesuffix(" of cells")
     by_bootstrap = (measure, draws) == ("smooth_calibration_error", 150)
     found = []
     for number in range(draws):
         rng = np.random.default_rng([n, number])
         *models, true = draw(family, n, rng)
         y = (rng.random(n) < true).astype(int)
-        if name != measure:
+        if measure.endswith("temperature"):
             models = [tempered(p, y) for p in models]
         options = {"level": LEVEL, "n_resamples": 99, "random_state": number}
         if by_bootstrap:
             found.append(bootstrapped(y, *models, number))
             continue
+        if measure.endswith("cells"):
+            y, models = None, [CalibrationSummary().update(y, p) for p in models]
         found.append(paired_difference(y, *models, name, **options))
     low, high = np.array([(one.low, one.high) for one in found]).T
     method = "bootstrap (not used)" if by_bootstrap else found[0].method

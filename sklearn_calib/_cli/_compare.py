@@ -1,32 +1,18 @@
 """The command ``compare``: two models on the same rows."""
 
 import json
-import os
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import UserError, number_column, read_table
-from .._show import Section, Table, plain, quoted, rows_in_words
+from .._files.tables import UserError
+from .._show import Section, Table, plain
 from .._typing import AnyArray, FloatArray
 from ..exceptions import CalibrationWarning
-from ._classes import check_two_classes, named_classes
-from ._columns import checked_labels, probability
-from ._names import split_columns
-from ._options import (
-    add_columns,
-    add_files,
-    add_reading,
-    check_different,
-    check_named,
-    examples,
-    form_of,
-    share,
-    tolerance_of,
-    whole_number,
-)
-from ._printing import Screen, check_outputs, note, progress, write_text
+from ._options import add_columns, add_files, add_reading, examples, share, whole_number
+from ._pairs import Pairs, models_of
+from ._printing import Screen, check_outputs, progress, write_text
 from ._remote import local_files
 from ._wording import for_the_command
 
@@ -43,15 +29,6 @@ EXAMPLES = (
 )
 _MEASURES = ("log_loss", "brier_loss", "accuracy", "smooth_calibration_error")
 _AFTER = "log_loss, temperature"  # each scaled by its own temperature
-
-
-class _Model(NamedTuple):
-    """The rows of one model."""
-
-    name: str
-    file: str
-    table: Any  # Table
-    columns: list[str]
 
 
 def add_to(commands: Any) -> None:
@@ -71,7 +48,8 @@ def add_to(commands: Any) -> None:
     columns.add_argument(
         "--id",
         metavar="COLUMN",
-        help="match the rows of two files by the values of this column (default: by their order)",
+        help="match the rows of two files by the values of this column (default: by their order); "
+        "both tables are then read whole",
     )
     add_reading(parser)
     work = parser.add_argument_group("work")
@@ -104,7 +82,7 @@ def add_to(commands: Any) -> None:
 def compare(options: "argparse.Namespace") -> int:
     """Compare two models on the same rows."""
     try:
-        with local_files(options.files, options.allow_remote) as files:
+        with local_files(options.files, options.allow_remote, beside=True) as files:
             check_outputs(options, files)
             return _compare(files, options)
     except (ValueError, TypeError, UserError) as error:
@@ -112,30 +90,26 @@ def compare(options: "argparse.Namespace") -> int:
 
 
 def _compare(files, options):
-    from ..canonical import canonical_labels
-
-    models = _models(files, options)
-    models = _matched(models, options)
-    if options.drop_missing:
-        models = _complete(models)
-    labels, weight = _labels(models, options), None
-    if options.weight is not None:
-        weight = number_column(models[0].table, options.weight)
-    classes, positive = named_classes(options, labels, len(models[0].columns))
-    classes, codes = canonical_labels(labels, classes=classes, _where="compare")
-    check_two_classes(classes, options)
-    probas = [_proba(model, classes, positive, options) for model in models]
-    names = [plain(model.name, 40) for model in models]
-    with progress("comparing"):
-        found = _differences(codes, probas, weight, len(classes), options)
+    pairs = Pairs(models_of(files, options), options)
+    names = [plain(model.name, 40) for model in pairs.models]
+    measured = _of_cells if len(pairs.classes) == 2 else _of_rows
+    with progress("comparing") as advance:
+        found, cells = measured(pairs, options, lambda done: advance(int(1000 * done), 1000))
+    pairs.say_what_is_left_out()
     screen = Screen()
-    screen.print(f"{len(codes)} rows, {len(classes)} classes", highlight=False)
+    screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes", highlight=False)
     _print(screen, names, found, options.level)
     sentences = verdict(names, found)
     for sentence in sentences:
         screen.print(sentence, highlight=False)
+    if cells:
+        screen.print(
+            f"Losses and accuracy are those of all rows; the calibration error is that of {cells} "
+            "cells of their probabilities.",
+            highlight=False,
+        )
     if options.json is not None:
-        numbers = {"models": names, "files": list(files), "n_samples": len(codes)}
+        numbers = {"models": names, "files": list(files), "n_samples": pairs.n_rows}
         numbers |= {"level": options.level, "verdict": sentences}
         rows = [{**vars(each), "measure": name} for name, each in found.items()]
         text = json.dumps(numbers | {"differences": rows}, indent=1, allow_nan=False)
@@ -143,189 +117,85 @@ def _compare(files, options):
     return screen.finish({"numbers": options.json})
 
 
-# -- rows -----------------------------------------------------------------------------------------
-
-
-def _models(files, options):
-    """What was named, as two models."""
-    check_named(options)
-    named = options.prob
-    if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
-        raise UserError(
-            "expected two files, or one file and --prob twice, got "
-            f"{len(files)} files and --prob {len(named)} times. Name the columns of one model in "
-            "one --prob a,b,c."
-        )
-    places = [*zip((files * 2)[:2], (named * 2)[:2], strict=True)]
-    called = options.name or []
-    if len(called) not in (0, 2):
-        raise UserError(
-            f"expected --name twice, once for each model, got {len(called)} of them. Name both."
-        )
-    if not called:
-        called = named if len(files) == 1 else _short(files)
-    if called[0] == called[1]:
-        raise UserError(
-            f"expected two different models, got {quoted(called[0])} twice. Name two columns or "
-            "two files, or call them by --name."
-        )
-    models = []
-    for name, (file, prob) in zip(called, places, strict=True):
-        columns, table = _read(file, prob, options, needs_label=not models)
-        models.append(_Model(name, file, table, columns))
-    if len(models[0].columns) != len(models[1].columns):
-        raise UserError(
-            f"expected as many columns for both models, got {len(models[0].columns)} and "
-            f"{len(models[1].columns)}. Name one column per class, or the positive class alone."
-        )
-    return models
-
-
-def _short(files):
-    """Names of files without what both have in common."""
-    stems = [os.path.basename(file).partition(".")[0] for file in files]
-    return stems if stems[0] != stems[1] else files
-
-
-def _read(file, prob, options, needs_label):
-    """The names of the columns of one model, and the table that has them."""
-    columns: list[str] = []
-
-    def pick(present):
-        columns[:] = split_columns([prob], present)
-        check_different(options.label, columns)
-        names = [*columns, *([options.id] if options.id else [])]
-        if needs_label or options.label in present:
-            names.append(options.label)
-        if needs_label and options.weight is not None:
-            names.append(options.weight)
-        return [*dict.fromkeys(names)]
-
-    table = read_table(file, pick, **form_of(options))
-    return columns, table
-
-
-def _matched(models, options):
-    """Both tables in the order of the first."""
-    first, second = (model.table for model in models)
-    if options.id is None:
-        if len(first.frame) != len(second.frame):
-            raise UserError(
-                f"expected the same rows in both files, got {len(first.frame)} and "
-                f"{len(second.frame)}. Match them with --id COLUMN."
-            )
-        return models
-    keys = [_keys(table, options.id) for table in (first, second)]
-    kinds = {each.dtype.kind for each in keys}
-    if "i" in kinds and len(kinds) > 1:  # text such as "17" in one of the files
-        keys = [each.astype(str) for each in keys]
-    places = keys[1].get_indexer(keys[0])
-    lost = np.flatnonzero(places < 0)
-    if len(lost) or len(keys[0]) != len(keys[1]):
-        where = models[0 if len(lost) else 1].file
-        only = keys[0][lost] if len(lost) else keys[1].difference(keys[0], sort=False)
-        raise UserError(
-            f"expected the same values of {quoted(options.id)} in both files, got "
-            f"{len(only)} only in {plain(where)}, for instance {quoted(only[0])}. Keep the rows "
-            "that both have."
-        )
-    frame = second.frame.iloc[places].reset_index(drop=True)
-    return [models[0], models[1]._replace(table=second._replace(frame=frame, rows=places))]
-
-
-def _keys(table, name):
-    """The values that tell rows apart, as an index."""
-    import pandas as pd
-
-    keys = pd.Index(table.frame[name])
-    if keys.dtype.kind == "f" and (keys == keys.round()).all():
-        keys = keys.astype("int64")
-    twice = keys.duplicated()
-    if twice.any() or keys.hasnans:
-        value = keys[int((twice | keys.isna()).argmax())]
-        raise UserError(
-            f"expected each value of {quoted(name)} once in {plain(table.file)}, got "
-            f"{quoted(value)} several times or none. Choose another --id."
-        )
-    return keys
-
-
-def _complete(models):
-    """Both tables without the rows in which one of them has a hole."""
-    whole = np.logical_and(*(m.table.frame.notna().all(axis=1).to_numpy() for m in models))
-    holes = np.flatnonzero(~whole)
-    if not len(holes):
-        return models
-    table = models[0].table
-    note(f"left out, with missing values: {rows_in_words(holes)} of {plain(table.file)}")
-    if len(holes) == len(whole):
-        raise UserError("expected rows without missing values, got none. Check the files.")
-    kept = []
-    for model in models:
-        rows = np.array([model.table.row(place) for place in np.flatnonzero(whole)])
-        frame = model.table.frame[whole].reset_index(drop=True)
-        kept.append(model._replace(table=model.table._replace(frame=frame, first=0, rows=rows)))
-    return kept
-
-
-def _labels(models, options):
-    """The labels, which both files agree upon."""
-    tables = [m.table for m in models if options.label in m.table.frame]
-    labels = [checked_labels(table, options.label) for table in tables]
-    if len(labels) == 2:
-        differs = np.flatnonzero(labels[0].to_numpy() != labels[1].to_numpy())
-        if len(differs):
-            place = differs[0]
-            one, two = (quoted(column.iloc[place]) for column in labels)
-            raise UserError(
-                f"expected the same labels in both files, got {one} and {two} in row "
-                f"{tables[0].row(place)} (of {len(differs)} such rows). "
-                + ("Check the files." if options.id else "Match the rows with --id COLUMN.")
-            )
-    return labels[0]
-
-
-def _proba(model, classes, positive, options):
-    from ..canonical import canonical_proba
-
-    scores = np.column_stack([probability(model.table, n, options) for n in model.columns])
-    tolerance = tolerance_of(options)
-    try:
-        proba = canonical_proba(scores, tolerance=tolerance, _where="compare")
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{plain(model.file)}: {error}") from error
-    if proba.shape[1] != len(classes):
-        raise UserError(
-            f"expected one class for each of the {proba.shape[1]} columns, got {len(classes)} "
-            "classes. Name all of them with --classes."
-        )
-    if positive is not None and classes.tolist().index(positive) == 0 and scores.shape[1] == 1:
-        proba = np.asarray(proba)[:, ::-1]  # the column is the probability of the first class
-    return proba
-
-
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def _differences(
-    codes: AnyArray,
-    probas: list[FloatArray],
-    weight: FloatArray | None,
-    n_classes: int,
-    options: "argparse.Namespace",
-) -> "dict[str, PairedDifference]":
+def _of_cells(pairs, options, advance):
+    """Differences of two classes, and the number of cells where scores share them (else 0).
+
+    The rows are read twice, and held as cells of their scores.
+
+    Means of rows are exact sums. The temperature of each model is that of its cells; the losses
+    after it are again sums over all rows.
+    """
+    from ..canonical import log_proba
+    from ..inference import PairedLosses, paired_difference
+    from ..metrics import LogLoss
+    from ..recalibrators import get_recalibrator
+    from ..summary import CalibrationSummary
+
+    summaries = [CalibrationSummary() for _ in pairs.models]
+    functions = {n: f for n, f in _means().items() if n in _MEASURES}
+    losses = {name: PairedLosses() for name in functions}
+    for codes, probas, weight in pairs.rows(lambda done: advance(done / 2)):
+        for summary, proba in zip(summaries, probas, strict=True):
+            single = len(pairs.models[0].columns) == 1 and not pairs.flipped
+            summary.update(codes, proba[:, 1] if single else proba, weight)
+        for name, of_rows in functions.items():
+            losses[name].add(*(of_rows(proba, codes) for proba in probas), weight)
+    if not summaries[0].n_samples:
+        raise UserError("expected rows of positive weight, got none. Check the files.")
+    after, of_logits = PairedLosses(), LogLoss().of_logits
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        factors = [s.fit(get_recalibrator("temperature")).inverse_temperature_ for s in summaries]
+    for codes, probas, weight in pairs.rows(lambda done: advance(0.5 + done / 2)):
+        scaled = (f * log_proba(proba) for f, proba in zip(factors, probas, strict=True))
+        after.add(*(of_logits(logits, codes) for logits in scaled), weight)
+    given = {"level": options.level, "n_resamples": options.resamples}
+    found = {
+        name: losses[name].difference(name, options.level)
+        if name in losses
+        else paired_difference(None, *summaries, name, **given)
+        for name in _MEASURES
+    }
+    cells = 0 if all(s.exact for s in summaries) else max(s.n_cells for s in summaries)
+    return found | {_AFTER: after.difference("log_loss", options.level)}, cells
+
+
+def _means():
+    """Measures that are means of one number per row: functions of scores and labels."""
+    from ..metrics import BrierLoss, LogLoss
+
+    return {"log_loss": LogLoss().of_rows, "brier_loss": BrierLoss().of_rows, "accuracy": _hits}
+
+
+def _hits(proba, codes):
+    """Of two classes; of equal probabilities the first counts."""
+    return ((proba[:, 1] > proba[:, 0]) == codes).astype(float)
+
+
+def _of_rows(pairs, options, advance):
+    """The same of several classes: the rows are held, since whole vectors are needed."""
     from ..inference import paired_difference
 
-    numbers = np.arange(n_classes)
+    blocks = [*pairs.rows(lambda done: advance(done / 2))]
+    codes = np.concatenate([block.codes for block in blocks])
+    one, two = (np.vstack([np.asarray(block.probas[i]) for block in blocks]) for i in range(2))
+    weight = None
+    if options.weight is not None:
+        weight = np.concatenate([block.weight for block in blocks])
+    numbers = np.arange(len(pairs.classes))
     given: dict[str, Any] = {"level": options.level, "n_resamples": options.resamples}
     given |= {"sample_weight": weight, "labels": numbers}
-    one, two = probas
     found = {name: paired_difference(codes, one, two, name, **given) for name in _MEASURES}
-    one, two = (_tempered(proba, codes, weight, numbers) for proba in probas)
-    return found | {_AFTER: paired_difference(codes, one, two, "log_loss", **given)}
+    one, two = (_tempered(proba, codes, weight, numbers) for proba in (one, two))
+    return found | {_AFTER: paired_difference(codes, one, two, "log_loss", **given)}, 0
 
 
-def _tempered(proba, codes, weight, numbers):
+def _tempered(
+    proba: FloatArray, codes: AnyArray, weight: FloatArray | None, numbers: AnyArray
+) -> FloatArray:
     """After temperature scaling: what is left of the log loss is no matter of calibration."""
     from ..recalibrators import get_recalibrator
 

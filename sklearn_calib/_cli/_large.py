@@ -141,7 +141,12 @@ def summaries_of(
 
 
 def _check_of_summaries(summary, options):
-    """Refuse what only rows could heed."""
+    """Refuse what only rows could heed, and summaries without rows."""
+    if not summary.n_samples:
+        raise UserError(
+            "expected a summary of at least one row, got an empty one. Give one of rows, or the "
+            "rows themselves."
+        )
     if options.weight is not None:
         raise UserError(
             "expected rows to weigh, got summaries, which keep the weights that they were made "

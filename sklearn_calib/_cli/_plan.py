@@ -2,12 +2,13 @@
 
 import argparse
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._files.tables import UserError, number_column, read_table
-from .._show import markdown_of, sections_of
+from .._show import markdown_of, plain, sections_of
 from ._columns import probability, without_missing
 from ._names import split_columns
 from ._options import any_number, check_different, form_of, tolerance_of
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NOT_USED = (
+    "resamples",
+    "no_advice",
+    "name",
     "by",
     "features",
     "fail_if",
@@ -50,9 +54,10 @@ def errors(text: str) -> list[float]:
 
 def plan(options: "argparse.Namespace") -> int:
     """Print how many rows with labels serve a validation and a verdict; returns the exit code."""
-    _check(options)
     try:
         with local_files(options.files, options.allow_remote) as files:
+            _check_rows(files)
+            _check(options)
             check_outputs(options, files)
             size = _size(files, options)
     except (ValueError, TypeError, UserError) as error:
@@ -81,6 +86,19 @@ def _check(options):
             f"expected --plan without {option}, got both: a plan reads the scores alone. Leave one "
             "out."
         )
+
+
+def _check_rows(files):
+    """Refuse what is no table of scores."""
+    from ..summary import is_summary_file
+
+    for file in files:
+        with suppress(OSError, ValueError):  # reading it words the error
+            if is_summary_file(file):
+                raise UserError(
+                    f"expected a table of scores for --plan, got the summary {plain(file)}. Name "
+                    "the file of the rows, with --prob."
+                )
 
 
 def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:

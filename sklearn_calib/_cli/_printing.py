@@ -193,7 +193,7 @@ def check_outputs(options: "argparse.Namespace", files: Sequence[str]) -> None:
             continue
         if out == "-":
             refuse_out(out, "the standard output, which has the report", option)
-        check_writable(out, files, option)
+        check_writable(out, [*files, *options.files], option)
         place = os.path.realpath(out)
         if place in places and not _takes_all(out):
             refuse_out(out, f"also the file of {places[place]}", option)

@@ -19,13 +19,17 @@ from .._show import plain, quoted
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SECONDS = 60  # without an answer
 _PIPE = "pipe"  # what the file is called that holds what came through one
+_STANDARD_INPUT = "standard input"
 
 
 @contextmanager
-def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[str]]:
+def local_files(
+    patterns: Sequence[str], allow_remote: bool, beside: bool = False
+) -> Iterator[list[str]]:
     """The paths of the files that are meant; ``-`` is the standard input.
 
     Copies of remote files, and of pipes, which can be read once only, are removed at the end.
+    `beside`: the standard input is copied too, and may be one of several.
     """
     remote = [pattern for pattern in patterns if _ADDRESS.match(pattern)]
     if remote and not allow_remote:
@@ -33,16 +37,18 @@ def local_files(patterns: Sequence[str], allow_remote: bool) -> Iterator[list[st
             f"expected the path of a local file, got the address {quoted(remote[0])}. Download "
             "it, or add --allow-remote."
         )
-    if "-" in patterns and len(patterns) > 1:
+    if "-" in patterns and len(patterns) > 1 and not beside:
         raise UserError("expected the standard input alone, got also files. Name files alone.")
+    if patterns.count("-") > 1:
+        raise UserError("expected the standard input once, got it twice. Name a file.")
     with ExitStack() as stack:
         folder = ""
-        if any(map(_is_copied, patterns)):
+        if any(map(_is_copied, patterns)) or (beside and "-" in patterns):
             folder = stack.enter_context(temporary_folder())
         found = [
             path
             for number, pattern in enumerate(patterns)
-            for path in _fetched(pattern, os.path.join(folder, str(number)))
+            for path in _fetched(pattern, os.path.join(folder, str(number)), beside)
         ]
         try:
             yield [path for _, path, _ in files_of(found, "audit")]
@@ -100,7 +106,13 @@ def _is_pipe(pattern):
     return False
 
 
-def _fetched(pattern, folder):
+def _fetched(pattern, folder, beside):
+    if beside and pattern == "-":
+        os.makedirs(folder)
+        path = os.path.join(folder, _STANDARD_INPUT)
+        with open(path, "wb") as file:
+            shutil.copyfileobj(standard_input(), file)
+        return [path]
     if _is_pipe(pattern):
         os.makedirs(folder)
         return [_drained(pattern, os.path.join(folder, _PIPE))]

@@ -67,21 +67,26 @@ class ArrowTable:
     def __init__(self, table: Any) -> None:
         self.schema_arrow, self._table = table.schema, table
 
-    def shares(self, batch_size: int) -> Iterator[tuple[Any, float]]:
-        """Batches of at most so many rows; how much has been read after each."""
+    def shares(
+        self, batch_size: int, columns: Sequence[str] | None = None
+    ) -> Iterator[tuple[Any, float]]:
+        """As those of `ArrowFile`."""
         done = 0
-        for batch in self._table.to_batches(batch_size):
+        table = self._table if columns is None else self._table.select(columns)
+        for batch in table.to_batches(batch_size):
             done += batch.num_rows
             yield batch, done / self._table.num_rows
 
 
-def batches_of(source: Any, batch_size: int) -> Iterator[tuple[Any, float]]:
-    """Batches of all columns of a ParquetFile, ArrowFile or ArrowTable, and how much was read."""
+def batches_of(
+    source: Any, batch_size: int, columns: Sequence[str] | None = None
+) -> Iterator[tuple[Any, float]]:
+    """Batches of a ParquetFile, ArrowFile or ArrowTable, and how much has been read."""
     if source.metadata is None:
-        yield from source.shares(batch_size)
+        yield from source.shares(batch_size, columns)
         return
     done, total = 0, source.metadata.num_rows
-    for batch in source.iter_batches(batch_size=batch_size):
+    for batch in source.iter_batches(batch_size=batch_size, columns=columns):
         done += batch.num_rows
         yield batch, done / total
 

@@ -34,11 +34,15 @@ def in_shell(text: str) -> str:
     return f"$'{plain(escaped, None)}'"
 
 
-def rows_in_words(rows: Sequence[int]) -> str:
-    """The first rows of several, and how many there are: ``rows 3, 7 and 12``."""
+def rows_in_words(rows: Sequence[int], n_rows: int | None = None) -> str:
+    """The first rows of several, and how many there are: ``rows 3, 7 and 12``.
+
+    Of `n_rows` rows the first five are enough.
+    """
     first = [str(int(row)) for row in rows[:5]]
-    if len(rows) > 5:
-        return f"rows {', '.join(first)} and {len(rows) - 5} more"
+    more = (len(rows) if n_rows is None else n_rows) - len(first)
+    if more:
+        return f"rows {', '.join(first)} and {more} more"
     if len(rows) == 1:
         return f"row {first[0]}"
     return f"rows {', '.join(first[:-1])} and {first[-1]}"

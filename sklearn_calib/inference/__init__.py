@@ -12,6 +12,7 @@ from ._lp_calibration import lp_calibration_bound as lp_calibration_bound
 from ._monte_carlo import MonteCarloResult as MonteCarloResult
 from ._monte_carlo import calibration_test as calibration_test
 from ._paired import PairedDifference as PairedDifference
+from ._paired import PairedLosses as PairedLosses
 from ._paired import paired_difference as paired_difference
 from ._polynomial import PolynomialTest as PolynomialTest
 from ._polynomial import polynomial_test as polynomial_test
@@ -34,6 +35,7 @@ __all__ = [
     "ConfidenceInterval",
     "MonteCarloResult",
     "PairedDifference",
+    "PairedLosses",
     "PolynomialTest",
     "SampleSizeTarget",
     "SignificanceResult",

@@ -8,12 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
-from ..exceptions import CalibrationWarning, check_count, check_level, refuse_unknown
+from ..exceptions import CalibrationWarning, check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._monte_carlo import refuse_missing_scores
-from ._resampling import bootstrap_distribution, null_distribution
+from ._resampling import bootstrap_distribution, distribution_of_draws, null_distribution
 
+_CELLS = 1024  # of a summary; there are thousands of draws
 _METHODS = ("auto", "bootstrap", "inversion")
 _LARGEST_STRENGTH = 64.0  # of an error, in units of the observed one: probabilities are then 0 or 1
 
@@ -39,7 +40,7 @@ class ConfidenceInterval:
 
 
 def confidence_interval(
-    y_true: ArrayLike,
+    y_true: Any,
     y_proba: ArrayLike | None = None,
     measure: str = "smooth_calibration_error",
     *,
@@ -57,10 +58,12 @@ def confidence_interval(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or CalibrationSummary
+        A summary stands for labels, scores and weights.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
     measure : str, default="smooth_calibration_error"
-        A name from `all_metrics`.
+        A name from `all_metrics`; with a summary one that reads the weight of each label at each
+        score and nothing else.
     method : {"auto", "bootstrap", "inversion"}, default="auto"
         "auto": the bootstrap for proper losses, test inversion for all others.
     level : float, default=0.95
@@ -103,6 +106,10 @@ def confidence_interval(
     calibration is not rejected. Exact for t = 0; otherwise it relies on c for the shape of the
     error. Cost: some 20 simulations of `n_resamples` evaluations of the measure.
 
+    Of a summary the same is done on at most 1024 cells, observed and drawn alike: the number of
+    events in a cell is binomial. More than two classes are then right or wrong: labels are not
+    drawn from whole vectors.
+
     Measured coverage of 95 % intervals by inversion, 500 rows, predictions too low by a constant,
     100 draws of 99 resamples (``benchmarks/interval_coverage``): for an error of .02 .97 for the
     smooth and the expected calibration error, for .05 .99 and .97. The upper end is the larger of
@@ -134,27 +141,57 @@ def confidence_interval(
         refuse_unknown(where, "method", method, _METHODS)
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)
-    if y_proba is None:
-        instead = "Its intervals are those of calibration_report(summary)"
-        refuse_missing_scores(y_true, instead, where)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
-    function.check_options(options, where)
-    estimate = function.of_case(case, **options)
+    sample = None
+    if is_summary(y_true):
+        if not (y_proba is sample_weight is labels is None):
+            cure = "Give weights and labels to CalibrationSummary"
+            refuse(where, "a summary alone", "also scores, weights or labels", cure)
+        estimate, sample, options = _of_cells(y_true, function, options, where)
+        case, (seen, _) = sample.case, sample.filled
+    else:
+        if y_proba is None:
+            refuse_missing_scores(y_true, "Pass it as y_true", where)
+        case = seen = canonical_case(where, y_true, y_proba, sample_weight, labels)
+        function.check_options(options, where)
+        estimate = function.of_case(case, **options)
     if method == "auto":
         method = "bootstrap" if function.spec.proper else "inversion"
     if method == "bootstrap":
-        values = bootstrap_distribution(
-            case, partial(function.of_case, **options), n_resamples, random_state, n_jobs=n_jobs
-        )
+        evaluate, given = partial(function.of_case, **options), (n_resamples, random_state)
+        if sample is None:
+            values = bootstrap_distribution(case, evaluate, *given, n_jobs=n_jobs)
+        else:
+            values = distribution_of_draws(sample.redrawn, evaluate, *given, n_jobs=n_jobs)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
     else:
-        law = _recalibrated(case, recalibrator, where)
-        settings = (n_resamples, n_jobs, random_state)
-        low, high = _inverted(case, function, options, law, estimate, (1 - level) / 2, settings)
+        law = _recalibrated(seen, recalibrator, where, case)
+        settings = (n_resamples, n_jobs, random_state, sample)
+        observed = estimate if sample is None else function.of_case(case, **options)
+        low, high = _inverted(case, function, options, law, observed, (1 - level) / 2, settings)
     return ConfidenceInterval(float(estimate), low, high, level, method)
 
 
-def _recalibrated(case, recalibrator, where):
+def is_summary(rows: object) -> bool:
+    """Whether these are the cells of a `CalibrationSummary`, which this room does not import."""
+    return hasattr(rows, "significant_bits")
+
+
+def _of_cells(summary, function, options, where):
+    """The measure, the cells to draw from, and the options for them."""
+    name = function.spec.name
+    several = summary.classes is not None and len(summary.classes) > 2
+    samples = summary.samples(_CELLS)
+    if len(samples) > 1 or not function.spec.cells or (several and not function.has_pos_label):
+        rule, got = "a measure of one two-class problem, with a summary", repr(name)
+        refuse(where, rule, got, "Pass the labels and probabilities of the rows")
+    value = summary.measure(name, **options)
+    if several:  # the problem is a two-class one by now
+        options = {option: given for option, given in options.items() if option != "multiclass"}
+    return value, samples[0], options
+
+
+def _recalibrated(case, recalibrator, where, rows=None):
+    """A law of the labels of some rows (None: the same), learned from a case."""
     numbers = np.arange(len(case.classes))
     with warnings.catch_warnings():  # a constant or a smoothed law is a law all the same
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -165,7 +202,7 @@ def _recalibrated(case, recalibrator, where):
             classes=numbers,
             sample_weight=case.weight,
         )
-    return aligned_proba(fitted, case.proba, numbers)
+    return aligned_proba(fitted, (case if rows is None else rows).proba, numbers)
 
 
 def _inverted(case, function, options, law, estimate, tail, settings):
@@ -210,10 +247,12 @@ class _Line:
         return truth / truth.sum(axis=1, keepdims=True)
 
     def _simulated(self, t):
-        n_resamples, n_jobs, random_state = self.settings
-        return null_distribution(
-            self.case, self.evaluate, n_resamples, random_state, n_jobs=n_jobs, law=self.truth(t)
-        )
+        n_resamples, n_jobs, random_state, *cells = self.settings
+        given, truth = (self.evaluate, n_resamples, random_state), self.truth(t)
+        if not any(cells):
+            return null_distribution(self.case, *given, n_jobs=n_jobs, law=truth)
+        draw = partial(cells[0].relabelled, law=truth[::2, 1])
+        return distribution_of_draws(draw, *given, n_jobs=n_jobs)
 
     def limit(self, t):
         """The measure at infinite n: every row with every label, weighted by its probability."""

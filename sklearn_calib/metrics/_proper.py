@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from .._simplex import log_losses, log_proba
+from .._simplex import LARGEST_LOG_LOSS, log_losses, log_proba
 from .._typing import FloatArray, IntArray
 from ._loss import ProperLoss
 from ._measure import metric
@@ -41,6 +41,16 @@ class LogLoss(ProperLoss):
     def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
         rows = np.arange(len(codes))
         return log_losses(proba, (rows, codes)) if self.floored else -log_proba(proba)[rows, codes]
+
+    def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
+        if logits.shape[1] != 2:
+            return super().of_logits(logits, codes)
+        gap = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
+        gap *= 1.0 - 2.0 * codes
+        losses = np.maximum(gap, 0.0)
+        np.negative(np.abs(gap, out=gap), out=gap)
+        losses += np.log1p(np.exp(gap, out=gap), out=gap)
+        return np.minimum(losses, LARGEST_LOG_LOSS, out=losses) if self.floored else losses
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         return -rate

@@ -290,7 +290,15 @@ class Answers:
         measure = all_metrics().get(name)
         if measure is None:
             refuse_unknown(where, "a measure", name, all_metrics())
+        self._check_reads_cells(measure, where)
         return measure
+
+    @staticmethod
+    def _check_reads_cells(measure, where):
+        """Refuse a measure that reads more than the weight of each label at each score."""
+        if not measure.spec.cells:
+            rule, cure = "a measure that cells are enough for", "Measure the rows themselves"
+            refuse(where, rule, f"{measure.spec.name!r}, which needs single rows", cure)
 
     def _only_state(self, where):
         """The cells of the only two-class problem."""
@@ -366,6 +374,7 @@ class Answers:
             known = ("smooth", *CLASSICAL, *all_metrics())
             refuse_unknown(where, "a statistic", statistic, known)
         measure.check_options(options, where)
+        self._check_reads_cells(measure, where)
         options = self._options(measure, options, where)
         if len(self._states) == 1 and self._joint is not None:
             options.pop("multiclass", None)  # the problem is a two-class one by now

@@ -142,12 +142,14 @@ class CellSample:
             weight[varied] = rng.gamma(weight[varied] / scale, scale)
         return self.case.with_weight(weight.ravel())
 
-    def relabelled(self, rng: np.random.Generator) -> Case:
-        """The same rows, with labels drawn from the predictions.
+    def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Case:
+        """The same rows, with labels drawn from the predictions, or from another law.
 
         Parameters
         ----------
         rng : Generator
+        law : ndarray of shape (n_cells,), default=None
+            The probability of label 1 in each cell.
 
         Returns
         -------
@@ -155,7 +157,8 @@ class CellSample:
             The cells with other weights.
         """
         rows, total, moments = self._of_cells
-        weight = weight_of_some(self._labels.ones(rng), rows, total, moments, rng)
+        labels = self._labels if law is None else RowsInCells(rows, law, of_rows=False)
+        weight = weight_of_some(labels.ones(rng), rows, total, moments, rng)
         return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:

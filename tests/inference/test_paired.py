@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from sklearn_calib.inference import confidence_interval, paired_difference
+from sklearn_calib.inference import PairedLosses, confidence_interval, paired_difference
 from sklearn_calib.metrics import all_metrics, get_loss
+from sklearn_calib.summary import CalibrationSummary, CellSample
 
 
 def rows(n=400, seed=0):
@@ -120,3 +121,114 @@ def test_weights_go_to_both_models(measure):
     for value, proba in ((found.first, p), (found.second, q)):
         assert value == pytest.approx(all_metrics()[measure](y, proba, sample_weight=weight))
         assert value != pytest.approx(all_metrics()[measure](y, proba))
+
+
+# -- blocks of rows, and summaries --------------------------------------------------------------
+
+
+def losses(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.gamma(1.0, 2.0, n), rng.gamma(1.0, 2.0, n), rng.random(n) * (rng.random(n) < 0.8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_add_up_to_the_rows(weighted):
+    one, two, weight = losses()
+    weight = weight if weighted else None
+    whole = PairedLosses().add(one, two, weight)
+    cut = PairedLosses()
+    for rows in (slice(0, 1), slice(1, 1), slice(1, 130), slice(130, 300)):
+        cut = cut.add(one[rows], two[rows], None if weight is None else weight[rows])
+    assert cut.difference("loss") == whole.difference("loss"), "in every bit"
+    assert cut.n_samples == 300
+    w = np.ones(300) if weight is None else weight
+    moved, total = two - one, w.sum()
+    mean = w @ moved / total
+    error = np.sqrt(w**2 @ (moved - mean) ** 2 / (total**2 - w @ w))
+    found = whole.difference("loss", 0.8)
+    assert found.difference == pytest.approx(mean, rel=1e-12)
+    assert found.first == pytest.approx(w @ one / total, rel=1e-12)
+    assert found.second == pytest.approx(w @ two / total, rel=1e-12)
+    assert found.high - mean == pytest.approx(1.2815515655446004 * error, rel=1e-9)
+    assert found.low + found.high == pytest.approx(2 * mean, rel=1e-9)
+    assert (found.measure, found.level, found.method) == ("loss", 0.8, "normal")
+
+
+def test_losses_far_from_zero_keep_their_spread():
+    """Sums of squares cancel; they are exact."""
+    one, two, _ = losses(200)
+    found = PairedLosses().add(one, two + 1e6).difference("loss")
+    near = PairedLosses().add(one, two).difference("loss")
+    assert found.high - found.difference == pytest.approx(near.high - near.difference, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (([0.1], [0.2, 0.3]), "columns of one length"),
+        (([0.1, np.inf], [0.2, 0.3]), "finite losses, got inf and 0.3 in row 1"),
+        (([0.1, 0.2], [0.2, 0.3], [1.0]), "columns of one length"),
+        (([0.1, 0.2], [0.2, 0.3], [1.0, -1.0]), "got -1 in row 1"),
+    ],
+)
+def test_losses_that_are_refused(given, message):
+    sums = PairedLosses()
+    with pytest.raises(ValueError, match=message):
+        sums.add(*given)
+    assert sums.n_samples == 0
+    with pytest.raises(ValueError, match="rows of positive weight, got none"):
+        sums.add([0.1], [0.2], [0.0]).difference("loss")
+    with pytest.raises(ValueError, match="level"):
+        sums.difference("loss", 1.0)
+
+
+def two_models(n, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    y = (rng.random(n) < p**1.2).astype(int)
+    return y, p, p**1.6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+def test_summaries_have_the_interval_of_their_rows(weighted):
+    y, p, q = two_models(300)
+    weight = np.random.default_rng(1).random(300) if weighted else None
+    given = {"measure": "smooth_calibration_error", "level": 0.9, "n_resamples": 399}
+    rows = paired_difference(y, p, q, sample_weight=weight, **given)
+    one, two = (CalibrationSummary().update(y, scores, weight) for scores in (p, q))
+    cells = paired_difference(None, one, two, **given)
+    assert cells.method == rows.method == "combined"
+    assert cells.difference == pytest.approx(rows.difference, abs=1e-12)
+    assert cells.low == pytest.approx(rows.low, abs=0.03)  # other draws of the same law
+    assert cells.high == pytest.approx(rows.high, abs=0.03)
+    proper = {"measure": "brier_loss", "n_resamples": 399}
+    ends = [confidence_interval(one, **proper), confidence_interval(y, p, sample_weight=weight,
+                                                                    **proper)]  # fmt: skip
+    assert ends[0].low == pytest.approx(ends[1].low, abs=0.004)
+    assert ends[0].high == pytest.approx(ends[1].high, abs=0.004)
+
+
+def test_the_law_of_labels_of_cells():
+    counts = np.array([[300, 100], [100, 300]])
+    sample = CellSample(np.array([[0.75, 0.25], [0.25, 0.75]]), counts, counts, counts)
+    drawn = sample.relabelled(np.random.default_rng(0), law=np.array([0.0, 1.0]))
+    assert drawn.weight.tolist() == [400, 0, 0, 400]
+
+
+def test_what_summaries_do_not_have():
+    y, p, q = two_models(40)
+    one, two = (CalibrationSummary().update(y, scores) for scores in (p, q))
+    for measure in ("log_loss", "accuracy", "brier_loss"):
+        with pytest.raises(ValueError, match=r"keep no pairs\. Add up the losses"):
+            paired_difference(None, one, two, measure)
+    with pytest.raises(ValueError, match="also scores, weights or labels"):
+        confidence_interval(one, p)
+    with pytest.raises(ValueError, match="a measure of one two-class problem"):
+        confidence_interval(one, None, "variational_calibration_error")
+    several = CalibrationSummary(classes=[0, 1, 2])
+    several.update([0, 1, 2, 2], [[0.5, 0.3, 0.2]] * 4)
+    with pytest.raises(ValueError, match="a measure of one two-class problem"):
+        confidence_interval(several, None, "log_loss")
+    found = confidence_interval(several, None, "expected_calibration_error", n_resamples=20)
+    assert found.estimate == pytest.approx(0.25)

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_calib import canonical_proba
+from sklearn_calib._simplex import softmax_of_rows
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.metrics import all_metrics, brier_loss, log_loss
+from sklearn_calib.metrics import LogLoss, all_metrics, brier_loss, log_loss
 
 PROPER = [m for m in all_metrics().values() if m.spec.proper]
 
@@ -72,3 +73,16 @@ def test_the_floor_is_scikit_learns():
         assert log_loss(y[:3], logits, labels=[0, 1]) == pytest.approx(theirs, rel=1e-13)
     short = np.array([[1, 0], [1, 0]], dtype=np.float32)
     assert log_loss([0, 1], short) == log_loss([0, 1], short.astype(float))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, int])
+def test_the_log_loss_of_logits_of_two_classes(dtype):
+    """As that of their softmax, with its bound and without."""
+    rng = np.random.default_rng(0)
+    logits = (8 * rng.normal(size=(200, 2))).astype(dtype)
+    logits[0], codes = [-500, 500], rng.integers(0, 2, 200)
+    codes[0] = 0
+    for loss in (LogLoss(), LogLoss(floored=False)):
+        own, proba = loss.of_logits(logits, codes), softmax_of_rows(logits)
+        np.testing.assert_allclose(own, loss.of_rows(proba, codes), rtol=1e-12, atol=1e-15)
+    assert own[0] == 1000 and own.dtype == np.float64

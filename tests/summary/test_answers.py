@@ -280,3 +280,15 @@ THREE = CalibrationSummary().update([0, 1, 2], np.full((3, 3), 1 / 3))
 def test_what_is_refused(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+def test_measures_that_need_single_rows_are_refused():
+    summary = CalibrationSummary().update([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4])
+    asked = (
+        lambda: summary.measure("variational_calibration_error"),
+        lambda: summary.test("variational_calibration_error", n_resamples=3),
+        lambda: summary.cross_validate(["identity"], measures=["variational_calibration_error"]),
+    )
+    for ask in asked:
+        with pytest.raises(ValueError, match="a measure that cells are enough for"):
+            ask()

@@ -1,0 +1,368 @@
+"""The rows of two models side by side, block by block, as often as they are asked for."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._files.tables import (
+    FileTable,
+    UserError,
+    check_columns,
+    column_names,
+    label_column,
+    number_column,
+    read_table,
+    table_blocks,
+    values_of_text,
+)
+from .._show import plain, quoted, rows_in_words
+from .._typing import AnyArray, FloatArray, IntArray
+from ._classes import check_two_classes, named_classes
+from ._columns import checked_labels, probability
+from ._names import split_columns
+from ._options import check_different, check_named, form_of, tolerance_of
+from ._printing import note
+
+if TYPE_CHECKING:
+    import argparse
+
+_ROWS = 2**17  # of tables in memory at a time
+
+
+class Model(NamedTuple):
+    """What was named as one model."""
+
+    name: str
+    file: str
+    prob: str  # as --prob has it
+    needs_label: bool
+    columns: list[str]  # once the header has been read
+
+
+class Rows(NamedTuple):
+    """A block of rows."""
+
+    codes: IntArray
+    probas: list[FloatArray]  # of each model, of shape (n_rows, n_classes)
+    weight: FloatArray | None
+
+
+def models_of(files: Sequence[str], options: "argparse.Namespace") -> list[Model]:
+    """What was named, as two models."""
+    check_named(options)
+    named = options.prob
+    if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
+        raise UserError(
+            "expected two files, or one file and --prob twice, got "
+            f"{len(files)} files and --prob {len(named)} times. Name the columns of one model in "
+            "one --prob a,b,c."
+        )
+    called = options.name or []
+    if len(called) not in (0, 2):
+        raise UserError(
+            f"expected --name twice, once for each model, got {len(called)} of them. Name both."
+        )
+    if not called:
+        called = named if len(files) == 1 else _short(files)
+    if called[0] == called[1]:
+        raise UserError(
+            f"expected two different models, got {quoted(called[0])} twice. Name two columns or "
+            "two files, or call them by --name."
+        )
+    places = zip(called, (*files, *files)[:2], (named * 2)[:2], (True, False), strict=True)
+    return [Model(*place, []) for place in places]
+
+
+def _short(files):
+    """Names of files without what both have in common."""
+    stems = [os.path.basename(file).partition(".")[0] for file in files]
+    return stems if stems[0] != stems[1] else files
+
+
+class Pairs:
+    """The rows of both models: those of one file, of two in one order, or matched by ``--id``.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        In the order of the columns.
+    flipped : bool
+        Whether a single column is the probability of the first of them.
+    n_rows : int
+        Once all blocks have been given.
+    """
+
+    def __init__(self, models: Sequence[Model], options: "argparse.Namespace") -> None:
+        self.models, self.options, self.n_rows = models, options, 0
+        self.one_file = models[0].file == models[1].file
+        self._tables: list[FileTable] | None = None
+        self._holes: list[int] = []
+        self._n_holes = 0
+        if options.id is not None and not self.one_file:
+            self._tables = self._matched()
+        else:
+            for model in models:  # what is wrong with it is said early
+                pick = partial(self._picked, [model])
+                present = column_names(model.file, pick, **form_of(options))
+                check_columns(pick(present), present, model.file)
+        self._check_columns()
+        self.classes, self.flipped = self._classes()
+
+    def rows(self, advance: Callable[[float], Any]) -> Iterator[Rows]:
+        """All rows; `advance` is told how much has been read."""
+        self.n_rows = self._n_holes = 0
+        self._holes.clear()
+        differing = _Differing(self.options)
+        for tables in self._aligned():
+            kept = self._complete(tables) if self.options.drop_missing else tables
+            codes = self._codes(kept, differing)
+            if len(codes) and not differing.n_rows:
+                weight = self.options.weight
+                yield Rows(
+                    codes,
+                    [self._proba(*each) for each in zip(self.models, kept, strict=True)],
+                    None if weight is None else number_column(kept[0], weight),
+                )
+            self.n_rows += len(codes)
+            advance(min(table.share for table in tables))
+        differing.check()  # when all rows are counted: files of other lengths are told first
+        if not self.n_rows:
+            raise UserError("expected rows without missing values, got none. Check the files.")
+
+    def say_what_is_left_out(self) -> None:
+        """Rows with holes, once all blocks have been given."""
+        if self._n_holes:
+            said = rows_in_words(self._holes, self._n_holes)
+            note(f"left out, with missing values: {said} of {plain(self.models[0].file)}")
+
+    # -- tables -----------------------------------------------------------------------------------
+
+    def _picked(self, models, present):
+        """All columns that are read; of each model the names of its own are kept."""
+        found: list[str] = []
+        options = self.options
+        for model in models:
+            model.columns[:] = split_columns([model.prob], present)
+            check_different(options.label, model.columns)
+            found += model.columns
+            if model.needs_label or options.label in present:
+                found.append(options.label)
+            if model.needs_label and options.weight is not None:
+                found.append(options.weight)
+        if options.id is not None and not self.one_file:
+            found.append(options.id)
+        return [*dict.fromkeys(found)]
+
+    def _stream(self, models):
+        given = {"as_text": [self.options.label], **form_of(self.options)}
+        return table_blocks(models[0].file, partial(self._picked, models), **given)
+
+    def _aligned(self):
+        """Tables of the same rows by both models."""
+        if self._tables is not None:
+            n = len(self._tables[0].frame)
+            for start in range(0, n, _ROWS):
+                part = (_part(table, start, start + _ROWS) for table in self._tables)
+                yield [table._replace(share=min(1.0, (start + _ROWS) / n)) for table in part]
+        elif self.one_file:
+            for table in self._stream(self.models):
+                yield [table, table]
+        else:
+            yield from _side_by_side([self._stream([model]) for model in self.models])
+
+    def _matched(self):
+        """Both tables in the order of the first; they are read whole."""
+        tables = [
+            read_table(m.file, partial(self._picked, [m]), **form_of(self.options))
+            for m in self.models
+        ]
+        name = self.options.id
+        keys = [_keys(table, name) for table in tables]
+        kinds = {each.dtype.kind for each in keys}
+        if "i" in kinds and len(kinds) > 1:  # text such as "17" in one of the files
+            keys = [each.astype(str) for each in keys]
+        places = keys[1].get_indexer(keys[0])
+        lost = np.flatnonzero(places < 0)
+        if len(lost) or len(keys[0]) != len(keys[1]):
+            where = self.models[0 if len(lost) else 1].file
+            only = keys[0][lost] if len(lost) else keys[1].difference(keys[0], sort=False)
+            raise UserError(
+                f"expected the same values of {quoted(name)} in both files, got "
+                f"{len(only)} only in {plain(where)}, for instance {quoted(only[0])}. Keep the "
+                "rows that both have."
+            )
+        frame = tables[1].frame.iloc[places].reset_index(drop=True)
+        return [tables[0], tables[1]._replace(frame=frame, rows=places)]
+
+    def _complete(self, tables):
+        """Both tables without the rows in which one of them has a hole."""
+        whole = np.logical_and(*(table.frame.notna().all(axis=1).to_numpy() for table in tables))
+        if whole.all():
+            return tables
+        holes = np.flatnonzero(~whole)
+        self._n_holes += len(holes)
+        self._holes += [tables[0].row(place) for place in holes[: 5 - len(self._holes)]]
+        kept = np.flatnonzero(whole)
+        return [
+            table._replace(
+                frame=table.frame[whole].reset_index(drop=True),
+                rows=kept if table.rows is None else table.rows[kept],
+            )
+            for table in tables
+        ]
+
+    # -- labels -----------------------------------------------------------------------------------
+
+    def _check_columns(self):
+        first, second = (model.columns for model in self.models)
+        if len(first) != len(second):
+            raise UserError(
+                f"expected as many columns for both models, got {len(first)} and {len(second)}. "
+                "Name one column per class, or the positive class alone."
+            )
+
+    def _classes(self):
+        """The classes, and whether a single column is the probability of the first of them."""
+        import pandas as pd
+
+        from ..canonical import canonical_labels
+        from ..summary import find_classes
+
+        options, n_columns = self.options, len(self.models[0].columns)
+        reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
+        found = find_classes(self.models[0].file, label=options.label, **reading)
+        given, positive = named_classes(options, pd.Series(found), n_columns)
+        given = found if given is None else given
+        classes, _ = canonical_labels(given, classes=given, _where="compare")
+        check_two_classes(classes, options)
+        if max(n_columns, 2) != len(classes):
+            raise UserError(
+                f"expected one class for each of the {max(n_columns, 2)} columns, got "
+                f"{len(classes)} classes. Name all of them with --classes."
+            )
+        flipped = positive is not None and n_columns == 1 and classes[0] == positive
+        return classes, flipped
+
+    def _codes(self, tables, differing):
+        """The places of the labels among the classes."""
+        label = self.options.label
+        codes = codes_of(tables[0], label, self.classes)
+        if not self.one_file and label in tables[1].frame:
+            differing.see(tables, codes, codes_of(tables[1], label, self.classes))
+        unknown = np.flatnonzero(codes < 0)
+        if len(unknown) and not differing.n_rows:
+            checked_labels(tables[0], label)  # names missing ones
+            value = quoted(tables[0].frame[label].iloc[unknown[0]])
+            known = plain(", ".join(map(str, self.classes.tolist())))
+            raise UserError(
+                f"expected labels among {known} in column {quoted(label)} of "
+                f"{plain(tables[0].file)}, got {value} in row {tables[0].row(unknown[0])}. Name "
+                "all of them with --classes, or drop those rows."
+            )
+        return codes
+
+    def _proba(self, model, table):
+        from ..canonical import canonical_proba
+
+        options = self.options
+        scores = np.column_stack([probability(table, n, options) for n in model.columns])
+        given = {"tolerance": tolerance_of(options), "_where": "compare", "_first": table.first}
+        try:
+            proba = canonical_proba(scores, **given)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{plain(model.file)}: {error}") from error
+        return np.asarray(proba)[:, ::-1] if self.flipped else proba
+
+
+class _Differing:
+    """Rows whose labels are not the same in both files."""
+
+    def __init__(self, options: "argparse.Namespace") -> None:
+        self.options, self.n_rows, self._first = options, 0, ""
+
+    def see(self, tables: Sequence[FileTable], first: IntArray, second: IntArray) -> None:
+        """Compare the labels of a block."""
+        places = np.flatnonzero(first != second)
+        if len(places) and not self.n_rows:
+            label, place = self.options.label, places[0]
+            one, two = (quoted(table.frame[label].iloc[place]) for table in tables)
+            self._first = f"got {one} and {two} in row {tables[0].row(place)}"
+        self.n_rows += len(places)
+
+    def check(self) -> None:
+        """Raise UserError where there are some."""
+        if self.n_rows:
+            raise UserError(
+                f"expected the same labels in both files, {self._first} (of {self.n_rows} such "
+                "rows). "
+                + ("Check the files." if self.options.id else "Match the rows with --id COLUMN.")
+            )
+
+
+def codes_of(table: FileTable, name: str, classes: AnyArray) -> IntArray:
+    """The places of the labels among the classes; -1 for others, and for missing ones."""
+    import pandas as pd
+
+    column = table.frame[name]
+    plain_numbers = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
+    if plain_numbers and classes.dtype.kind in "iuf" and len(classes) == 2:
+        ones = (column == classes[1]).to_numpy()
+        if (ones | (column == classes[0]).to_numpy()).all():
+            return ones.astype(np.intp)
+    places, values = pd.factorize(column)  # text is compared once for each value
+    labels = label_column(table._replace(frame=pd.DataFrame({name: values})), name).tolist()
+    if table.signs is not None and not any(isinstance(c, str) for c in classes.tolist()):
+        typed = values_of_text([str(label) for label in labels], table.decimal)
+        labels = [typed[str(label)] for label in labels]
+    known = {label: place for place, label in enumerate(classes.tolist())}
+    return np.array([*(known.get(label, -1) for label in labels), -1])[places]
+
+
+def _keys(table, name):
+    """The values that tell rows apart, as an index."""
+    import pandas as pd
+
+    keys = pd.Index(table.frame[name])
+    if keys.dtype.kind == "f" and (keys == keys.round()).all():
+        keys = keys.astype("int64")
+    twice = keys.duplicated()
+    if twice.any() or keys.hasnans:
+        value = keys[int((twice | keys.isna()).argmax())]
+        raise UserError(
+            f"expected each value of {quoted(name)} once in {plain(table.file)}, got "
+            f"{quoted(value)} several times or none. Choose another --id."
+        )
+    return keys
+
+
+def _part(table, start, stop):
+    """Some rows of a table."""
+    frame = table.frame.iloc[start:stop]
+    if table.rows is not None:
+        return table._replace(frame=frame, rows=table.rows[start:stop])
+    return table._replace(frame=frame, first=table.first + start)
+
+
+def _side_by_side(streams):
+    """Blocks of two files, cut to the same rows; raises UserError where one has more."""
+    tables = [next(stream, None) for stream in streams]
+    counts = [0, 0]
+    while None not in tables:
+        n = min(len(table.frame) for table in tables)
+        yield [_part(table, 0, n) for table in tables]
+        for number, table in enumerate(tables):
+            counts[number] += n
+            left = len(table.frame) > n
+            tables[number] = _part(table, n, None) if left else next(streams[number], None)
+    for number, table in enumerate(tables):
+        if table is not None:
+            rest = sum(len(block.frame) for block in streams[number])
+            counts[number] += len(table.frame) + rest
+    if counts[0] != counts[1]:
+        raise UserError(
+            f"expected the same rows in both files, got {counts[0]} and {counts[1]}. Match them "
+            "with --id COLUMN."
+        )
