@@ -152,6 +152,7 @@ SHARED = (
     "_blocks",
     "_falling",
     "_booster",
+    "_turning",
 )
 
 
