@@ -11,6 +11,7 @@ from .._show import Section, Table, plain, quoted
 from ..summary import find_classes, is_summary_file, summarize
 from ._classes import check_two_classes, named_classes
 from ._gate import Condition
+from ._grades import grade_summary
 from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of, kind_of
 from ._printing import Screen, note, progress
@@ -92,6 +93,7 @@ def audit_large(
     with progress("measuring") as advance:
         name = plain(options.name or name)
         report = calibration_report(summary, name=name, progress=advance, **settings)
+    grade_summary(report, summary, options)
     if options.features:
         report.features[name] = _by_features(files, options)
     if options.save is not None:

@@ -13,6 +13,7 @@ from .._typing import ArrayLike, FloatArray, Multiclass, RandomStateLike
 from ..canonical import canonical_weight
 from ..exceptions import check_count, check_level, refuse_unknown
 from ..metrics import Case, canonical_case
+from ._grades import Grades
 from ._grouping import find_groups
 from ._result import GroupCalibration, GroupRow
 
@@ -43,8 +44,9 @@ def group_calibration(
     groups : table of shape (n_samples, n_columns), dict of columns, or list of masks
         What to group the rows by, which need not be what the model has seen: a table of pandas,
         polars or pyarrow, a dict of arrays or a numpy array, whose columns are cut into groups as
-        `find_groups` says; or a list of boolean arrays of shape (n_samples,), each of them a group.
-        Groups may overlap. All rows together are always the first group.
+        `find_groups` says; or a list of boolean arrays of shape (n_samples,), each of them a group;
+        or `Grades`, of the probabilities themselves. Groups may overlap. All rows together are
+        always the first group.
     depth : {1, 2}, default=1
         2: also what any two groups of different columns have in common.
     n_bins : int, default=3
@@ -126,6 +128,8 @@ def group_calibration(
     """
     where = "group_calibration"
     case = canonical_case(where, y_true, y_proba, sample_weight, labels, pos_label)
+    if isinstance(groups, Grades):
+        groups = {"grade": groups.assign(y_proba)}
     return audit_case(
         case,
         groups,
