@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._show import in_picture
-from .._typing import ArrayLike, AxesLike, Self
+from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..groups import grade_calibration
-from ._base import Display
+from ._base import Display, named_models
 
 if TYPE_CHECKING:
     from ..groups import GradeCalibration
@@ -79,6 +79,43 @@ class GradeDisplay(Display):
         display : GradeDisplay
         """
         return cls(grade_calibration(y_true, y_proba, grades, **options)).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        grades: Any,
+        *,
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Test the grades of the predictions of a fitted classifier, and draw.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        grades : Grades, sequence of edges, or dict
+            As in `grade_calibration`.
+        ax, **options
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : GradeDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message says what to write.
+        """
+        _, classes = named_models(estimator, "model", cls.__name__)
+        options.setdefault("labels", classes)
+        return cls.from_predictions(y, estimator.predict_proba(X), grades, ax=ax, **options)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The observed and the predicted rates against the numbers of the grades.

@@ -264,8 +264,9 @@ def grade_calibration(
     """
     where = "grade_calibration"
     check_seed(random_state)
-    for value in (level, prudent_level):
-        check_level(value, where)
+    check_level(level, where)
+    if not is_number(prudent_level) or not 0 < prudent_level < 1:
+        refuse(where, "prudent_level between 0 and 1", repr(prudent_level), "Pass 0.75")
     n_resamples = check_count(n_resamples, "n_resamples", where, cure="Pass 999")
     amber, red = _checked_lights(lights, where)
     bands = grades_of(grades, where)

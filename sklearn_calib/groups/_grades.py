@@ -268,16 +268,19 @@ def grades_of(grades: Any, where: str) -> Grades:
     """Grades as they are, or made of edges, or of a dict with "edges" and "names"."""
     if isinstance(grades, Grades):
         return grades
-    if isinstance(grades, Mapping):
-        if not {"edges"} <= {*grades} <= {"edges", "names"}:
-            refuse(
-                where,
-                'grades with "edges", and perhaps "names"',
-                plain(", ".join(map(str, grades)), 80) or "nothing",
-                "Pass what Grades.to_dict returned",
-            )
-        return Grades(**grades)
-    return Grades(grades)
+    if isinstance(grades, Mapping) and not {"edges"} <= {*grades} <= {"edges", "names"}:
+        refuse(
+            where,
+            'grades with "edges", and perhaps "names"',
+            plain(", ".join(map(str, grades)), 80) or "nothing",
+            "Pass what Grades.to_dict returned",
+        )
+    given = grades if isinstance(grades, Mapping) else {"edges": grades}
+    try:
+        return Grades(**given)
+    except ValueError as error:
+        _, rule, got, cure = getattr(error, "parts", ("", "", "", ""))
+        refuse(where, f"grades with {rule}", got, cure)
 
 
 def check_two_classes(case: Any, where: str) -> None:

@@ -274,7 +274,10 @@ def test_bad_rows():
         (lambda: grade_calibration(y, p, [0.2], counts=[0, 0, 0, 0]), "at least one row"),
         (lambda: grade_calibration(y, p, [0.2], lights=(0.01, 0.05)), "the larger level first"),
         (lambda: grade_calibration(y, p, [0.2], lights=0.05), "two lights"),
-        (lambda: grade_calibration(y, p, [0.2], prudent_level=75), "a level between 0 and 1"),
+        (
+            lambda: grade_calibration(y, p, [0.2], prudent_level=75),
+            "prudent_level between 0",
+        ),
         (lambda: grade_calibration(y, p, {"edge": [0.2]}), '"edges"'),
         (lambda: grade_calibration([0, 1, 2], np.eye(3), [0.2]), "two classes"),
         (lambda: Grades.fit([0, 1, 2], np.eye(3)), "two classes"),
