@@ -178,31 +178,33 @@ class Ranges:
     def search(self, value: Rows) -> None:
         """Cut where a function that is smooth between the cuts is largest or smallest."""
         number = max(9, min(_GRID, _SEARCHED // len(self.starts)))
-        ends = zip(self.starts, self.stops, strict=True)
-        grids = [self._grid(start, stop, number) for start, stop in ends]
-        x = np.concatenate(grids)
-        y, inside = value(numbers_of(x, self.dtype)), np.ones(len(x), dtype=bool)
-        inside[np.cumsum([len(grid) for grid in grids]) - 1] = False  # the last of each range
-        step = np.where(inside[:-1], np.diff(y), 0.0)
+        x = self._grid(number)
+        y = value(numbers_of(x.ravel(), self.dtype)).reshape(x.shape)
+        step = np.diff(y, axis=1)
         step[np.abs(step) <= _ROUNDING] = 0.0
-        there = np.flatnonzero(step)
-        of_range = np.repeat(np.arange(len(grids)), [len(grid) for grid in grids])[there]
-        turns = (np.diff(np.sign(step[there])) != 0) & (np.diff(of_range) == 0)
-        before, after = there[:-1][turns], there[1:][turns] + 1
-        if len(before):
-            self._cut(self._extremes(value, x[before], x[after], np.sign(step[before])))
+        of_range, there = np.nonzero(step)
+        sign = np.sign(step[of_range, there])
+        turns = (np.diff(sign) != 0) & (np.diff(of_range) == 0)
+        if turns.any():
+            of_range, before, after = of_range[:-1][turns], there[:-1][turns], there[1:][turns] + 1
+            ends = x[of_range, before], x[of_range, after]
+            self._cut(self._extremes(value, *ends, sign[:-1][turns]))
 
-    def _grid(self, start, stop, number):
-        """Keys of a range, in even steps and in even steps of log-odds, with both ends."""
-        low, high = numbers_of(np.array([start, stop]), self.dtype)
-        x = np.linspace(low, high, number)
-        if low >= 0 and high <= 1:
+    def _grid(self, number):
+        """Keys of each range, in even steps and in even steps of log-odds, with both ends."""
+        starts, stops = self.starts[:, None], self.stops[:, None]
+        low, high = (numbers_of(ends, self.dtype) for ends in (starts, stops))
+        share = np.linspace(0.0, 1.0, number)
+        even = low + share * (high - low)
+        if low.min() >= 0 and high.max() <= 1:
             with np.errstate(divide="ignore"):
-                ends = np.clip(np.log([low, high]) - np.log1p([-low, -high]), -700.0, 40.0)
-            x = np.append(x, 1 / (1 + np.exp(-np.linspace(*ends, number))))
+                logits = [np.clip(np.log(x) - np.log1p(-x), -700.0, 40.0) for x in (low, high)]
+            other = 1 / (1 + np.exp(-(logits[0] + share * (logits[1] - logits[0]))))
         else:
-            x = np.append(x, np.linspace(*np.clip([low, high], -745.0, 745.0), number))
-        return np.unique(np.append(keys_of(np.clip(x, low, high), self.dtype), [start, stop]))
+            near = [np.clip(x, -745.0, 745.0) for x in (low, high)]
+            other = near[0] + share * (near[1] - near[0])
+        keys = keys_of(np.clip(np.hstack([even, other]), low, high), self.dtype)
+        return np.sort(np.hstack([starts, np.clip(keys, starts, stops), stops]), axis=1)
 
     def _extremes(self, value, low, high, sign):
         """Keys where a function is largest (sign 1) or smallest, each between two others."""
