@@ -34,7 +34,7 @@ EXAMPLES = (
     "sklearn-calib audit june.parquet --out june.html",
     "sklearn-calib audit predictions.csv --label outcome --prob p --by sex,age",
     "sklearn-calib audit predictions.csv --label outcome --prob p --features age,region",
-    "sklearn-calib audit loans.csv --label default --prob pd --grades 0.01,0.02,0.05",
+    "sklearn-calib audit predictions.csv --label outcome --prob p --grades 0.01,0.02,0.05",
     'sklearn-calib audit new.csv --label outcome --prob p --fail-if "log_loss > 0.6"',
     "sklearn-calib audit scores.csv --prob p --plan 0.02",
     "sklearn-calib audit - --label outcome --prob p --json report.json < predictions.csv",
