@@ -154,6 +154,7 @@ SHARED = (
     "_blocks",
     "_falling",
     "_booster",
+    "_turning",
 )
 
 

@@ -80,6 +80,7 @@ TWO_CLASSES = {
     "decision_curve": "acts or does not",
     "decision_difference": "acts or does not",
     "regret_curve": "acts or does not",
+    "grade_calibration": "has grades of one probability",
 }
 #: Draws that it takes for an interval to exclude anything: 1 / (1 + n_resamples) is below its tail.
 ENOUGH_DRAWS = {"paired_difference": {"n_resamples": 60}}
@@ -150,6 +151,7 @@ def call(function, data, **more):
         "second_proba": data["second"],
         "staged_proba": [data["first"], data["second"]],
         "groups": data["groups"],
+        "grades": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],  # out of order
         "min_rows": 10,
     } | QUICK
     known = inspect.signature(function).parameters

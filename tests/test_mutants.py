@@ -39,6 +39,43 @@ MUTANTS = {
         "betaincinv(events, np.where(below",
         "metrics/test_reliability.py::test_bands_of_bins_are_clopper_pearsons",
     ),
+    # -- rating grades
+    "Jeffreys' posterior of a flat prior": Mutant(
+        "_kernels._grades",
+        "betainc(events + 0.5, rows - events + 0.5, probability)",
+        "betainc(events + 1.0, rows - events + 1.0, probability)",
+        "groups/test_grades.py::test_golden_values_of_one_grade",
+    ),
+    "P(X > k) for P(X >= k)": Mutant(
+        "_kernels._grades",
+        "betainc(some, rows - some + 1, probability)",
+        "betainc(some + 1, rows - some, probability)",
+        "groups/test_grades.py::test_golden_values_of_one_grade",
+    ),
+    "the smallest p-value of all grades as if it were the only one": Mutant(
+        "_kernels._grades",
+        "len(values) * np.log1p(-np.min(values))",
+        "np.log1p(-np.min(values))",
+        "groups/test_grades.py::test_the_joint_p_value_is_of_two_sides_and_all_grades",
+    ),
+    "all grades together on one side": Mutant(
+        "_kernels._grades",
+        "2 * np.minimum(binomial_p(events, rows, probability), below)",
+        "2 * np.minimum(binomial_p(events, rows, probability), 1.0)",
+        "groups/test_grades.py::test_the_joint_p_value_is_of_two_sides_and_all_grades",
+    ),
+    "most prudent rates of a grade and the better ones": Mutant(
+        "_kernels._grades",
+        "np.cumsum(events[::-1])[::-1], np.cumsum(rows[::-1])[::-1]",
+        "np.cumsum(events), np.cumsum(rows)",
+        "groups/test_grades.py::test_beside_probcal[case0]",
+    ),
+    "the order against draws of equal numbers of rows": Mutant(
+        "_kernels._grades",
+        "whole = rows.astype(np.int64)",
+        "whole = np.full(len(rows), int(rows.sum()) // len(rows))",
+        "groups/test_grades.py::test_order_p_value_is_exact_where_all_tables_can_be_counted",
+    ),
     "expected two-bin error of counted rows": Mutant(
         "metrics._two_bin",
         "weight**2 @ (score * (1 - score))",

@@ -282,6 +282,7 @@ def test_columns_of_a_monitor(multiclass):
 # -- displays -------------------------------------------------------------------------------------
 
 GIVEN = {"groups": np.where(np.arange(N) % 2, "u", "v"), "recalibrators": ["platt"]}
+GIVEN |= {"grades": [0.4]}
 #: Displays with points that are not those of rows given twice, each with its reason.
 OF_ROWS = {
     "DecompositionDisplay": "cross-fits",
@@ -366,7 +367,9 @@ def test_displays_take_the_classes_of_the_model(name):
 
     cls = shown()[name]
     more = {"groups": GIVEN["groups"]} if name == "GroupReliabilityDisplay" else {}
-    if more:
+    if name == "GradeDisplay":
+        more = {"grades": GIVEN["grades"]}
+    elif more:
         more |= {"n_resamples": 20, "min_rows": 10}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)

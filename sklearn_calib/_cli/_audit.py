@@ -7,6 +7,7 @@ import numpy as np
 from .._files.tables import UserError
 from .._show import plain
 from ._gate import FORM, conditions_of
+from ._grades import add_grades, grade_rows, grades_in
 from ._options import (
     add_columns,
     add_dask,
@@ -33,6 +34,7 @@ EXAMPLES = (
     "sklearn-calib audit june.parquet --out june.html",
     "sklearn-calib audit predictions.csv --label outcome --prob p --by sex,age",
     "sklearn-calib audit predictions.csv --label outcome --prob p --features age,region",
+    "sklearn-calib audit predictions.csv --label outcome --prob p --grades 0.01,0.02,0.05",
     'sklearn-calib audit new.csv --label outcome --prob p --fail-if "log_loss > 0.6"',
     "sklearn-calib audit scores.csv --prob p --plan 0.02",
     "sklearn-calib audit - --label outcome --prob p --json report.json < predictions.csv",
@@ -71,6 +73,7 @@ def add_to(commands: Any) -> None:
         "columns would gain; all: every other column. Name what is known when the model predicts "
         "(of several files and of tables above 8 MB a sample of 20,000 rows)",
     )
+    add_grades(columns)
     add_reading(parser, mends=True)
     _add_work(parser.add_argument_group("work"))
     _add_results(parser.add_argument_group("results"))
@@ -157,6 +160,7 @@ def audit(options: "argparse.Namespace") -> int:
         return plan(options)
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     try:
+        options.grades = grades_in(options.grades)
         remote, workers = options.allow_remote, options.dask
         with local_files(options.files, remote) as given, in_files(given, workers) as files:
             check_outputs(options, given)
@@ -188,6 +192,7 @@ def _audit_rows(files, options, conditions):
                 progress=advance,
                 **settings_of(files, options, conditions),
             )
+        grade_rows(report, rows, options)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error
     if _were_divided(rows.scores):

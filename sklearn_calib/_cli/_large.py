@@ -12,6 +12,7 @@ from ._classes import check_two_classes, named_classes
 from ._columns import chosen_groups
 from ._drawn import draw_of, gains_by_features, sample_of
 from ._gate import Condition
+from ._grades import grade_summary
 from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of, kind_of
 from ._printing import Screen, progress
@@ -90,6 +91,7 @@ def audit_large(
         report = calibration_report(summary, name=name, progress=advance, **settings)
     if options.by:
         report.groups[name] = found.groups
+    grade_summary(report, summary, options)
     if options.features:
         report.features[name] = gains_by_features(summary, options)
     if options.save is not None:

@@ -5,6 +5,7 @@ from ._calibrating_function import CalibratingFunctionDisplay as CalibratingFunc
 from ._cumulative import CumulativeDifferenceDisplay as CumulativeDifferenceDisplay
 from ._decision_curve import DecisionCurveDisplay as DecisionCurveDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
+from ._grades import GradeDisplay as GradeDisplay
 from ._group_reliability import GroupReliabilityDisplay as GroupReliabilityDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
 from ._monitor import MonitorDisplay as MonitorDisplay
@@ -22,6 +23,7 @@ __all__ = [
     "DecisionCurveDisplay",
     "DecompositionDisplay",
     "Display",
+    "GradeDisplay",
     "GroupReliabilityDisplay",
     "HeatmapDisplay",
     "MonitorDisplay",

@@ -19,6 +19,13 @@ def escaped(name: str) -> str:
 
 
 IN_QUOTES = doubled('"', '"')
+TEXT = doubled("'", "'")
+
+
+def text_with_backslashes(text: str) -> str:
+    """A text where a backslash begins an escape, which a quote needs too."""
+    return "'{}'".format(text.replace("\\", "\\\\").replace("'", "\\'"))
+
 
 _FUNCTIONS = ARITHMETIC | {
     "and": "({} AND {})",
@@ -39,8 +46,8 @@ class Dialect:
 
     `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
     one. `once` says that a common table expression is computed once, and not wherever it is used.
-    `deepest` is about how many symbols the parser keeps, where that is little. `join` finds the
-    interval of a score.
+    `deepest` is about how many symbols the parser keeps, where that is little. `text` writes
+    one. `join` finds the interval of a score.
     """
 
     quote: Callable[[str], str] = IN_QUOTES
@@ -49,6 +56,7 @@ class Dialect:
     cast: str = "CAST({} AS {})"
     once: str = ""
     deepest: int = 1000
+    text: Callable[[str], str] = TEXT
     join: str = "LEFT JOIN {table} AS m ON {x} >= m.{low} AND {x} < m.{high}"
     functions: dict[str, str] = field(default_factory=dict)
 
@@ -88,11 +96,12 @@ DIALECTS = {
     ),
     # its join to the nearest smaller number, which sorts; a range is compared piece by piece
     "duckdb": Dialect(double="DOUBLE", join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}"),
-    "mysql": Dialect(quote=doubled("`", "`"), double="DOUBLE"),
-    "bigquery": Dialect(quote=escaped, double="FLOAT64"),
-    "snowflake": Dialect(number="{}::FLOAT", double="FLOAT"),
+    "mysql": Dialect(quote=doubled("`", "`"), double="DOUBLE", text=text_with_backslashes),
+    "bigquery": Dialect(quote=escaped, double="FLOAT64", text=text_with_backslashes),
+    "snowflake": Dialect(number="{}::FLOAT", double="FLOAT", text=text_with_backslashes),
     "tsql": Dialect(
         quote=doubled("[", "]"),
+        text=lambda text: f"N{TEXT(text)}",
         double="FLOAT",
         functions={
             "log": "LOG({})",

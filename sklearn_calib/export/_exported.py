@@ -7,6 +7,7 @@ from ..canonical import canonical_labels, canonical_proba, check_same_length
 from ..exceptions import refuse
 from ..recalibrators import Capabilities, Recalibrator
 from ._document import read_document
+from ._tree import read_nodes
 
 
 class ExportedMap(Recalibrator):
@@ -136,3 +137,9 @@ class ExportedMap(Recalibrator):
 
     def _nodes(self) -> dict[str, Any]:
         return self._root.tree()
+
+    def _kind_of_scores(self) -> Any:
+        return self.document["input"]
+
+    def _value_of(self, tree, rows):
+        return read_nodes(tree, 2)(rows)

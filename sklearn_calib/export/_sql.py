@@ -1,11 +1,16 @@
 """Maps as SQL."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from ..exceptions import refuse, refuse_unknown
+import numpy as np
+
+from ..exceptions import is_number, refuse, refuse_unknown
+from ..recalibrators import Recalibrator
 from ._dialects import DIALECTS, Dialect
 from ._document import Kind, MapDocument, document_of
+from ._exported import ExportedMap
 from ._head import head_of
 from ._lower import program_of
 from ._program import Program
@@ -28,6 +33,7 @@ def to_sql(
     table: str | Sequence[str] = "calibration",
     input: Kind | None = None,
     tabulate: float | None = None,
+    bands: Sequence[float] | Mapping[str, float] | None = None,
 ) -> str:
     """Write a fitted map as SQL: an expression, or a query for several classes.
 
@@ -57,6 +63,12 @@ def to_sql(
         The scores in the columns: see `to_dict`.
     tabulate : float in (0, 0.1], default=None
         As in `to_dict`, for methods without a finite form.
+    bands : sequence of float, or dict of str to float, default=None
+        For two classes and one column: not the calibrated probability but its band, by
+        comparisons of the score alone, as `Recalibrator.threshold` finds them. Increasing
+        probabilities: the result is how many of them the calibrated probability reaches, from 0 on.
+        A dict, from the name of each band to its lowest probability, such as
+        ``{"A": 0, "B": 0.02, "C": 0.05}``: the name.
 
     Returns
     -------
@@ -124,6 +136,12 @@ def to_sql(
     if not isinstance(columns, str | Sequence):
         cure = "Pass for instance columns='p'"
         refuse("to_sql", "columns as a name or a list of names", repr(columns), cure)
+    if bands is not None:
+        if not isinstance(columns, str):
+            cure = "Name one column, the score of the second class"
+            refuse("to_sql", "one column where there are bands", repr(columns)[:80], cure)
+        _check_two_classes(document)
+        return f"{head} {_bands(known, fitted, document, columns, into, bands)}"
     if isinstance(columns, str):
         _check_two_classes(document)
         program = program_of(document, second_only=True)
@@ -153,8 +171,57 @@ def _expression(
     (result,) = program.outputs
     printer = Printer(dialect, entries(program, [dialect.column(column)]))
     text = f"CASE WHEN {printer.text(program.valid)} THEN {printer.text(result)} END"
+    return _named(dialect, text, into)
+
+
+def _named(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str:
     if into is None:
         return text
     if not isinstance(into, str):
         refuse("to_sql", "one name into which the result goes", repr(into)[:80], "Pass a text")
     return f"{text} AS {dialect.name(into, 'into')}"
+
+
+def _bands(
+    dialect: Dialect,
+    fitted: Any,
+    document: MapDocument,
+    column: str,
+    into: str | Sequence[str] | None,
+    bands: Sequence[float] | Mapping[str, float],
+) -> str:
+    """The band of each score: a CASE of comparisons, from the highest band on."""
+    edges, names = _edges_of(bands, dialect)
+    own = fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
+    kind: Any = document.input
+    found = own.threshold(edges, input=kind) if edges else []
+    x, literal = dialect.column(column), dialect.literal
+    whens = []
+    for one, name in reversed([*zip(found, names[1:], strict=True)]):
+        ends = [f"{x} >= {literal(low)} AND {x} <= {literal(high)}" for low, high in one.intervals]
+        if one.side:
+            ends = [f"{x} {one.side} {literal(one.score)}"]
+        if ends:
+            whens.append(f"WHEN {' OR '.join(ends)} THEN {name}")
+    text = f"CASE {' '.join(whens)} ELSE {names[0]} END" if whens else names[0]
+    program = program_of(document, second_only=True)
+    valid = Printer(dialect, entries(program, [x])).text(program.valid)
+    return _named(dialect, f"CASE WHEN {valid} THEN {text} END", into)
+
+
+def _edges_of(bands, dialect):
+    """Where the second band and those after it begin, and what SQL says for each band."""
+    rule = "bands as increasing probabilities, or as a dict from names to them, the first 0"
+    cure = "Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}"
+    if not isinstance(bands, Mapping | Sequence | np.ndarray):
+        refuse("to_sql", rule, repr(bands)[:80], cure)
+    values = [*(bands.values() if isinstance(bands, Mapping) else bands)]
+    good = all(is_number(value) for value in values)
+    if not good or any(one >= other for one, other in itertools.pairwise(values)):
+        refuse("to_sql", rule, repr(bands)[:80], cure)
+    if not isinstance(bands, Mapping):
+        return values, [str(number) for number in range(len(values) + 1)]
+    texts = [name for name in bands if isinstance(name, str) and name.isprintable()]
+    if len(texts) < len(bands) or not values or values[0] != 0:
+        refuse("to_sql", rule, repr(bands)[:80], cure)
+    return values[1:], [dialect.text(name) for name in texts]

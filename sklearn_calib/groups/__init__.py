@@ -2,6 +2,11 @@
 
 from ..recalibrators import GroupRecalibration as GroupRecalibration
 from ..recalibrators import MulticalibratedScores as MulticalibratedScores
+from ._grade_calibration import GradeCalibration as GradeCalibration
+from ._grade_calibration import GradeRow as GradeRow
+from ._grade_calibration import grade_calibration as grade_calibration
+from ._grades import Grades as Grades
+from ._grades import grades_of as grades_of
 from ._group_calibration import audit_case as audit_case
 from ._group_calibration import audit_pairs as audit_pairs
 from ._group_calibration import group_calibration as group_calibration
@@ -14,6 +19,9 @@ from ._result import GroupCalibration as GroupCalibration
 from ._result import GroupRow as GroupRow
 
 __all__ = [
+    "GradeCalibration",
+    "GradeRow",
+    "Grades",
     "GroupCalibration",
     "GroupRecalibration",
     "GroupRow",
@@ -21,5 +29,6 @@ __all__ = [
     "MulticalibratedModel",
     "MulticalibratedScores",
     "find_groups",
+    "grade_calibration",
     "group_calibration",
 ]

@@ -13,6 +13,7 @@ from ..exceptions import check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
 from ._events import Event, draw, quantile, rows_of_event
+from ._grades import Grades
 from ._grouping import Partition, Rule, groups_of, partitions_of, patterns_of
 from ._result import GroupCalibration, GroupRow
 
@@ -45,9 +46,9 @@ def group_calibration(
     groups : table of shape (n_samples, n_columns), dict of columns, or list of masks
         What to group the rows by, which need not be what the model has seen: a table of pandas,
         polars or pyarrow, a dict of arrays or a numpy array, whose columns are cut into groups as
-        `find_groups` says; or a list of boolean arrays of shape (n_samples,), each of them a group.
-        Groups may overlap. All rows together are always the first group. Of summaries the names of
-        the columns, ``by`` of `summarize`.
+        `find_groups` says; or a list of boolean arrays of shape (n_samples,), each of them a group;
+        or `Grades`, of the probabilities themselves. Groups may overlap. All rows together are
+        always the first group. Of summaries the names of the columns, ``by`` of `summarize`.
     depth : {1, 2}, default=1
         2: also what any two groups of different columns have in common.
     n_bins : int, default=3
@@ -152,6 +153,8 @@ def group_calibration(
             refuse(where, rule, "also sample_weight, labels or pos_label", cure)
         return audit_summaries(y_true, groups, **options)
     case = canonical_case(where, y_true, y_proba, *given)  # type: ignore[arg-type]
+    if isinstance(groups, Grades):
+        groups = {"grade": groups.assign(y_proba)}
     return audit_case(case, groups, sample_weight, **options)
 
 

@@ -63,6 +63,8 @@ from ._stacking import fold_masses as fold_masses
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
+from ._threshold import Threshold as Threshold
+from ._threshold import thresholds_section as thresholds_section
 from ._top_label import TopLabel as TopLabel
 from ._trend_filtering import TrendFiltering as TrendFiltering
 from ._trend_filtering_ensemble import TrendFilteringEnsemble as TrendFilteringEnsemble
@@ -155,6 +157,7 @@ __all__ = [
     "CellGroup",
     "MultilabelCalibration",
     "Recalibrator",
+    "Threshold",
     "all_recalibrators",
     "cross_fitted_proba",
     "get_recalibrator",

@@ -27,6 +27,7 @@ from ..canonical import (
 )
 from ..exceptions import caution, refuse
 from ._falling import falling_by, warn_of_falling_scores
+from ._threshold import Invertible
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Capabilities:
     not_exported: str = ""
 
 
-class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
+class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator):
     """Base class of the recalibrators: estimators whose features are probabilities.
 
     Warning: derive from it only to write a new recalibrator (see "Add a recalibrator" in the

@@ -13,7 +13,8 @@ from .._simplex import (
     unrounded_rank_score,
 )
 from .._typing import FloatArray
-from ._describe import Tree
+
+Tree = dict[str, Any]
 
 _ENTRIES = 1 << 14  # of the numbers of some rows: they stay in the cache
 

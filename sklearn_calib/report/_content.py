@@ -12,7 +12,7 @@ from .._typing import Progress
 from .._version import __version__
 from ..decomposition import LossDecomposition
 from ..exceptions import check_count, refuse, refuse_unknown
-from ..groups import GroupCalibration
+from ..groups import GradeCalibration, GroupCalibration
 from ..metrics import all_metrics
 from ._advice import Advice, advise
 from ._evidence import MOST_BINS, Bin, Line, bins_of, line_of
@@ -43,6 +43,7 @@ class Content:
     advice: dict[str, Advice | None] = field(default_factory=dict)
     groups: dict[str, GroupCalibration] = field(repr=False, default_factory=dict)
     features: dict[str, LossDecomposition | None] = field(repr=False, default_factory=dict)
+    grades: dict[str, GradeCalibration] = field(repr=False, default_factory=dict)
     _data: dict[str, Any] = field(repr=False, default_factory=dict)
     _models: dict[str, Model] = field(repr=False, default_factory=dict)
     _codes: dict[str, str] = field(repr=False, default_factory=dict)

@@ -51,6 +51,7 @@ def _model(report, name):
         "bins": [one._asdict() for one in report.bins(name)],
         "advice": None if advice is None else advice.to_dict(),
         "groups": report.groups[name].to_dict() if name in report.groups else None,
+        "grades": report.grades[name].to_dict() if name in report.grades else None,
         "features": None if used is None else used.to_dict(report.level),
     }
 

@@ -59,6 +59,9 @@ class CalibrationReport(Content, Shown):
     features : dict of str to LossDecomposition or None
         Of the log loss, with what a better use of the features gains, where ``features=`` was
         given; None where the rows are too few to say.
+    grades : dict of str to GradeCalibration
+        Rating grades of each model: what you put here, ``report.grades[model] =
+        grade_calibration(...)``, is shown with the rest. The command line does with ``--grades``.
     """
 
     def to_frame(self) -> "pd.DataFrame":

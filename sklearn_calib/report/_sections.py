@@ -39,6 +39,7 @@ def sections_of(report: "Content") -> list[Section]:
         _features(report),
         _bins(report),
         _groups(report),
+        _grades(report),
         _classes(report),
         _descriptions(report),
     ]
@@ -254,6 +255,17 @@ def _groups(report):
 
     parts = _by_model(report, report.groups, worst)
     return Section("Groups", parts=[*parts, Section(notes=[_GROUPS], only="html")], kind="whole")
+
+
+def _grades(report):
+    """The rating grades of each model."""
+    if not report.grades:
+        return Section()
+
+    def table(name):
+        return report.grades[name].section()._replace(title="")
+
+    return Section("Grades", parts=_by_model(report, report.grades, table), kind="whole")
 
 
 def _classes(report):

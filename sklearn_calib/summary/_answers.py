@@ -11,6 +11,7 @@ from .._kernels._binning import cube_root_bins
 from .._random import generator, spawned
 from .._typing import (
     AnyArray,
+    ArrayLike,
     CurveStrategy,
     Estimator,
     Multiclass,
@@ -18,11 +19,12 @@ from .._typing import (
     RandomStateLike,
     RecalibratorLike,
 )
+from ..canonical import read_array
 from ..exceptions import check_count, refuse, refuse_unknown
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import Measure, ReliabilityCurve, all_metrics, curve_of
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
-from ._bounds import BOUNDS, BoundedValue, cell_sums
+from ._bounds import BOUNDS, BoundedValue, cell_sums, rows_across
 from ._inference import CLASSICAL, CellRows, classical
 from ._problems import ADDED_UP
 
@@ -57,6 +59,33 @@ class Answers:
         def exact(self) -> bool: ...
         @property
         def totals(self) -> Any: ...
+
+    def rows_across(self, edges: ArrayLike) -> int:
+        """How many rows lie in cells that reach across an edge, so that their side is not known.
+
+        Parameters
+        ----------
+        edges : array-like of shape (n_edges,)
+            Scores; a row belongs to the side above from the edge on.
+
+        Returns
+        -------
+        n_rows : int
+            0 while the summary is exact.
+
+        Examples
+        --------
+        >>> from sklearn_calib.summary import CalibrationSummary
+        >>> CalibrationSummary().update([0, 1], [0.2, 0.7]).rows_across([0.2, 0.5])
+        0
+        """
+        where = "CalibrationSummary.rows_across"
+        self._check_filled(where)
+        self._check_two_classes(where, "several classes")
+        if self.exact:
+            return 0
+        state = self._states[0]
+        return rows_across(state, np.ravel(read_array(edges, "edges", where)).astype(np.float64))
 
     @overload
     def measure(self, name: str, return_bound: Literal[False] = ..., **options: Any) -> float: ...

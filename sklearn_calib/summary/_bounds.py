@@ -133,6 +133,14 @@ def cell_sums(state: CellState) -> CellSums:
     )
 
 
+def rows_across(state: CellState, edges: AnyArray) -> int:
+    """How many rows are in cells with scores below an edge and from it on."""
+    cells, edges = cell_sums(state), np.sort(edges)
+    first, last = (np.searchsorted(edges, ends, "right") for ends in (cells.low, cells.high))
+    rows = state.table[:, N0] + state.table[:, N1]
+    return int(rows[(first < last) & ~cells.whole].sum())
+
+
 def _ends(table, shift):
     """The first and the last key that rows of each cell may have."""
     start, high_side = start_and_side(table[:, ID])

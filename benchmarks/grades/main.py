@@ -1,0 +1,80 @@
+"""Do the tests of `grade_calibration` reject as often as they say, and do its intervals hold?"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from sklearn_calib.groups import Grades, grade_calibration
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import runner
+
+HERE = Path(__file__).parent
+SETS = 2000
+RESAMPLES = 199
+LEVELS = (0.05, 0.1)
+GRADES = Grades([0.002, 0.005, 0.01, 0.02, 0.05, 0.15])
+RATES = np.array([0.001, 0.0035, 0.007, 0.015, 0.03, 0.09, 0.3])
+#: The rate of each grade, rows of each, and by how much log-odds vary within a grade.
+LAWS = {
+    "rates that rise": (RATES, 2000, 0.0),
+    "rates that rise, few rows": (RATES, 100, 0.0),
+    "rates that vary within grades": (RATES, 2000, 0.25),
+    "equal rates": (np.full(7, 0.03), 1000, 0.0),
+    "equal rates, few events": (np.full(7, 0.01), 150, 0.0),
+}
+
+
+def one_set(law, number):
+    """What `grade_calibration` says of labels drawn from the probabilities, and what is true."""
+    rates, n, spread = LAWS[law]
+    rng = np.random.default_rng([list(LAWS).index(law), number])
+    p = np.repeat(rates, 5) * np.exp(spread * np.tile(np.linspace(-1, 1, 5), len(rates)))
+    rows = np.full(len(p), n // 5)
+    events = rng.binomial(rows, p)
+    # of equal rates the grades are named by probabilities that nobody looks at
+    shown = p if rates[0] < rates[-1] else np.repeat(RATES, 5)
+    found = grade_calibration(
+        np.repeat([1, 0], len(p)),
+        np.tile(shown, 2),
+        GRADES,
+        counts=np.concatenate([events, rows - events]),
+        n_resamples=RESAMPLES,
+        random_state=number,
+    )
+    truth = p.reshape(-1, 5).mean(axis=1)
+    held = [r.observed_low <= t <= r.observed_high for r, t in zip(found.rows, truth, strict=True)]
+    prudent = [t <= r.prudent for r, t in zip(found.rows, truth, strict=True)]
+    lit = any(row.light != "green" for row in found.rows)
+    return [found.p_value, found.order_p_value, lit, *held, *prudent]
+
+
+def rows_of(law):
+    found = np.array([one_set(law, number) for number in range(SETS)], dtype=float)
+    rates, n, _ = LAWS[law]
+    row = {"law": law, "rows_of_a_grade": n, "sets": SETS}
+    held, prudent = found[:, 3:10].mean(axis=0), found[:, 10:].mean(axis=0)
+    tests = {"order of the rates": found[:, 1]}
+    if rates[0] < rates[-1]:
+        tests = {"all grades together": found[:, 0]} | tests
+        yield row | {"what": "some light is not green", "at_0.05": f"{found[:, 2].mean():.3f}"}
+    for name, p in tests.items():
+        shares = {f"at_{level}": f"{np.mean(p <= level + 1e-12):.3f}" for level in LEVELS}
+        yield row | {"what": f"rejects what is true: {name}"} | shares
+    for name, share in (("interval of the rate", held), ("most prudent rate", prudent)):
+        ends = {"covered_least": f"{share.min():.3f}", "covered_mean": f"{share.mean():.3f}"}
+        yield row | {"what": f"{name} holds"} | ends
+
+
+def main():
+    rows = [row for law in LAWS for row in rows_of(law)]
+    levels = [f"at_{level}" for level in LEVELS]
+    columns = ["what", "law", "rows_of_a_grade", "sets", *levels, "covered_least", "covered_mean"]
+    runner.write(HERE / "results.csv", rows, columns)
+    for row in rows:
+        print(row)
+
+
+if __name__ == "__main__":
+    main()

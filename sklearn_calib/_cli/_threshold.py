@@ -1,0 +1,146 @@
+"""The command ``threshold``: from which score on a map gives a probability; bands as SQL."""
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from .._files.tables import UserError
+from ._map import add_edited, read_map
+from ._names import split_names
+from ._options import any_number, as_number, examples
+from ._printing import EXTRAS, Screen, check_writable, standard_output, write_text
+from ._wording import for_the_command
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..export import ExportedMap
+
+EXAMPLES = (
+    "sklearn-calib threshold map.json --at 0.02,0.05",
+    "sklearn-calib threshold map.json --at 0.02 --scores logits --json thresholds.json",
+    "sklearn-calib threshold map.json --at 0.01,0.02,0.05 --sql postgres --prob score",
+    "sklearn-calib threshold map.json --at 0.02,0.05 --sql bigquery --names low,middle,high",
+)
+_DIALECTS = ("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql")
+_OF_SQL = ("prob", "names", "into")
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "threshold",
+        help="from which score on a map gives a probability",
+        description="Say which scores a map of two classes gives at least the probabilities of "
+        "--at: the rule for the raw score, to the last bit. Or write the bands between them as SQL "
+        "that compares the score alone.",
+        epilog=examples(*EXAMPLES),
+    )
+    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+    parser.add_argument(
+        "--at",
+        required=True,
+        action="append",
+        metavar="P[,P...]",
+        help="calibrated probabilities of the second class, from 0 to 1",
+    )
+    parser.add_argument(
+        "--scores",
+        choices=("proba", "logits"),
+        help="what the score is: a probability, or log-odds (default: what the map was written "
+        "for)",
+    )
+    parser.add_argument(
+        "--float32",
+        action="store_true",
+        help="the scores are stored in single precision: thresholds are such numbers",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the thresholds")
+    add_edited(parser)
+    sql = parser.add_argument_group("sql")
+    sql.add_argument(
+        "--sql",
+        choices=_DIALECTS,
+        metavar="DIALECT",
+        help="print an expression that gives the band of a score, counted from 0: one of "
+        + ", ".join(_DIALECTS),
+    )
+    sql.add_argument("--prob", metavar="COLUMN", help="the column of the score (default: p)")
+    sql.add_argument(
+        "--names",
+        action="append",
+        metavar="NAME[,NAME...]",
+        help="of the bands, one more than --at, the lowest first (default: 0, 1, ...)",
+    )
+    sql.add_argument("--into", metavar="NAME", help="the name of the result (default: band)")
+    parser.set_defaults(run=threshold, modules=EXTRAS, no_page=True)
+
+
+def threshold(options: "argparse.Namespace") -> int:
+    """Print thresholds of a map, or bands of scores as SQL."""
+    targets = [_target(text) for text in split_names(options.at)]
+    for name in _OF_SQL:
+        if getattr(options, name) is not None and options.sql is None:
+            raise UserError(f"expected --{name} with --sql, got it alone. Add --sql DIALECT.")
+    if options.sql is not None and (options.float32 or options.json is not None):
+        got = "--float32" if options.float32 else "--json"
+        raise UserError(f"expected --sql alone, got it with {got}. Leave one out.")
+    found = read_map(options.map, edited=options.edited)
+    try:
+        if options.sql is not None:
+            content = f"{_sql(found, targets, options)}\n".encode()
+            with standard_output("SQL", "Lead it to a file") as stream:
+                stream.write(content)
+            return 0
+        return _shown(found, targets, options)
+    except (ValueError, TypeError) as error:
+        raise UserError(for_the_command(str(error))) from error
+
+
+def _target(text):
+    try:
+        value = any_number(text)
+    except Exception:
+        value = math.nan
+    if not 0 <= value <= 1:
+        cure = as_number(text) or "Write for instance --at 0.02; divide percentages by 100"
+        raise UserError(f"expected probabilities from 0 to 1 in --at, got {text!r}. {cure}.")
+    return value
+
+
+def _shown(found: "ExportedMap", targets: list[float], options: "argparse.Namespace") -> int:
+    from ..recalibrators import thresholds_section
+
+    if options.json is not None:
+        check_writable(options.json, [options.map], "--json")
+    dtype: Any = "float32" if options.float32 else "float64"
+    thresholds = found.threshold(targets, input=options.scores, dtype=dtype)
+    screen = Screen()
+    screen.show(thresholds_section(thresholds))
+    if options.json is not None:
+        content = {"thresholds": [one.to_dict() for one in thresholds]}
+        text = json.dumps(content, indent=1, allow_nan=False)
+        write_text(f"{text}\n", options.json, "--json")
+    return screen.finish({"numbers": options.json})
+
+
+def _sql(found: "ExportedMap", targets: list[float], options: "argparse.Namespace") -> str:
+    from ..export import to_sql
+
+    edges, bands = sorted(set(targets)), None
+    if options.names is not None:
+        names = split_names(options.names)
+        if len(set(names)) != len(edges) + 1:
+            raise UserError(
+                f"expected {len(edges) + 1} different --names, one more than --at, got "
+                f"{len(set(names))}. Name all bands, the lowest first."
+            )
+        bands = dict(zip(names, [0.0, *edges], strict=True))
+    return to_sql(
+        found,
+        options.prob or "p",
+        dialect=options.sql,
+        into=options.into or "band",
+        input=options.scores,
+        bands=bands or edges,
+    )

@@ -1,0 +1,82 @@
+"""Where a function of one float64 number, or float32 one, passes a level: to the last bit.
+
+All numbers of a type in their order are the whole numbers of a range, their keys: neighbours differ
+by 1. Halving the range of keys finds the place between two neighbours in at most 64 steps.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_TYPES: Any = {"float64": (np.float64, np.uint64, 63), "float32": (np.float32, np.uint32, 31)}
+_MOST_AT_ONCE = 1 << 20
+
+Value = Callable[[Any], Any]
+
+
+def keys_of(numbers: Any, dtype: str) -> Any:
+    """The place of each number among all of its type; numbers are rounded to the type."""
+    real, whole, last = _TYPES[dtype]
+    bits = np.asarray(numbers, dtype=real).view(whole)
+    sign = whole(1) << whole(last)
+    return np.where(bits & sign, ~bits, bits | sign).astype(np.uint64)
+
+
+def numbers_of(keys: Any, dtype: str) -> Any:
+    """The numbers at these places, as float64."""
+    real, whole, last = _TYPES[dtype]
+    sign = whole(1) << whole(last)
+    keys = np.asarray(keys).astype(whole)
+    bits = np.where(keys & sign, keys ^ sign, ~keys).astype(whole)
+    return bits.view(real).astype(np.float64) + 0.0  # no -0
+
+
+def crossings(value: Value, starts: Any, stops: Any, levels: Any, dtype: str) -> tuple[Any, ...]:
+    """Where a function passes levels, inside ranges of keys on each of which it is monotone.
+
+    Parameters
+    ----------
+    value : callable
+        From an array of numbers to an array of the same length.
+    starts, stops : ndarray of uint64
+        First and last key of each range.
+    levels : ndarray of float64
+    dtype : {"float64", "float32"}
+
+    Returns
+    -------
+    ranges, of_levels : ndarray of intp
+        The ranges and levels that cross, each pair by its numbers.
+    keys : ndarray of uint64
+        The first key that is on the side of the last one: "at least the level", or below.
+    first : ndarray of bool, of shape (n_ranges, n_levels)
+        Whether the function is at least the level at the first key.
+    last : ndarray of bool
+        The same at the last key.
+    """
+    first = value(numbers_of(starts, dtype))[:, None] >= levels
+    last = value(numbers_of(stops, dtype))[:, None] >= levels
+    ranges, of_levels = np.nonzero(first != last)
+    keys = np.empty(len(ranges), dtype=np.uint64)
+    for begin in range(0, len(ranges), _MOST_AT_ONCE):
+        part = slice(begin, begin + _MOST_AT_ONCE)
+        i, j = ranges[part], of_levels[part]
+        keys[part] = first_beyond(value, starts[i], stops[i], levels[j], last[i, j], dtype)
+    return ranges, of_levels, keys, first, last
+
+
+def first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, dtype: str) -> Any:
+    """Between each low and high key the first one on the side of high, and none between.
+
+    `side` says whether the function is at least the level at high; at low it is the opposite.
+    """
+    low, high = low.copy(), high.copy()
+    open_ = np.flatnonzero(high - low > 1)
+    while len(open_):
+        middle = low[open_] + (high[open_] - low[open_]) // np.uint64(2)
+        beyond = (value(numbers_of(middle, dtype)) >= level[open_]) == side[open_]
+        high[open_[beyond]] = middle[beyond]
+        low[open_[~beyond]] = middle[~beyond]
+        open_ = open_[high[open_] - low[open_] > 1]
+    return high

@@ -1,0 +1,84 @@
+"""Numbers of rating grades: events k of n rows, against a probability; arrays with one each."""
+
+import numpy as np
+from scipy.special import betainc, xlogy
+
+from ._proportion import upper_bound
+
+
+def jeffreys_p(events, rows, probability):
+    """P(rate <= probability) under Jeffreys' posterior, Beta(k + 1/2, n - k + 1/2)."""
+    return betainc(events + 0.5, rows - events + 0.5, probability)
+
+
+def binomial_p(events, rows, probability):
+    """P(X >= k) of a binomial law."""
+    some = np.maximum(events, 1)
+    return np.where(events > 0, betainc(some, rows - some + 1, probability), 1.0)
+
+
+def two_sided_p(events, rows, probability):
+    """Twice the smaller of P(X >= k) and P(X <= k), at most 1."""
+    below = np.where(
+        events < rows, 1 - betainc(events + 1, np.maximum(rows - events, 1), probability), 1.0
+    )
+    return np.minimum(1.0, 2 * np.minimum(binomial_p(events, rows, probability), below))
+
+
+def joint_p(values):
+    """Of independent p-values, of which the smallest counts (Sidak)."""
+    return float(-np.expm1(len(values) * np.log1p(-np.min(values)))) if np.min(values) < 1 else 1.0
+
+
+def prudent_rates(events, rows, level):
+    """Most prudent rates, from the best grade to the worst: upper bounds that do not fall.
+
+    Of each grade and all worse ones together (Pluto, Tasche 2005, section 3).
+    """
+    worse = np.cumsum(events[::-1])[::-1], np.cumsum(rows[::-1])[::-1]
+    return np.maximum.accumulate(upper_bound(*worse, 1 - level))
+
+
+def isotonic_rates(events, rows):
+    """Rates that do not fall and fit best, of arrays whose last axis are the grades.
+
+    The largest of all mean rates that begin at s <= i of the smallest that end at t >= i.
+    """
+    zero = np.zeros((*np.shape(events)[:-1], 1))
+    total = np.concatenate([zero, np.cumsum(events, axis=-1)], axis=-1)
+    size = np.append(0.0, np.cumsum(rows))
+    k = len(rows)
+    best = np.full((k, *np.shape(events)[:-1]), -np.inf)
+    for s in range(k):
+        lowest = np.inf
+        for t in range(k - 1, s - 1, -1):
+            lowest = np.minimum(
+                lowest, (total[..., t + 1] - total[..., s]) / (size[t + 1] - size[s])
+            )
+            best[t] = np.maximum(best[t], lowest)
+    return np.moveaxis(best, 0, -1)
+
+
+def disorder(events, rows):
+    """Twice the log likelihood of the observed rates beyond the best ones that do not fall."""
+    rate, ordered = events / rows, isotonic_rates(events, rows)
+    best = xlogy(events, rate) + xlogy(rows - events, 1 - rate)
+    fitted = xlogy(events, ordered) + xlogy(rows - events, 1 - np.minimum(ordered, 1.0))
+    return 2 * np.maximum(best - fitted, 0.0).sum(axis=-1)
+
+
+def order_p(events, rows, n_resamples, rng):
+    """The share of draws in which the rates are as far out of order as here, or farther.
+
+    The events are dealt out to the rows of all grades anew, which is their law where all rates are
+    equal: of all rates that do not fall, the ones that are out of order most often.
+    """
+    observed = disorder(events, rows)
+    whole = rows.astype(np.int64)
+    if len(rows) < 2 or not 0 < events.sum() < rows.sum():
+        return 1.0
+    drawn = rng.multivariate_hypergeometric(
+        whole, int(events.sum()), n_resamples, method="marginals"
+    )
+    larger = np.count_nonzero(disorder(drawn.astype(float), rows) >= observed * (1 - 1e-9) - 1e-12)
+    return float((1 + larger) / (1 + n_resamples))

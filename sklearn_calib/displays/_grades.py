@@ -1,0 +1,172 @@
+"""GradeDisplay: observed rates of rating grades against their probabilities."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._show import in_picture
+from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
+from ..groups import grade_calibration
+from ._base import Display, named_models
+
+if TYPE_CHECKING:
+    from ..groups import GradeCalibration
+
+_COLORS = {"green": "0.72", "amber": "#e0a030", "red": "C3"}
+_SAID = {"green": "green light", "amber": "amber", "red": "red"}
+
+
+class GradeDisplay(Display):
+    """Bars of the observed rates of grades, with intervals, beside their probabilities.
+
+    The axis is logarithmic, since the rates of grades differ by powers of ten; a grade without
+    events has its interval alone. Grades without rows have no bar. The colour of a bar is its
+    light, which is of one grade alone: the p-value in the title is of all grades.
+
+    Make one with `from_predictions`; draw it again with `plot`.
+
+    Parameters
+    ----------
+    found : GradeCalibration
+        As `grade_calibration` returns it.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.displays import GradeDisplay
+    >>> proba, y = make_overconfident(2, 2000)
+    >>> display = GradeDisplay.from_predictions(y, proba, [0.05, 0.2, 0.5])
+    >>> display.ax_.get_yscale()
+    'log'
+    """
+
+    def __init__(self, found: "GradeCalibration") -> None:
+        self.found = found
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        grades: Any,
+        *,
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Test the grades and draw.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+        grades : Grades, sequence of edges, or dict
+            As in `grade_calibration`.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        **options
+            Passed to `grade_calibration`: counts, level, prudent_level, lights, n_resamples,
+            random_state, labels, pos_label.
+
+        Returns
+        -------
+        display : GradeDisplay
+        """
+        return cls(grade_calibration(y_true, y_proba, grades, **options)).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
+        grades: Any,
+        *,
+        ax: AxesLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Test the grades of the predictions of a fitted classifier, and draw.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with ``predict_proba``.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        grades : Grades, sequence of edges, or dict
+            As in `grade_calibration`.
+        ax, **options
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display : GradeDisplay
+
+        Raises
+        ------
+        TypeError
+            A model without ``predict_proba``; the message says what to write.
+        """
+        _, classes = named_models(estimator, "model", cls.__name__)
+        options.setdefault("labels", classes)
+        return cls.from_predictions(y, estimator.predict_proba(X), grades, ax=ax, **options)
+
+    def points(self) -> list[list[tuple[Any, ...]]]:
+        """The observed and the predicted rates against the numbers of the grades.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+        """
+        place, rows = self._filled()
+        names = "observed", "predicted"
+        rates = (np.array([getattr(row, name) for row in rows]) for name in names)
+        return [[(place, rate) for rate in rates]]
+
+    def _filled(self):
+        """The grades that have rows, with their places."""
+        filled = [(n, row) for n, row in enumerate(self.found.rows) if row.n_rows]
+        return np.array([n for n, _ in filled]), [row for _, row in filled]
+
+    def _size(self):
+        return max(4.4, 1.6 + 0.62 * len(self.found.rows)), 4.2
+
+    def _draw(self, ax):
+        place, rows = self._filled()
+        low, high, observed, predicted = (
+            np.array([getattr(row, name) for row in rows])
+            for name in ("observed_low", "observed_high", "observed", "predicted")
+        )
+        positive = np.concatenate([one[one > 0] for one in (observed, predicted, low, high)])
+        bottom = positive.min() / 1.6
+        for light, color in _COLORS.items():
+            chosen = np.array([row.light == light for row in rows])
+            if chosen.any():
+                height = np.maximum(observed[chosen], bottom) - bottom
+                said = {"label": f"observed, {_SAID[light]}"}
+                ax.bar(place[chosen], height, 0.62, bottom, color=color, zorder=1, **said)
+        ends = np.maximum(low, bottom), high
+        level = f"{self.found.level:.0%} interval of one grade"
+        ax.vlines(place, *ends, color="0.2", lw=1.4, zorder=2, label=level)
+        given = {"color": "C0", "zorder": 3, "lw": 2.4, "label": "predicted"}
+        ax.hlines(predicted, place - 0.4, place + 0.4, **given)
+        ax.set_yscale("log")
+        ax.set_ylim(bottom, min(1.0, positive.max() * 1.6))
+        ax.set(xlim=(-0.7, len(self.found.rows) - 0.3), xticks=np.arange(len(self.found.rows)))
+        names = [in_picture(row.grade, 14) for row in self.found.rows]
+        long = max(map(len, names)) > 6
+        ax.set_xticklabels(names, rotation=35 if long else 0, ha="right" if long else "center")
+        ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
+        ax.set(xlabel="grade", ylabel="rate of events")
+        ax.set_title(f"all grades together: p = {self.found.p_value:.2g}", fontsize=10)
+        ax.legend(frameon=False, fontsize=8, loc="upper left")
+        for spine in ("top", "right"):
+            ax.spines[spine].set_visible(False)
+        ax.grid(axis="y", color="0.93", zorder=0)
+        ax.set_axisbelow(True)

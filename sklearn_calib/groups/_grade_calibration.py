@@ -1,0 +1,337 @@
+"""grade_calibration: the events of rating grades against their probabilities."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._kernels._grades import binomial_p, jeffreys_p, joint_p, order_p, prudent_rates, two_sided_p
+from .._kernels._proportion import share_interval
+from .._random import check_seed, generator
+from .._show import Cell, Section, Shown, Table, plain
+from .._typing import ArrayLike, RandomStateLike
+from ..exceptions import check_count, check_level, is_number, refuse
+from ..metrics import canonical_case
+from ._grades import check_two_classes, grades_of
+
+_HEADER = (
+    "grade", "rows", "events", "predicted", "observed", "Jeffreys p", "binomial p", "light",
+    "prudent",
+)  # fmt: skip
+
+
+class GradeRow(NamedTuple):
+    """One grade.
+
+    Parameters
+    ----------
+    grade : str
+    low, high : float
+        Its probabilities: from `low`, below `high`.
+    n_rows, events : int
+    predicted, observed : float
+        The mean probability of its rows, and the share of events. NaN without rows.
+    observed_low, observed_high : float
+        Clopper and Pearson's interval of the rate, of this grade by itself.
+    jeffreys_p : float
+        P(rate <= predicted) under Jeffreys' posterior, Beta(events + 1/2, rows - events + 1/2):
+        small where the probability is too low. 1 without rows.
+    binomial_p : float
+        P(X >= events) of a binomial law with the predicted rate, the same in another way.
+    light : {"green", "amber", "red"}
+        By `jeffreys_p` and the two levels of `lights`; of this grade by itself.
+    prudent : float
+        The most prudent rate (Pluto, Tasche): the upper bound, at `prudent_level`, of the rate of
+        this grade and all worse ones together, at least that of the better grades.
+    """
+
+    grade: str
+    low: float
+    high: float
+    n_rows: int
+    events: int
+    predicted: float
+    observed: float
+    observed_low: float
+    observed_high: float
+    jeffreys_p: float
+    binomial_p: float
+    light: str
+    prudent: float
+
+
+@dataclass(frozen=True, eq=False)
+class GradeCalibration(Shown):
+    """The result of `grade_calibration`.
+
+    Attributes
+    ----------
+    rows : list of GradeRow
+        From the best grade to the worst.
+    p_value : float
+        Of the hypothesis that the probabilities of all grades are right, on both sides: it controls
+        the family of grades, which single lights do not.
+    order_p_value : float
+        Of the hypothesis that the rates do not fall from a grade to a worse one.
+    level : float
+        Of the intervals.
+    prudent_level : float
+    lights : tuple of (float, float)
+    n_resamples : int
+    n_unsure : int
+        Rows of a summary in cells that reach across an edge: at most so many may belong to the
+        grade next to theirs. 0 for rows.
+
+    Examples
+    --------
+    >>> from sklearn_calib.groups import Grades, grade_calibration
+    >>> found = grade_calibration([1, 0], [0.02, 0.02], [0.01, 0.05], counts=[5, 95])
+    >>> round(found.rows[1].jeffreys_p, 10), round(found.rows[1].binomial_p, 10)
+    (0.0286140335, 0.0508304454)
+    >>> round(found.rows[1].prudent, 10), found.rows[1].light
+    (0.0733268377, 'amber')
+    """
+
+    rows: list[GradeRow]
+    p_value: float
+    order_p_value: float
+    level: float
+    prudent_level: float
+    lights: tuple[float, float]
+    n_resamples: int
+    n_unsure: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as a dict of numbers, texts and lists; None for NaN."""
+        rows = [
+            {name: None if value != value else value for name, value in row._asdict().items()}
+            for row in self.rows
+        ]
+        return {
+            "p_value": self.p_value,
+            "order_p_value": self.order_p_value,
+            "level": self.level,
+            "prudent_level": self.prudent_level,
+            "lights": [*self.lights],
+            "n_resamples": self.n_resamples,
+            "n_unsure": self.n_unsure,
+            "grades": rows,
+        }
+
+    @property
+    def summary(self) -> str:
+        """The result in sentences."""
+        n_rows, events = (
+            sum(getattr(row, name) for row in self.rows) for name in ("n_rows", "events")
+        )
+        text = (
+            f"{n_rows} rows with {events} events in {len(self.rows)} grades: "
+            f"p = {self.p_value:.3g} for all grades together, p = {self.order_p_value:.3g} for "
+            "rates that do not fall from a grade to a worse one."
+        )
+        empty = [row.grade for row in self.rows if not row.n_rows]
+        if empty:
+            text += f" Without rows: {', '.join(plain(name, 40) for name in empty)}."
+        if self.n_unsure:
+            text += (
+                f" Of the summary at most {self.n_unsure} rows, in cells that reach across an "
+                "edge, may belong to the grade next to theirs."
+            )
+        return text
+
+    def section(self) -> Section:
+        """The summary and the table, as reports show them."""
+        table = Table(
+            _HEADER, [self._cells(row) for row in self.rows], "", "names unbroken", spare=(6,)
+        )
+        red, amber = self.lights[1], self.lights[0]
+        note = (
+            f"Observed rates with {self.level:.0%} intervals (Clopper, Pearson). Jeffreys p, "
+            "binomial p: small where the probability of the grade is too low. Lights by Jeffreys "
+            f"p: amber up to {amber:g}, red up to {red:g}; each is of its grade alone, and of many "
+            "some are lit by chance. Prudent: most prudent rate at "
+            f"{self.prudent_level:.0%} (Pluto, Tasche)."
+        )
+        return Section("Grades", sentences=[self.summary], tables=[table], notes=[note])
+
+    def _sections(self):
+        return [self.section()]
+
+    def _cells(self, row):
+        if not row.n_rows:
+            return (plain(row.grade, 40), "0", "0", *("-",) * 5, _share(row.prudent))
+        light = row.light if row.light == "green" else Cell(row.light)
+        return (
+            plain(row.grade, 40),
+            str(row.n_rows),
+            str(row.events),
+            _share(row.predicted),
+            f"{_share(row.observed)} ({_share(row.observed_low)} to {_share(row.observed_high)})",
+            f"{row.jeffreys_p:.3g}",
+            f"{row.binomial_p:.3g}",
+            light,
+            _share(row.prudent),
+        )
+
+
+def _share(value):
+    return f"{100 * value:.3g} %"
+
+
+def grade_calibration(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    grades: Any,
+    *,
+    counts: ArrayLike | None = None,
+    level: float = 0.9,
+    prudent_level: float = 0.75,
+    lights: tuple[float, float] = (0.05, 0.01),
+    n_resamples: int = 999,
+    random_state: RandomStateLike = 0,
+    labels: ArrayLike | None = None,
+    pos_label: object = None,
+) -> GradeCalibration:
+    """Test the probabilities of rating grades against what happened.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels of two classes.
+    y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+        Probabilities.
+    grades : Grades, sequence of edges, or dict
+        See `Grades`; a dict has "edges" and "names".
+    counts : array-like of int of shape (n_samples,), default=None
+        How many rows each of these stands for, as GROUP BY returns them.
+    level : float in (0, 1), default=0.9
+        Of the intervals of the observed rates.
+    prudent_level : float in (0, 1), default=0.75
+        Of the most prudent rates.
+    lights : (float, float), default=(0.05, 0.01)
+        Up to which p-value a light is amber, and red.
+    n_resamples : int, default=999
+        Draws behind the test of the order.
+    random_state : int, Generator, RandomState or None, default=0
+    labels : array-like of shape (2,), default=None
+        Both classes in the order of the columns, where `y_true` misses one.
+    pos_label : label, default=None
+        The positive class; the second by default.
+
+    Returns
+    -------
+    found : GradeCalibration
+
+    Raises
+    ------
+    ValueError
+        More than two classes, counts that are not whole numbers >= 0, levels out of range, and what
+        `Grades` and `canonical_proba` refuse.
+
+    Notes
+    -----
+    What controls what:
+
+    * One light says of its grade, alone, that so many events are rare if its mean probability is
+      right. Of ten right grades one or more is amber or red in up to 40 % of the audits.
+    * `GradeCalibration.p_value` is of all grades together: Sidak's correction of the smallest
+      two-sided binomial p-value, which is right because grades have no row in common. Below alpha
+      with a probability of alpha at most if all probabilities are right, also where they differ
+      within a grade (Hoeffding: such events vary less).
+    * The order is tested by the likelihood ratio of the observed rates against the best rates that
+      do not fall; its law is that of the events dealt out to all rows, which of all rates in order
+      is the worst case. It does not compare with the probabilities.
+    * Rows must be independent. Defaults of one year are not: they have a common cause, and all
+      p-values are then too small.
+
+    `group_calibration` takes `Grades` too, and looks inside them: its joint p-value is exact by
+    draws, and sees probabilities that are right on the mean of a grade alone.
+
+    References
+    ----------
+    Pluto, Tasche (2005), "Thinking positively", section 3; Robertson, Wright, Dykstra (1988),
+    "Order restricted statistical inference", section 2.3, for the test of the order.
+
+    Examples
+    --------
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.groups import grade_calibration
+    >>> proba, y = make_overconfident(2, 2000)
+    >>> found = grade_calibration(y, proba, [0.1, 0.5, 0.9])
+    >>> [row.light for row in found.rows]
+    ['red', 'red', 'green', 'green']
+    """
+    where = "grade_calibration"
+    check_seed(random_state)
+    check_level(level, where)
+    if not is_number(prudent_level) or not 0 < prudent_level < 1:
+        refuse(where, "prudent_level between 0 and 1", repr(prudent_level), "Pass 0.75")
+    n_resamples = check_count(n_resamples, "n_resamples", where, cure="Pass 999")
+    amber, red = _checked_lights(lights, where)
+    bands = grades_of(grades, where)
+    case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
+    check_two_classes(case, where)
+    number = _checked_counts(counts, len(case.codes), where)
+    score = np.asarray(case.proba)[:, case.positive]
+    hit = case.codes == case.positive
+    place, k = np.searchsorted(bands.edges, score, side="right"), len(bands.names)
+    rows = np.bincount(place, weights=number, minlength=k)
+    events = np.bincount(place, weights=number * hit, minlength=k)
+    expected = np.bincount(place, weights=number * score, minlength=k)
+    some = rows > 0
+    if not some.any():
+        refuse(where, "at least one row", "none", "Check the counts")
+    predicted = np.full(k, math.nan)
+    predicted[some] = np.clip(expected[some] / rows[some], 0.0, 1.0)
+    given = events[some], rows[some], predicted[some]
+    values = np.ones((2, k))
+    values[:, some] = jeffreys_p(*given), binomial_p(*given)
+    low, high = share_interval(events, rows, level)
+    shown = ["red" if p <= red else "amber" if p <= amber else "green" for p in values[0]]
+    columns = (
+        bands.names,
+        (0.0, *bands.edges),
+        (*bands.edges, 1.0),
+        rows.astype(int).tolist(),
+        events.astype(int).tolist(),
+        predicted.tolist(),
+        np.divide(events, rows, out=np.full(k, math.nan), where=some).tolist(),
+        np.where(some, low, 0.0).tolist(),
+        np.where(some, high, 1.0).tolist(),
+        *values.tolist(),
+        shown,
+        prudent_rates(events, rows, prudent_level).tolist(),
+    )
+    return GradeCalibration(
+        [GradeRow(*row) for row in zip(*columns, strict=True)],
+        joint_p(two_sided_p(*given)),
+        order_p(events[some], rows[some], n_resamples, generator(random_state)),
+        level,
+        prudent_level,
+        (amber, red),
+        n_resamples,
+    )
+
+
+def _checked_lights(lights, where):
+    good = isinstance(lights, tuple | list) and len(lights) == 2 and all(map(is_number, lights))
+    if not good or not 0 < lights[1] <= lights[0] < 1:
+        refuse(where, "two lights, the larger level first", repr(lights)[:60], "Pass (0.05, 0.01)")
+    return float(lights[0]), float(lights[1])
+
+
+def _checked_counts(counts, n, where):
+    if counts is None:
+        return np.ones(n)
+    found = np.asarray(counts)
+    if found.shape != (n,) or found.dtype.kind not in "iuf":
+        got = f"{found.dtype} of shape {found.shape}"
+        refuse(where, f"counts, {n} whole numbers", got, "Pass one number for each row")
+    if (
+        not (found >= 0).all()
+        or not (found == np.floor(found)).all()
+        or not np.isfinite(found).all()
+    ):
+        refuse(where, "counts, whole numbers >= 0", "others", "Pass numbers of rows, not weights")
+    return found.astype(float)

@@ -1,0 +1,336 @@
+"""Grades: bands of calibrated probabilities, from the best to the worst."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from .._show import Section, Shown, Table, plain
+from .._typing import AnyArray, ArrayLike, FloatArray
+from ..canonical import canonical_proba
+from ..exceptions import check_count, is_number, refuse
+from ..metrics import canonical_case
+
+
+@dataclass(frozen=True)
+class Grades(Shown):
+    """Bands of probabilities with names, from the smallest to the largest: a masterscale.
+
+    A probability belongs to the first grade below the first edge, and to the next one from the
+    edge on.
+
+    Parameters
+    ----------
+    edges : sequence of float
+        Where the second grade and those after it begin: increasing, between 0 and 1.
+    names : sequence of str, default=None
+        One more than edges, the best (of the smallest probabilities) first; by default "1", "2" and
+        so on.
+
+    Attributes
+    ----------
+    edges : tuple of float
+    names : tuple of str
+
+    Raises
+    ------
+    ValueError
+        Edges that do not increase, or are not between 0 and 1; another number of names, or names
+        that are not different texts.
+
+    Examples
+    --------
+    >>> from sklearn_calib.groups import Grades
+    >>> grades = Grades([0.01, 0.02, 0.05], names=["A", "B", "C", "D"])
+    >>> grades.assign([0.005, 0.01, 0.3]).tolist()
+    ['A', 'B', 'D']
+    >>> print(grades)
+    grade  from  below
+    A         0   0.01
+    B      0.01   0.02
+    C      0.02   0.05
+    D      0.05      1
+    """
+
+    edges: Any
+    names: Any = None
+
+    def __post_init__(self) -> None:
+        edges = self._checked_edges()
+        names = self.names
+        if names is None:
+            names = [str(number + 1) for number in range(len(edges) + 1)]
+        rule = f"{len(edges) + 1} different names as texts, one more than edges"
+        named = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
+        texts = [str(name) for name in names] if named else []
+        good = named and all(isinstance(name, str) and name for name in names)
+        if not good or len({*texts}) != len(edges) + 1 or len(texts) != len(edges) + 1:
+            cure = "Name each grade once, the best first, or leave names out"
+            refuse("Grades", rule, plain(repr(self.names), 80), cure)
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "names", tuple(texts))
+
+    def _checked_edges(self):
+        edges = self.edges
+        cure = "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02"
+        rule = "edges that increase, between 0 and 1"
+        if isinstance(edges, str) or not isinstance(edges, Sequence | np.ndarray):
+            refuse("Grades", rule, plain(repr(edges), 80), cure)
+        good = all(is_number(edge) and 0 < edge < 1 for edge in edges) and len(edges) > 0
+        if not good or any(one >= other for one, other in itertools.pairwise(edges)):
+            refuse("Grades", rule, plain(repr(edges), 80), cure)
+        return tuple(float(edge) for edge in edges)
+
+    # -- three ways to make them ----------------------------------------------------------------
+
+    @classmethod
+    def from_edges(cls, edges: Sequence[float], names: Sequence[str] | None = None) -> "Grades":
+        """The same as ``Grades(edges, names)``.
+
+        Parameters
+        ----------
+        edges : sequence of float
+        names : sequence of str, default=None
+
+        Returns
+        -------
+        grades : Grades
+        """
+        return cls(edges, names)
+
+    @classmethod
+    def from_quantiles(
+        cls, y_proba: ArrayLike, n_grades: int = 7, names: Sequence[str] | None = None
+    ) -> "Grades":
+        """Grades of as nearly equal numbers of rows as ties allow.
+
+        Parameters
+        ----------
+        y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+            Probabilities; of two columns the second.
+        n_grades : int, default=7
+            At most: equal probabilities stay in one grade.
+        names : sequence of str, default=None
+            Of the grades that there are.
+
+        Returns
+        -------
+        grades : Grades
+
+        Raises
+        ------
+        ValueError
+            Fewer than two different probabilities, and what `Grades` refuses.
+        """
+        where = "Grades.from_quantiles"
+        n_grades = check_count(n_grades, "n_grades", where, 2)
+        values, counts = np.unique(_scores(y_proba, where), return_counts=True)
+        before = np.cumsum(counts)[:-1]  # rows below each value but the first
+        inside = values[1:] < 1
+        values, before = values[1:][inside], before[inside]
+        if not len(values):
+            cure = "Pass more rows, or edges of your own"
+            refuse(where, "probabilities of more than one grade", "none that differ", cure)
+        places = np.arange(1, n_grades) * (counts.sum() / n_grades)
+        nearest = np.abs(np.subtract.outer(places, before)).argmin(axis=1)
+        return cls(values[np.unique(nearest)].tolist(), names)
+
+    @classmethod
+    def fit(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        min_events: float = 20,
+        max_grades: int = 10,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+    ) -> "Grades":
+        """Grades whose observed rates rise, with at least so many events each.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels of two classes.
+        y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+            Probabilities.
+        min_events : float, default=20
+            Events of the positive class in each grade, at least.
+        max_grades : int, default=10
+            Of more grades those neighbours are joined, one pair after the other, that lose least
+            log likelihood.
+        labels : array-like of shape (2,), default=None
+            Both classes in the order of the columns.
+        pos_label : label, default=None
+            The positive class; the second by default.
+
+        Returns
+        -------
+        grades : Grades
+            Named "1", "2" and so on.
+
+        Raises
+        ------
+        ValueError
+            Fewer than ``2 * min_events`` events, or rates that do not rise with the probability,
+            so that there is one grade alone.
+
+        Notes
+        -----
+        The isotonic regression of the labels on the probability gives blocks of rows with rising
+        rates. From the best one on, blocks are joined until they have the events; what is left over
+        joins the last grade. A grade begins at its smallest probability.
+
+        The rates of the rows that grades were fitted to are in order by construction: judge them on
+        others.
+
+        Examples
+        --------
+        >>> from sklearn_calib.datasets import make_overconfident
+        >>> from sklearn_calib.groups import Grades
+        >>> proba, y = make_overconfident(2, 2000)
+        >>> grades = Grades.fit(y, proba, min_events=100, max_grades=4)
+        >>> len(grades.names)
+        4
+        """
+        where = "Grades.fit"
+        max_grades = check_count(max_grades, "max_grades", where, 2)
+        if not is_number(min_events) or not min_events >= 1:
+            refuse(where, "min_events >= 1", repr(min_events), "Leave it out for 20")
+        case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
+        check_two_classes(case, where)
+        score, hit = case.proba[:, case.positive], case.codes == case.positive
+        if not 2 * min_events <= hit.sum():
+            rule = f"at least {2 * min_events:g} events, {min_events:g} for each of two grades"
+            refuse(where, rule, f"{hit.sum()}", "Pass more rows, or a smaller min_events")
+        starts, events, rows = _joined(*_blocks(np.asarray(score), hit), min_events)
+        while len(starts) > max_grades:
+            first = int(np.argmin(_loss_of_joining(events, rows)))
+            starts = np.delete(starts, first + 1)
+            events, rows = (_with_next(one, first) for one in (events, rows))
+        if len(starts) < 2:
+            cure = "Recalibrate first, or pass edges of your own"
+            refuse(where, "rates that rise with the probability", "none that do", cure)
+        return cls(starts[1:].tolist())
+
+    # -- what they do -----------------------------------------------------------------------------
+
+    def assign(self, y_proba: ArrayLike) -> AnyArray:
+        """The name of the grade of each row.
+
+        Parameters
+        ----------
+        y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+            Probabilities; of two columns the second.
+
+        Returns
+        -------
+        names : ndarray of shape (n_samples,)
+        """
+        return np.asarray(self.names)[self.transform(y_proba)]
+
+    def transform(self, y_proba: ArrayLike) -> AnyArray:
+        """The number of the grade of each row, from 0 on.
+
+        Parameters
+        ----------
+        y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+            Probabilities; of two columns the second.
+
+        Returns
+        -------
+        numbers : ndarray of int of shape (n_samples,)
+        """
+        return np.searchsorted(self.edges, _scores(y_proba, "Grades.transform"), side="right")
+
+    @property
+    def bands(self) -> dict[str, float]:
+        """From the name of each grade to its lowest probability: ``to_sql(map, bands=)``."""
+        return dict(zip(self.names, (0.0, *self.edges), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Edges and names as lists: ``Grades(**grades.to_dict())`` is equal."""
+        return {"edges": [*self.edges], "names": [*self.names]}
+
+    def _sections(self):
+        ends = [0, *self.edges, 1]
+        rows = [
+            (plain(name, 40), f"{low:.6g}", f"{high:.6g}")
+            for name, (low, high) in zip(self.names, itertools.pairwise(ends), strict=True)
+        ]
+        return [Section(tables=[Table(("grade", "from", "below"), rows)])]
+
+
+def grades_of(grades: Any, where: str) -> Grades:
+    """Grades as they are, or made of edges, or of a dict with "edges" and "names"."""
+    if isinstance(grades, Grades):
+        return grades
+    if isinstance(grades, Mapping) and not {"edges"} <= {*grades} <= {"edges", "names"}:
+        refuse(
+            where,
+            'grades with "edges", and perhaps "names"',
+            plain(", ".join(map(str, grades)), 80) or "nothing",
+            "Pass what Grades.to_dict returned",
+        )
+    given = grades if isinstance(grades, Mapping) else {"edges": grades}
+    try:
+        return Grades(**given)
+    except ValueError as error:
+        _, rule, got, cure = getattr(error, "parts", ("", "", "", ""))
+        refuse(where, f"grades with {rule}", got, cure)
+
+
+def check_two_classes(case: Any, where: str) -> None:
+    """Refuse predictions of several classes."""
+    if len(case.classes) != 2:
+        cure = "Pass the probability of one class, and whether it came true"
+        refuse(where, "two classes, whose probability has grades", f"{len(case.classes)}", cure)
+
+
+def _scores(y_proba, where):
+    return np.asarray(canonical_proba(y_proba, n_classes=2, _where=where))[:, 1]
+
+
+def _blocks(score: FloatArray, hit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Isotonic blocks: where each begins, its events and its rows."""
+    values, place = np.unique(score, return_inverse=True)
+    rows = np.bincount(place.ravel())
+    events = np.bincount(place.ravel(), weights=hit)
+    fitted = isotonic_regression(events / rows, sample_weight=rows)
+    first = np.flatnonzero(np.append(True, np.diff(fitted) > 0))
+    return values[first], np.add.reduceat(events, first), np.add.reduceat(rows, first)
+
+
+def _joined(starts, events, rows, least):
+    """Neighbours joined from the first on until each has the events."""
+    first, total = [0], 0.0
+    for number, found in enumerate(events):
+        if total >= least:
+            first.append(number)
+            total = 0.0
+        total += found
+    if total < least and len(first) > 1:
+        first.pop()
+    return starts[first], np.add.reduceat(events, first), np.add.reduceat(rows, first)
+
+
+def _with_next(values, place):
+    joined = np.delete(values, place + 1)
+    joined[place] += values[place + 1]
+    return joined
+
+
+def _loss_of_joining(events, rows):
+    """Log likelihood that is lost where each grade joins the next one."""
+
+    def likelihood(k, n):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts = k * np.log(k / n), (n - k) * np.log1p(-k / n)
+        return sum(np.where(np.isfinite(part), part, 0.0) for part in parts)
+
+    one, other = (events[:-1], rows[:-1]), (events[1:], rows[1:])
+    both = events[:-1] + events[1:], rows[:-1] + rows[1:]
+    return likelihood(*one) + likelihood(*other) - likelihood(*both)

@@ -1,0 +1,314 @@
+"""Which scores get a calibrated probability of at least a target: the inverse of a map."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._kernels._float_order import crossings, numbers_of
+from .._show import Section, Shown, Table
+from .._simplex import carries_log, raised
+from .._typing import AnyArray, FloatArray
+from ..canonical import canonical_proba
+from ..exceptions import is_number, refuse, refuse_unknown
+from ._row_program import RowProgram
+from ._turning import Ranges
+
+ScoreKind = Literal["proba", "logits"]
+_ENDS = {"proba": (0.0, 1.0), "logits": (-1e150, 1e150)}  # of what `canonical_proba` takes
+_TYPES = ("float64", "float32")
+
+
+@dataclass(frozen=True)
+class Threshold(Shown):
+    """The scores that a map gives at least a target; what `Recalibrator.threshold` returns.
+
+    ``print(threshold)`` says the rule and the range of the map.
+
+    Attributes
+    ----------
+    target : float
+        A calibrated probability of the second class.
+    score : float or None
+        The threshold on the score, where one number says it: see `side`. None where the target is
+        outside the range of the map, and where several intervals of scores reach it.
+    side : {">=", "<=", ""}
+        The calibrated probability is at least `target` if and only if ``score >= threshold.score``;
+        "<=" of maps that fall. Empty where `score` is None.
+    intervals : tuple of (float, float)
+        All scores that reach the target, as intervals with both ends, in increasing order. None of
+        them for a target above the range; one of all scores for a target below it.
+    lowest, highest : float
+        The range of the map: its smallest and largest value over all scores.
+    input : {"proba", "logits"}
+        What scores are: probabilities of the second class, or log-odds.
+
+    Examples
+    --------
+    >>> from sklearn_calib.recalibrators import HistogramBinning
+    >>> fitted = HistogramBinning(2).fit([0.1, 0.2, 0.7, 0.9], [0, 0, 1, 1])
+    >>> threshold = fitted.threshold(0.5)
+    >>> threshold.side, round(threshold.score, 6)
+    ('>=', 0.45)
+    >>> print(fitted.threshold(0.9))
+    p >= 0.9: no score (the map gives 0.132 to 0.836)
+    """
+
+    target: float
+    score: float | None
+    side: str
+    intervals: tuple[tuple[float, float], ...]
+    lowest: float
+    highest: float
+    input: str
+
+    @property
+    def rule(self) -> str:
+        """What holds of the scores that reach the target, for instance ``score >= 0.0143``."""
+        if self.score is not None:
+            return f"score {self.side} {self.score!r}"
+        if not self.intervals or self.target < self.lowest:
+            said = f"the map gives {self.lowest:.3g} to {self.highest:.3g}"
+            return f"{'every' if self.intervals else 'no'} score ({said})"
+        return " or ".join(map(self._between, self.intervals))
+
+    def _between(self, ends):
+        low, high = _ENDS[self.input]
+        if ends[0] == ends[1]:
+            return f"score = {ends[0]!r}"
+        if ends[0] == low:
+            return f"score <= {ends[1]!r}"
+        return f"{ends[0]!r} <= score" + f" <= {ends[1]!r}" * (ends[1] != high)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The threshold as a dict of numbers, texts and lists."""
+        return {
+            "target": self.target,
+            "score": self.score,
+            "side": self.side,
+            "intervals": [list(ends) for ends in self.intervals],
+            "lowest": self.lowest,
+            "highest": self.highest,
+            "input": self.input,
+        }
+
+    def _sections(self):
+        return [Section(sentences=[f"p >= {self.target:.6g}: {self.rule}"])]
+
+
+def thresholds_section(found: Sequence[Threshold]) -> Section:
+    """A table of thresholds, as reports and the command line show them."""
+    rows = [(f"{one.target:.6g}", one.rule) for one in found]
+    what = {"proba": "probability", "logits": "log-odds"}[found[0].input]
+    said = (
+        f"Scores are the {what} that went in. Each rule holds if and only if the calibrated "
+        "probability is at least the target."
+    )
+    return Section(tables=[Table(("target", "rule"), rows, "", "names unbroken")], notes=[said])
+
+
+def find_thresholds(
+    value: Callable[[Any], FloatArray],
+    target: Any,
+    *,
+    input: str,
+    dtype: str,
+    floor: float | None,
+    turning: Callable[[], tuple[Any, Any] | None],
+    where: str,
+) -> Any:
+    """`Recalibrator.threshold` of a map for two classes.
+
+    Parameters
+    ----------
+    value : callable
+        From rows of two columns to the probability of the second class.
+    target, input, dtype
+        As in `Recalibrator.threshold`.
+    floor : float or None
+        What probabilities are raised to before `value`.
+    turning : callable
+        Called without arguments: None where the map only rises or only falls, else its tree of
+        nodes and what evaluates a tree at rows.
+    where : str
+        Begins the error messages.
+    """
+    if input not in _ENDS:
+        refuse_unknown(where, "input", input, _ENDS, "Say what the scores are")
+    if dtype not in _TYPES:
+        refuse_unknown(where, "dtype", dtype, _TYPES, "Say how the scores are stored")
+    targets = _checked(target, where)
+
+    def rows(x):
+        return canonical_proba(x, kind=input, _where=where)  # type: ignore[arg-type]
+
+    def of_scores(x):
+        given = rows(x)
+        return value(given if floor is None else raised(given, floor))
+
+    low, high = _ENDS[input]
+    if dtype == "float32":  # the largest of its numbers
+        low, high = np.clip([low, high], *np.finfo(np.float32).max * np.array([-1.0, 1.0]))
+    found = turning()
+    ranges = Ranges(low, high, dtype, found and found[1], where)
+    if found is not None:
+        ranges.cut(found[0], rows)
+        ranges.settle(of_scores)
+        if ranges.searched:
+            ranges.search(of_scores)
+    listed = _thresholds(of_scores, ranges, targets, input)
+    return listed[0] if np.ndim(target) == 0 else listed
+
+
+def _checked(target, where):
+    given = np.atleast_1d(np.asarray(target, dtype=object))
+    for one in given.ravel():
+        if not is_number(one) or not 0 <= one <= 1:
+            cure = "Pass a calibrated probability, such as 0.02; divide percentages by 100"
+            refuse(where, "targets from 0 to 1", repr(one)[:60], cure)
+    if given.ndim > 1 or not len(given):
+        cure = "Pass a number or a list of numbers"
+        refuse(where, "one target or a list of them", f"shape {given.shape}", cure)
+    return given.astype(np.float64)
+
+
+def _thresholds(value, ranges, targets, input):
+    starts, stops, dtype = ranges.starts, ranges.stops, ranges.dtype
+    of_range, of_target, keys, first, last = crossings(value, starts, stops, targets, dtype)
+    ends = value(numbers_of(np.concatenate([starts, stops]), dtype))
+    lowest, highest = float(ends.min()), float(ends.max())
+    found = []
+    for number, target in enumerate(targets.tolist()):
+        mine = of_target == number
+        crossing = np.zeros(len(starts), dtype=np.uint64)
+        crossing[of_range[mine]] = keys[mine]
+        begin, end = first[:, number], last[:, number]
+        low = np.where(begin, starts, crossing)[begin | end]
+        high = np.where(end, stops, crossing - np.uint64(1))[begin | end]
+        low, high = _joined(low, high)
+        whole = starts[0], stops[-1]
+        pairs = numbers_of(np.stack([low, high]), dtype).T.tolist()
+        score, side = None, ""
+        if lowest <= target <= highest and len(low) == 1:
+            if high[0] == whole[1]:
+                score, side = pairs[0][0], ">="
+            elif low[0] == whole[0]:
+                score, side = pairs[0][1], "<="
+        intervals = tuple((one, other) for one, other in pairs)
+        found.append(Threshold(target, score, side, intervals, lowest, highest, input))
+    return found
+
+
+def _joined(low: AnyArray, high: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Intervals of keys without those borders that have no number between them."""
+    apart = low[1:] > high[:-1] + np.uint64(1)
+    some = np.ones(len(low[:1]), dtype=bool)
+    return low[np.append(some, apart)], high[np.append(apart, some)]
+
+
+class Invertible:
+    """What a recalibrator has that can be asked for the scores of a calibrated probability."""
+
+    classes_: AnyArray
+    floor_: float
+    capabilities: Any
+
+    def threshold(
+        self,
+        target: Any,
+        *,
+        input: ScoreKind | None = None,
+        dtype: Literal["float64", "float32"] = "float64",
+    ) -> Any:
+        """The score from which on the calibrated probability is at least a target (two classes).
+
+        Parameters
+        ----------
+        target : float in [0, 1], or array-like of shape (n_targets,)
+            Calibrated probabilities of the second class.
+        input : {"proba", "logits"}, default=None
+            What scores are: probabilities of the second class, or log-odds, which are raw scores of
+            most models. By default what the map was written for, where it was read from a document,
+            else "proba".
+        dtype : {"float64", "float32"}, default="float64"
+            How the scores are stored that will be compared. The threshold is a number of that type,
+            so that a comparison in single precision is right too.
+
+        Returns
+        -------
+        threshold : Threshold, or list of them
+            One for each target. For a map that rises, ``score >= threshold.score`` if and only if
+            the calibrated probability is at least the target; for one that falls
+            ``score <= threshold.score``; `Threshold.intervals` for others. The left end of a flat
+            piece; `Threshold.score` is None for a target outside the range of the map.
+
+        Raises
+        ------
+        ValueError
+            More than two classes; a target outside [0, 1]; `AdaptiveCalibration`, which has no
+            finite form: take the threshold of a table, ``to_dict(fitted, tabulate=1e-6)``.
+
+        Notes
+        -----
+        The map is evaluated, and not inverted by a formula: halving the range of all numbers of the
+        type finds two neighbours of which one reaches the target and the other does not, in at most
+        64 evaluations of all targets at once. So the rule holds to the last bit of what
+        `predict_proba` computes. Where that arithmetic is not monotone in its last digits, as
+        that of smooth curves, scores whose probability is within some 1e-15 of the target may be
+        on the other side.
+
+        Methods that round scores to 36 bits may take those whose log-odds are within the last digit
+        of such a border to either side.
+
+        Maps that turn are cut at their knots and stationary points first. Of sums of curves that
+        rise and fall (some maps of "auto") these points are searched for on a grid of thousands of
+        scores: a turn between two scores of it is not seen.
+
+        Examples
+        --------
+        >>> from sklearn_calib.recalibrators import PlattScaling
+        >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+        >>> found = fitted.threshold(0.5)
+        >>> found.side, round(found.score, 3)
+        ('>=', 0.5)
+        >>> [round(t.score, 3) for t in fitted.threshold([0.3, 0.7], input="logits")]
+        [-2.237, 2.237]
+        """
+        check_is_fitted(self)
+        where = f"{type(self).__name__}.threshold"
+        if len(self.classes_) != 2:
+            refuse(
+                where,
+                "a map for two classes",
+                f"{len(self.classes_)} classes, whose probabilities no single score decides",
+                "Fit one map for the class that is asked for, fit(proba[:, c], y == c), and take "
+                "its threshold",
+            )
+        lifted = self._predict_lifted  # type: ignore[attr-defined]
+        return find_thresholds(
+            lambda rows: lifted(rows)[:, 1],
+            target,
+            input=input or self._kind_of_scores(),
+            dtype=dtype,
+            floor=self.floor_ if self.capabilities.takes_logarithm else None,
+            turning=self._turning,
+            where=where,
+        )
+
+    def _kind_of_scores(self) -> ScoreKind:
+        return "proba"
+
+    def _turning(self):
+        """What says where the map turns, or None for one that only rises or only falls."""
+        if self.capabilities.monotone and getattr(self, "monotone", True):
+            return None
+        tree = self._nodes()  # type: ignore[attr-defined]
+        if self.capabilities.takes_logarithm:
+            tree = {"node": "chain", "parts": [{"node": "raised", "floor": self.floor_}, tree]}
+        return tree, self._value_of
+
+    def _value_of(self, tree, rows):
+        """What a tree of nodes gives for rows."""
+        return RowProgram(tree, 2, carried=carries_log(rows))(rows)

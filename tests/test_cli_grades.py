@@ -1,0 +1,97 @@
+"""audit --grades: of rows, of summaries, from a file, and refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_calib._cli import main
+from sklearn_calib.groups import Grades, grade_calibration
+
+OPTIONS = ["--no-advice", "--resamples", "2", "--label", "default", "--prob", "pd"]
+EDGES = [0.02, 0.05, 0.2]
+
+
+@pytest.fixture
+def rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    p = np.round(rng.beta(1, 15, 1500), 6)
+    frame = pd.DataFrame({"pd": p, "default": np.where(rng.random(1500) < p, "yes", "no"), "n": 1})
+    frame.loc[:9, "n"] = 3
+    frame.to_csv("loans.csv", index=False)
+    names = {"edges": EDGES, "names": ["A", "B", "<b>", "D"]}
+    (tmp_path / "grades.json").write_text(json.dumps(names))
+    return frame
+
+
+def audit(*arguments, grades="0.02,0.05,0.2"):
+    return main(["audit", *arguments, "--grades", grades])
+
+
+def graded(file):
+    with open(file) as stream:
+        return json.load(stream)["models"][0]["grades"]
+
+
+def test_rows_in_all_formats(rows, capsys):
+    written = ["--json", "r.json", "--markdown", "r.md", "--out", "r.html"]
+    assert audit("loans.csv", *OPTIONS, *written, grades="grades.json") == 0
+    grades = Grades(EDGES, ["A", "B", "<b>", "D"])
+    direct = grade_calibration(rows["default"], rows["pd"], grades)
+    assert graded("r.json") == json.loads(json.dumps(direct.to_dict()))
+    page, text = open_text("r.html"), open_text("r.md")
+    assert "Grades" in capsys.readouterr().out and "Grades" in text
+    assert "<td><b></td>" not in page and "&lt;b&gt;" in page
+
+
+def open_text(file):
+    with open(file) as stream:
+        return stream.read()
+
+
+def test_weights_are_counts_and_the_positive_class_is_named(rows, capsys):
+    assert audit("loans.csv", *OPTIONS, "--weight", "n", "--json", "r.json", "--no-page") == 0
+    assert sum(row["n_rows"] for row in graded("r.json")["grades"]) == 1520
+    flipped = [*OPTIONS, "--positive", "no", "--json", "r.json", "--no-page", "--any-order"]
+    assert audit("loans.csv", *flipped) == 0
+    good = (rows["default"] == "no").sum()
+    assert sum(row["events"] for row in graded("r.json")["grades"]) == good
+    rows.assign(n=0.5).to_csv("half.csv", index=False)
+    assert audit("half.csv", *OPTIONS, "--weight", "n", "--no-page") == 2
+    assert "counts, whole numbers" in capsys.readouterr().err
+
+
+def test_summaries(rows):
+    more = ["--save", "s.parquet", "--json", "a.json", "--no-page"]
+    assert audit("loans.csv", *OPTIONS, *more) == 0
+    assert audit("s.parquet", *OPTIONS[:3], "--json", "b.json", "--no-page") == 0
+    assert audit("loans.csv", *OPTIONS, "--json", "c.json", "--no-page") == 0
+    one, other, third = map(graded, ("a.json", "b.json", "c.json"))
+    assert one == other and one["n_unsure"] == 0
+    assert [r["events"] for r in one["grades"]] == [r["events"] for r in third["grades"]]
+
+
+@pytest.mark.parametrize(
+    ("grades", "said"),
+    [
+        ("0.05,0.02", "expected grades with edges that increase, between 0 and 1"),
+        ("2%", "Write 0.02 for 2%"),
+        ("low", "expected edges or a file in --grades, got 'low'"),
+        ("loans.csv", "expected grades in 'loans.csv', got: no JSON"),
+        (".", "expected grades in '.'"),
+    ],
+)
+def test_refusals_come_first(rows, capsys, grades, said):
+    assert audit("missing.csv", *OPTIONS, grades=grades) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_several_classes(rows, capsys):
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    frame = pd.DataFrame(p, columns=[*"abc"]).assign(y=np.arange(60) % 3)
+    frame.to_csv("three.csv", index=False)
+    options = ["--label", "y", "--prob", "a,b,c", "--no-advice", "--resamples", "2", "--no-page"]
+    assert audit("three.csv", *options) == 2
+    assert "two classes" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+"""The command threshold."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_calib._cli import _threshold, main
+from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.export import to_json
+from sklearn_calib.export._dialects import DIALECTS
+from sklearn_calib.recalibrators import PlattScaling
+
+
+@pytest.fixture
+def fitted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    map_ = PlattScaling().fit(*make_overconfident(2, 300))
+    to_json(map_, "map.json")
+    to_json(map_, "logits.json", input="logits")
+    return map_
+
+
+def read(file):
+    return json.loads(Path(file).read_text())
+
+
+def run(*arguments):
+    return main(["threshold", *arguments])
+
+
+def test_table_and_numbers(fitted, capsys):
+    assert run("map.json", "--at", "0.02,0.2", "--at", "0.999999", "--json", "t.json") == 0
+    said = capsys.readouterr().out
+    found = read("t.json")["thresholds"]
+    expected = [one.to_dict() for one in fitted.threshold([0.02, 0.2, 0.999999])]
+    for one, other in zip(found, expected, strict=True):
+        assert one["side"] == other["side"] and one["target"] == other["target"]
+        assert one["score"] == pytest.approx(other["score"], abs=1e-12)
+    assert found[2]["score"] is None and found[2]["highest"] < 0.999999
+    assert f"score >= {found[0]['score']!r}" in said and "if and only if" in said
+
+
+def test_units_and_single_precision(fitted, capsys):
+    numbers = []
+    for file, more in (
+        ("map.json", ["--scores", "logits"]),
+        ("logits.json", []),
+        ("logits.json", ["--scores", "proba"]),
+        ("map.json", ["--float32"]),
+    ):
+        assert run(file, "--at", "0.2", "--json", "t.json", *more) == 0
+        numbers.append(read("t.json")["thresholds"][0]["score"])
+    logits, same, proba, single = numbers
+    assert logits == same < 0 < proba < single == np.float32(single)
+    assert "log-odds that went in" in capsys.readouterr().out
+
+
+def test_bands(fitted, capsys):
+    arguments = ["--sql", "sqlite", "--prob", "x y", "--into", "risk"]
+    assert run("map.json", "--at", "0.5,0.2", *arguments, "--names", 'low,"a, b",it\'s') == 0
+    sql = capsys.readouterr().out
+    assert run("map.json", "--at", "0.2,0.5", "--sql", "ansi") == 0
+    assert 'AS "band"' in capsys.readouterr().out
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE t (`x y` REAL)")
+        database.execute("INSERT INTO t VALUES (0), (0.4), (1), (NULL)")
+        found = database.execute(f"SELECT {sql} FROM t")
+        assert found.description[0][0] == "risk"
+        names = np.array(["low", "a, b", "it's"])
+        p = fitted.predict_proba([0, 0.4, 1])[:, 1]
+        expected = names[np.searchsorted([0.2, 0.5], p, side="right")]
+        assert [row[0] for row in found] == [*expected.tolist(), None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--at", "2"], "expected probabilities from 0 to 1 in --at, got '2'"),
+        (["--at", "2%"], "Write 0.02 for 2%"),
+        (["--at", "0.02,,0.1"], "got ''"),
+        (["--at", "0.1", "--prob", "p"], "expected --prob with --sql"),
+        (["--at", "0.1", "--names", "a,b"], "expected --names with --sql"),
+        (["--at", "0.1", "--into", "a"], "expected --into with --sql"),
+        (["--at", "0.1", "--sql", "ansi", "--names", "a"], "expected 2 different --names"),
+        (["--at", "0.1", "--sql", "ansi", "--float32"], "expected --sql alone"),
+        (["--at", "0.1", "--sql", "ansi", "--json", "x"], "expected --sql alone"),
+        (["--at", "0.1", "--json", "map.json"], "expected a place to write 'map.json'"),
+        (["--at", "0.1", "--json", "a/b"], "expected a place to write"),
+    ],
+)
+def test_refusals(fitted, capsys, arguments, said):
+    before = Path("map.json").read_bytes()
+    assert run("map.json", *arguments) == 2
+    assert said in capsys.readouterr().err
+    assert Path("map.json").read_bytes() == before
+
+
+def test_several_classes_and_changed_maps(fitted, capsys):
+    to_json(PlattScaling().fit(*make_overconfident(3, 300)), "three.json")
+    for more in ([], ["--sql", "ansi"]):
+        assert run("three.json", "--at", "0.1", *more) == 2
+        assert "two classes" in capsys.readouterr().err
+    changed = read("map.json")
+    changed["map"]["parts"][1]["coef"][0] += 1.0
+    Path("map.json").write_text(json.dumps(changed))
+    assert run("map.json", "--at", "0.5") == 2
+    assert run("map.json", "--at", "0.5", "--edited") == 0
+
+
+def test_dialects_are_those_of_to_sql():
+    assert tuple(DIALECTS) == _threshold._DIALECTS
