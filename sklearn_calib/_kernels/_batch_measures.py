@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import entr, expit
 
 from ._calibration_line import climb, fit_line
-from ._log_odds import of_probability
 from ._loess import SPAN
+from ._log_odds import of_probability
 from ._logistic import threshold_separates
 
 CELLS = 64  # of the smoothed curve
@@ -155,7 +155,9 @@ class _Weighted:
 
     def ratio(self):
         expected = self._sum(self.p)
-        return np.divide(self.hits, expected, out=np.full(len(expected), np.nan), where=expected > 0)
+        return np.divide(
+            self.hits, expected, out=np.full(len(expected), np.nan), where=expected > 0
+        )
 
     def brier(self):
         return self._mean((self.hit - self.p) ** 2)
@@ -274,7 +276,7 @@ def _smoothed(score, mass, excess):
     A parabola reproduces the score itself: the smoothed difference is that of the smoothed curve.
     """
     ahead = score[:, None, :] - score[:, :, None]
-    t = np.clip(ahead / _widths(np.abs(ahead), mass)[:, :, None], -1, 1)
+    t = np.clip(ahead / _widths(score, mass)[:, :, None], -1, 1)
     kernel = np.abs(t)
     kernel = 1 - kernel * kernel * kernel
     kernel = kernel * kernel * kernel
@@ -296,23 +298,35 @@ def _smoothed(score, mass, excess):
     return np.where(whole > _FLAT * s0 * s2 * s4, parabola, line)
 
 
-def _widths(distance, mass):
+def _widths(score, mass):
     """How far the nearest part `SPAN` of the mass reaches from each cell; above 0.
 
-    Linear between cells, of whose mass one half lies on either side of the score.
+    Linear between cells, of whose mass one half lies on either side of the score. A window around
+    a cell is wide enough where it holds a span that begins, or ends, at some cell.
     """
-    order = np.argsort(distance, axis=2)
-    nearest = np.take_along_axis(distance, order, axis=2)
-    there = np.take_along_axis(mass[:, None, :], order, axis=2)
-    within = np.cumsum(there, axis=2)
-    goal = SPAN * within[:, :, -1:]
-    within -= there / 2
-    last = np.minimum((within < goal).sum(axis=2, keepdims=True), distance.shape[2] - 1)
-    ends = [np.maximum(last - 1, 0), last]
+    width = np.maximum(score - score[:, :1], score[:, -1:] - score)
+    for x, m in ((score, mass), (-score[:, ::-1], mass[:, ::-1])):
+        begin, end = _spans(x, m)
+        at = score[:, :, None] if x is score else -score[:, :, None]
+        reach = np.maximum(at - begin[:, None, :], end[:, None, :] - at)
+        np.minimum(width, reach.min(axis=2), out=width)
+    return np.where(width > 0, width, np.finfo(np.float64).tiny ** 0.5)
+
+
+def _spans(x, mass):
+    """Where spans of the part `SPAN` of the mass begin, at cells, and end, between cells."""
+    middle = np.cumsum(mass, axis=1) - mass / 2
+    goal = middle + SPAN * mass.sum(axis=1, keepdims=True)
+    last = x.shape[1] - 1
+    first = max(1, int((goal <= middle[:, -1:]).sum(axis=1).max()))
+    goal = goal[:, :first]
+    right = np.clip((middle[:, None, :] < goal[:, :, None]).sum(axis=2), min(1, last), last)
+    left = np.maximum(right - 1, 0)
     (low, high), (before, after) = (
-        [np.take_along_axis(values, end, axis=2) for end in ends] for values in (nearest, within)
+        [np.take_along_axis(values, place, axis=1) for place in (left, right)]
+        for values in (x, middle)
     )
     gain = after - before
     part = np.divide(goal - before, gain, out=np.ones_like(gain), where=gain > 0)
-    width = (low + np.clip(part, 0, 1) * (high - low))[:, :, 0]
-    return np.where(width > 0, width, np.finfo(np.float64).tiny ** 0.5)
+    end = np.where(goal <= middle[:, -1:], low + np.clip(part, 0, 1) * (high - low), np.inf)
+    return x[:, :first], end

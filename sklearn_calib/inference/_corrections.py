@@ -11,7 +11,7 @@ from .._kernels._batch_measures import RANGES, batch_measures
 from .._typing import FloatArray
 from ..metrics import Case, Measure
 from ._internal_result import InternalValidationRow
-from ._refits import Refit, Refits
+from ._refits import Refits
 
 #: Quantities whose value does not fall where predictions have no relation to the outcome.
 TARGETS = ("O/E", "calibration in the large", "intercept")
@@ -88,37 +88,50 @@ class Resampled(NamedTuple):
 
     Attributes
     ----------
-    sample, original, left : ndarray of shape (n_measures, n_models)
-        On the rows of the fit, on all rows, and on those that were left out of the fit; of
-        cross-fitted predictions `original` alone is meant.
+    values : dict of str to ndarray of shape (n_measures, n_models)
+        By the rows that are judged: "sample", those of the fit, "original", all of them, and
+        "left", those that the fit has not seen.
     predictions : ndarray of shape (n_models, n_samples[, n_classes]), float32, or None
     n_redrawn : int
     """
 
-    sample: FloatArray
-    original: FloatArray
-    left: FloatArray
+    values: dict[str, FloatArray]
     predictions: FloatArray | None
     n_redrawn: int
 
 
 def resampled(
-    refits: Refits, judge: Judge, rngs: Sequence[Any], kind: str, keep: bool, n_jobs: int | None
+    refits: Refits, judge: Judge, rngs: Sequence[Any], method: str, keep: bool, n_jobs: int | None
 ) -> Resampled:
-    """Fit and judge one model for each generator; `kind` is the method of `Refits` that draws."""
+    """Fit and judge one model for each generator."""
+    judged = _JUDGED[method]
     size = max(1, min(_BATCH, _ENTRIES // refits.n_entries))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
     done = Parallel(n_jobs=n_jobs)(
-        delayed(_some)(refits, judge, part, kind, keep) for part in parts
+        delayed(_some)(refits, judge, part, judged, keep) for part in parts
     )
     _say_once([one for _, _, _, said in done for one in said], len(rngs))
     values = np.concatenate([values for values, _, _, _ in done], axis=2)
     kept = np.concatenate([models for _, models, _, _ in done]) if keep else None
-    return Resampled(*values, kept, sum(redrawn for _, _, redrawn, _ in done))
+    by_rows = dict(zip(judged, values, strict=True))
+    return Resampled(by_rows, kept, sum(redrawn for _, _, redrawn, _ in done))
 
 
-def _some(refits, judge, rngs, kind, keep):
-    draw: Callable[[Any], Refit] = getattr(refits, kind)
+#: The rows on which refitted models are judged.
+_JUDGED = {
+    "optimism": ("sample", "original"),
+    ".632+": ("sample", "original", "left"),
+    "cross_validation": ("original",),
+}
+_WEIGHTS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "sample": lambda weight, count: weight * count,
+    "original": lambda weight, count: weight,
+    "left": lambda weight, count: weight * (count == 0),
+}
+
+
+def _some(refits, judge, rngs, judged, keep):
+    draw = refits.resampled if "sample" in judged else refits.cross_fitted
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         models, counts, redrawn = [], [], 0
@@ -128,7 +141,7 @@ def _some(refits, judge, rngs, kind, keep):
             counts.append(one.count)
             redrawn += one.n_redrawn
         predicted, count, weight = np.stack(models), np.stack(counts), judge.case.weight
-        values = judge.values(predicted, [weight * count, weight, weight * (count == 0)])
+        values = judge.values(predicted, [_WEIGHTS[rows](weight, count) for rows in judged])
     said = [(one.category, str(one.message), one.filename, one.lineno) for one in caught]
     return values, predicted.astype(np.float32) if keep else None, redrawn, said
 
@@ -168,19 +181,20 @@ def bootstrapped_rows(
     overall = 0.0
     if nothing is not None:
         place = [*named].index(LOSS)
-        left = _finite_mean(found.left[place])
+        left = _finite_mean(found.values["left"][place])
         overall = relative_overfitting(own[place], left, nothing[place])
     rows = []
     for place, (name, what) in enumerate(named.items()):
         apparent = float(own[place])
-        sample, excess = found.sample[place], found.sample[place] - found.original[place]
+        sample = found.values["sample"][place]
+        excess = sample - found.values["original"][place]
         used = np.isfinite(excess)
         if nothing is None:
             corrected = apparent - _finite_mean(excess)
             n_used = int(used.sum())
         else:
-            n_used = int(np.isfinite(found.left[place]).sum())
-            left = _finite_mean(found.left[place])
+            n_used = int(np.isfinite(found.values["left"][place]).sum())
+            left = _finite_mean(found.values["left"][place])
             rate = overall if name in TARGETS else None
             corrected = of_632_plus(apparent, left, float(nothing[place]), rate)
         ends = _NAN, _NAN
@@ -222,4 +236,3 @@ def of_632_plus(apparent: float, left: float, nothing: float, rate: float | None
     moved = rate * (nothing - apparent)
     plain = 0.368 * apparent + 0.632 * left
     return plain + moved * 0.368 * 0.632 * rate / (1 - 0.368 * rate)
-

@@ -9,8 +9,8 @@ from scipy.special import entr
 
 from .._kernels._batch_measures import Batch
 from .._kernels._calibration_line import climb, log_likelihood
-from .._simplex import learned_floor, log_odds
 from .._show import Section, Shown, Table
+from .._simplex import learned_floor, log_odds
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from ..exceptions import is_number, refuse, refuse_unknown, require
 from ..recalibrators import PlattScaling
@@ -169,9 +169,7 @@ class InternalValidation(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Numbers and names, for JSON; None for what does not exist."""
         names = ("method", "ci", "level", "n_resamples", "n_folds", "n_redrawn", "n_samples")
-        rows = [
-            {key: _for_json(value) for key, value in asdict(row).items()} for row in self.rows
-        ]
+        rows = [{key: _for_json(value) for key, value in asdict(row).items()} for row in self.rows]
         return {**{name: getattr(self, name) for name in names}, "rows": rows}
 
     # -- instability ---------------------------------------------------------------------------
@@ -327,7 +325,9 @@ class InternalValidation(Shown):
             rule = "n_parameters with kind='heuristic', and not without"
             cure = "Pass the number of parameters that were estimated, without the intercept"
             refuse(where, rule, f"n_parameters={n_parameters!r} with kind={kind!r}", cure)
-        intercept, slope = self.line if kind == "corrected" else self._heuristic(n_parameters, where)
+        intercept, slope = (
+            self.line if kind == "corrected" else self._heuristic(n_parameters, where)
+        )
         if not (slope > 0 and isfinite(slope) and isfinite(intercept)):
             cure = "The model holds nothing for new rows: take fewer features, or more rows"
             if isnan(slope):

@@ -189,10 +189,9 @@ def internal_validation(
     crossed = method == "cross_validation"
     n_folds = refits.n_folds if crossed else 0
     rngs = spawned(random_state, -(-n_resamples // n_folds) if crossed else n_resamples)
-    kind = "cross_fitted" if crossed else "resampled"
-    found = resampled(refits, judge, rngs, kind, keep_predictions and not crossed, n_jobs)
+    found = resampled(refits, judge, rngs, method, keep_predictions and not crossed, n_jobs)
     if crossed:
-        rows = crossed_rows(judge.named, own, found.original)
+        rows = crossed_rows(judge.named, own, found.values["original"])
     else:
         nothing = judge.without_relation(proba) if method == ".632+" else None
         rows = bootstrapped_rows(judge.named, own, found, nothing, (1 - level) / 2, ci)

@@ -66,7 +66,8 @@ class Refits:
         self.classes, self.codes, self.groups = case.classes, case.codes, groups
         self.weight = case.weight if weighted else None
         plain = not (_is_of("xgboost", estimator) or self.classes.dtype.kind == "S")
-        self._labels = self.classes[self.codes] if plain else self.codes
+        self._names = self.classes if plain else np.arange(len(self.classes))
+        self._labels = self._names[self.codes]
         tagged = hasattr(estimator, "__sklearn_tags__")
         self._pairwise = tagged and bool(get_tags(estimator).input_tags.pairwise)
         self._folds = _folds_of_copies(estimator, self.codes, groups)
@@ -102,7 +103,7 @@ class Refits:
         if copies and self._folds is not None:
             name, fold = self._folds
             fitted.set_params(**{name: PredefinedSplit(fold[rows])})
-        part, _ = safe_split(fitted, self.X, self.codes, rows)
+        part = self._part(rows)
         params = {name: values[rows] for name, values in self._params.items()}
         fitted.fit(part, self._labels[rows], **params)
         if not hasattr(fitted, "predict_proba"):
@@ -115,6 +116,11 @@ class Refits:
             )
         return fitted
 
+    def _part(self, rows):
+        if type(self.X) is np.ndarray and not self._pairwise:
+            return self.X[rows]  # 50 times faster
+        return safe_split(self.estimator, self.X, self.codes, rows)[0]
+
     def proba(self, fitted: Estimator, train: IntArray) -> FloatArray:
         """Probabilities of all rows by an estimator that was fitted on the rows `train`."""
         X = self.X
@@ -123,9 +129,10 @@ class Refits:
         found = canonical_proba(
             fitted.predict_proba(X), n_classes=len(self.classes), _where=self.where
         )
-        names = self.classes if self._labels is not self.codes else np.arange(len(self.classes))
-        _, columns = canonical_labels(fitted.classes_, classes=names, _where=self.where)
         plain = np.asarray(found)
+        if np.array_equal(fitted.classes_, self._names):
+            return plain
+        _, columns = canonical_labels(fitted.classes_, classes=self._names, _where=self.where)
         return plain if (np.diff(columns) > 0).all() else plain[:, np.argsort(columns)]
 
     def resampled(self, rng: np.random.Generator) -> Refit:
