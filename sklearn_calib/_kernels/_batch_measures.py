@@ -180,15 +180,19 @@ class _Weighted:
     def area(self):
         events = self.weight * self.hit
         rest = self.weight - events
-        below = np.cumsum(rest, axis=1)
-        if self.batch._runs is None:
-            below -= rest / 2
-        else:
-            first, last = self.batch._runs
-            before = np.take_along_axis(below - rest, first, axis=1)
-            below = (before + np.take_along_axis(below, last, axis=1)) / 2
+        before, after = self._around(rest)
+        below = (before + after) / 2
         pairs = self.hits * (self.total - self.hits)
         return self._where_both(lambda: np.einsum("bn,bn->b", events, below) / pairs)
+
+    def _around(self, values):
+        """Sums over all lower predictions, and over these and equal ones."""
+        after = np.cumsum(values, axis=1)
+        if self.batch._runs is None:
+            return after - values, after
+        first, last = self.batch._runs
+        before = np.take_along_axis(after - values, first, axis=1)
+        return before, np.take_along_axis(after, last, axis=1)
 
     # -- lines in the log-odds ---------------------------------------------------------------
 
@@ -266,7 +270,12 @@ class _Weighted:
         plain = np.add.reduceat(self.p, starts, axis=1) / np.diff(np.append(starts, n))
         score = np.add.reduceat(self.weight * self.p, starts, axis=1)
         score = np.divide(score, mass, out=plain, where=mass > 0)
-        excess = np.add.reduceat(self.weight * self.hit, starts, axis=1) - mass * score
+        events = self.weight * self.hit
+        if self.batch._runs is not None:  # rows of one prediction may be in two cells
+            shared, total = (np.subtract(*self._around(x)[::-1]) for x in (events, self.weight))
+            share = np.divide(shared, total, out=np.zeros_like(total), where=total > 0)
+            events = self.weight * share
+        excess = np.add.reduceat(events, starts, axis=1) - mass * score
         return score, np.clip(score + _smoothed(score, mass, excess), 0, 1), mass
 
 

@@ -7,6 +7,7 @@ from ._decision_curve import DecisionCurveDisplay as DecisionCurveDisplay
 from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._group_reliability import GroupReliabilityDisplay as GroupReliabilityDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
+from ._instability import InstabilityDisplay as InstabilityDisplay
 from ._monitor import MonitorDisplay as MonitorDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._regret import RegretDisplay as RegretDisplay
@@ -24,6 +25,7 @@ __all__ = [
     "Display",
     "GroupReliabilityDisplay",
     "HeatmapDisplay",
+    "InstabilityDisplay",
     "MonitorDisplay",
     "NullDistributionDisplay",
     "RefinementCurveDisplay",

@@ -138,7 +138,7 @@ def _some(refits, judge, rngs, judged, keep):
         for rng in rngs:
             one = draw(rng)
             models.append(judge.columns(one.proba))
-            counts.append(one.count)
+            counts.append(one.counts)
             redrawn += one.n_redrawn
         predicted, count, weight = np.stack(models), np.stack(counts), judge.case.weight
         values = judge.values(predicted, [_WEIGHTS[rows](weight, count) for rows in judged])
@@ -187,7 +187,8 @@ def bootstrapped_rows(
     for place, (name, what) in enumerate(named.items()):
         apparent = float(own[place])
         sample = found.values["sample"][place]
-        excess = sample - found.values["original"][place]
+        with np.errstate(invalid="ignore"):  # infinite slopes
+            excess = sample - found.values["original"][place]
         used = np.isfinite(excess)
         if nothing is None:
             corrected = apparent - _finite_mean(excess)

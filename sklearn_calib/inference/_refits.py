@@ -28,14 +28,14 @@ class Refit(NamedTuple):
     Attributes
     ----------
     proba : ndarray of shape (n_samples, n_classes)
-    count : ndarray of shape (n_samples,), float
+    counts : ndarray of shape (n_samples,), float
         How often each row was in the fit.
     n_redrawn : int
         Samples that were thrown away because a class was missing.
     """
 
     proba: FloatArray
-    count: FloatArray
+    counts: FloatArray
     n_redrawn: int
 
 
@@ -70,8 +70,9 @@ class Refits:
         self._labels = self._names[self.codes]
         tagged = hasattr(estimator, "__sklearn_tags__")
         self._pairwise = tagged and bool(get_tags(estimator).input_tags.pairwise)
-        self._folds = _folds_of_copies(estimator, self.codes, groups)
         self._params = self._metadata()
+        splits_groups = groups is not None and _name_in_fit(estimator, "groups") is not None
+        self._folds = None if splits_groups else _folds_of_copies(estimator, self.codes, groups)
 
     @property
     def n_entries(self) -> int:
@@ -167,14 +168,12 @@ class Refits:
         for redrawn in range(_MOST_DRAWS):
             parts = list(self._partition(rng))
             if all(len(np.unique(self.codes[train])) == len(self.classes) for train, _ in parts):
-                break
-        else:
-            rule, got = "rows of each class outside every fold", f"{_MOST_DRAWS} partitions without"
-            refuse(self.where, rule, got, "Give rare classes more rows, or groups that are finer")
-        proba = np.empty((len(self.codes), len(self.classes)))
-        for train, test in parts:
-            proba[test] = self.proba(self.fit(train), train)[test]
-        return Refit(proba, np.ones(len(self.codes)), redrawn)
+                proba = np.empty((len(self.codes), len(self.classes)))
+                for train, test in parts:
+                    proba[test] = self.proba(self.fit(train), train)[test]
+                return Refit(proba, np.ones(len(self.codes)), redrawn)
+        rule, got = "rows of each class outside every fold", f"{_MOST_DRAWS} partitions without"
+        refuse(self.where, rule, got, "Give rare classes more rows, or groups that are finer")
 
     def _partition(self, rng):
         seed = int(rng.integers(2**32))
