@@ -284,11 +284,14 @@ def _smoothed(score, mass, excess):
 
     A parabola reproduces the score itself: the smoothed difference is that of the smoothed curve.
     """
-    ahead = score[:, None, :] - score[:, :, None]
-    t = np.clip(ahead / _widths(score, mass)[:, :, None], -1, 1)
-    kernel = np.abs(t)
-    kernel = 1 - kernel * kernel * kernel
-    kernel = kernel * kernel * kernel
+    t = score[:, None, :] - score[:, :, None]
+    t /= _widths(score, mass)[:, :, None]
+    np.clip(t, -1, 1, out=t)
+    root = np.abs(t)
+    root *= root * root
+    np.subtract(1, root, out=root)
+    kernel = root * root
+    kernel *= root
     both = np.stack([mass, excess], axis=2)
     sums = [kernel @ both]
     for _ in range(4):

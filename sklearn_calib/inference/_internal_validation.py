@@ -1,6 +1,6 @@
 """A model judged on the rows it was made from: optimism, .632+, cross-validation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -176,7 +176,7 @@ def internal_validation(
     True
     """
     check_estimator_given(estimator, _WHERE)
-    _check_options(method, ci, level, n_jobs)
+    _check_options(method, ci, level, keep_predictions, n_jobs)
     n_resamples = check_count(n_resamples, "n_resamples", _WHERE, 2)
     X, case, together = _given_rows(estimator, X, y, sample_weight, groups, pos_label)
     asked = _measures(measures, len(case.classes))
@@ -221,11 +221,14 @@ def internal_validation(
 _LINE = ("intercept", "slope")
 
 
-def _check_options(method, ci, level, n_jobs):
+def _check_options(method, ci, level, keep_predictions, n_jobs):
     for what, given, known in (("method", method, _METHODS), ("ci", ci, _CI)):
         if given not in known:
             refuse_unknown(_WHERE, what, given, known)
     check_level(level, _WHERE)
+    if not isinstance(keep_predictions, bool | np.bool_):
+        rule, got = "keep_predictions as True or False", repr(keep_predictions)[:60]
+        refuse(_WHERE, rule, got, "Pass False to save memory")
     check_jobs(n_jobs)
 
 
@@ -235,7 +238,7 @@ def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
     if len(classes) < 2:
         cure = "There is nothing to judge; check the selection of the rows"
         refuse(_WHERE, "labels of at least two classes", f"one class, {classes[0]!r}", cure)
-    X, codes = indexable(X, codes)
+    X = _table(X, len(codes))
     weight = canonical_weight(sample_weight, len(codes), _where=_WHERE)
     if groups is not None:
         groups = group_codes(groups, len(codes), _WHERE)
@@ -259,12 +262,29 @@ def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
     return X, Case(proba, codes, weight, classes, positive, _WHERE), groups
 
 
+def _table(X, n_rows):
+    """Features whose rows can be chosen, as many as there are labels."""
+    rule = f"X as a table of {n_rows} rows, one for each label"
+    try:
+        (table,) = indexable(X)
+        found = table.shape[0] if hasattr(table, "shape") else len(table)
+    except (TypeError, IndexError):
+        cure = "Pass an array or a DataFrame"
+        refuse(_WHERE, rule, f"a {type(X).__name__}", cure, error=TypeError)
+    if found != n_rows:
+        refuse(_WHERE, rule, f"{found} rows", "Pass the rows of y, in their order")
+    return table
+
+
 def _measures(measures, n_classes):
     """What is measured, by the names of the rows."""
     if measures is None:
         measures = _OF_TWO if n_classes == 2 else tuple(_OF_MORE)
     elif isinstance(measures, str | Measure):
         measures = [measures]
+    elif not isinstance(measures, Iterable):
+        cure = "Leave measures out for the usual ones"
+        refuse(_WHERE, "measures as a list of names", repr(measures)[:60], cure, error=TypeError)
     known, found = all_metrics(), {}
     for measure in measures:
         name = measure.spec.name if isinstance(measure, Measure) else measure

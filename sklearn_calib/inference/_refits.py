@@ -140,7 +140,7 @@ class Refits:
         """A fit on rows, or on groups of rows, drawn with replacement; all classes are there."""
         for redrawn in range(_MOST_DRAWS):
             rows = self._drawn(rng)
-            if len(np.unique(self.codes[rows])) == len(self.classes):
+            if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
                 return Refit(self.proba(self.fit(rows, copies=True), rows), count, redrawn)
         refuse(
@@ -201,8 +201,9 @@ def check_estimator_given(estimator: Estimator, where: str) -> None:
     if isinstance(estimator, type) or not (
         hasattr(estimator, "fit") and hasattr(estimator, "get_params")
     ):
+        rule = "estimator as a classifier of scikit-learn's kind"
         cure = "Pass an instance, such as LogisticRegression(), and then X and y"
-        refuse(where, "a classifier of scikit-learn's kind", repr(estimator)[:60], cure, TypeError)
+        refuse(where, rule, repr(estimator)[:60], cure, TypeError)
     if isinstance(estimator, FrozenEstimator):
         refuse(
             where,
