@@ -178,7 +178,7 @@ def bootstrapped_rows(
     ci: str,
 ) -> list[InternalValidationRow]:
     """The rows of a bootstrap; with `nothing`, values without relation, the .632+ estimate."""
-    overall = 0.0
+    overall, against = 0.0, "original" if nothing is None else "left"
     if nothing is not None:
         place = [*named].index(LOSS)
         left = _finite_mean(found.values["left"][place])
@@ -188,7 +188,7 @@ def bootstrapped_rows(
         apparent = float(own[place])
         sample = found.values["sample"][place]
         with np.errstate(invalid="ignore"):  # infinite slopes
-            excess = sample - found.values["original"][place]
+            excess = sample - found.values[against][place]
         used = np.isfinite(excess)
         if nothing is None:
             corrected = apparent - _finite_mean(excess)

@@ -139,12 +139,17 @@ def internal_validation(
 
     The value that intervals are about is that of this model on endlessly many new rows.
 
-    * "pivot": A - T has the law of A_b - T_b. For a logistic regression without penalty, whose
-      apparent slope is 1 on whatever rows, it is the only one of the two that has a width.
-    * "shifted": the quantiles of A_b, moved by the corrected less the apparent value.
+    * "pivot": A - T has the law of A_b - T_b. For ".632+" T_b is the value on the rows that the
+      sample leaves out, and the law is moved so that its mean is the .632+ estimate.
+    * "shifted": the quantiles of A_b, moved by the corrected less the apparent value. Of a logistic
+      regression without penalty, whose apparent slope is 1 on whatever rows, that has no width.
 
-    Measured coverage, where 95 % is meant: ``benchmarks/validation``, and the page "For clinical
-    prediction models".
+    Both are approximate, "shifted" more so. In simulations of logistic regressions of 100 to 1000
+    rows the 95 % intervals of "optimism" and "pivot" held the truth in 83 to 100 % of the draws,
+    the AUC, the intercept and O/E of few events least often; those of the slope not at all where
+    there is nothing to learn, which "optimism" does not find out: it says .44 where .632+ says .03
+    and the truth is 0. The ICI of ".632+" is too large, since few rows are left out.
+    ``benchmarks/validation`` has the table, also of where it fails.
 
     A sample without one of the classes is drawn again, and counted. The ICI here is that of 64
     cells of equally many rows, smoothed as by loess: within .003 of the exact one in simulations of

@@ -115,10 +115,11 @@ def test_optimism_by_a_plain_loop(rows, drawn):
 def test_632_plus_by_a_plain_loop(rows, drawn):
     (X, y), chosen = rows, samples(80, 9)
     p = GaussianNB().fit(X, y).predict_proba(X)[:, 1]
-    own, left = measured(y, p), []
+    own, left, inside = measured(y, p), [], []
     for s in chosen:
-        out = np.setdiff1d(np.arange(80), s)
-        left.append(measured(y[out], GaussianNB().fit(X[s], y[s]).predict_proba(X[out])[:, 1]))
+        out, model = np.setdiff1d(np.arange(80), s), GaussianNB().fit(X[s], y[s])
+        left.append(measured(y[out], model.predict_proba(X[out])[:, 1]))
+        inside.append(measured(y[s], model.predict_proba(X[s])[:, 1]))
     every = np.mean([y.mean() * np.log(p) + (1 - y.mean()) * np.log1p(-p)])
     nothing = {"AUC": 0.5, "slope": 0.0, "log loss": -every}
     nothing["Brier"] = np.mean((y[:, None] - p) ** 2)
@@ -131,6 +132,9 @@ def test_632_plus_by_a_plain_loop(rows, drawn):
         part = 0.632 / (1 - 0.368 * rate[name])
         expected = (1 - part) * apparent + part * out  # eq. 29; nothing is beyond `worst` here
         assert found[name].corrected == pytest.approx(expected, abs=1e-6), name
+        excess = np.array([a[name] - b[name] for a, b in zip(inside, left, strict=True)])
+        low = expected - np.quantile(excess - excess.mean(), 0.975)
+        assert found[name].low == pytest.approx(low, abs=1e-6), name
     assert 0 < rate["AUC"] < 1
     part = 0.632 / (1 - 0.368 * rate["log loss"])
     out = np.mean([one["O/E"] for one in left])
