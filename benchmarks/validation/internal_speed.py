@@ -17,7 +17,7 @@ from sklearn_calib.inference import internal_validation
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
 
-N, FEATURES, RESAMPLES, TURNS = 1000, 20, 200, 5
+N, FEATURES, RESAMPLES, TURNS = 1000, 20, 200, 3
 
 
 def cpu_seconds(function):

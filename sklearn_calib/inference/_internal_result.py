@@ -303,17 +303,18 @@ class InternalValidation(Shown):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from sklearn.linear_model import LogisticRegression
-        >>> from sklearn.datasets import load_breast_cancer
         >>> from sklearn_calib.inference import internal_validation
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> model = LogisticRegression(C=1e6)
-        >>> found = internal_validation(model, X[:80, :3], y[:80], n_resamples=50)
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(120, 6))
+        >>> y = X[:, 0] + rng.normal(size=120) > 0
+        >>> found = internal_validation(LogisticRegression(C=1e6), X, y, n_resamples=50)
         >>> shrunk = found.shrinkage()
         >>> shrunk.slope_ < 1
         True
-        >>> shrunk.predict_proba(found.estimator.predict_proba(X[80:, :3])).shape
-        (489, 2)
+        >>> shrunk.predict_proba(found.estimator.predict_proba(X[:5])).shape
+        (5, 2)
         """
         where = "InternalValidation.shrinkage"
         if kind not in ("corrected", "heuristic"):

@@ -168,12 +168,13 @@ def internal_validation(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_calib.inference import internal_validation
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LogisticRegression(C=1e6)
-    >>> found = internal_validation(model, X[:80, :3], y[:80], n_resamples=50)
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(120, 6))
+    >>> y = X[:, 0] + rng.normal(size=120) > 0
+    >>> found = internal_validation(LogisticRegression(C=1e6), X, y, n_resamples=50)
     >>> slope = found["slope"]
     >>> round(slope.apparent, 2), slope.corrected < 0.95  # overfitted
     (1.0, True)
