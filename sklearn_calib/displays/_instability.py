@@ -131,32 +131,34 @@ class InstabilityDisplay(Display):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            The lower and the upper end of each row's range, the mean absolute differences, and the
-            shares of other decisions against the predictions; the calibration curve of the model,
-            then those of the resampled models.
+            The smoothed lower and upper ends of the rows' ranges, the mean absolute differences,
+            and the shares of other decisions against the predictions; the calibration curve of the
+            model, then those of the first 100 resampled models.
         """
         found = self.instability
         order = np.argsort(found.predicted, kind="stable")
         x = found.predicted[order]
         shown = [
-            [(x, end[order]) for end in (found.low, found.high)],
+            [(x, _smooth(end[order])) for end in (found.low, found.high)],
             [(x, found.mean_absolute_error[order])],
             [(x, found.changed[order])],
         ]
-        return [*shown, [found.curve, *zip(*found.curves, strict=True)]]
+        several = zip(*(part[:_MOST_CURVES] for part in found.curves), strict=True)
+        return [*shown, [found.curve, *several]]
 
     def _new_axes(self, plt):
         return plt.subplots(2, 2, figsize=(8.6, 7.4), layout="constrained")[1]
 
     def _draw(self, ranges, errors, decisions, curves):
         found, panels = self.instability, self.points()
-        (x, low), (_, high) = panels[0]
-        some = np.unique(np.linspace(0, len(x) - 1, _MOST_BARS).round().astype(np.intp))
+        order = np.argsort(found.predicted, kind="stable")
+        some = order[np.unique(np.linspace(0, len(order) - 1, _MOST_BARS).round().astype(np.intp))]
+        ends = found.low[some], found.high[some]
         draw_diagonal(ranges)
-        ranges.vlines(x[some], low[some], high[some], color="C0", lw=0.7, alpha=0.35)
+        ranges.vlines(found.predicted[some], *ends, color="C0", lw=0.7, alpha=0.35)
         label = f"{found.level:.0%} of the models, smoothed"
-        for end, name in ((low, label), (high, None)):
-            ranges.plot(x, _smooth(end), color="C3", lw=1.4, label=name)
+        for end, name in zip(panels[0], (label, None), strict=True):
+            ranges.plot(*end, color="C3", lw=1.4, label=name)
         ranges.set(ylabel="prediction of the resampled models", ylim=(-0.02, 1.02))
         ranges.legend(loc="upper left", frameon=False, fontsize="small")
         mean = found.mean_absolute_error.mean()
@@ -171,7 +173,7 @@ class InstabilityDisplay(Display):
         decisions.legend(loc="upper right", frameon=False, fontsize="small")
         draw_diagonal(curves)
         own, *others = panels[3]
-        for number, other in enumerate(others[:_MOST_CURVES]):
+        for number, other in enumerate(others):
             label = None if number else "resampled models"
             curves.plot(*other, color="C0", lw=0.7, alpha=0.3, label=label)
         curves.plot(*own, color="C3", lw=1.8, label="the model itself")

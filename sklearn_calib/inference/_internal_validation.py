@@ -148,7 +148,8 @@ def internal_validation(
     rows the 95 % intervals of "optimism" and "pivot" held the truth in 83 to 100 % of the draws,
     the AUC, the intercept and O/E of few events least often; those of the slope not at all where
     there is nothing to learn, which "optimism" does not find out: it says .44 where .632+ says .03
-    and the truth is 0. The ICI of ".632+" is too large, since few rows are left out.
+    and the truth is 0. The ICI of ".632+" is too large, since few rows are left out, and its other
+    intervals are too wide: they held the truth in 93 to 100 %.
     ``benchmarks/validation`` has the table, also of where it fails.
 
     A sample without one of the classes is drawn again, and counted. The ICI here is that of 64
