@@ -69,7 +69,7 @@ LAWS = {
 }
 PART = 5  # draws of a job
 MEASURES = ["slope", "intercept", "O/E", "AUC", "Brier", "log loss", "ICI"]
-#: The data set of the design note, as near as its numbers tell it: seed and what it says.
+#: A data set of which another program noted three numbers; the seed that comes nearest to them.
 SEED, NOTED = 4, {"slope": (1.0, 0.782, 0.808), "AUC": (0.810, 0.766, 0.770)}
 
 
@@ -160,7 +160,7 @@ def summary(rows):
 
 
 def one():
-    """The data set of the note beside its numbers."""
+    """That data set beside the noted numbers."""
     law = next(iter(LAWS))
     rows, truth = validated(law, np.random.default_rng(SEED), 200)
     for name in MEASURES:
