@@ -8,6 +8,7 @@ from ._decomposition import DecompositionDisplay as DecompositionDisplay
 from ._grades import GradeDisplay as GradeDisplay
 from ._group_reliability import GroupReliabilityDisplay as GroupReliabilityDisplay
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
+from ._instability import InstabilityDisplay as InstabilityDisplay
 from ._monitor import MonitorDisplay as MonitorDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._regret import RegretDisplay as RegretDisplay
@@ -26,6 +27,7 @@ __all__ = [
     "GradeDisplay",
     "GroupReliabilityDisplay",
     "HeatmapDisplay",
+    "InstabilityDisplay",
     "MonitorDisplay",
     "NullDistributionDisplay",
     "RefinementCurveDisplay",

@@ -5,6 +5,10 @@ from ._classical import cox_test as cox_test
 from ._classical import cumulative_test as cumulative_test
 from ._classical import hosmer_lemeshow_test as hosmer_lemeshow_test
 from ._classical import spiegelhalter_test as spiegelhalter_test
+from ._internal_result import Instability as Instability
+from ._internal_result import InternalValidation as InternalValidation
+from ._internal_result import InternalValidationRow as InternalValidationRow
+from ._internal_validation import internal_validation as internal_validation
 from ._intervals import ConfidenceInterval as ConfidenceInterval
 from ._intervals import confidence_interval as confidence_interval
 from ._lp_calibration import binning_sample_size as binning_sample_size
@@ -33,6 +37,9 @@ from ._validation_table import ValidationTable as ValidationTable
 __all__ = [
     "CalibrationTester",
     "ConfidenceInterval",
+    "Instability",
+    "InternalValidation",
+    "InternalValidationRow",
     "MonteCarloResult",
     "PairedDifference",
     "PairedLosses",
@@ -52,6 +59,7 @@ __all__ = [
     "cumulative_test",
     "distribution_of_draws",
     "hosmer_lemeshow_test",
+    "internal_validation",
     "lp_calibration_bound",
     "null_distribution",
     "paired_difference",

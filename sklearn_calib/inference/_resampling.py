@@ -106,9 +106,7 @@ def distribution_of_draws(
     >>> distribution_of_draws(half, brier_loss.of_case, 3).shape
     (3,)
     """
-    if n_jobs is not None and not (is_number(n_jobs) and n_jobs == int(n_jobs)):
-        cure = "Pass for instance n_jobs=2, or -1 for all cores"
-        refuse(called("n_jobs"), "n_jobs as a whole number or None", repr(n_jobs), cure)
+    check_jobs(n_jobs)
     if progress is not None and not callable(progress):
         cure = "Pass a function progress(done, total)"
         refuse(called("progress"), "progress that can be called", repr(progress), cure)
@@ -124,6 +122,13 @@ def distribution_of_draws(
         if progress is not None:
             progress(done, n_resamples)
     return np.concatenate(found) if found else np.empty(0)
+
+
+def check_jobs(n_jobs: object) -> None:
+    """Raise ValueError unless it is a whole number or None."""
+    if n_jobs is not None and not (is_number(n_jobs) and n_jobs == int(n_jobs)):
+        cure = "Pass for instance n_jobs=2, or -1 for all cores"
+        refuse(called("n_jobs"), "n_jobs as a whole number or None", repr(n_jobs), cure)
 
 
 def _batch(draw, evaluate, size, rng):

@@ -1,0 +1,398 @@
+"""What `internal_validation` returns: corrected measures, instability, and the shrinkage."""
+
+from dataclasses import asdict, dataclass, field
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import entr
+
+from .._kernels._batch_measures import Batch
+from .._kernels._calibration_line import climb, log_likelihood
+from .._show import Section, Shown, Table
+from .._simplex import learned_floor, log_odds
+from .._typing import AnyArray, Estimator, FloatArray, IntArray
+from ..exceptions import is_number, refuse, refuse_unknown, require
+from ..recalibrators import PlattScaling
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_METHODS = {
+    "optimism": "Corrected by the mean optimism of",
+    ".632+": "The .632+ estimate from",
+    "cross_validation": "Cross-validated by",
+}
+
+
+@dataclass(frozen=True)
+class InternalValidationRow:
+    """One measure of an `InternalValidation`. What does not exist is NaN.
+
+    Attributes
+    ----------
+    measure : str
+    apparent : float
+        Of the model, on the rows that it was fitted on.
+    optimism : float
+        How much the apparent value is too good, or too high: `apparent` less `corrected`.
+    corrected : float
+        What is to be expected on new rows.
+    low, high : float
+        Confidence interval of the value on new rows.
+    n_used : int
+        Resamples whose values exist.
+    """
+
+    measure: str
+    apparent: float
+    optimism: float
+    corrected: float
+    low: float
+    high: float
+    n_used: int
+
+
+@dataclass(frozen=True, eq=False)
+class Instability:
+    """How much predictions change when the model is developed on other rows of the same kind.
+
+    Attributes
+    ----------
+    predicted : ndarray of shape (n_samples,)
+        By the model itself.
+    low, high : ndarray of shape (n_samples,)
+        Quantiles of the predictions of the resampled models for each row.
+    mean_absolute_error : ndarray of shape (n_samples,)
+        Mean distance of these from `predicted`.
+    changed : ndarray of shape (n_samples,)
+        Share of the resampled models that put the row on the other side of the threshold.
+    curves : tuple of ndarray of shape (n_models, n_cells)
+        Smoothed calibration curves of the resampled models on the original rows: predictions and
+        frequencies.
+    curve : tuple of ndarray of shape (n_cells,)
+        That of the model itself.
+    threshold, level : float
+    """
+
+    predicted: FloatArray
+    low: FloatArray
+    high: FloatArray
+    mean_absolute_error: FloatArray
+    changed: FloatArray
+    curves: tuple[FloatArray, FloatArray]
+    curve: tuple[FloatArray, FloatArray]
+    threshold: float
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class InternalValidation(Shown):
+    """How good a model is on new rows, judged by the rows that it was made from.
+
+    Printed it is a table; a notebook shows it as HTML.
+
+    Attributes
+    ----------
+    rows : tuple of InternalValidationRow
+    method : {"optimism", ".632+", "cross_validation"}
+    ci : {"pivot", "shifted"}
+    level : float
+        Of the intervals.
+    n_resamples : int
+        Bootstrap samples, or models that were fitted in all folds of all repetitions.
+    n_folds : int
+        Of each repetition; 0 for the bootstrap.
+    n_redrawn : int
+        Samples that were drawn again because a class was missing.
+    n_samples : int
+        Rows of weight above 0.
+    estimator : classifier
+        The model itself, fitted on all rows.
+    classes : ndarray of shape (n_classes,)
+    positive : int
+        Position of the event among two classes.
+    codes : ndarray of shape (n_samples,)
+        Labels as positions among `classes`.
+    weight : ndarray of shape (n_samples,)
+    proba : ndarray of shape (n_samples, n_classes)
+        Predictions of the model itself.
+    resampled : ndarray of shape (n_resamples, n_samples[, n_classes]), float32, or None
+        Predictions of the resampled models: of the event where there are two classes.
+    line : tuple of float
+        Corrected intercept and slope, where there are two classes; else NaN.
+    """
+
+    rows: tuple[InternalValidationRow, ...]
+    method: str
+    ci: str
+    level: float
+    n_resamples: int
+    n_folds: int
+    n_redrawn: int
+    n_samples: int
+    estimator: Estimator
+    classes: AnyArray
+    positive: int
+    codes: IntArray = field(repr=False)
+    weight: FloatArray = field(repr=False)
+    proba: FloatArray = field(repr=False)
+    resampled: FloatArray | None = field(repr=False)
+    line: tuple[float, float]
+
+    def __getitem__(self, measure: str) -> InternalValidationRow:
+        """The row of a measure.
+
+        Raises
+        ------
+        KeyError
+            No such row.
+        """
+        for row in self.rows:
+            if row.measure == measure:
+                return row
+        known = [row.measure for row in self.rows]
+        where = "InternalValidation"
+        refuse_unknown(where, "a measure", measure, known, "Name it in measures=", KeyError)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rows as a pandas DataFrame.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        pd = require("pandas", "cli", "InternalValidation.to_frame")
+        return pd.DataFrame([asdict(row) for row in self.rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and names, for JSON; None for what does not exist."""
+        names = ("method", "ci", "level", "n_resamples", "n_folds", "n_redrawn", "n_samples")
+        rows = [{key: _for_json(value) for key, value in asdict(row).items()} for row in self.rows]
+        return {**{name: getattr(self, name) for name in names}, "rows": rows}
+
+    # -- instability ---------------------------------------------------------------------------
+
+    def instability(self, threshold: float = 0.5, *, pos_label: object = None) -> Instability:
+        """How much the predictions of each row change between the resampled models.
+
+        Parameters
+        ----------
+        threshold : float in (0, 1), default=0.5
+            Of a decision, for `Instability.changed`.
+        pos_label : label, default=None
+            Whose probability it is about; the event of two classes by default.
+
+        Returns
+        -------
+        instability : Instability
+
+        Raises
+        ------
+        ValueError
+            A threshold outside (0, 1); more than two classes and no `pos_label`; predictions that
+            were not kept; a cross-validation, whose models were not developed on as many rows.
+
+        References
+        ----------
+        Riley, Collins (2023), "Stability of clinical prediction models developed using statistical
+        or machine learning methods", sections 3 and 4.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn_calib.inference import internal_validation
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> found = internal_validation(LogisticRegression(), X[:, [1, 8]], y, n_resamples=20)
+        >>> moved = found.instability(threshold=0.2)
+        >>> bool(moved.mean_absolute_error.mean() < 0.05)
+        True
+        """
+        where = "InternalValidation.instability"
+        if not (is_number(threshold) and 0 < threshold < 1):
+            cure = "Pass for instance 0.1"
+            refuse(where, "a threshold between 0 and 1", repr(threshold), cure)
+        column = self._column(pos_label, where)
+        models = self._of_models(column, where)
+        own = self.proba[:, column]
+        tail = (1 - self.level) / 2
+        low, high = np.quantile(models, [tail, 1 - tail], axis=0)
+        hit = (self.codes == column).astype(np.float64)
+        x, y = Batch(models, hit).curves(self.weight)
+        (x0,), (y0,) = Batch(own[None], hit).curves(self.weight)
+        other = (models >= threshold) != (own >= threshold)
+        return Instability(
+            predicted=own,
+            low=low,
+            high=high,
+            mean_absolute_error=np.abs(models - own).mean(axis=0),
+            changed=other.mean(axis=0),
+            curves=(x, y),
+            curve=(x0, y0),
+            threshold=float(threshold),
+            level=self.level,
+        )
+
+    def _column(self, pos_label, where):
+        if pos_label is None:
+            if len(self.classes) > 2:
+                known = self.classes[:10].tolist()
+                rule, got = f"pos_label among {known}", "none for more than two classes"
+                refuse(where, rule, got, "Name the class whose probability it is about")
+            return self.positive
+        places = [at for at, label in enumerate(self.classes.tolist()) if label == pos_label]
+        if not places:
+            refuse_unknown(where, "pos_label", pos_label, self.classes.tolist())
+        return places[0]
+
+    def _of_models(self, column, where):
+        if self.method == "cross_validation":
+            cure = "Take method='optimism'"
+            refuse(where, "models of bootstrap samples", "those of a cross-validation", cure)
+        if self.resampled is None:
+            cure = "Call internal_validation with keep_predictions=True"
+            refuse(where, "the predictions of the resampled models", "none that were kept", cure)
+        if self.resampled.ndim == 3:
+            return self.resampled[:, :, column].astype(np.float64)
+        of_event = self.resampled.astype(np.float64)
+        return of_event if column == self.positive else 1 - of_event
+
+    # -- shrinkage -----------------------------------------------------------------------------
+
+    def shrinkage(
+        self,
+        kind: Literal["corrected", "heuristic"] = "corrected",
+        *,
+        n_parameters: int | None = None,
+    ) -> PlattScaling:
+        """Uniform shrinkage of the model's log-odds, as a recalibrator that is fitted already.
+
+        Parameters
+        ----------
+        kind : {"corrected", "heuristic"}, default="corrected"
+            "corrected": slope and intercept are the corrected ones. "heuristic": the slope is
+            (G - k) / G, G the likelihood ratio statistic of the model and k its parameters; the
+            intercept makes the mean prediction of these rows the event rate.
+        n_parameters : int, default=None
+            The parameters k that were estimated, without the intercept and with those that a
+            selection left out; for "heuristic" alone.
+
+        Returns
+        -------
+        recalibrator : PlattScaling
+            Takes the model's probabilities, and can be exported like any other.
+
+        Raises
+        ------
+        ValueError
+            More than two classes; a slope that is not above 0, of a model that holds nothing for
+            new rows; no `n_parameters` where it is needed, or one where it is not.
+
+        Notes
+        -----
+        P = expit(intercept + slope log-odds). A slope below 1 draws the probabilities of an
+        overfitted model together. Of a linear model it is the same as multiplying all coefficients
+        by the slope.
+
+        References
+        ----------
+        Van Houwelingen, Le Cessie (1990), "Predictive value of statistical models", eq. 80, for
+        "heuristic". Steyerberg (2019), "Clinical prediction models", section 13.2.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn_calib.inference import internal_validation
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(120, 6))
+        >>> y = X[:, 0] + rng.normal(size=120) > 0
+        >>> found = internal_validation(LogisticRegression(C=1e6), X, y, n_resamples=50)
+        >>> shrunk = found.shrinkage()
+        >>> shrunk.slope_ < 1
+        True
+        >>> shrunk.predict_proba(found.estimator.predict_proba(X[:5])).shape
+        (5, 2)
+        """
+        where = "InternalValidation.shrinkage"
+        if kind not in ("corrected", "heuristic"):
+            refuse_unknown(where, "kind", kind, ("corrected", "heuristic"))
+        if len(self.classes) > 2:
+            cure = "Validate each class against the others: y == label"
+            refuse(where, "two classes", f"{len(self.classes)}", cure)
+        if (n_parameters is None) == (kind == "heuristic"):
+            rule = "n_parameters with kind='heuristic', and not without"
+            cure = "Pass the number of parameters that were estimated, without the intercept"
+            refuse(where, rule, f"n_parameters={n_parameters!r} with kind={kind!r}", cure)
+        intercept, slope = (
+            self.line if kind == "corrected" else self._heuristic(n_parameters, where)
+        )
+        if not (slope > 0 and isfinite(slope) and isfinite(intercept)):
+            cure = "The model holds nothing for new rows: take fewer features, or more rows"
+            if isnan(slope):
+                cure = "Take method='.632+' or 'cross_validation': the model is certain of its rows"
+            refuse(where, "a finite slope above 0", f"{slope:.4g}", cure)
+        if self.positive == 0:  # of the second class
+            intercept = -intercept
+        return _fitted_line(float(intercept), float(slope), self.classes, self.proba)
+
+    def _heuristic(self, n_parameters, where):
+        if not (is_number(n_parameters) and n_parameters >= 0):
+            cure = "Count the coefficients without the intercept"
+            refuse(where, "a number n_parameters >= 0", repr(n_parameters), cure)
+        z = log_odds(self.proba) * (1 if self.positive else -1)
+        hit = (self.codes == self.positive).astype(np.float64)
+        rate = self.weight @ hit / self.weight.sum()
+        nothing = -self.weight.sum() * (entr(rate) + entr(1 - rate))
+        gain = 2 * (log_likelihood(z, hit, self.weight) - nothing)
+        slope = (gain - n_parameters) / gain if gain > 0 else -np.inf
+        return climb(slope * z, np.ones_like(z), hit, self.weight)[0] if slope > 0 else 0.0, slope
+
+    # -- as text -------------------------------------------------------------------------------
+
+    def _sections(self):
+        head = ["", "apparent", "optimism", "corrected"]
+        shown = any(not isnan(row.low) for row in self.rows)
+        head += [f"{100 * self.level:g} % interval"] * shown
+        table = Table(head, [_cells(row)[: len(head)] for row in self.rows])
+        return [Section(tables=[table], notes=self._notes())]
+
+    def _notes(self):
+        what = f"{self.n_resamples} bootstrap samples"
+        if self.n_folds:
+            times = self.n_resamples // self.n_folds
+            what = f"{self.n_folds} folds, {times} time{'s' * (times > 1)}"
+        notes = [f"{self.n_samples} rows. {_METHODS[self.method]} {what}."]
+        if self.n_redrawn:
+            notes += [f"{self.n_redrawn} samples without one of the classes were drawn again."]
+        short = [row for row in self.rows if row.n_used < self._most_used]
+        for row in short:
+            notes += [f"{row.measure}: from {row.n_used} resamples; the others have no value."]
+        if self.n_folds:
+            notes += ["Repeated folds give no interval: take method='optimism'."]
+        return notes
+
+    @property
+    def _most_used(self):
+        return self.n_resamples // (self.n_folds or 1)
+
+
+def _cells(row):
+    numbers = [row.apparent, row.optimism, row.corrected]
+    ends = "" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
+    return [row.measure, *("" if isnan(x) else f"{x:.4f}" for x in numbers), ends]
+
+
+def _for_json(value):
+    return value if isinstance(value, str | int) or isfinite(value) else None
+
+
+def _fitted_line(intercept, slope, classes, proba):
+    """A `PlattScaling` with these parameters, as fit would leave it."""
+    made = PlattScaling()
+    made.classes_, made.n_features_in_ = classes, 2
+    made.floor_ = learned_floor(proba)
+    made.slope_, made.intercept_ = slope, intercept
+    return made

@@ -1,0 +1,60 @@
+"""InstabilityDisplay: what is drawn is the instability, and where it comes from."""
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_calib.displays import InstabilityDisplay
+from sklearn_calib.inference import internal_validation
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    return X, np.where(X[:, 0] + rng.normal(size=90) > 0, "event", "none")
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    return internal_validation(GaussianNB(), *rows, n_resamples=5)
+
+
+def test_panels_show_the_instability(found):
+    display = InstabilityDisplay.from_validation(found, threshold=0.3, pos_label="event")
+    plt.close(display.figure_)
+    moved = found.instability(0.3, pos_label="event")
+    order = np.argsort(moved.predicted)
+    (low, high), ((x, errors),), ((_, changed),), curves = display.points()
+    np.testing.assert_array_equal(x, moved.predicted[order])
+    for (_, shown), given in ((low, moved.low), (high, moved.high)):  # medians of 5 neighbours
+        places = order[[43, 44, 45, 46, 47]]
+        assert shown[45] == pytest.approx(np.median(given[places]), abs=0.02)
+    for (_, shown), given in (
+        ((x, errors), moved.mean_absolute_error),
+        ((x, changed), moved.changed),
+    ):
+        np.testing.assert_array_equal(shown, given[order])
+    assert len(curves) == 1 + 5
+    np.testing.assert_array_equal(curves[0], moved.curve)
+    assert len(display.axes_) == 4
+    legends = [text.get_text() for ax in display.axes_ for text in ax.get_legend().get_texts()]
+    assert "95% of the models, smoothed" in legends and "threshold 0.3" in legends
+    assert f"mean {moved.mean_absolute_error.mean():.3f}" in legends
+
+
+def test_from_estimator_passes_options_on(rows):
+    axes = plt.subplots(1, 4)[1]
+    display = InstabilityDisplay.from_estimator(
+        GaussianNB(), *rows, n_resamples=3, level=0.5, random_state=7, threshold=0.4, ax=axes
+    )
+    plt.close(display.figure_)
+    options = {"n_resamples": 3, "level": 0.5, "random_state": 7}
+    given = internal_validation(GaussianNB(), *rows, **options).instability(0.4)
+    np.testing.assert_array_equal(display.instability.low, given.low)
+    np.testing.assert_array_equal(display.instability.changed, given.changed)
+    assert display.axes_[0] is axes[0]
+    with pytest.raises(ValueError, match="expected 4 axes, one per panel, got 1"):
+        display.plot(ax=axes[0])
