@@ -154,7 +154,7 @@ def group_calibration(
         return audit_summaries(y_true, groups, **options)
     case = canonical_case(where, y_true, y_proba, *given)  # type: ignore[arg-type]
     if isinstance(groups, Grades):
-        groups = {"grade": groups.assign(y_proba)}
+        groups = {"grade": groups.assign(y_proba)}  # type: ignore[arg-type]
     return audit_case(case, groups, sample_weight, **options)
 
 
