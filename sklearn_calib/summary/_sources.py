@@ -349,8 +349,8 @@ class Tally:
                 raise type(error)(placed(str(error), block, rows, _WHERE)) from error
             if self.patterns is not None:
                 numbers = numbers_of(plan.coders, block)
-                scores = probabilities(plan.draw, part[1])
-                self.patterns.add_batch(summary._labels, numbers, part[0], scores, part[2])
+                given = probabilities(plan.draw, part[1])
+                self.patterns.add_batch(summary._labels, numbers, part[0], given, part[2])
 
     def _score(self, block, name):
         """A column of scores; of percentages a hundredth, which text with a sign is already."""
