@@ -90,6 +90,7 @@ EXEMPT = {
     "Case": "takes what canonical_case has checked",
     "CellProblems": "takes what CalibrationSummary has checked",
     "ColumnOrder": "is what find_column_order gives",
+    "InternalValidation": "is what internal_validation gives",
     "CalibrationReport": "takes what calibration_report has checked",
     "ExportedMap.fit": "refuses any order but that of the map",
     "calibration_report": "refuses: tests/test_report_columns.py",

@@ -510,7 +510,7 @@ def test_many_models_stay_readable():
 KEYS = {
     "": "format schema version created source n_rows classes level models",
     "model": "name accuracy verdict measures decomposition log_loss line bins advice groups "
-    "features",
+    "grades features",
     "verdict": "calibrated p_value in_the_large smallest_seen sentences",
     "in_the_large": "predicted observed observed_low observed_high",
     "sentence": "topic text numbers",

@@ -327,9 +327,12 @@ def _tell_of_missing(rows: "list[InternalValidationRow]", n_models, method):
     if not short:
         return
     said = ", ".join(f"{row.measure} in {n_models - row.n_used}" for row in short)
-    cure = "Those resamples are left out: more rows, or groups that are finer, leave fewer out"
-    if method == "optimism":
-        cure = "Those resamples are left out. For a model that is certain of its own rows take "
-        cure += "method='.632+' or 'cross_validation'"
-    rule = "a value of each measure in each resample"
-    caution(_WHERE, rule, f"none of {said} of {n_models}", cure)
+    caution(
+        _WHERE,
+        "a value of each measure in each resample",
+        f"none of {said} of {n_models}",
+        "Those resamples are left out. For a model that is certain of its own rows take "
+        "method='.632+' or 'cross_validation'"
+        if method == "optimism"
+        else "Those resamples are left out: more rows, or groups that are finer, leave fewer out",
+    )
