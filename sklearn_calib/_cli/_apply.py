@@ -25,7 +25,7 @@ from ._options import (
     tolerance_of,
 )
 from ._printing import Screen, check_writable, progress
-from ._remote import in_files, local_files
+from ._remote import local_files
 from ._streams import copy, format_of
 from ._wording import for_the_command
 
@@ -100,9 +100,9 @@ def apply(options: "argparse.Namespace") -> int:
     found = read_map(options.map, edited=options.edited)
     check_kind(found, kind_of(options), options.map)
     try:
-        with local_files(options.files, options.allow_remote) as given, in_files(given) as files:
+        with local_files(options.files, options.allow_remote, copied=True) as files:
             if options.out != "-":
-                check_writable(options.out, [options.map, *given])
+                check_writable(options.out, [options.map, *files, *options.files])
             present = column_names(
                 files[0], lambda names: _columns(options, names), **form_of(options)
             )
