@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from ..export import ExportedMap
 
 _WHERE = "sklearn_calib.export, "
+#: Those of `sklearn_calib.export`, which would take longer to import.
+DIALECTS = ("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql")
 
 
 def add_edited(parser: Any) -> None:
