@@ -13,6 +13,7 @@ from ._drawn import (
     cross_validated,
     for_two_folds,
     groups_of,
+    normal_difference,
     said_of,
     sample_of,
     summary_of_rows,
@@ -283,7 +284,6 @@ def cross_validated_cells(
 ) -> "PairedDifference":
     """What `cross_validated_rows` gives, of cells; `loss` is that of their rows as given."""
     from .._random import generator
-    from ..inference import PairedDifference
     from ..metrics import LogLoss
 
     (sample,) = summary.samples()
@@ -295,10 +295,7 @@ def cross_validated_cells(
     moved = of_rows(after.proba, after.codes) - of_rows(before[kept], after.codes)
     difference = after.mean(moved)
     error = np.sqrt(2 * squares @ (moved - difference) ** 2) / after.weight.sum()
-    half = NormalDist().inv_cdf((1 + _LEVEL) / 2) * error
-    low, high = difference - half, difference + half
-    losses = loss, loss + difference, difference
-    return PairedDifference("log_loss", *losses, low, high, _LEVEL, "normal")
+    return normal_difference(loss, difference, error, _LEVEL)
 
 
 def cross_validated_rows(
