@@ -10,7 +10,7 @@ from .._show import plain, quoted
 from .._typing import FloatArray
 from ._classes import named_classes
 from ._columns import probability, without_missing
-from ._map import add_edited, check_kind, label_names, read_map
+from ._map import add_edited, add_map, check_kind, label_names, read_map
 from ._names import split_columns, split_names
 from ._options import (
     add_files,
@@ -54,7 +54,7 @@ def add_to(commands: Any) -> None:
         "larger than the memory.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+    add_map(parser)
     add_files(
         parser,
         "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "

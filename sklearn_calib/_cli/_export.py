@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._files.tables import UserError
 from .._files.whole import write_whole
-from ._map import DIALECTS, add_edited, read_map
+from ._map import DIALECTS, add_edited, add_map, read_map
 from ._names import split_names
 from ._options import examples
 from ._printing import Output, check_writable, refuse_out, standard_output
@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
         "language that needs no Python, or no package.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+    add_map(parser)
     parser.add_argument(
         "--to",
         required=True,

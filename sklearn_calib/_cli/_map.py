@@ -14,6 +14,11 @@ _WHERE = "sklearn_calib.export, "
 DIALECTS = ("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql")
 
 
+def add_map(parser: Any) -> None:
+    """Add the argument that names the file of a map."""
+    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+
+
 def add_edited(parser: Any) -> None:
     """Add the option that says that a map was changed by hand."""
     parser.add_argument(

@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from .._files.tables import UserError
-from ._map import DIALECTS, add_edited, read_map
+from ._map import DIALECTS, add_edited, add_map, read_map
 from ._names import split_names
 from ._options import any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_writable, standard_output, write_text
@@ -35,7 +35,7 @@ def add_to(commands: Any) -> None:
         "that compares the score alone.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+    add_map(parser)
     parser.add_argument(
         "--at",
         required=True,
