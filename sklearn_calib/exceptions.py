@@ -113,6 +113,11 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def number_or_nan(value: object) -> float:
+    """A number as a float; NaN for what is none."""
+    return float(value) if is_number(value) else math.nan
+
+
 def check_level(level: object, where: str) -> None:
     """Raise ValueError unless a confidence level is a number between 0 and 1."""
     if not (is_number(level) and 0 < level < 1):

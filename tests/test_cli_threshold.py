@@ -4,14 +4,16 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from sklearn_calib._cli import _threshold, main
+from sklearn_calib._cli import _map, main
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import to_json
 from sklearn_calib.export._dialects import DIALECTS
+from sklearn_calib.export._sql import SqlDialect
 from sklearn_calib.recalibrators import PlattScaling
 
 
@@ -112,4 +114,4 @@ def test_several_classes_and_changed_maps(fitted, capsys):
 
 
 def test_dialects_are_those_of_to_sql():
-    assert tuple(DIALECTS) == _threshold._DIALECTS
+    assert tuple(DIALECTS) == _map.DIALECTS == get_args(SqlDialect)

@@ -10,7 +10,7 @@ from .._show import plain, quoted
 from .._typing import FloatArray
 from ._classes import named_classes
 from ._columns import probability, without_missing
-from ._map import add_edited, check_kind, label_names, read_map
+from ._map import add_edited, add_map, check_kind, label_names, read_map
 from ._names import split_columns, split_names
 from ._options import (
     add_files,
@@ -25,7 +25,7 @@ from ._options import (
     tolerance_of,
 )
 from ._printing import Screen, check_writable, progress
-from ._remote import in_files, local_files
+from ._remote import local_files
 from ._streams import copy, format_of
 from ._wording import for_the_command
 
@@ -54,7 +54,7 @@ def add_to(commands: Any) -> None:
         "larger than the memory.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+    add_map(parser)
     add_files(
         parser,
         "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "
@@ -100,9 +100,9 @@ def apply(options: "argparse.Namespace") -> int:
     found = read_map(options.map, edited=options.edited)
     check_kind(found, kind_of(options), options.map)
     try:
-        with local_files(options.files, options.allow_remote) as given, in_files(given) as files:
+        with local_files(options.files, options.allow_remote, copied=True) as files:
             if options.out != "-":
-                check_writable(options.out, [options.map, *given])
+                check_writable(options.out, [options.map, *files, *options.files])
             present = column_names(
                 files[0], lambda names: _columns(options, names), **form_of(options)
             )

@@ -19,7 +19,7 @@ from ._options import (
 )
 from ._plan import PlanAction, errors, plan
 from ._printing import EXTRAS, Screen, check_outputs, progress
-from ._remote import in_files, local_files
+from ._remote import local_files
 from ._result import finish, settings_of
 from ._rows import called, read_rows
 from ._wording import for_the_command
@@ -161,9 +161,9 @@ def audit(options: "argparse.Namespace") -> int:
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
     try:
         options.grades = grades_in(options.grades)
-        remote, workers = options.allow_remote, options.dask
-        with local_files(options.files, remote) as given, in_files(given, workers) as files:
-            check_outputs(options, given)
+        how: dict[str, Any] = {"copied": True, "workers": options.dask}
+        with local_files(options.files, options.allow_remote, **how) as files:
+            check_outputs(options, files)
             if is_large(files, options):
                 return audit_large(files, options, conditions)
             return _audit_rows(files, options, conditions)

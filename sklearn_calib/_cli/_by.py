@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _AS_REPORTS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE}
 
 
-class ByGroup(NamedTuple):
+class GroupAudit(NamedTuple):
     """The summary of all rows, and the audit of their groups."""
 
     summary: "CalibrationSummary"
@@ -31,7 +31,7 @@ def audit_groups(
     n_jobs: int | None,
     plan: dict[str, Any],
     draw: "Draw | None" = None,
-) -> ByGroup:
+) -> GroupAudit:
     """Read the rows twice: what values the columns have, then how often they come with each score.
 
     Parameters
@@ -63,15 +63,15 @@ def audit_groups(
     if found.summary.n_samples:
         given = found.pairs, partitions, found.n_rows, found.summary
         audited = audit_pairs(*given, **_AS_REPORTS)
-    return ByGroup(found.summary, audited)
+    return GroupAudit(found.summary, audited)
 
 
-def audit_saved(files: list[str], by: Sequence[str]) -> ByGroup:
+def audit_saved(files: list[str], by: Sequence[str]) -> GroupAudit:
     """The groups that the folders of saved summaries name."""
     with progress("reading") as advance:
         found = summarize(files, by=[*by], progress=advance)
     groups = group_calibration(found, groups=[plain(name) for name in by], **_AS_REPORTS)
-    return ByGroup(sum(found.values()), groups)
+    return GroupAudit(sum(found.values()), groups)
 
 
 def _typed(values, name, as_text, decimal):

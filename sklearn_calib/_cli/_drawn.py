@@ -155,9 +155,6 @@ def cross_validated(
     level : float
     n_folds : int
     """
-    from scipy.special import ndtri
-
-    from ..inference import PairedDifference
     from ..metrics import LogLoss
 
     if groups is not None and groups.max() + 1 < n_folds:
@@ -171,11 +168,8 @@ def cross_validated(
     before = of_rows(sample.case.proba, sample.case.codes)[held.rows]
     moved = of_rows(held.case.proba, held.case.codes) - before
     difference = held.case.mean(moved)
-    half = ndtri((1 + level) / 2) * _error_of_mean(sample.drawn, held, moved, difference)
-    losses = loss, loss + difference, difference
-    found = PairedDifference(
-        "log_loss", *losses, difference - half, difference + half, level, "normal"
-    )
+    error = _error_of_mean(sample.drawn, held, moved, difference)
+    found = normal_difference(loss, difference, error, level)
     if groups is not None:
         found = by_group(found, moved, held.case.weight, groups[held.rows])
     return for_two_folds(found)
@@ -195,6 +189,21 @@ def _error_of_mean(drawn, held, moved, mean):
     apart = (moved - own[stratum]) ** 2 * n / np.maximum(n - 1, 1)
     variance = held.squares / share @ (moved - mean) ** 2 + weight**2 * (1 - 1 / share) @ apart
     return np.sqrt(variance) / weight.sum()
+
+
+def normal_difference(
+    loss: float, difference: float, error: float, level: float
+) -> "PairedDifference":
+    """The log loss before and after, with the interval of a difference with a standard error."""
+    from scipy.special import ndtri
+
+    from ..inference import PairedDifference
+    from ..metrics import log_loss
+
+    half = ndtri((1 + level) / 2) * error
+    losses = loss, loss + difference, difference
+    ends = difference - half, difference + half
+    return PairedDifference(log_loss.spec.name, *losses, *ends, level, "normal")
 
 
 def for_two_folds(found: "PairedDifference") -> "PairedDifference":

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._files.tables import UserError
 from .._files.whole import write_whole
-from ._map import add_edited, read_map
+from ._map import DIALECTS, add_edited, add_map, read_map
 from ._names import split_names
 from ._options import examples
 from ._printing import Output, check_writable, refuse_out, standard_output
@@ -21,7 +21,6 @@ EXAMPLES = (
     "sklearn-calib export map.json --to c --name calibrate --out calibrate.c",
 )
 TARGETS = ("onnx", "sql", "c", "js", "python")
-_DIALECTS = ("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql")
 _OF = {  # options, and the targets that they are for
     "dialect": ("sql",),
     "prob": ("sql",),
@@ -42,7 +41,7 @@ def add_to(commands: Any) -> None:
         "language that needs no Python, or no package.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+    add_map(parser)
     parser.add_argument(
         "--to",
         required=True,
@@ -54,7 +53,7 @@ def add_to(commands: Any) -> None:
     )
     add_edited(parser)
     sql = parser.add_argument_group("sql")
-    sql.add_argument("--dialect", choices=_DIALECTS, help="the database (default: ansi)")
+    sql.add_argument("--dialect", choices=DIALECTS, help="the database (default: ansi)")
     sql.add_argument(
         "--prob",
         action="append",

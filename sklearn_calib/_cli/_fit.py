@@ -13,6 +13,7 @@ from ._drawn import (
     cross_validated,
     for_two_folds,
     groups_of,
+    normal_difference,
     said_of,
     sample_of,
     summary_of_rows,
@@ -30,7 +31,7 @@ from ._options import (
     tolerance_of,
 )
 from ._printing import Screen, check_writable, note, progress, write_text
-from ._remote import in_files, local_files
+from ._remote import local_files
 from ._rows import called, read_rows
 from ._wording import for_the_command
 
@@ -121,9 +122,9 @@ def fit(options: "argparse.Namespace") -> int:
     check_of_logits(options)
     try:
         method = get_recalibrator(options.recalibrator)  # no method is refused before the work
-        remote, workers = options.allow_remote, options.dask
-        with local_files(options.files, remote) as given, in_files(given, workers) as files:
-            check_writable(options.out, given)
+        how: dict[str, Any] = {"copied": True, "workers": options.dask}
+        with local_files(options.files, options.allow_remote, **how) as files:
+            check_writable(options.out, [*files, *options.files])
             if not method.capabilities.ordered and is_large(files, options, several=False):
                 return _fit_large(files, options)
             rows = read_rows(files, options)
@@ -208,11 +209,10 @@ def _fit_cells(summary: Any, name: str, options: "argparse.Namespace") -> int:
     """Learn from all rows in cells of their scores, as `audit` measures them."""
     from ..recalibrators import get_recalibrator
 
-    if not summary.n_samples or len(summary.classes) != 2:
-        got = f"one of {len(summary.classes)}" if summary.n_samples else "one of no rows"
+    if len(summary.classes) != 2:
         raise UserError(
-            f"expected a summary of two classes, got {got} in {plain(name)}. Fit to the rows "
-            "themselves."
+            f"expected a summary of two classes, got one of {len(summary.classes)} in "
+            f"{plain(name)}. Fit to the rows themselves."
         )
     if not options.any_order and summary.samples()[0].exchanged:
         raise UserError(
@@ -284,7 +284,6 @@ def cross_validated_cells(
 ) -> "PairedDifference":
     """What `cross_validated_rows` gives, of cells; `loss` is that of their rows as given."""
     from .._random import generator
-    from ..inference import PairedDifference
     from ..metrics import LogLoss
 
     (sample,) = summary.samples()
@@ -296,10 +295,7 @@ def cross_validated_cells(
     moved = of_rows(after.proba, after.codes) - of_rows(before[kept], after.codes)
     difference = after.mean(moved)
     error = np.sqrt(2 * squares @ (moved - difference) ** 2) / after.weight.sum()
-    half = NormalDist().inv_cdf((1 + _LEVEL) / 2) * error
-    low, high = difference - half, difference + half
-    losses = loss, loss + difference, difference
-    return PairedDifference("log_loss", *losses, low, high, _LEVEL, "normal")
+    return normal_difference(loss, difference, error, _LEVEL)
 
 
 def cross_validated_rows(

@@ -102,7 +102,7 @@ def audit_large(
 def summaries_of(
     files: list[str], options: "argparse.Namespace", rows: bool = False
 ) -> tuple[Any, str, Any]:
-    """The summary of all rows, or a `ByGroup`; its name; the positive class.
+    """The summary of all rows, or a `GroupAudit`; its name; the positive class.
 
     With `rows`, and of several classes, some rows are drawn beside it.
     """

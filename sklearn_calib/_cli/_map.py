@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from ..export import ExportedMap
 
 _WHERE = "sklearn_calib.export, "
+#: Those of `sklearn_calib.export`, which would take longer to import.
+DIALECTS = ("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql")
+
+
+def add_map(parser: Any) -> None:
+    """Add the argument that names the file of a map."""
+    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
 
 
 def add_edited(parser: Any) -> None:

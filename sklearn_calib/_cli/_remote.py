@@ -24,13 +24,21 @@ _STANDARD_INPUT = "standard input"
 
 @contextmanager
 def local_files(
-    patterns: Sequence[str], allow_remote: bool, beside: bool = False
+    patterns: Sequence[str],
+    allow_remote: bool,
+    beside: bool = False,
+    *,
+    copied: bool = False,
+    workers: str | None = None,
 ) -> Iterator[list[str]]:
     """The paths of the files that are meant; ``-`` is the standard input.
 
     Copies of remote files, and of pipes, which can be read once only, are removed at the end.
-    `beside`: the standard input is copied too, and may be one of several.
+    `copied`: the standard input is copied too, to be read twice and block by block; `workers` on
+    other machines, who do not see the copy, are refused then. `beside`: it is copied, and may be
+    one of several files.
     """
+    copied = copied or beside
     remote = [pattern for pattern in patterns if _ADDRESS.match(pattern)]
     if remote and not allow_remote:
         raise UserError(
@@ -41,14 +49,19 @@ def local_files(
         raise UserError("expected the standard input alone, got also files. Name files alone.")
     if patterns.count("-") > 1:
         raise UserError("expected the standard input once, got it twice. Name a file.")
+    if copied and "-" in patterns and workers is not None:
+        raise UserError(
+            "expected files that the workers of --dask can read, got the standard input. Name "
+            "files, or leave --dask out."
+        )
     with ExitStack() as stack:
         folder = ""
-        if any(map(_is_copied, patterns)) or (beside and "-" in patterns):
+        if any(map(_is_copied, patterns)) or (copied and "-" in patterns):
             folder = stack.enter_context(temporary_folder())
         found = [
             path
             for number, pattern in enumerate(patterns)
-            for path in _fetched(pattern, os.path.join(folder, str(number)), beside)
+            for path in _fetched(pattern, os.path.join(folder, str(number)), copied)
         ]
         try:
             yield [path for _, path, _ in files_of(found, "audit")]
@@ -60,30 +73,6 @@ def local_files(
             if folder:
                 said = re.sub(rf"{re.escape(folder)}[/\\]\d+[/\\]", "", said)
             raise UserError(said.removeprefix("audit: ")) from error
-
-
-@contextmanager
-def in_files(files: list[str], workers: str | None = None) -> Iterator[list[str]]:
-    """The standard input as a file, which can be read twice and block by block.
-
-    `workers` on other machines, who do not see it, are refused.
-    """
-    if files != ["-"]:
-        yield files
-        return
-    if workers is not None:
-        raise UserError(
-            "expected files that the workers of --dask can read, got the standard input. Name "
-            "files, or leave --dask out."
-        )
-    with temporary_folder() as folder:
-        path = os.path.join(folder, "standard input")
-        with open(path, "wb") as copied:
-            shutil.copyfileobj(standard_input(), copied)
-        try:
-            yield [path]
-        except (UserError, ValueError) as error:
-            raise UserError(str(error).replace(os.path.join(folder, ""), "")) from error
 
 
 def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
@@ -106,8 +95,8 @@ def _is_pipe(pattern):
     return False
 
 
-def _fetched(pattern, folder, beside):
-    if beside and pattern == "-":
+def _fetched(pattern, folder, copied):
+    if copied and pattern == "-":
         os.makedirs(folder)
         path = os.path.join(folder, _STANDARD_INPUT)
         with open(path, "wb") as file:

@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from .._files.tables import UserError
-from ._map import add_edited, read_map
+from ._map import DIALECTS, add_edited, add_map, read_map
 from ._names import split_names
 from ._options import any_number, as_number, examples
 from ._printing import EXTRAS, Screen, check_writable, standard_output, write_text
@@ -22,7 +22,6 @@ EXAMPLES = (
     "sklearn-calib threshold map.json --at 0.01,0.02,0.05 --sql postgres --prob score",
     "sklearn-calib threshold map.json --at 0.02,0.05 --sql bigquery --names low,middle,high",
 )
-_DIALECTS = ("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql")
 _OF_SQL = ("prob", "names", "into")
 
 
@@ -36,7 +35,7 @@ def add_to(commands: Any) -> None:
         "that compares the score alone.",
         epilog=examples(*EXAMPLES),
     )
-    parser.add_argument("map", metavar="MAP", help="the map, as fit wrote it")
+    add_map(parser)
     parser.add_argument(
         "--at",
         required=True,
@@ -60,10 +59,10 @@ def add_to(commands: Any) -> None:
     sql = parser.add_argument_group("sql")
     sql.add_argument(
         "--sql",
-        choices=_DIALECTS,
+        choices=DIALECTS,
         metavar="DIALECT",
         help="print an expression that gives the band of a score, counted from 0: one of "
-        + ", ".join(_DIALECTS),
+        + ", ".join(DIALECTS),
     )
     sql.add_argument("--prob", metavar="COLUMN", help="the column of the score (default: p)")
     sql.add_argument(

@@ -108,6 +108,12 @@ def cells_of(keys, high, shift):
     return np.maximum(keys >> dropped << dropped, np.where(high, floor[1], floor[0]))
 
 
+def least_shift(fits, shift=0):
+    """The smallest shift from this one on that `fits`, as all larger ones do, or the largest."""
+    shifts = SHIFTS[SHIFTS.index(shift) : -1]
+    return (*shifts, LARGEST_SHIFT)[bisect_left(shifts, True, key=fits)]
+
+
 def runs_of_sorted(p, q, most):
     """Where the cells of increasing probabilities begin; the narrowest of which there are `most`.
 
@@ -121,8 +127,7 @@ def runs_of_sorted(p, q, most):
         new = (cells[1:] != cells[:-1]) | (high[1:] != high[:-1])
         return np.flatnonzero(np.append(True, new))
 
-    place = bisect_left(SHIFTS[:-1], True, key=lambda shift: len(starts(shift)) <= most)
-    return starts(SHIFTS[place])
+    return starts(least_shift(lambda shift: len(starts(shift)) <= most))
 
 
 def ids_of(cells, high):

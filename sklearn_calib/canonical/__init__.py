@@ -26,6 +26,8 @@ from ._label_tables import is_label_table as is_label_table
 from ._label_tables import known_rows as known_rows
 from ._label_tables import label_names as label_names
 from ._labels import canonical_labels
+from ._labels import check_columns_of as check_columns_of
+from ._labels import check_several as check_several
 from ._rounded import SLACK as SLACK
 from ._rounded import slack_of as slack_of
 from ._scores import LARGEST_LOGIT as LARGEST_LOGIT

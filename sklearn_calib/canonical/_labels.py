@@ -75,6 +75,25 @@ def canonical_labels(
         return wanted, _places(known, wanted, codes, _where)[codes]
 
 
+def check_several(classes: AnyArray, where: str, cure: str) -> None:
+    """Raise ValueError unless there are two classes or more."""
+    if len(classes) < 2:
+        refuse(where, "labels of at least two classes", f"one class, {classes[0]!r}", cure)
+
+
+def check_columns_of(classes: AnyArray, n_columns: int, where: str) -> None:
+    """Raise ValueError unless there are two classes or more, one for each column of scores."""
+    cure = "Pass fit(..., classes=) with all classes, in the order of the columns"
+    check_several(classes, where, cure)
+    if len(classes) != n_columns:
+        refuse(
+            where,
+            f"one class for each of the {n_columns} columns of scores",
+            f"{len(classes)} classes, {classes[:10].tolist()}",
+            "If the rows miss a class, pass fit(..., classes=) with all of them",
+        )
+
+
 def _places(known, wanted, codes, where):
     """The position among the wanted classes of each label that is there."""
     column_of = dict(zip(_as_keys(wanted, known), range(len(wanted)), strict=True))

@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn_compat import ClassifierAround, clone_by_value, routing_enabled
 from .._typing import Estimator, Features, FloatArray
-from ..canonical import canonical_labels, canonical_proba
+from ..canonical import canonical_labels, canonical_proba, check_several
 from ..exceptions import refuse
 
 
@@ -56,13 +56,7 @@ class DecidingClassifier(ClassifierAround):
                 "Fit it first; give a model of another library to CalibratedModel",
             )
         classes, codes = canonical_labels(y, classes=known, _where=where)
-        if len(classes) < 2:
-            refuse(
-                where,
-                "labels of at least two classes",
-                f"one class, {classes[0]!r}",
-                "There is nothing to decide; check the selection of the rows",
-            )
+        check_several(classes, where, "There is nothing to decide; check the selection of the rows")
         return classes, codes
 
     def _route(self, **params):

@@ -1,7 +1,6 @@
 """Decision curves: the net benefit of acting on a prediction, at every threshold of action."""
 
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from .._kernels._net_benefit import NetBenefit, critical_value
 from .._random import generator
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import check_count, check_level, refuse, require
+from ..exceptions import check_count, check_level, number_or_nan, refuse, require
 from ..metrics import canonical_case
 from ._regret import RegretCurve, regret_curve
 from ._two_classes import canonical_thresholds, two_class_case
@@ -281,7 +280,7 @@ def decision_curve(
     """
     where = "decision_curve"
     table = _checked(thresholds, level, prevalence, n_resamples, where)
-    if not np.isfinite(_number(harms)):
+    if not np.isfinite(number_or_nan(harms)):
         refuse(where, "harms as one number", repr(harms), "Leave it out if predictions are free")
     _, problem = two_class_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     _check_sampled(problem.hit, prevalence, where)
@@ -378,7 +377,7 @@ def decision_difference(
     """
     where = "decision_difference"
     table = _checked(thresholds, level, prevalence, n_resamples, where)
-    charged = np.asarray([_number(harm) for harm in np.ravel(harms)])
+    charged = np.asarray([number_or_nan(harm) for harm in np.ravel(harms)])
     if charged.shape != (2,) or not np.isfinite(charged).all():
         refuse(where, "harms as two numbers", repr(harms), "Pass those of the first and the second")
     given = sample_weight, labels, pos_label
@@ -393,16 +392,11 @@ def decision_difference(
 
 def _checked(thresholds, level, prevalence, n_resamples, where):
     check_level(level, where)
-    if prevalence is not None and not 0 < _number(prevalence) < 1:
+    if prevalence is not None and not 0 < number_or_nan(prevalence) < 1:
         cure = "Leave it out unless the rows of each class were sampled by themselves"
         refuse(where, "a prevalence strictly between 0 and 1", repr(prevalence), cure)
     check_count(n_resamples, "n_resamples", where)
     return canonical_thresholds(thresholds, where)
-
-
-def _number(value):
-    """A number as a float; NaN for what is none."""
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
 
 
 def _check_sampled(hit, prevalence, where):

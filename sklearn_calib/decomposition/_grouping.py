@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold
 from .._simplex import log_proba, softmax_of_rows
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
 from ..exceptions import CalibrationWarning, refuse
-from ..metrics import LossLike, get_loss
+from ..metrics import LogLoss, LossLike, get_loss
 from ..recalibrators import (
     MOST_COLUMNS,
     SCORE,
@@ -269,7 +269,7 @@ def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
     step = -(-len(proba) // _SHOWN)
     log, w = log_proba(proba[::step]), w[::step] / w[::step].sum()
     top = np.eye(log.shape[1])[np.asarray(log).argmax(axis=1)]
-    needed, nats = ndtri(1 - SIGNIFICANCE) + ndtri(PROBABILITY), get_loss("log")
+    needed, nats = ndtri(1 - SIGNIFICANCE) + ndtri(PROBABILITY), LogLoss()
 
     def gain_and_deviation(move, rule=rule):
         moved = [np.asarray(softmax_of_rows(log + sign * move * top)) for sign in (-1, 1)]

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _MULTICLASS = ("confidence", "top_label", "classwise", "canonical")
 _DIRECTIONS = ("over", "under")
 _EQUAL = 1e-12  # recalibrated probabilities that differ by less from the given are these
-_Direction = Literal["over", "under"] | None
 _Pairs = list[tuple[IntArray, IntArray]]
 
 

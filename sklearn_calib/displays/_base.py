@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, Self
+from .._typing import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    AxesLike,
+    Estimator,
+    Features,
+    FloatArray,
+    Self,
+)
 from ..exceptions import refuse, require
 from ..meta import check_gives_proba
 
@@ -226,6 +235,30 @@ def named_models(
             model, f"{display}.from_estimator", f"{display}.from_predictions(y, {{}})"
         )
     return estimator, getattr(next(iter(estimator.values())), "classes_", None)
+
+
+def predicted_by(
+    estimator: Estimator, X: Features, options: dict[str, Any], display: str
+) -> FloatArray:
+    """The probabilities of one fitted classifier, whose classes become the `options`' labels.
+
+    Parameters
+    ----------
+    estimator : classifier
+    X : array-like of shape (n_samples, n_features)
+    options : dict
+        Of ``from_predictions``; "labels" is set unless it is there.
+    display : str
+        The class that is asking.
+
+    Raises
+    ------
+    TypeError
+        A model without ``predict_proba``; the message says what to write.
+    """
+    _, classes = named_models(estimator, "model", display)
+    options.setdefault("labels", classes)
+    return estimator.predict_proba(X)
 
 
 def grid(

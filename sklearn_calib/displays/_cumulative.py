@@ -8,7 +8,7 @@ from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..exceptions import refuse_unknown
 from ..metrics import cumulative_differences
-from ._base import Display, named_models
+from ._base import Display, predicted_by
 
 if TYPE_CHECKING:
     from ..metrics import CumulativeDifferences
@@ -137,9 +137,7 @@ class CumulativeDifferenceDisplay(Display):
         TypeError
             A model without ``predict_proba``; the message says what to write.
         """
-        _, classes = named_models(estimator, "model", cls.__name__)
-        options.setdefault("labels", classes)
-        proba = estimator.predict_proba(X)
+        proba = predicted_by(estimator, X, options, cls.__name__)
         return cls.from_predictions(y, proba, axis=axis, ax=ax, **options)
 
     def points(self) -> list[list[tuple[Any, ...]]]:

@@ -7,7 +7,7 @@ import numpy as np
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..groups import grade_calibration
-from ._base import Display, named_models
+from ._base import Display, predicted_by
 
 if TYPE_CHECKING:
     from ..groups import GradeCalibration
@@ -113,9 +113,8 @@ class GradeDisplay(Display):
         TypeError
             A model without ``predict_proba``; the message says what to write.
         """
-        _, classes = named_models(estimator, "model", cls.__name__)
-        options.setdefault("labels", classes)
-        return cls.from_predictions(y, estimator.predict_proba(X), grades, ax=ax, **options)
+        proba = predicted_by(estimator, X, options, cls.__name__)
+        return cls.from_predictions(y, proba, grades, ax=ax, **options)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The observed and the predicted rates against the numbers of the grades.

@@ -12,7 +12,7 @@ from ..canonical import canonical_weight
 from ..exceptions import refuse
 from ..groups import group_calibration
 from ..metrics import canonical_case, reliability_curve
-from ._base import Display, draw_diagonal, named_models
+from ._base import Display, draw_diagonal, predicted_by
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration, GroupRow
@@ -169,9 +169,8 @@ class GroupReliabilityDisplay(Display):
         TypeError
             A model without ``predict_proba``; the message says what to write.
         """
-        _, classes = named_models(estimator, "model", cls.__name__)
-        options.setdefault("labels", classes)
-        return cls.from_predictions(y, estimator.predict_proba(X), groups, ax=ax, **options)
+        proba = predicted_by(estimator, X, options, cls.__name__)
+        return cls.from_predictions(y, proba, groups, ax=ax, **options)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The dots, and the curves.

@@ -4,13 +4,12 @@ Nothing is lost: labels of such rows are exchangeable, so how many of them are 1
 and summaries of them make the same cells, in the same order, hence the same draws.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._cells import LARGEST_SHIFT, SHIFTS, cells_of, distances_of, ids_of, keys_of
+from .._kernels._cells import LARGEST_SHIFT, cells_of, distances_of, ids_of, keys_of, least_shift
 from .._simplex import log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 
@@ -133,10 +132,10 @@ def _coarse(cells):
     ordered = cells.pattern[by_pattern]
     other = ordered[1:] != ordered[:-1]
     most = max(POOLED_CELLS, min(2 * number(LARGEST_SHIFT), _MOST_OF_MANY))
-    place = bisect_left(SHIFTS[:-1], True, key=lambda shift: number(shift) <= most)
-    if SHIFTS[place] == 0:
+    shift = least_shift(lambda shift: number(shift) <= most)
+    if shift == 0:
         return cells
-    ids = ids_of(cells_of(keys, high, SHIFTS[place]), high).view(np.uint64)
+    ids = ids_of(cells_of(keys, high, shift), high).view(np.uint64)
     order = np.lexsort((cells.pattern, ids))
     step = np.cumsum(np.append(0, ids[order][1:] != ids[order][:-1]))
     ordered = cells.pattern[order]

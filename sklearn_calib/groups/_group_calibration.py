@@ -14,7 +14,7 @@ from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
 from ._events import Event, draw, quantile, rows_of_event
 from ._grades import Grades
-from ._grouping import Partition, Rule, groups_of, partitions_of, patterns_of
+from ._grouping import GroupRule, Partition, groups_of, partitions_of, patterns_of
 from ._result import GroupCalibration, GroupRow
 
 
@@ -278,8 +278,8 @@ class Audit(NamedTuple):
     where: str = "group_calibration"
 
     @property
-    def rule(self) -> Rule:
-        return Rule(self.depth, self.n_bins, self.min_rows, self.where)
+    def rule(self) -> GroupRule:
+        return GroupRule(self.depth, self.n_bins, self.min_rows, self.where)
 
     def check(self) -> None:
         """Refuse what is out of range."""

@@ -117,12 +117,12 @@ def find_groups(
     >>> found.rows[1].tolist()
     [0, 2]
     """
-    rule = Rule(depth, n_bins, min_rows, where)
+    rule = GroupRule(depth, n_bins, min_rows, where)
     partitions = partitions_of(groups, n_samples, rule, kept)
     return groups_of(partitions, n_samples if kept is None else len(kept), rule)
 
 
-class Rule(NamedTuple):
+class GroupRule(NamedTuple):
     """How groups are made; the parameters of `find_groups`."""
 
     depth: int
@@ -143,7 +143,7 @@ class Rule(NamedTuple):
 def partitions_of(
     groups: Any,
     n_samples: int,
-    rule: Rule,
+    rule: GroupRule,
     kept: AnyArray | None = None,
     counts: IntArray | None = None,
 ) -> list[Partition]:
@@ -153,7 +153,7 @@ def partitions_of(
     ----------
     groups, n_samples, kept
         As in `find_groups`.
-    rule : Rule
+    rule : GroupRule
     counts : ndarray of shape (n_samples,), default=None
         How many rows each of these stands for; by default one.
     """
@@ -168,7 +168,7 @@ def partitions_of(
 
 
 def groups_of(
-    partitions: Sequence[Partition], n: int, rule: Rule, counts: IntArray | None = None
+    partitions: Sequence[Partition], n: int, rule: GroupRule, counts: IntArray | None = None
 ) -> Grouping:
     """The groups of partitions of `n` rows, or of what stands for `counts` rows."""
     names, rows, small = [WHOLE], [np.arange(n, dtype=np.int32)], 0
@@ -299,7 +299,9 @@ def _of_mask(mask, number, n_samples, take, where):
     return Partition(np.where(values[take], 0, -1), [name])
 
 
-def of_column(name: str, values: AnyArray, rule: Rule, counts: IntArray | None = None) -> Partition:
+def of_column(
+    name: str, values: AnyArray, rule: GroupRule, counts: IntArray | None = None
+) -> Partition:
     """The groups of one column; each value stands for one row, or for `counts` rows."""
     values, missing = _without_missing(values)
     if values.dtype.kind == "V":

@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass
 from math import asinh, ceil, sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from .._kernels._seen_errors import Errors
 from .._show import Section, Shown, Table
 from .._typing import ArrayLike, FloatArray
 from ..canonical import canonical_proba, canonical_weight
-from ..exceptions import check_level, refuse, require
+from ..exceptions import check_level, number_or_nan, refuse, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,7 +232,7 @@ def validation_sample_size(
     check_level(level, where)
     widths = {"oe_width": oe_width, "slope_width": slope_width, "c_width": c_width}
     for name, width in {**widths, "net_benefit_width": net_benefit_width}.items():
-        if width is not None and not 0 < _number(width) < np.inf:
+        if width is not None and not 0 < number_or_nan(width) < np.inf:
             refuse(where, f"{name} > 0", repr(width), "Pass the width of an interval, or None")
     _check_share(c_statistic, "c_statistic", 0.5, where)
     _check_share(prevalence, "prevalence", 0.0, where)
@@ -268,13 +267,8 @@ def validation_sample_size(
     return ValidationSampleSize(tuple(targets), phi, c, level)
 
 
-def _number(value):
-    """A number as a float; NaN for what is none."""
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
-
-
 def _check_share(value, name, low, where):
-    if value is not None and not low < _number(value) < 1:
+    if value is not None and not low < number_or_nan(value) < 1:
         cure = "Pass a share, such as 0.1 for 10 %" if low == 0 else "0.5 is chance, 1 certainty"
         refuse(where, f"{name} strictly between {low:g} and 1", repr(value), cure)
 
@@ -344,7 +338,7 @@ def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight, wher
 
 
 def _mean_and_deviation(given, where):
-    values = [_number(value) for value in given] if np.ndim(given) == 1 else []
+    values = [number_or_nan(value) for value in given] if np.ndim(given) == 1 else []
     if len(values) != 2 or not np.isfinite(values).all() or not values[1] > 0:
         rule = "linear_predictor as (mean, standard deviation > 0)"
         refuse(where, rule, repr(given), "Those of the log-odds, such as (-2.5, 1.2)")
@@ -386,7 +380,7 @@ def _of_c(c, phi, se):
 def _of_errors(law, error, where):
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:
-        if not 0 < _number(size) < 0.5:
+        if not 0 < number_or_nan(size) < 0.5:
             cure = "Write 0.02 for 2 percentage points"
             refuse(where, "an error strictly between 0 and 0.5", repr(size), cure)
     errors = Errors(*_pooled(law))

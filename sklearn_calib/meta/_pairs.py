@@ -27,7 +27,7 @@ from .._sklearn_compat import (
     safe_split,
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
-from ..canonical import canonical_labels, canonical_weight
+from ..canonical import canonical_labels, canonical_weight, check_several
 from ..exceptions import caution, expectation, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._arguments import refuse_prefit
@@ -304,13 +304,9 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         )
         known = estimator.classes_ if frozen else None
         classes, codes = canonical_labels(y, classes=known, _where=where)
-        if len(classes) < 2:
-            refuse(
-                where,
-                "labels of at least two classes",
-                f"one class, {classes[0]!r}",
-                "There is nothing to classify; check the selection of the rows",
-            )
+        check_several(
+            classes, where, "There is nothing to classify; check the selection of the rows"
+        )
         X, codes = indexable(X, codes)
         weight = canonical_weight(sample_weight, len(codes), _where=where)  # refuses bad ones
         estimator_params, recalibrator_params, split_params = self._route(

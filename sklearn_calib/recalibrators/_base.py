@@ -22,6 +22,7 @@ from ..canonical import (
     canonical_labels,
     canonical_proba,
     canonical_weight,
+    check_columns_of,
     check_same_length,
     warn_of_order,
 )
@@ -187,6 +188,8 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         where = f"{type(self).__name__}.fit"
         self._forget()
         self._validate_params()
+        if self._fit_unread(X, y, sample_weight, classes, where):
+            return self
         proba, codes, weight, known = self._checked(X, y, sample_weight, classes, where)
         first = np.asarray(proba)[0]
         if len(proba) > 1 and not (proba[-1] != first).any() and not (proba != first).any():
@@ -246,6 +249,10 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
 
     # -- the machinery ------------------------------------------------------------------------
 
+    def _fit_unread(self, X, y, sample_weight, classes, where):
+        """Fit to scores that are not to be read as a whole; whether that was done."""
+        return False
+
     @contextmanager
     def _unfitted_on_failure(self):
         """Nothing half-fitted may look fitted, after an error or an interruption."""
@@ -290,22 +297,8 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         return proba, codes, weight, classes
 
     def _check_fit_shapes(self, proba, classes, where):
-        n_classes, columns = len(classes), proba.shape[1]
-        if n_classes < 2:
-            refuse(
-                where,
-                "labels of at least two classes",
-                f"one class, {classes[0]!r}",
-                "Pass fit(..., classes=) with all classes, in the order of the columns",
-            )
-        if n_classes != columns:
-            refuse(
-                where,
-                f"one class for each of the {columns} columns of scores",
-                f"{n_classes} classes, {classes[:10].tolist()}",
-                "If the rows miss a class, pass fit(..., classes=) with all of them",
-            )
-        most = self.capabilities.max_classes
+        check_columns_of(classes, proba.shape[1], where)
+        n_classes, most = len(classes), self.capabilities.max_classes
         if most is not None and n_classes > most:
             refuse(
                 where,

@@ -12,11 +12,12 @@ from ..canonical import (
     canonical_labels,
     canonical_proba,
     canonical_weight,
+    check_columns_of,
     check_same_length,
     rows_per_weight,
     warn_of_order,
 )
-from ..exceptions import caution, refuse
+from ..exceptions import caution
 from ._anybody import whole_or_not_at_all
 from ._base import normalised_rows
 from ._columns import table_columns
@@ -84,7 +85,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         named = classes is not None
         classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
-        _check_classes(classes, proba, where)
+        check_columns_of(classes, proba.shape[1], where)
         columns = table_columns(groups, len(codes), where)
         weight = canonical_weight(sample_weight, len(codes), _where=where)
         rows = np.flatnonzero(weight > 0)
@@ -158,20 +159,3 @@ class ByGroup(ClassifierMixin, BaseEstimator):
 
     def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray], where: str) -> FloatArray:
         raise NotImplementedError
-
-
-def _check_classes(classes, proba, where):
-    if len(classes) < 2:
-        refuse(
-            where,
-            "labels of at least two classes",
-            f"one class, {classes[0]!r}",
-            "Pass fit(..., classes=) with all classes, in the order of the columns",
-        )
-    if len(classes) != proba.shape[1]:
-        refuse(
-            where,
-            f"one class for each of the {proba.shape[1]} columns of scores",
-            f"{len(classes)} classes, {classes[:10].tolist()}",
-            "If the rows miss a class, pass fit(..., classes=) with all of them",
-        )

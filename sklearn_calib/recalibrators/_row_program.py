@@ -19,7 +19,7 @@ Tree = dict[str, Any]
 _ENTRIES = 1 << 14  # of the numbers of some rows: they stay in the cache
 
 
-class _Rows(NamedTuple):
+class _Block(NamedTuple):
     """Where the `n` numbers of a row stand.
 
     `log` is where its exact logarithms are, if it carries them. `floor` is what the given rows were
@@ -61,7 +61,7 @@ class RowProgram:
         self._known: dict[Any, int] = {}
         self._rank_floor: float | None = None
         self._n_data, self._size = 0, 2 * k + (1 if k == 2 else k)  # what is given
-        rows = _Rows(0, k, k if carried else None, 0.0)
+        rows = _Block(0, k, k if carried else None, 0.0)
         found = self._node(tree, rows)
         self._add(kernel.DIVIDE, k, found.at, found.at, n=k)
         self._lines = np.array(self._code), np.concatenate([*self._data, [0.0]])
@@ -89,14 +89,14 @@ class RowProgram:
 
     # -- nodes --------------------------------------------------------------------------------
 
-    def _node(self, tree: Tree, rows: _Rows) -> _Rows:
+    def _node(self, tree: Tree, rows: _Block) -> _Block:
         make = getattr(self, f"_node_{tree['node']}", None)
         if make is None:
             raise NotImplementedError(tree["node"])
         return make(tree, rows)
 
     def _node_identity(self, tree, rows):
-        return _Rows(rows.at, rows.n)
+        return _Block(rows.at, rows.n)
 
     def _node_uniform(self, tree, rows):
         return self._new(self._kernel.AFFINE, n := rows.n, rows.at, data=[0.0] * n + [1.0 / n] * n)
@@ -200,7 +200,7 @@ class RowProgram:
         key = op, a, b, n, c
         if key not in self._known:
             self._known[key] = self._add(op, width, a, b, n=n, c=c)
-        return _Rows(self._known[key], width)
+        return _Block(self._known[key], width)
 
     def _add(self, op, width, a, b=0, *, n, c=0, at=None):
         at = self._room(width) if at is None else at

@@ -127,20 +127,11 @@ class TemperatureScaling(Recalibrator):
         self.warm_start = warm_start
         self.criterion = criterion
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
-    ) -> Self:
+    def _fit_unread(self, X, y, sample_weight, classes, where):
         if self.criterion != "log_loss" or not isinstance(X, np.memmap):
-            return super().fit(X, y, sample_weight, classes)
+            return False
         if X.ndim != 2 or X.size <= _MAP_ENTRIES:
-            return super().fit(X, y, sample_weight, classes)
-        where = f"{type(self).__name__}.fit"
-        self._forget()
-        self._validate_params()
+            return False
         classes, _ = canonical_labels(y, classes=classes, _where=where)
         if X.shape[1] > 1:
             self._check_fit_shapes(X, classes, where)
@@ -148,7 +139,7 @@ class TemperatureScaling(Recalibrator):
         with self._unfitted_on_failure():
             blocks = Blocks([(X, y, sample_weight)], "proba", classes, builtins.map, where)
             self._fit_passes(blocks, start)
-        return self
+        return True
 
     def fit_blocks(
         self,

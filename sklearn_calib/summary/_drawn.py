@@ -77,7 +77,7 @@ class DrawnRows(NamedTuple):
         return None if (weight == 1).all() else weight
 
 
-class _Rows(NamedTuple):
+class _KeyedRows(NamedTuple):
     """Columns of some rows; what is None is None in all of them."""
 
     key: AnyArray
@@ -92,7 +92,7 @@ class _Rows(NamedTuple):
         given = [None if column is None else column[rows] for column in self[:-1]]
         if isinstance(extras, np.ndarray):
             extras = extras[rows]
-        return _Rows(*given, extras)
+        return _KeyedRows(*given, extras)
 
     @classmethod
     def joined(cls, parts):
@@ -139,7 +139,7 @@ class RowDraw:
         n_strata = n_classes * self._steps
         self._limit = np.full(n_strata, _LAST)
         self._seen = np.zeros(n_strata, dtype=np.int64)
-        self._parts: list[_Rows] = []
+        self._parts: list[_KeyedRows] = []
 
     def add(
         self,
@@ -184,7 +184,7 @@ class RowDraw:
             return
         if counts is None:
             counts = np.ones(len(codes), dtype=np.int64)
-        self._parts.append(_Rows(key, stratum, scores, counts, weight, extras).take(kept))
+        self._parts.append(_KeyedRows(key, stratum, scores, counts, weight, extras).take(kept))
         if sum(len(part.key) for part in self._parts[1:]) > self.most // 2:
             self._settle()
 
@@ -216,7 +216,7 @@ class RowDraw:
         """Keep what belongs to the sample."""
         if not self._parts:
             return
-        rows = _Rows.joined(self._parts)
+        rows = _KeyedRows.joined(self._parts)
         ranks = np.arange(len(rows.key)) < self.most
         limit = np.full(len(self._limit), rows.key[self.most] if len(ranks) > self.most else _LAST)
         for group, size, least in (

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
@@ -56,15 +56,6 @@ class Block(NamedTuple):
     def of_csv(self) -> bool:
         """Whether labels are still text."""
         return self.signs is not None
-
-
-class Part(Protocol):
-    """A unit of work."""
-
-    name: str
-
-    def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
-        """The columns in blocks of rows."""
 
 
 # -- files ----------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Rows by score and combination of groups, while they come in: what an audit of groups needs."""
 
-from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -215,8 +214,7 @@ def _least_shift(pairs, shift, most):
         ids = cells.ids_of(cells.cells_of(start, high, shift), high)
         return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= most
 
-    shifts = cells.SHIFTS[cells.SHIFTS.index(shift) : -1]
-    return (*shifts, cells.LARGEST_SHIFT)[bisect_left(shifts, True, key=fits)]
+    return cells.least_shift(fits, shift)
 
 
 def _coarser(pairs, shift):
