@@ -338,6 +338,16 @@ def test_group_calibration_takes_grades():
     assert {row.group for row in own.rows[1:]} == {"grade = low", "grade = middle", "grade = high"}
 
 
+def test_group_calibration_grades_the_probability_of_the_positive_class():
+    proba, y = make_overconfident(2, 600)
+    grades, positive = Grades([0.2, 0.7]), {"pos_label": 0, "n_resamples": 99}
+    groups = group_calibration(y, proba, grades, **positive).rows
+    rows = grade_calibration(y, proba, grades, **positive).rows
+    assert {row.group: row.n_rows for row in groups if row.group != "all rows"} == {
+        f"grade = {row.grade}": row.n_rows for row in rows
+    }
+
+
 def test_summaries_and_cells_across_edges():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 20, 30_000)
