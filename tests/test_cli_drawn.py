@@ -229,3 +229,19 @@ def test_remarks_on_small_groups_name_options(frame, capsys, monkeypatch):
     assert said[0] == said[1]
     assert said[0].startswith("sklearn-calib: expected a group of at least 50 rows, got")
     assert "name a column of larger groups with --by" in said[0]
+
+
+def test_no_rows_no_positive_class_and_classes_as_the_labels_are(frame, capsys, large):
+    numbers = frame.assign(y=frame["y"].map({"x": 0, "y": 1, "z": 2}))
+    numbers[numbers["y"] < 2].to_csv("t.csv", index=False)
+    Path("none.csv").write_text(f"a,b,c,y,{'z' * 100}\n")
+    audit = ["audit", "t.csv", *COLUMNS, "--classes", "0,1,2", "--positive", "1", "--no-page"]
+    for _ in range(2):
+        assert fit(["t.csv"], "--classes", "0,1,2", "--force") == 0
+        assert json.loads(Path("m.json").read_text())["classes_type"] == "int"
+        capsys.readouterr()
+        assert fit(["none.csv"]) == 2
+        assert "expected rows in none.csv, got none" in capsys.readouterr().err
+        assert main(audit) == 2
+        assert "expected --positive with two classes, got 3 columns" in capsys.readouterr().err
+        large()

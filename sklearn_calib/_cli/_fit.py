@@ -208,11 +208,10 @@ def _fit_cells(summary: Any, name: str, options: "argparse.Namespace") -> int:
     """Learn from all rows in cells of their scores, as `audit` measures them."""
     from ..recalibrators import get_recalibrator
 
-    if not summary.n_samples or len(summary.classes) != 2:
-        got = f"one of {len(summary.classes)}" if summary.n_samples else "one of no rows"
+    if len(summary.classes) != 2:
         raise UserError(
-            f"expected a summary of two classes, got {got} in {plain(name)}. Fit to the rows "
-            "themselves."
+            f"expected a summary of two classes, got one of {len(summary.classes)} in "
+            f"{plain(name)}. Fit to the rows themselves."
         )
     if not options.any_order and summary.samples()[0].exchanged:
         raise UserError(
