@@ -199,3 +199,49 @@ def test_features_of_a_sample_do_not_depend_on_the_order(frame, large, monkeypat
     assert 300 <= parts[0]["n_rows"] < 600
     assert parts[0] == parts[2]
     assert parts[1]["n_rows"] == parts[0]["n_rows"]  # of csv numbers may differ in kind
+
+
+def test_remarks_and_refusals_are_those_of_the_command(frame, capsys, large):
+    """They name options, and no function of the library, however the rows are read."""
+    rounded = frame.round({"a": 2, "b": 2, "c": 2}).assign(zero=0)
+    rounded.assign(b=rounded["b"].where(frame.index != 7)).to_parquet("t.parquet")
+    for _ in range(2):
+        assert fit(["t.parquet"], "--drop-missing", "--tolerance", "0.02") == 0
+        said = capsys.readouterr().err
+        assert said.startswith("sklearn-calib: left out, with missing values: ")
+        assert "row 7 of t.parquet" in said
+        assert fit(["t.parquet"], "--drop-missing") == 0
+        assert "sklearn-calib: expected rows that sum to 1, got" in capsys.readouterr().err
+        assert fit(["t.parquet"], "--drop-missing", "--weight", "zero") == 2
+        assert "expected rows of positive weight, got none" in capsys.readouterr().err
+        large()
+
+
+def test_remarks_on_small_groups_name_options(frame, capsys, monkeypatch):
+    two = frame.assign(p=frame["a"] / (frame["a"] + frame["b"]))
+    two[two["y"] != "z"].head(40).to_parquet("t.parquet")
+    said = []
+    for at_once in (2**23, 0):
+        monkeypatch.setattr(_large, "_AT_ONCE", at_once)
+        options = ["--label", "y", "--prob", "p", "--positive", "x", "--by", "v", "--no-page"]
+        assert main(["audit", "t.parquet", *options, "--no-advice", "--resamples", "2"]) == 0
+        said.append(capsys.readouterr().err)
+    assert said[0] == said[1]
+    assert said[0].startswith("sklearn-calib: expected a group of at least 50 rows, got")
+    assert "name a column of larger groups with --by" in said[0]
+
+
+def test_no_rows_no_positive_class_and_classes_as_the_labels_are(frame, capsys, large):
+    numbers = frame.assign(y=frame["y"].map({"x": 0, "y": 1, "z": 2}))
+    numbers[numbers["y"] < 2].to_csv("t.csv", index=False)
+    Path("none.csv").write_text(f"a,b,c,y,{'z' * 100}\n")
+    audit = ["audit", "t.csv", *COLUMNS, "--classes", "0,1,2", "--positive", "1", "--no-page"]
+    for _ in range(2):
+        assert fit(["t.csv"], "--classes", "0,1,2", "--force") == 0
+        assert json.loads(Path("m.json").read_text())["classes_type"] == "int"
+        capsys.readouterr()
+        assert fit(["none.csv"]) == 2
+        assert "expected rows in none.csv, got none" in capsys.readouterr().err
+        assert main(audit) == 2
+        assert "expected --positive with two classes, got 3 columns" in capsys.readouterr().err
+        large()

@@ -185,7 +185,7 @@ def test_summaries_heed_what_they_can(rows, capsys):
         ("two.parquet", ["--weight", "w"], "expected rows to weigh, got summaries"),
         ("two.parquet", ["--positive", "no"], "expected --positive 'yes', as the summaries have"),
         ("three.parquet", [], "a summary of two classes, got one of 3 in three.parquet"),
-        ("none.parquet", [], "a summary of at least one row, got an empty one"),
+        ("none.parquet", [], "a summary of at least one row, got an empty one. Give"),
     ):
         again = ["fit", file, "--out", "new.json", "--recalibrator", "platt"]
         assert main([*again, *arguments]) == 2

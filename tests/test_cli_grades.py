@@ -60,7 +60,7 @@ def test_weights_are_counts_and_the_positive_class_is_named(rows, capsys):
     assert sum(row["events"] for row in graded("r.json")["grades"]) == good
     rows.assign(n=0.5).to_csv("half.csv", index=False)
     assert audit("half.csv", *OPTIONS, "--weight", "n", "--no-page") == 2
-    assert "counts, whole numbers" in capsys.readouterr().err
+    assert "whole numbers >= 0 in the column of --weight" in capsys.readouterr().err
 
 
 def test_summaries(rows):
@@ -88,10 +88,14 @@ def test_refusals_come_first(rows, capsys, grades, said):
     assert said in capsys.readouterr().err
 
 
-def test_several_classes(rows, capsys):
-    p = np.random.default_rng(0).dirichlet(np.ones(3), 60)
-    frame = pd.DataFrame(p, columns=[*"abc"]).assign(y=np.arange(60) % 3)
-    frame.to_csv("three.csv", index=False)
-    options = ["--label", "y", "--prob", "a,b,c", "--no-advice", "--resamples", "2", "--no-page"]
+@pytest.mark.parametrize("rows_at_once", [0, 2**23])
+def test_several_classes_are_refused_before_the_rows_are_read(
+    rows, capsys, monkeypatch, rows_at_once
+):
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", rows_at_once)
+    with open("three.csv", "w") as file:
+        file.write("y,a,b,c\n0,not,a,number\n")
+    options = ["--label", "y", "--prob", "a,b,c", "--no-page"]
     assert audit("three.csv", *options) == 2
-    assert "two classes" in capsys.readouterr().err
+    said = "expected the column of one class in --prob, whose probability has --grades, got 3"
+    assert said in capsys.readouterr().err

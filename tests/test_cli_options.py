@@ -223,7 +223,7 @@ def test_holes(frame, capsys):
         assert "197 rows" in captured.out and f"│ {expected} │" in captured.out
     assert audit("t.csv", "t.parquet", *AS_USUAL, "--drop-missing") == 0  # in blocks
     captured = capsys.readouterr()
-    assert "got none in 6 rows (row 3 of t.csv, row 7 of t.csv, " in captured.err
+    assert "left out, with missing values: 6 rows (row 3 of t.csv, row 7 of t.csv, " in captured.err
     assert "394 rows" in captured.out and f"│ {expected} │" in captured.out
     assert audit("t.csv", "t.parquet", *AS_USUAL) == 2
     assert "with --drop-missing" in said(capsys)

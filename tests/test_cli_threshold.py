@@ -115,3 +115,15 @@ def test_several_classes_and_changed_maps(fitted, capsys):
 
 def test_dialects_are_those_of_to_sql():
     assert tuple(DIALECTS) == _map.DIALECTS == get_args(SqlDialect)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--at", ""], "expected a probability after --at, got none"),
+        (["--at", "0", "--sql", "ansi", "--names", "a,b"], "expected --at above 0 with --names"),
+    ],
+)
+def test_no_band_below_zero_and_no_target(fitted, capsys, options, said):
+    assert run("map.json", *options) == 2
+    assert capsys.readouterr().err.startswith(f"sklearn-calib: {said}")

@@ -43,6 +43,11 @@ def named_classes(
         text = dict(zip(names, classes, strict=True))
     positive = None
     if options.positive is not None:
+        if n_columns > 2:
+            raise UserError(
+                f"expected --positive with two classes, got {n_columns} columns of --prob. "
+                "Leave it out."
+            )
         positive = _label_of(options.positive, text, numeric)
         if positive not in text.values():
             labels_as_text = sorted({str(value) for value in text.values()})
@@ -59,7 +64,7 @@ def _label_of(name, text, numeric):
     if name in text or not numeric:
         return text.get(name, name)
     try:
-        number = float(name)
+        number = int(name) if name.strip().isdecimal() else float(name)
     except ValueError as error:
         raise UserError(
             f"expected a number, as the labels are, got {quoted(name)}. Check --classes and "

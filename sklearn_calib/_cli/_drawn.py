@@ -71,12 +71,13 @@ def sample_of(summary: "CalibrationSummary", options: "argparse.Namespace") -> "
     """The drawn rows; columns in another order than that of the classes are refused."""
     from ..summary import DrawnSample
 
+    check_rows(summary)
     drawn = None if summary.drawn is None else summary.drawn.rows()
     classes: Any = summary.classes
-    if drawn is None or classes is None:
-        got = f"one of {len(classes)}" if summary.n_samples and classes is not None else "no rows"
+    if drawn is None:
         raise UserError(
-            f"expected rows, or a summary of two classes, got {got}. Give the rows themselves."
+            f"expected rows, or a summary of two classes, got one of {len(classes)}. Give the rows "
+            "themselves."
         )
     sample = DrawnSample(drawn, classes, kind_of(options))
     given = classes[drawn.codes], sample.case.proba, classes, drawn.scores.shape[1]
@@ -84,6 +85,12 @@ def sample_of(summary: "CalibrationSummary", options: "argparse.Namespace") -> "
     if said is not None:
         raise UserError(said)
     return sample
+
+
+def check_rows(summary: "CalibrationSummary") -> None:
+    """Refuse a summary that rows of no weight, or no rows, were made into."""
+    if not summary.n_samples:
+        raise UserError("expected rows of positive weight, got none. Check the files.")
 
 
 def gains_by_features(

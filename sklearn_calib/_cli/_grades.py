@@ -29,6 +29,15 @@ def add_grades(group: Any) -> None:
     )
 
 
+def check_columns(options: "argparse.Namespace", n_columns: int) -> None:
+    """Refuse grades of several classes, before the rows are read."""
+    if getattr(options, "grades", None) is not None and n_columns > 2:
+        raise UserError(
+            f"expected the column of one class in --prob, whose probability has --grades, got "
+            f"{n_columns} columns. Name one of two classes, or leave --grades out."
+        )
+
+
 def grade_rows(
     report: "CalibrationReport", rows: "LabelledRows", options: "argparse.Namespace"
 ) -> None:

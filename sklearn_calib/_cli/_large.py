@@ -10,9 +10,9 @@ from ..summary import find_classes, is_summary_file, summarize
 from ._by import audit_groups, audit_saved
 from ._classes import check_two_classes, named_classes
 from ._columns import chosen_groups
-from ._drawn import draw_of, gains_by_features, sample_of
+from ._drawn import check_rows, draw_of, gains_by_features, sample_of
 from ._gate import Condition
-from ._grades import grade_summary
+from ._grades import check_columns, grade_summary
 from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of, kind_of
 from ._printing import Screen, progress
@@ -38,6 +38,7 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: boo
         check_named(options, plain(tables[0]))
     wanted = saved or getattr(options, "save", None) or options.dask
     n_columns = len(_prob_columns(tables[0], options)) if tables else 0
+    check_columns(options, n_columns)
     reason = None
     if getattr(options, "by", None) and n_columns > 2:
         reason = "more than two columns of probabilities"
@@ -137,8 +138,7 @@ def summaries_of(
         with progress("reading") as advance:
             how = {"progress": advance, "_draw": draw, **plan}
             found = _on_workers(options.dask, lambda n: summarize(files, n_jobs=n, **how))
-    if not (found.summary if by else found).n_samples:
-        raise UserError("expected rows of positive weight, got none. Check the files.")
+    check_rows(found.summary if by else found)
     return found, ", ".join(columns), classes[1] if positive is None else positive
 
 

@@ -78,6 +78,10 @@ def add_to(commands: Any) -> None:
 def threshold(options: "argparse.Namespace") -> int:
     """Print thresholds of a map, or bands of scores as SQL."""
     targets = [_target(text) for text in split_names(options.at)]
+    if not targets:
+        raise UserError(
+            "expected a probability after --at, got none. Write for instance --at 0.02."
+        )
     for name in _OF_SQL:
         if getattr(options, name) is not None and options.sql is None:
             raise UserError(f"expected --{name} with --sql, got it alone. Add --sql DIALECT.")
@@ -129,6 +133,11 @@ def _sql(found: "ExportedMap", targets: list[float], options: "argparse.Namespac
     edges, bands = sorted(set(targets)), None
     if options.names is not None:
         names = split_names(options.names)
+        if edges[0] == 0:
+            raise UserError(
+                "expected --at above 0 with --names, got 0, below which no probability is. Leave "
+                "it out, and the first name."
+            )
         if len(set(names)) != len(edges) + 1:
             raise UserError(
                 f"expected {len(edges) + 1} different --names, one more than --at, got "

@@ -34,9 +34,16 @@ _OPTIONS = {
     "sample_weight": "Name the column of what belongs together, such as a patient, with fit "
     "--group; instead of repeated rows use --weight",
     "Pass fewer folds as cv, or groups that are finer": "Name a column of more groups with --group",
+    "expected counts, whole numbers >= 0, got others. Pass numbers of rows, not weights": "for "
+    "--grades, which counts rows, expected whole numbers >= 0 in the column of --weight, got "
+    "others. Leave one of the two options out",
+    "lower min_rows, or pass coarser groups": "name a column of larger groups with --by",
     "simplify: expected a tolerance": "expected a --simplify",
     "expected a tolerance in [0, 1)": "expected a --tolerance in [0, 1)",
 }
+_LEFT_OUT = re.compile(
+    r"(?:\S+: )?expected a value in every cell, got none in (.*)\. These rows .*"
+)
 _NUMPY = re.compile(r"\bnp\.\w+\((-?[\w.]+|'[^']*')\)")  # a label as numpy shows it
 
 
@@ -44,7 +51,8 @@ def for_the_command(message: str) -> str:
     """An error of the library with its cure as an option of the command."""
     message = re.sub(
         r"\b(?:[A-Z]\w+\.)?(summarize|validation_sample_size|find_classes|folds|cv|audit|compare|calibration_report|paired_difference|fit|apply|"
-        r"get_recalibrator|to_dict|to_sql|to_code|to_onnx|monitor|CalibrationMonitor(?:\.\w+)?): "
+        r"get_recalibrator|to_dict|to_sql|to_code|to_onnx|monitor|CalibrationMonitor(?:\.\w+)?|"
+        r"grade_calibration|group_calibration|CalibrationSummary\.\w+|ExportedMap\.\w+): "
         r"(?=\S*expected|.*: expected)",
         "",
         message,
@@ -67,4 +75,5 @@ def for_the_command(message: str) -> str:
     message = re.sub(
         r"or leave out such rows(?! with --)", "or leave out such rows with --drop-missing", message
     )
+    message = _LEFT_OUT.sub(r"left out, with missing values: \1", message)
     return _NUMPY.sub(r"\1", message)

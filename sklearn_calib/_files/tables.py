@@ -341,7 +341,9 @@ def _frame(block, places, beyond, options):
         try:
             frame = _in_chunks(block, names=range(beyond + 1), usecols=[*places, beyond], **options)
             return frame.rename(columns={beyond: "extra"})
-        except pd.errors.EmptyDataError:  # blank lines at the end of a file
+        # Blank lines at the end of a file; or no row but the names, where pandas 2 and 3 seek the
+        # types of columns by their places among those that are read.
+        except (pd.errors.EmptyDataError, IndexError):
             return pd.DataFrame(columns=places)
         except pd.errors.ParserError:  # so no row has more cells than there are names
             block.seek(0)

@@ -2,8 +2,11 @@
 
 import numpy as np
 from scipy.special import betainc, xlogy
+from scipy.stats import binom
 
 from ._proportion import upper_bound
+
+_MOST_OF_NUMPY = 10**9  # rows that its hypergeometric draws take
 
 
 def jeffreys_p(events, rows, probability):
@@ -77,8 +80,45 @@ def order_p(events, rows, n_resamples, rng):
     whole = rows.astype(np.int64)
     if len(rows) < 2 or not 0 < events.sum() < rows.sum():
         return 1.0
-    drawn = rng.multivariate_hypergeometric(
-        whole, int(events.sum()), n_resamples, method="marginals"
-    )
+    drawn = dealt_events(whole, int(events.sum()), n_resamples, rng)
     larger = np.count_nonzero(disorder(drawn.astype(float), rows) >= observed * (1 - 1e-9) - 1e-12)
     return float((1 + larger) / (1 + n_resamples))
+
+
+def dealt_events(rows, n_events, size, rng):
+    """Events dealt out to the rows of all grades, of shape (size, n_grades): hypergeometric draws.
+
+    numpy draws of fewer than 1e9 rows; of more, the binomial law of each grade in turn is narrowed
+    to what the other grades make of the rest.
+    """
+    if rows.sum() < _MOST_OF_NUMPY:
+        return rng.multivariate_hypergeometric(rows, n_events, size, method="marginals")
+    drawn = np.zeros((size, len(rows)), dtype=np.int64)
+    left = np.full(size, n_events)
+    for grade in range(len(rows) - 1):
+        drawn[:, grade] = _hypergeometric(rows[grade], rows[grade + 1 :].sum(), left, rng)
+        left = left - drawn[:, grade]
+    drawn[:, -1] = left
+    return drawn
+
+
+def _hypergeometric(n, n_others, events, rng):
+    """How many of the events fall on n rows, and not on the others; of shape (size,), exactly.
+
+    The smaller side is drawn from its binomial law, and accepted with the probability, relative to
+    the largest, with which the larger side has the rest: at least seven times in ten.
+    """
+    if n > n_others:
+        return events - _hypergeometric(n_others, n, events, rng)
+    found = np.zeros(len(events), dtype=np.int64)
+    waiting = np.flatnonzero((events > 0) & (n > 0))
+    while len(waiting):
+        k = events[waiting]
+        share = k / (n + n_others)
+        drawn = rng.binomial(n, share)
+        best = np.clip(np.floor((n_others + 1) * share), 0, np.minimum(n_others, k))
+        chance = binom.pmf(k - drawn, n_others, share) / binom.pmf(best, n_others, share)
+        good = rng.random(len(k)) < chance
+        found[waiting[good]] = drawn[good]
+        waiting = waiting[~good]
+    return found

@@ -138,8 +138,9 @@ class InstabilityDisplay(Display):
         found = self.instability
         order = np.argsort(found.predicted, kind="stable")
         x = found.predicted[order]
+        _, place = np.unique(x, return_inverse=True)
         shown = [
-            [(x, _smooth(end[order])) for end in (found.low, found.high)],
+            [(x, _means(place, _smooth(end[order]))) for end in (found.low, found.high)],
             [(x, found.mean_absolute_error[order])],
             [(x, found.changed[order])],
         ]
@@ -183,6 +184,11 @@ class InstabilityDisplay(Display):
             ax.set(xlabel="prediction of the model", xlim=(-0.02, 1.02))
             ax.spines[["top", "right"]].set_visible(False)
         curves.set(xlabel="prediction on the original rows")
+
+
+def _means(place, values):
+    """Of rows of one prediction, such as a forest has, the mean: a line has one value there."""
+    return (np.bincount(place, values) / np.bincount(place))[place]
 
 
 def _smooth(values):

@@ -15,6 +15,7 @@ from ..exceptions import check_count, check_level, is_number, refuse
 from ..metrics import canonical_case
 from ._grades import check_two_classes, grades_of
 
+_MOST = 9e15  # rows; larger sums of counts are no whole numbers of float64
 _HEADER = (
     "grade", "rows", "events", "predicted", "observed", "Jeffreys p", "binomial p", "light",
     "prudent",
@@ -334,4 +335,7 @@ def _checked_counts(counts, n, where):
         or not np.isfinite(found).all()
     ):
         refuse(where, "counts, whole numbers >= 0", "others", "Pass numbers of rows, not weights")
+    total = found.sum(dtype=np.float64)
+    if total > _MOST:
+        refuse(where, f"counts of {_MOST:.0e} rows at most", f"{total:.3g}", "Check the counts")
     return found.astype(float)

@@ -60,11 +60,11 @@ class Grades(Shown):
 
     def __post_init__(self) -> None:
         edges = self._checked_edges()
-        names = self.names
+        names = _listed(self.names)
         if names is None:
             names = [str(number + 1) for number in range(len(edges) + 1)]
         rule = f"{len(edges) + 1} different names as texts, one more than edges"
-        named = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
+        named = isinstance(names, Sequence) and not isinstance(names, str)
         texts = [str(name) for name in names] if named else []
         good = named and all(isinstance(name, str) and name for name in names)
         if not good or len({*texts}) != len(edges) + 1 or len(texts) != len(edges) + 1:
@@ -74,10 +74,10 @@ class Grades(Shown):
         object.__setattr__(self, "names", tuple(texts))
 
     def _checked_edges(self):
-        edges = self.edges
+        edges = _listed(self.edges)
         cure = "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02"
         rule = "edges that increase, between 0 and 1"
-        if isinstance(edges, str) or not isinstance(edges, Sequence | np.ndarray):
+        if isinstance(edges, str) or not isinstance(edges, Sequence):
             refuse("Grades", rule, plain(repr(edges), 80), cure)
         good = all(is_number(edge) and 0 < edge < 1 for edge in edges) and len(edges) > 0
         if not good or any(one >= other for one, other in itertools.pairwise(edges)):
@@ -262,6 +262,14 @@ class Grades(Shown):
             for name, (low, high) in zip(self.names, itertools.pairwise(ends), strict=True)
         ]
         return [Section(tables=[Table(("grade", "from", "below"), rows)])]
+
+
+def _listed(values):
+    """A column of a table, or an array, as a list; else as it is."""
+    if isinstance(values, str | Sequence):
+        return values
+    found = values.to_list() if hasattr(values, "to_list") else values
+    return found.tolist() if isinstance(found, np.ndarray) else found
 
 
 def grades_of(grades: Any, where: str) -> Grades:

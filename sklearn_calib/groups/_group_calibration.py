@@ -8,7 +8,7 @@ import numpy as np
 from .._random import check_seed, label_bounds
 from .._simplex import title_of_problem, two_class_pairs
 from .._typing import ArrayLike, IntArray, Multiclass, RandomStateLike
-from ..canonical import canonical_weight
+from ..canonical import canonical_proba, canonical_weight
 from ..exceptions import check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
@@ -154,7 +154,8 @@ def group_calibration(
         return audit_summaries(y_true, groups, **options)
     case = canonical_case(where, y_true, y_proba, *given)  # type: ignore[arg-type]
     if isinstance(groups, Grades):
-        groups = {"grade": groups.assign(y_proba)}  # type: ignore[arg-type]
+        proba = canonical_proba(y_proba, n_classes=2, _where=where)  # type: ignore[arg-type]
+        groups = {"grade": groups.assign(proba[:, case.positive])}
     return audit_case(case, groups, sample_weight, **options)
 
 

@@ -256,6 +256,9 @@ def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
             rule, got = "a row of weight above 0 of each class", f"none of {lost}"
             refuse(_WHERE, rule, got, "Leave these rows out of X and y")
         groups = None if groups is None else np.unique(groups[kept], return_inverse=True)[1]
+    if groups is not None and groups.max() == 0:
+        cure = "Pass one value for each patient, say, or leave groups out"
+        refuse(_WHERE, "at least two groups, which are drawn", "one", cure)
     positive = len(classes) - 1 if len(classes) == 2 else 1
     if pos_label is not None:
         places = [at for at, label in enumerate(classes.tolist()) if label == pos_label]

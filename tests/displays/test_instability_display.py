@@ -1,5 +1,7 @@
 """InstabilityDisplay: what is drawn is the instability, and where it comes from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
@@ -43,6 +45,18 @@ def test_panels_show_the_instability(found):
     legends = [text.get_text() for ax in display.axes_ for text in ax.get_legend().get_texts()]
     assert "95% of the models, smoothed" in legends and "threshold 0.3" in legends
     assert f"mean {moved.mean_absolute_error.mean():.3f}" in legends
+
+
+def test_rows_of_one_prediction_have_one_end(found):
+    moved = found.instability()
+    tied = replace(moved, predicted=moved.predicted.round(1))
+    ends = InstabilityDisplay(tied).points()[0]
+    order = np.argsort(tied.predicted, kind="stable")
+    apart = InstabilityDisplay(replace(tied, predicted=np.arange(90.0)[np.argsort(order)]))
+    for (x, shown), (_, smooth) in zip(ends, apart.points()[0], strict=True):
+        for value in np.unique(x):
+            assert np.ptp(shown[x == value]) == 0 < np.ptp(smooth)
+            assert shown[x == value][0] == pytest.approx(smooth[x == value].mean())
 
 
 def test_from_estimator_passes_options_on(rows):

@@ -6,9 +6,11 @@ from decimal import Decimal, localcontext
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+from sklearn_calib._kernels import _grades
 from sklearn_calib._kernels._grades import binomial_p, disorder, isotonic_rates, order_p
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.groups import Grades, grade_calibration, group_calibration
@@ -151,6 +153,30 @@ def test_order_p_value_is_exact_where_all_tables_can_be_counted():
     assert order_p(np.zeros(2), rows, 99, np.random.default_rng(0)) == 1.0
 
 
+def test_events_of_any_number_of_rows_are_dealt_out_by_their_law(monkeypatch):
+    rows, rng = np.array([5, 30, 3]), np.random.default_rng(0)
+    monkeypatch.setattr(_grades, "_MOST_OF_NUMPY", 0)
+    drawn = _grades.dealt_events(rows, 12, 20_000, rng)
+    assert (drawn.sum(axis=1) == 12).all()
+    for column, n in zip(drawn.T, rows, strict=True):
+        law = stats.hypergeom(38, n, 12).pmf(np.arange(n + 1))
+        error = np.sqrt(law * (1 - law) / 20_000)
+        assert (np.abs(np.bincount(column, minlength=n + 1) / 20_000 - law) <= 4 * error).all()
+    everywhere = _grades.dealt_events(np.array([3, 0, 4]), 7, 5, rng)
+    assert everywhere.tolist() == [[3, 0, 4]] * 5
+
+
+def test_counts_of_more_than_a_billion_rows():
+    y, p = [1, 0, 1, 0], [0.02, 0.02, 0.2, 0.2]
+    counts = [2 * 10**7, 98 * 10**7, 2 * 10**8, 8 * 10**8]
+    found = grade_calibration(y, p, [0.05], counts=counts)
+    assert found.order_p_value == 1 and found.p_value == 1
+    fallen = grade_calibration(y, p, [0.05], counts=[2 * 10**8, 8 * 10**8, *counts[:2]])
+    assert fallen.order_p_value == 0.001
+    with pytest.raises(ValueError, match=r"expected counts of 9e\+15 rows at most, got 4.61e\+18"):
+        grade_calibration(y, p, [0.05], counts=[1, 1, 1, 2**62])
+
+
 @pytest.mark.slow
 def test_level_of_the_order_and_of_all_grades():
     """At equal rates the order is rejected as often as it says; two-sided."""
@@ -200,6 +226,11 @@ def test_edges_belong_to_the_grade_above():
         and Grades(**json.loads(json.dumps(grades.to_dict()))) == grades
     )
     assert grades.assign(np.float32([0.01]))[0] == "A"  # the float32 is below
+
+
+@pytest.mark.parametrize("column", [pd.Series, np.array, pd.Index, tuple])
+def test_edges_and_names_may_be_columns(column):
+    assert Grades(column([0.1, 0.2]), column([*"abc"])) == Grades([0.1, 0.2], [*"abc"])
 
 
 def test_quantiles():
@@ -305,6 +336,16 @@ def test_group_calibration_takes_grades():
     by_hand = group_calibration(y, proba, {"grade": grades.assign(proba)}, n_resamples=99)
     assert own.to_dict() == by_hand.to_dict()
     assert {row.group for row in own.rows[1:]} == {"grade = low", "grade = middle", "grade = high"}
+
+
+def test_group_calibration_grades_the_probability_of_the_positive_class():
+    proba, y = make_overconfident(2, 600)
+    grades, positive = Grades([0.2, 0.7]), {"pos_label": 0, "n_resamples": 99}
+    groups = group_calibration(y, proba, grades, **positive).rows
+    rows = grade_calibration(y, proba, grades, **positive).rows
+    assert {row.group: row.n_rows for row in groups if row.group != "all rows"} == {
+        f"grade = {row.grade}": row.n_rows for row in rows
+    }
 
 
 def test_summaries_and_cells_across_edges():

@@ -398,6 +398,7 @@ def test_a_model_that_knows_its_rows_by_heart(drawn):
         ({"measures": ["auc"]}, ValueError, "measures among .*got 'auc'"),
         ({"measures": []}, ValueError, "at least one measure, got none"),
         ({"pos_label": 7}, ValueError, "pos_label among 0, 1, got 7"),
+        ({"groups": ["all"] * 80}, ValueError, "at least two groups, which are drawn, got one"),
         ({"groups": [1, 2]}, ValueError, "one value for each of the 80 rows"),
         ({"y": np.ones(80)}, ValueError, "labels of at least two classes, got one class"),
         ({"sample_weight": -np.ones(80)}, ValueError, "expected .*weight"),
