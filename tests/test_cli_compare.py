@@ -5,6 +5,7 @@ import json
 import os
 import weakref
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ import pytest
 from sklearn_calib._cli import main
 from sklearn_calib._cli._compare import EXAMPLES
 from sklearn_calib.inference import paired_difference
+from sklearn_calib.recalibrators import TemperatureScaling
+from sklearn_calib.summary import CalibrationSummary
 
 AS_USUAL = ["--label", "outcome", "--prob", "p"]
 
@@ -183,8 +186,8 @@ def test_whole_numbers_and_their_text_match(frame, capsys):
 # -- rows that are read block by block --------------------------------------------------------
 
 
-def differences(*arguments):
-    assert compare(*arguments, *AS_USUAL, "--resamples", "20", "--json", "c.json") == 0
+def differences(*arguments, columns=AS_USUAL):
+    assert compare(*arguments, *columns, "--resamples", "20", "--json", "c.json") == 0
     with open("c.json") as file:
         return {row.pop("measure"): row for row in json.load(file)["differences"]}
 
@@ -198,6 +201,7 @@ def two_files(tmp_path, monkeypatch):
     rng = np.random.default_rng(3)
     z = 1.5 * rng.normal(size=700)
     p, q = _expit(z), _expit(1.4 * z + 0.2 * rng.normal(size=700))
+    p[::60], q[::90] = 0.0, 1.0  # and the temperature finds out what these count as
     weight = np.where(rng.random(700) < 0.1, 0.0, rng.random(700))
     outcome = (rng.random(700) < p).astype(int)
     first = pd.DataFrame({"p": p, "outcome": outcome, "w": weight})
@@ -206,9 +210,14 @@ def two_files(tmp_path, monkeypatch):
     return first.assign(q=q)
 
 
+def tempered(proba, codes, weight):
+    fitted = TemperatureScaling().fit(proba, codes, sample_weight=weight)
+    return fitted.predict_proba(proba)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_any_size_of_blocks_gives_the_numbers_of_the_rows(two_files, monkeypatch, weighted):
-    from sklearn_calib._cli import _compare, _pairs
+    from sklearn_calib._cli import _pairs
     from sklearn_calib._files import tables
 
     files = ["one.csv", "two.parquet", *(["--weight", "w"] if weighted else [])]
@@ -223,11 +232,8 @@ def test_any_size_of_blocks_gives_the_numbers_of_the_rows(two_files, monkeypatch
         found = vars(paired_difference(rows["outcome"], rows["p"], rows["q"], name, **given))
         for key in ("first", "second", "difference", "low", "high"):
             assert whole[name][key] == pytest.approx(found[key], rel=1e-9), (name, key)
-    codes, numbers = rows["outcome"].to_numpy(), np.arange(2)
-    after = [
-        _compare._tempered(np.column_stack([1 - s, s]), codes, weight, numbers)
-        for s in (rows["p"], rows["q"])
-    ]
+    codes = rows["outcome"].to_numpy()
+    after = [tempered(np.column_stack([1 - s, s]), codes, weight) for s in (rows["p"], rows["q"])]
     found = vars(paired_difference(codes, *after, "log_loss", **given))
     for key in ("first", "second", "difference", "low", "high"):
         own = whole["log_loss, temperature"][key]
@@ -317,4 +323,120 @@ def test_no_more_than_some_blocks_are_held(two_files, monkeypatch):
     monkeypatch.setattr(_pairs, "table_blocks", watched)
     monkeypatch.setattr(tables, "_ROWS", 70)
     differences("one.csv", "two.parquet")
+    assert len(held) > 20 and max(most) <= 6
+
+
+# -- several classes --------------------------------------------------------------------------
+
+OF_THREE = ["--label", "y", "--prob", "a0,a1,a2"]
+
+
+@pytest.fixture
+def three_classes(tmp_path, monkeypatch):
+    """Two models in a csv and a parquet file, with weights, some of them 0, and scores of 0."""
+    monkeypatch.chdir(tmp_path)
+    means = ("log_loss", "brier_loss", "accuracy")
+    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", means)
+    rng = np.random.default_rng(4)
+    logits = 1.5 * rng.normal(size=(600, 3))
+    noisy = 1.6 * logits + 0.4 * rng.normal(size=(600, 3))
+    one, two = (np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) for z in (logits, noisy))
+    one[::50], two[::50] = [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]
+    y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    weight = np.where(rng.random(600) < 0.1, 0.0, rng.random(600))
+    names = ["a0", "a1", "a2"]
+    label = np.array(["x", "y", "z"])[y]
+    pd.DataFrame(one, columns=names).assign(y=label, w=weight).to_csv("one.csv", index=False)
+    pd.DataFrame(two, columns=names).assign(y=label).to_parquet("two.parquet")
+    return y, one, two, weight
+
+
+def in_small_blocks(monkeypatch):
+    from sklearn_calib._cli import _pairs
+    from sklearn_calib._files import tables
+
+    monkeypatch.setattr(_pairs, "table_blocks", partial(tables.table_blocks, size=6000))
+    monkeypatch.setattr(tables, "_ROWS", 101)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_several_classes_in_any_blocks(three_classes, monkeypatch, capsys, weighted):
+    y, one, two, weight = three_classes
+    files = ["one.csv", "two.parquet", *OF_THREE, *(["--weight", "w"] if weighted else [])]
+    whole = differences(*files, columns=())
+    assert "draw" not in capsys.readouterr().out
+    in_small_blocks(monkeypatch)
+    assert differences(*files, columns=()) == whole  # in every bit
+    given = {"level": 0.9, "sample_weight": weight if weighted else None, "n_resamples": 20}
+    wanted = {name: (y, one, two, name) for name in ("log_loss", "brier_loss", "accuracy")}
+    after = (tempered(proba, y, given["sample_weight"]) for proba in (one, two))
+    wanted["log_loss, temperature"] = (y, *after, "log_loss")
+    for name, arguments in wanted.items():
+        found = vars(paired_difference(*arguments, **given))
+        for key in ("first", "second", "difference", "low", "high"):
+            assert whole[name][key] == pytest.approx(found[key], rel=1e-6), (name, key)
+
+
+def test_the_calibration_error_of_several_classes(three_classes, monkeypatch):
+    y, one, two, weight = three_classes
+    measures = ("log_loss", "smooth_calibration_error")
+    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", measures)
+    in_small_blocks(monkeypatch)
+    files = ["one.csv", "two.parquet", *OF_THREE, "--weight", "w"]
+    own = differences(*files, columns=())["smooth_calibration_error"]
+    given = {"level": 0.9, "sample_weight": weight, "n_resamples": 20}
+    found = vars(paired_difference(y, one, two, "smooth_calibration_error", **given))
+    for key in ("first", "second", "difference"):
+        assert own[key] == pytest.approx(found[key], rel=1e-9), key
+    cells = [CalibrationSummary(classes=range(3)).update(y, p, weight) for p in (one, two)]
+    del given["sample_weight"]
+    found = vars(paired_difference(None, *cells, "smooth_calibration_error", **given))
+    for key in ("low", "high"):
+        assert own[key] == pytest.approx(found[key], rel=1e-9), key
+
+
+@pytest.mark.usefixtures("three_classes")
+def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
+    """The same ones in any order; losses are those of all rows; no more than these are held."""
+    from sklearn_calib import summary
+
+    whole = differences("one.csv", "two.parquet", *OF_THREE, columns=())
+    monkeypatch.setattr(summary, "rows_to_draw", lambda n_classes: 100)
+    capsys.readouterr()
+    few = differences("one.csv", "two.parquet", *OF_THREE, columns=())
+    text = " ".join(capsys.readouterr().out.split())
+    assert "The two temperatures are fitted to 1" in text and "of these 600 rows" in text
+    order = np.random.default_rng(0).permutation(600)
+    header, *lines = Path("one.csv").read_text().splitlines()  # in all their digits
+    Path("three.csv").write_text("\n".join([header, *(lines[place] for place in order)]) + "\n")
+    pd.read_parquet("two.parquet").iloc[order].to_parquet("four.parquet")
+    in_small_blocks(monkeypatch)
+    assert differences("three.csv", "four.parquet", *OF_THREE, columns=()) == few
+    after = "log_loss, temperature"
+    assert {name: few[name] for name in few if name != after} == {
+        name: whole[name] for name in whole if name != after
+    }
+    assert few[after] != whole[after]
+    assert few[after]["difference"] == pytest.approx(whole[after]["difference"], abs=0.02)
+
+
+@pytest.mark.usefixtures("three_classes")
+def test_blocks_of_several_classes_are_let_go(monkeypatch):
+    """Also those of probabilities, which the draw keeps no views of."""
+    from sklearn_calib import summary
+    from sklearn_calib._cli import _pairs
+
+    held, most = [], []
+    read = _pairs.Pairs._proba
+
+    def watched(self, model, table):
+        proba = read(self, model, table)
+        held.append(weakref.ref(proba))
+        most.append(sum(ref() is not None for ref in held))
+        return proba
+
+    monkeypatch.setattr(_pairs.Pairs, "_proba", watched)
+    monkeypatch.setattr(summary, "rows_to_draw", lambda n_classes: 50)
+    in_small_blocks(monkeypatch)
+    differences("one.csv", "two.parquet", *OF_THREE, columns=())
     assert len(held) > 20 and max(most) <= 6

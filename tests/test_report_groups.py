@@ -284,6 +284,65 @@ def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
         assert found.summary == CalibrationSummary().update(frame["y"], frame["p"])
 
 
+def three_classes(frame):
+    """The odd rows with labels and probabilities of three classes."""
+    rng = np.random.default_rng(5)
+    proba = rng.dirichlet(np.ones(3), len(frame)).round(2)
+    proba[:, 2] = 1 - proba[:, 0] - proba[:, 1]
+    y = (proba.cumsum(axis=1) < rng.random((len(frame), 1))).sum(axis=1)
+    own = dict(zip("abc", np.clip(proba, 0, 1).T, strict=True))
+    return frame.assign(y=np.array(["k", "l", "m"])[np.minimum(y, 2)], **own)
+
+
+def certain_rows(n=1200):
+    """Ten classes in float32, some of probability 1, and weights."""
+    rng = np.random.default_rng(6)
+    z = 8 * rng.normal(size=(n, 10)).astype(np.float32)
+    proba = np.exp(z - z.max(axis=1, keepdims=True))
+    proba /= proba.sum(axis=1, keepdims=True)
+    assert proba.max() == 1
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    frame = pd.DataFrame(proba, columns=[*"abcdefghij"])
+    return frame.assign(y=y, site=rng.integers(0, 5, n), age=rng.normal(size=n), w=rng.random(n))
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
+    """In every bit those of rows in memory."""
+    from sklearn_calib._cli._by import audit_groups
+    from sklearn_calib.summary import Draw
+
+    monkeypatch.chdir(tmp_path)
+    small_blocks(monkeypatch)
+    frame = certain_rows() if weight else three_classes(odd_rows())
+    prob = [*("abcdefghij" if weight else "abc")]
+    files, by = [write(frame, "parquet" if weight else "csv")], ["site", "age"]
+    plan = {"label": "y", "prob": prob, "weight": weight, "classes": np.unique(frame["y"])}
+    plan |= {"pos_label": None, "csv": {}, "drop_missing": False}
+    found = audit_groups(files, by, None, plan, Draw(None))
+    own = None if weight is None else frame["w"]
+    alone = group_calibration(frame["y"], frame[prob], frame[by], depth=2, sample_weight=own)
+    assert found.groups.rows == alone.rows
+    assert {row.event for row in alone.rows} == {"confidence"}
+    assert found.summary.drawn.rows().n_drawn == 1200  # from which the advice is learnt
+
+
+@pytest.mark.slow
+def test_an_audit_of_several_classes_has_the_same_groups(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file = write(three_classes(odd_rows()), "csv")
+    given = [file, "--label", "y", "--prob", "a,b,c", "--by", "site,age", "--no-page"]
+    found = []
+    for size in (2**23, 100):
+        monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
+        small_blocks(monkeypatch)
+        assert main(["audit", *given, "--resamples", "2", "--json", "r.json"]) == 0
+        (model,) = json.loads((tmp_path / "r.json").read_text())["models"]
+        found.append((model["groups"], capsys.readouterr().out.partition("Groups\n")[2]))
+    assert found[0] == found[1]
+    assert len(found[0][0]["groups"]) > 1
+
+
 def test_every_option_of_reading_is_heeded_where_groups_are_streamed(folder, capsys, monkeypatch):
     frame = pd.read_csv("t.csv")
     frame["w"], frame["y"] = np.arange(len(frame)) % 3, frame["y"].map({0: "no", 1: "yes"})

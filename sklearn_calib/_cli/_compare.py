@@ -8,10 +8,9 @@ import numpy as np
 
 from .._files.tables import UserError
 from .._show import Section, Table, plain
-from .._typing import AnyArray, FloatArray
 from ..exceptions import CalibrationWarning
 from ._options import add_columns, add_files, add_reading, examples, share, whole_number
-from ._pairs import Pairs, models_of
+from ._pairs import Pairs, Rows, models_of
 from ._printing import Screen, check_outputs, progress, write_text
 from ._remote import local_files
 from ._wording import for_the_command
@@ -28,6 +27,7 @@ EXAMPLES = (
     "--name new",
 )
 _MEASURES = ("log_loss", "brier_loss", "accuracy", "smooth_calibration_error")
+_ENTRIES = 2**18  # of probabilities that are worked on at a time
 _AFTER = "log_loss, temperature"  # each scaled by its own temperature
 
 
@@ -92,9 +92,8 @@ def compare(options: "argparse.Namespace") -> int:
 def _compare(files, options):
     pairs = Pairs(models_of(files, options), options)
     names = [plain(model.name, 40) for model in pairs.models]
-    measured = _of_cells if len(pairs.classes) == 2 else _of_rows
     with progress("comparing") as advance:
-        found, cells = measured(pairs, options, lambda done: advance(int(1000 * done), 1000))
+        found, notes = _measured(pairs, options, lambda done: advance(int(1000 * done), 1000))
     pairs.say_what_is_left_out()
     screen = Screen()
     screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes", highlight=False)
@@ -102,12 +101,8 @@ def _compare(files, options):
     sentences = verdict(names, found)
     for sentence in sentences:
         screen.print(sentence, highlight=False)
-    if cells:
-        screen.print(
-            f"Losses and accuracy are those of all rows; the calibration error is that of {cells} "
-            "cells of their probabilities.",
-            highlight=False,
-        )
+    for sentence in notes:
+        screen.print(sentence, highlight=False)
     if options.json is not None:
         numbers = {"models": names, "files": list(files), "n_samples": pairs.n_rows}
         numbers |= {"level": options.level, "verdict": sentences}
@@ -120,37 +115,37 @@ def _compare(files, options):
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def _of_cells(pairs, options, advance):
-    """Differences of two classes, and the number of cells where scores share them (else 0).
+def _measured(pairs, options, advance):
+    """Differences of the measures, and sentences on what is not exactly that of all rows.
 
-    The rows are read twice, and held as cells of their scores.
-
-    Means of rows are exact sums. The temperature of each model is that of its cells; the losses
-    after it are again sums over all rows.
+    The rows are read twice, and held as cells of their scores (of several classes of the largest
+    one). Means of rows are exact sums. The temperature of each model is that of its cells, or, of
+    several classes, of rows that it draws; the losses after it are again sums over all rows.
     """
-    from ..canonical import log_proba
     from ..inference import PairedLosses, paired_difference
     from ..metrics import LogLoss
-    from ..recalibrators import get_recalibrator
-    from ..summary import CalibrationSummary
+    from ..summary import CalibrationSummary, RowDraw, rows_to_draw
 
-    summaries = [CalibrationSummary() for _ in pairs.models]
+    n_classes, several = len(pairs.classes), len(pairs.classes) > 2
+    summaries = [CalibrationSummary(classes=np.arange(n_classes)) for _ in pairs.models]
+    draws = [RowDraw(n_classes, rows_to_draw(n_classes)) if several else None for _ in summaries]
     functions = {n: f for n, f in _means().items() if n in _MEASURES}
     losses = {name: PairedLosses() for name in functions}
-    for codes, probas, weight in pairs.rows(lambda done: advance(done / 2)):
-        for summary, proba in zip(summaries, probas, strict=True):
+    for codes, probas, weight in _pieces(pairs, lambda done: advance(done / 2)):
+        for summary, draw, proba in zip(summaries, draws, probas, strict=True):
             single = len(pairs.models[0].columns) == 1 and not pairs.flipped
             summary.update(codes, proba[:, 1] if single else proba, weight)
+            if draw is not None:
+                draw.add(codes, proba, proba[np.arange(len(codes)), codes], weight)
         for name, of_rows in functions.items():
             losses[name].add(*(of_rows(proba, codes) for proba in probas), weight)
     if not summaries[0].n_samples:
         raise UserError("expected rows of positive weight, got none. Check the files.")
+    drawn = [None if draw is None else draw.rows() for draw in draws]
     after, of_logits = PairedLosses(), LogLoss().of_logits
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        factors = [s.fit(get_recalibrator("temperature")).inverse_temperature_ for s in summaries]
-    for codes, probas, weight in pairs.rows(lambda done: advance(0.5 + done / 2)):
-        scaled = (f * log_proba(proba) for f, proba in zip(factors, probas, strict=True))
+    fitted = [_temperature(*each) for each in zip(summaries, drawn, strict=True)]
+    for codes, probas, weight in _pieces(pairs, lambda done: advance(0.5 + done / 2)):
+        scaled = (_scaled(*each) for each in zip(fitted, probas, strict=True))
         after.add(*(of_logits(logits, codes) for logits in scaled), weight)
     given = {"level": options.level, "n_resamples": options.resamples}
     found = {
@@ -159,8 +154,22 @@ def _of_cells(pairs, options, advance):
         else paired_difference(None, *summaries, name, **given)
         for name in _MEASURES
     }
-    cells = 0 if all(s.exact for s in summaries) else max(s.n_cells for s in summaries)
-    return found | {_AFTER: after.difference("log_loss", options.level)}, cells
+    notes = _notes(summaries, drawn)
+    return found | {_AFTER: after.difference("log_loss", options.level)}, notes
+
+
+def _pieces(pairs, advance):
+    """Blocks of rows; those of several classes in pieces that fit into a cache."""
+    step = max(1, _ENTRIES // len(pairs.classes))
+    for block in pairs.rows(advance):
+        if len(pairs.classes) == 2:
+            yield block
+            continue
+        for start in range(0, len(block.codes), step):
+            rows = slice(start, start + step)
+            weight = None if block.weight is None else block.weight[rows]
+            probas = [np.asarray(proba)[rows] for proba in block.probas]
+            yield Rows(block.codes[rows], probas, weight)
 
 
 def _means():
@@ -171,39 +180,55 @@ def _means():
 
 
 def _hits(proba, codes):
-    """Of two classes; of equal probabilities the first counts."""
-    return ((proba[:, 1] > proba[:, 0]) == codes).astype(float)
+    """Of equal probabilities the first counts."""
+    if proba.shape[1] == 2:  # five times as fast
+        return ((proba[:, 1] > proba[:, 0]) == codes).astype(float)
+    return (np.argmax(proba, axis=1) == codes).astype(float)
 
 
-def _of_rows(pairs, options, advance):
-    """The same of several classes: the rows are held, since whole vectors are needed."""
-    from ..inference import paired_difference
-
-    blocks = [*pairs.rows(lambda done: advance(done / 2))]
-    codes = np.concatenate([block.codes for block in blocks])
-    one, two = (np.vstack([np.asarray(block.probas[i]) for block in blocks]) for i in range(2))
-    weight = None
-    if options.weight is not None:
-        weight = np.concatenate([block.weight for block in blocks])
-    numbers = np.arange(len(pairs.classes))
-    given: dict[str, Any] = {"level": options.level, "n_resamples": options.resamples}
-    given |= {"sample_weight": weight, "labels": numbers}
-    found = {name: paired_difference(codes, one, two, name, **given) for name in _MEASURES}
-    one, two = (_tempered(proba, codes, weight, numbers) for proba in (one, two))
-    return found | {_AFTER: paired_difference(codes, one, two, "log_loss", **given)}, 0
-
-
-def _tempered(
-    proba: FloatArray, codes: AnyArray, weight: FloatArray | None, numbers: AnyArray
-) -> FloatArray:
-    """After temperature scaling: what is left of the log loss is no matter of calibration."""
+def _temperature(summary, drawn):
+    """Temperature scaling, fitted to all cells, or to the rows drawn."""
     from ..recalibrators import get_recalibrator
+    from ..summary import DrawnSample
 
+    fitted = get_recalibrator("temperature")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        fitted = get_recalibrator("temperature")
-        fitted.fit(proba, codes, sample_weight=weight, classes=numbers)
-    return fitted.predict_proba(proba)
+        if drawn is None:
+            return summary.fit(fitted)
+        numbers = np.arange(drawn.scores.shape[1])
+        case = DrawnSample(drawn, numbers, proba=drawn.scores).case
+        return fitted.fit(case.proba, case.codes, sample_weight=case.weight, classes=numbers)
+
+
+def _scaled(fitted, proba):
+    """Logits of what `predict_proba` gives; zeros count as they do there."""
+    from .._simplex import raised
+    from ..canonical import log_proba
+
+    if proba.min() < fitted.floor_:
+        proba = raised(proba, fitted.floor_)
+    return fitted.inverse_temperature_ * log_proba(proba)
+
+
+def _notes(summaries, drawn):
+    """What is not that of all rows, in sentences."""
+    notes = []
+    if not all(summary.exact for summary in summaries):
+        of = "their probabilities" if drawn[0] is None else "their largest probabilities"
+        notes.append(
+            "Losses and accuracy are those of all rows; the calibration error is that of "
+            f"{max(summary.n_cells for summary in summaries)} cells of {of}."
+        )
+    if any(rows is not None and not rows.whole for rows in drawn):
+        counts = [*dict.fromkeys(f"{rows.n_drawn:,}" for rows in drawn)]
+        each = " for each model" if len(counts) == 1 else ""
+        notes.append(
+            f"The two temperatures are fitted to {' and '.join(counts)} of these "
+            f"{drawn[0].n_seen:,} rows{each}, which their own digits draw: the same ones in any "
+            "order; the losses after them are those of all rows."
+        )
+    return notes
 
 
 def _print(screen, names, found, level):

@@ -28,28 +28,17 @@ _AT_ONCE = 2**23  # bytes of a table that is read as a whole
 def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: bool = True) -> bool:
     """Whether to summarise; if not, the rows are read at once.
 
-    So are groups (``--by``) of more than two classes. But where `several` is true, the number of
-    files decides too.
+    Where `several` is true, the number of files decides too.
     """
     _is_saved.cache_clear()  # a file may have been written since
     saved = [file for file in files if _is_saved(file)]
     tables = [file for file in files if file not in saved]
     if tables:
         check_named(options, plain(tables[0]))
+        check_columns(options, len(_prob_columns(tables[0], options)))
     wanted = saved or getattr(options, "save", None) or options.dask
-    n_columns = len(_prob_columns(tables[0], options)) if tables else 0
-    check_columns(options, n_columns)
-    reason = None
-    if getattr(options, "by", None) and n_columns > 2:
-        reason = "more than two columns of probabilities"
-    if reason is not None and wanted:
-        raise UserError(
-            f"expected two classes for --by with summaries, --save and --dask, got {reason}. Leave "
-            "one of them out."
-        )
-    size = sum(os.path.getsize(file) for file in tables if reason is None)
     many = several and len(tables) > 1
-    return bool(wanted) or (reason is None and (many or size > _AT_ONCE))
+    return bool(wanted) or many or sum(map(os.path.getsize, tables)) > _AT_ONCE
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._kernels._cells import LARGEST_SHIFT, cells_of, distances_of, ids_of, keys_of, least_shift
-from .._simplex import log_proba
+from .._simplex import carries_log, log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 
 MOST_CELLS = 2**16  # more are made coarser,
@@ -60,6 +60,8 @@ def cells_of_rows(
     weight : ndarray of shape (n_samples,)
     pool : bool
     """
+    if not carries_log(pair):
+        pair = _as_counted(pair)
     log = log_proba(pair)
     z, proba = log[:, 1] - log[:, 0], np.asarray(pair)
     order = np.argsort(proba[:, 1], kind="stable")
@@ -82,6 +84,14 @@ def cells_of_rows(
     return _coarse(_with_steps(cells)) if pool else _with_steps(cells)
 
 
+def _as_counted(pair):
+    """Both columns of one number, in the digits that a summary keeps."""
+    plain = np.asarray(pair)
+    t, high = distances_of(plain[:, 1], plain[:, 0])
+    rest = 1.0 - t
+    return np.column_stack([np.where(high, t, rest), np.where(high, rest, t)])
+
+
 def cells_of_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
     """The cells of summaries, as their `samples` has them, each of one combination of groups."""
     parts = [(s.proba, s.counts, s.weight, s.squares) for s in samples]
@@ -95,10 +105,10 @@ def pooled_cells(
 ) -> GroupCells:
     """Cells of any order, equal ones added."""
     log = log_proba(proba)
-    order = np.lexsort((pattern, proba[:, 1]))
-    score, ordered = proba[order, 1], pattern[order]
-    new = (score[1:] > score[:-1]) | (ordered[1:] > ordered[:-1])
     z = log[:, 1] - log[:, 0]
+    order = np.lexsort((z, pattern, proba[:, 1]))
+    keys = [column[order] for column in (proba[:, 1], pattern, z)]
+    new = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     cells = GroupCells(pattern, order, proba, z, counts, weight, squares)
     starts = np.flatnonzero(np.append(True, new))
     return _coarse(_with_steps(_merged(cells, order, starts)))

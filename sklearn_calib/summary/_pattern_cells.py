@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels import _cells as cells
+from .._simplex import two_class_pairs
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..exceptions import refuse
 from ._input import Labels, checked_scores, checked_weight
-from ._problems import parts_of_many, two_class_part
+from ._problems import ProblemRows, two_class_part
 
 _ROOM = 2**12
 _FINE = 2**18  # pairs of a cell and a combination; more are made coarser
@@ -112,7 +113,7 @@ class PatternCells:
             if columns == 2:
                 part = two_class_part(codes[rows], block, labels.positive)
             else:
-                part = next(parts_of_many("confidence", codes[rows], block))
+                part = _confidence(codes[rows], block)
             own = None if weight is None else weight[rows]
             given = [pattern[rows], part.p, part.q, part.hit]
             if own is not None and not (kept := own > 0).all():
@@ -181,6 +182,13 @@ class PatternCells:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__init__()  # type: ignore[misc]
         self.__dict__.update(state)
+
+
+def _confidence(codes, block):
+    """The largest probability of each row, and the sum of the others, which has more digits."""
+    ((problem, pair),) = two_class_pairs("confidence", block)
+    hit = (codes == problem.target).astype(np.uint8)
+    return ProblemRows(0, problem.rows, problem.score, np.ascontiguousarray(pair[:, 0]), hit)
 
 
 def _settled(pairs):
