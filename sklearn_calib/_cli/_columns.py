@@ -161,7 +161,7 @@ def features_of(options: "argparse.Namespace", present: Sequence[str]) -> list[s
     return names
 
 
-def picked(options, present):
+def picked(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
     """All columns that are read."""
     columns, by = split_columns(options.prob, present), chosen_groups(options, present)
     check_different(options.label, columns)
