@@ -25,7 +25,7 @@ _ALIKE = 256  # a monitor adds so many rows at a time: a multiple of them leaves
 _JUDGED = 2**17  # first rows, by which the order of the columns is judged
 
 
-class Batch(NamedTuple):
+class Watched(NamedTuple):
     """Some rows."""
 
     labels: AnyArray
@@ -57,7 +57,7 @@ class Batches:
         self._without_label = False
         self.classes = self._classes(known)
 
-    def rows(self, whole: bool = False) -> Iterator[Batch]:
+    def rows(self, whole: bool = False) -> Iterator[Watched]:
         """All rows, in batches of a multiple of 256 of them but for the last.
 
         With `whole` they come as one, in memory, whose times are what they are together.
@@ -67,7 +67,7 @@ class Batches:
         batches = self._blocks(whole)
         if whole:
             batches = iter([_below([*batches])])
-        left: Batch | None = None
+        left: Watched | None = None
         for batch in batches:
             now = batch if left is None else _below([left, batch])
             n = len(now.labels) // _ALIKE * _ALIKE
@@ -125,7 +125,7 @@ class Batches:
         when = None
         if options.time is not None:
             when = whole_column(table, options.time, "time").to_numpy()
-        return Batch(self.classes[codes], proba, when)
+        return Watched(self.classes[codes], proba, when)
 
     def _complete(self, table, number):
         """A table without rows that have a hole, which are counted."""
@@ -175,7 +175,7 @@ class Order:
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
-        self._seen: list[Batch] | None = []
+        self._seen: list[Watched] | None = []
         self._left = _JUDGED
 
     @property
@@ -183,7 +183,7 @@ class Order:
         """Whether it has been judged."""
         return self._seen is None
 
-    def see(self, batch: Batch | None) -> str | None:
+    def see(self, batch: Watched | None) -> str | None:
         """What is to be said, once; None is the end of the rows."""
         if self._seen is None:
             return None
@@ -200,10 +200,10 @@ class Order:
 def _part(batch, rows):
     """Some rows; what they leave behind is not held."""
     when = None if batch.time is None else batch.time[rows].copy()
-    return Batch(batch.labels[rows].copy(), batch.proba[rows].copy(), when)
+    return Watched(batch.labels[rows].copy(), batch.proba[rows].copy(), when)
 
 
-def _below(batches: Sequence[Batch]) -> Batch:
+def _below(batches: Sequence[Watched]) -> Watched:
     """Batches one below the other."""
     import pandas as pd
 
@@ -214,4 +214,4 @@ def _below(batches: Sequence[Batch]) -> Batch:
         proba = with_log(proba, np.vstack([log_proba(batch.proba) for batch in batches]))
     times = [pd.Series(batch.time) for batch in batches if batch.time is not None]
     labels = np.concatenate([batch.labels for batch in batches])
-    return Batch(labels, proba, joined(times).to_numpy() if times else None)
+    return Watched(labels, proba, joined(times).to_numpy() if times else None)

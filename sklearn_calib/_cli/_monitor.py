@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._files.tables import UserError
 from .._files.whole import held
 from .._show import plain, quoted
@@ -143,7 +141,7 @@ def monitor(options: "argparse.Namespace") -> int:
             batches = Batches(files, options, _classes_of(known))
             with _alone(options):
                 now = _classes_of(_read_state(options, again=True))
-                if not np.array_equal(now, _classes_of(known)):  # another process has been there
+                if _listed(now) != _listed(_classes_of(known)):  # another process has been there
                     batches = Batches(files, options, now)
                 found = _updated(batches, options)
                 batches.say_what_is_left_out()
@@ -268,6 +266,10 @@ def _read_state(
 
 def _classes_of(known: "CalibrationMonitor | None") -> "AnyArray | None":
     return None if known is None else known.classes_
+
+
+def _listed(classes):
+    return None if classes is None else classes.tolist()
 
 
 def _updated(batches: Batches, options: "argparse.Namespace") -> "CalibrationMonitor":
