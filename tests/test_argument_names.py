@@ -189,7 +189,8 @@ def methods():
             if function is None:
                 continue
             for argument, parameter in [*inspect.signature(function).parameters.items()][1:]:
-                free = {*FREE, "only_later", *(OF_MODEL if name in OF_FEATURES else ())}
+                flags = "only_later", "_goes_on"
+                free = {*FREE, *flags, *(OF_MODEL if name in OF_FEATURES else ())}
                 if parameter.kind is not parameter.VAR_KEYWORD and argument not in free:
                     yield name, method, argument
 

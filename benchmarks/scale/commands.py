@@ -141,9 +141,7 @@ def main():
     columns = ["command", "rows", "classes", "cpu_seconds", "peak_mb"]
     columns += ["read_seconds", "ratio", "bar"]
     for k in kinds:
-        for n in SIZES[k]:
-            if sizes is not None and n not in sizes:
-                continue
+        for n in SIZES[k] if sizes is None else sorted(sizes):
             for row in rows_of(commands, n, k):
                 print(row, flush=True)
                 known[row["classes"], float(row["rows"]), row["command"]] = row

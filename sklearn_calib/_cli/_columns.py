@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import argparse
 
 
-_AS_MISSING = (
+#: What to say of labels that are text where some are missing.
+AS_MISSING = (
     "In csv files empty cells and the texts NA, N/A, None, null and NaN count as missing: where "
     "one of them is a label, write it in other words."
 )
@@ -40,7 +41,6 @@ class Columns(NamedTuple):
     names: list[str]  # of the columns of probabilities
     left_out: str  # rows that were left out, in words
     groups: Any  # pandas DataFrame of the columns of --by, or None
-    time: Any  # ndarray, or None
     together: Any = None  # ndarray of the column of --group, or None
     features: Any = None  # pandas DataFrame of the columns of --features, or None
 
@@ -66,7 +66,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         if options.drop_missing:
             whole = table.frame.notna().all(axis=1)
             if _labels_are_text(table, options.label):
-                note(_AS_MISSING)
+                note(AS_MISSING)
             by, features = (each[whole].reset_index(drop=True) for each in (by, features))
             table, found = without_missing(table)
             left_out += [found] if found else []
@@ -79,9 +79,6 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     weight = None
     if options.weight is not None:
         weight = np.concatenate([number_column(table, options.weight) for table in tables])
-    when = None
-    if (name := getattr(options, "time", None)) is not None:
-        when = joined([whole_column(table, name, "time") for table in tables]).to_numpy()
     together = None
     if (name := getattr(options, "group", None)) is not None:
         together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
@@ -89,7 +86,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     by = joined(groups) if len(groups[0].columns) else None
     shown = joined(used) if len(used[0].columns) else None
     said = "; ".join(left_out)
-    return Columns(np.vstack(scores), labels, weight, names, said, by, when, together, shown)
+    return Columns(np.vstack(scores), labels, weight, names, said, by, together, shown)
 
 
 def _labels_are_text(table, name):
@@ -164,7 +161,7 @@ def features_of(options: "argparse.Namespace", present: Sequence[str]) -> list[s
     return names
 
 
-def _picked(options, present):
+def picked(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
     """All columns that are read."""
     columns, by = split_columns(options.prob, present), chosen_groups(options, present)
     check_different(options.label, columns)
@@ -174,7 +171,7 @@ def _picked(options, present):
 
 
 def _read(file, options):
-    return read_table(file, partial(_picked, options), **form_of(options))
+    return read_table(file, partial(picked, options), **form_of(options))
 
 
 def without_missing(table: FileTable) -> tuple[FileTable, str]:
@@ -217,7 +214,7 @@ def checked_labels(table: FileTable, name: str) -> Any:
         places = rows_in_words([table.row(place) for place in holes])
         raise UserError(
             f"expected a label in every row, got nan in {places} of column {quoted(name)} of "
-            f"{plain(table.file)}. Fill them, or leave out such rows. {_AS_MISSING}"
+            f"{plain(table.file)}. Fill them, or leave out such rows. {AS_MISSING}"
         )
     return labels
 

@@ -3,7 +3,7 @@
 import json
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,8 @@ from .._files.tables import UserError
 from .._files.whole import held
 from .._show import plain, quoted
 from ..exceptions import CalibrationWarning
-from ._classes import check_two_classes, named_classes
+from ._batches import Batches, MixedTimes, Order
 from ._codes import DONE, FOUND
-from ._columns import read_columns
 from ._options import (
     add_files,
     add_logits,
@@ -22,21 +21,20 @@ from ._options import (
     check_named,
     check_of_logits,
     examples,
-    kind_of,
     share,
-    tolerance_of,
 )
 from ._printing import Output, check_writable, note, refuse_out, write_text
 from ._remote import local_files
-from ._rows import another_order, called
+from ._rows import called
 from ._wording import for_the_command
 
 if TYPE_CHECKING:
     import argparse
 
+    from .._typing import AnyArray
     from ..monitoring import CalibrationMonitor
-    from ._columns import Columns
 
+_MUCH = 2**23  # bytes of tables in any order, of which a word is said
 EXAMPLES = (
     "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
     "sklearn-calib monitor today.csv --label outcome --prob p --time day --state state.json "
@@ -68,7 +66,8 @@ def add_to(commands: Any) -> None:
         metavar="COLUMN",
         help="numbers, dates, or text such as 2026-03-01T12:00: the rows are put in this order, "
         "and rows that are not later than those of the state are refused (default: the rows are "
-        "in order and new); where labels come late, the time at which the label came",
+        "in order and new); where labels come late, the time at which the label came; a table that "
+        "is not sorted so is held in memory",
     )
     columns.add_argument(
         "--any-order",
@@ -132,15 +131,17 @@ def monitor(options: "argparse.Namespace") -> int:
     check_named(options)
     check_of_logits(options)
     try:
-        with local_files(options.files, options.allow_remote) as files:
+        with local_files(options.files, options.allow_remote, copied=True) as files:
             if options.state is not None:
-                _check_state(options.state, files)
-            _read_state(options)  # what is wrong with it is said before the table is read
-            columns = read_columns(files, options)
-            if columns.left_out:
-                note(f"left out, with missing values: {columns.left_out}")
+                _check_state(options.state, [*files, *options.files])
+            known = _read_state(options)  # what is wrong with it is said before the table is read
+            batches = Batches(files, options, _classes_of(known))
             with _alone(options):
-                found = _updated(_read_state(options, again=True), columns, files, options)
+                now = _classes_of(_read_state(options, again=True))
+                if _listed(now) != _listed(_classes_of(known)):  # another process has been there
+                    batches = Batches(files, options, now)
+                found = _updated(batches, options)
+                batches.say_what_is_left_out()
                 if options.state is not None:
                     text = json.dumps(found.state_dict(), allow_nan=False)
                     write_text(f"{text}\n", options.state, "--state")
@@ -260,47 +261,62 @@ def _read_state(
     return found
 
 
-def _updated(
-    known: "CalibrationMonitor | None",
-    columns: "Columns",
-    files: Sequence[str],
-    options: "argparse.Namespace",
-) -> "CalibrationMonitor":
-    from ..canonical import canonical_proba
+def _classes_of(known: "CalibrationMonitor | None") -> "AnyArray | None":
+    return None if known is None else known.classes_
+
+
+def _listed(classes):
+    return None if classes is None else classes.tolist()
+
+
+def _updated(batches: Batches, options: "argparse.Namespace") -> "CalibrationMonitor":
+    """The monitor of the state with all rows, or a new one; nothing is written.
+
+    Rows that are not in the order of their times are read again, all at once.
+    """
+    order = Order(batches)
+    try:
+        return _added(batches.rows(), order, batches, options)
+    except (MixedTimes, _Backwards):
+        pass
+    if sum(map(os.path.getsize, batches.files)) > _MUCH:
+        note(
+            f"the rows are not in the order of {quoted(options.time)}: to be put in it, all of "
+            "them are held in memory. Give a sorted table, or a day at a time, where they are too "
+            "many."
+        )
+    order = order if order.done else Order(batches)
+    return _added(batches.rows(whole=True), order, batches, options)
+
+
+class _Backwards(Exception):
+    """A batch begins before the last one ends."""
+
+
+def _added(rows, order, batches, options):
     from ..monitoring import CalibrationMonitor
 
-    classes = _classes(columns, options, known)
-    kind, tolerance = kind_of(options), tolerance_of(options)
-    try:
-        proba = canonical_proba(columns.scores, kind=kind, tolerance=tolerance, _where="monitor")
-        n_columns = len(columns.names)
-        scores = columns.scores if kind == "proba" else proba
-        said = another_order(columns.labels, scores, classes, n_columns, options)
-        if said is not None and known is None:
-            raise UserError(said)
-        if said is not None:  # the columns of a model that went on well may have been exchanged
-            note(f"{called(files)}: {said}")
-        found = known or CalibrationMonitor(classes=classes, **_settings(options))
-        return found.update(columns.labels, proba, time=columns.time, only_later=True)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{called(files)}: {error}") from error
+    known = _read_state(options, again=True)
+    found = known or CalibrationMonitor(classes=batches.classes, **_settings(options))
+    began = False
+    for batch in rows:
+        try:
+            found.update(
+                batch.labels, batch.proba, time=batch.time, only_later=True, _goes_on=began
+            )
+        except (ValueError, TypeError) as error:
+            if began and "Time runs backwards" in str(error):
+                raise _Backwards from error
+            raise ValueError(f"{called(batches.files)}: {error}") from error
+        began = True
+        _judge(order.see(batch), known, options)
+    _judge(order.see(None), known, options)
+    return found
 
 
-def _classes(columns, options, known):
-    """The classes in the order of the columns: a single one has the probability of the second."""
-    from ..canonical import canonical_labels
-
-    if known is not None and options.classes is None and options.positive is None:
-        return known.classes_
-    given, positive = named_classes(options, columns.labels, len(columns.names))
-    classes = canonical_labels(columns.labels, classes=given, _where="monitor")[0]
-    check_two_classes(classes, options)
-    if positive is not None and len(columns.names) == 1 and classes[0] == positive:
-        classes = classes[::-1]
-    if known is not None and classes.tolist() != known.classes_.tolist():
-        own = ", ".join(map(str, known.classes_.tolist()))
-        raise UserError(
-            f"expected the classes {plain(own)} of the state, in this order, got "
-            f"{plain(', '.join(map(str, classes.tolist())))}. Leave --classes and --positive out."
-        )
-    return classes
+def _judge(said, known, options):
+    """Columns of other classes: later tables may be those of a model that went wrong."""
+    if said is not None and known is None:
+        raise UserError(f"{called(options.files)}: {said}")
+    if said is not None:
+        note(f"{called(options.files)}: {said}")

@@ -252,16 +252,8 @@ class Pairs:
         codes = codes_of(tables[0], label, self.classes)
         if not self.one_file and label in tables[1].frame:
             differing.see(tables, codes, codes_of(tables[1], label, self.classes))
-        unknown = np.flatnonzero(codes < 0)
-        if len(unknown) and not differing.n_rows:
-            checked_labels(tables[0], label)  # names missing ones
-            value = quoted(tables[0].frame[label].iloc[unknown[0]])
-            known = plain(", ".join(map(str, self.classes.tolist())))
-            raise UserError(
-                f"expected labels among {known} in column {quoted(label)} of "
-                f"{plain(tables[0].file)}, got {value} in row {tables[0].row(unknown[0])}. Name "
-                "all of them with --classes, or drop those rows."
-            )
+        if not differing.n_rows:
+            check_known(tables[0], label, codes, self.classes)
         return codes
 
     def _proba(self, model, table):
@@ -319,6 +311,20 @@ def codes_of(table: FileTable, name: str, classes: AnyArray) -> IntArray:
         labels = [typed[str(label)] for label in labels]
     known = {label: place for place, label in enumerate(classes.tolist())}
     return np.array([*(known.get(label, -1) for label in labels), -1])[places]
+
+
+def check_known(table: FileTable, name: str, codes: IntArray, classes: AnyArray) -> None:
+    """Raise UserError for labels of which `codes_of` knows no class."""
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        checked_labels(table, name)  # names missing ones
+        value = quoted(table.frame[name].iloc[unknown[0]])
+        known = plain(", ".join(map(str, classes.tolist())))
+        raise UserError(
+            f"expected labels among {known} in column {quoted(name)} of {plain(table.file)}, got "
+            f"{value} in row {table.row(unknown[0])}. Name all of them with --classes, or drop "
+            "those rows."
+        )
 
 
 def _keys(table, name):

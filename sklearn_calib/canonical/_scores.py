@@ -94,7 +94,9 @@ def canonical_proba(
         if kind == "proba":
             given = valid_proba(scores, tolerance=tolerance, _where=_where, _first=_first)
             return _check_columns(two_columns(given), n_classes, _where)
-        return _check_columns(softmax_of_rows(_logit_table(scores, _where)), n_classes, _where)
+        return _check_columns(
+            softmax_of_rows(_logit_table(scores, _where, _first)), n_classes, _where
+        )
 
 
 def valid_proba(

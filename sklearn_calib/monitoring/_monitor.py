@@ -192,6 +192,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
         only_later: bool = False,
+        _goes_on: bool = False,
     ) -> Self:
         """Add rows whose labels have come: a batch, or a single row.
 
@@ -239,11 +240,13 @@ class CalibrationMonitor(Findings, StorableMonitor):
             multiclass=self.multiclass,
             where=where,
         )
-        check_time_goes_on(self._last, self._written, rows, where, strict=only_later)
+        later = only_later and not _goes_on  # than all rows of the batches before
+        check_time_goes_on(self._last, self._written, rows, where, strict=later)
         if self.classes_ is None:
             self.classes_ = classes
             self._open()
-        self._n_before = self.n_alarms_
+        if not _goes_on:  # with the batch of the last update
+            self._n_before = self.n_alarms_
         for start in range(0, len(rows.hit), _BLOCK):
             self._add(rows.take(slice(start, start + _BLOCK)))
         return self

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logsumexp
 
 from sklearn_calib import canonical_proba
+from sklearn_calib._kernels._logistic_grid import COARSE, log_ratios
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -129,6 +130,33 @@ def test_a_change_is_found_and_named(slope, shift, said):
     assert said in first.meaning
     assert str(first.n_samples) in str(monitor)
     assert (first.slope < 1) == (slope < 1) or slope == 1
+
+
+@pytest.mark.parametrize("bound", [1.5, 20.0, 1e4])
+def test_alarms_are_those_of_the_recursion(bound):
+    """Row by row as it is defined: alarms beside each other, far apart, and at certain events."""
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.05, 0.6, 700)
+    y = rng.random(700) < p**0.5
+    p[[31, 32, 255, 256, 600]], y[[31, 32, 255, 256, 600]] = 0.0, True
+    gain, certain = log_ratios(np.log(np.maximum([1 - p, p], 1e-300)).T, y, COARSE)
+    certain |= p == 0
+    gain[certain] = 0.0
+    weight, m, expected = np.exp(COARSE.log_prior), np.zeros(len(COARSE.slope)), []
+    for row in range(700):
+        m = (1 + m) * np.exp(gain[row])
+        if certain[row] or weight @ m >= bound:
+            expected.append(row + 1)
+            m = np.zeros(len(m))
+    monitor = CalibrationMonitor(average_run_length=bound)
+    found = []
+    for part in np.split(np.arange(700), [1, 40, 300, 555]):
+        monitor.update(y[part], p[part])
+        found += [alarm.n_samples for alarm in monitor.new_alarms_]
+    if bound > 2:
+        assert found == expected and len(expected) >= 5
+    assert monitor.n_alarms_ == len(expected)
+    assert_allclose(np.exp(monitor.log_detector_), weight @ m, rtol=1e-9)
 
 
 def test_the_detector_starts_anew():

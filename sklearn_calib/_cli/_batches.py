@@ -1,0 +1,217 @@
+"""The rows of a monitor, block by block: labels, probabilities and times."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._files.tables import UserError, column_names, table_blocks
+from .._show import plain, rows_in_words
+from .._simplex import carries_log, log_proba, with_log
+from .._typing import AnyArray, FloatArray
+from ._classes import check_two_classes, named_classes
+from ._columns import AS_MISSING, joined, picked, probability, whole_column
+from ._names import split_columns
+from ._options import form_of, kind_of, tolerance_of
+from ._pairs import check_known, codes_of
+from ._printing import note
+from ._rows import another_order
+
+if TYPE_CHECKING:
+    import argparse
+
+_ALIKE = 256  # a monitor adds so many rows at a time: a multiple of them leaves it the same bits
+_JUDGED = 2**17  # first rows, by which the order of the columns is judged
+
+
+class Watched(NamedTuple):
+    """Some rows."""
+
+    labels: AnyArray
+    proba: FloatArray  # what canonical_proba made of the scores
+    time: AnyArray | None
+
+
+class MixedTimes(Exception):
+    """Blocks whose times are of several kinds: only all of them say what they are."""
+
+
+class Batches:
+    """The rows of some files, as often as they are asked for.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        In the order of the columns: a single column has the probability of the second.
+    """
+
+    def __init__(
+        self, files: Sequence[str], options: "argparse.Namespace", known: AnyArray | None
+    ) -> None:
+        self.files, self.options = files, options
+        pick = partial(picked, options)
+        self.names = split_columns(options.prob, column_names(files[0], pick, **form_of(options)))
+        self._holes: list[list[int]] = []
+        self._counts: list[int] = []
+        self._without_label = False
+        self.classes = self._classes(known)
+
+    def rows(self, whole: bool = False) -> Iterator[Watched]:
+        """All rows, in batches of a multiple of 256 of them but for the last.
+
+        With `whole` they come as one, in memory, whose times are what they are together.
+        """
+        self._holes = [[] for _ in self.files]
+        self._counts = [0] * len(self.files)
+        batches = self._blocks(whole)
+        if whole:
+            batches = iter([_below([*batches])])
+        left: Watched | None = None
+        for batch in batches:
+            now = batch if left is None else _below([left, batch])
+            n = len(now.labels) // _ALIKE * _ALIKE
+            if whole or not n:
+                left = now
+                continue
+            left = _part(now, slice(n, None)) if n < len(now.labels) else None
+            yield _part(now, slice(n))
+        if left is not None:
+            yield left
+
+    def say_what_is_left_out(self) -> None:
+        """Rows with holes, once all have been read."""
+        if self._without_label and any(isinstance(label, str) for label in self.classes.tolist()):
+            note(AS_MISSING)
+        said = [
+            f"{rows_in_words(holes, n)} of {plain(file)}"
+            for file, holes, n in zip(self.files, self._holes, self._counts, strict=True)
+            if n
+        ]
+        if said:
+            note(f"left out, with missing values: {'; '.join(said)}")
+
+    def _blocks(self, whole):
+        dtypes: set[Any] = set()
+        given = {"as_text": [self.options.label], **form_of(self.options)}
+        given |= {"size": None} if whole else {}
+        n_rows = 0
+        for number, file in enumerate(self.files):
+            for table in table_blocks(file, partial(picked, self.options), **given):
+                kept = self._complete(table, number) if self.options.drop_missing else table
+                if not len(kept.frame):
+                    continue
+                batch = self._batch(kept)
+                dtypes.add(None if batch.time is None else batch.time.dtype)
+                if len(dtypes) > 1 and not whole:
+                    raise MixedTimes
+                n_rows += len(batch.labels)
+                yield batch
+        if not n_rows:
+            raise UserError("expected rows without missing values, got none. Check the files.")
+
+    def _batch(self, table):
+        from ..canonical import canonical_proba
+
+        options = self.options
+        codes = codes_of(table, options.label, self.classes)
+        check_known(table, options.label, codes, self.classes)
+        scores = np.column_stack([probability(table, name, options) for name in self.names])
+        given = {"kind": kind_of(options), "tolerance": tolerance_of(options)}
+        try:
+            proba = canonical_proba(scores, **given, _where="monitor", _first=table.first)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{plain(table.file)}: {error}") from error
+        when = None
+        if options.time is not None:
+            when = whole_column(table, options.time, "time").to_numpy()
+        return Watched(self.classes[codes], proba, when)
+
+    def _complete(self, table, number):
+        """A table without rows that have a hole, which are counted."""
+        there = table.frame.notna()
+        whole = there.all(axis=1).to_numpy()
+        if whole.all():
+            return table
+        places = np.flatnonzero(~whole)
+        holes = self._holes[number]
+        self._counts[number] += len(places)
+        holes += [table.row(place) for place in places[: 5 - len(holes)]]
+        self._without_label |= not there[self.options.label].all()
+        return table._replace(
+            frame=table.frame[whole].reset_index(drop=True), rows=np.flatnonzero(whole)
+        )
+
+    def _classes(self, known):
+        """The classes in the order of the columns; those of a state are read from no file."""
+        import pandas as pd
+
+        from ..canonical import canonical_labels
+        from ..summary import find_classes
+
+        options = self.options
+        if known is not None and options.classes is None and options.positive is None:
+            return known
+        reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
+        found = find_classes(self.files, label=options.label, **reading)
+        given, positive = named_classes(options, pd.Series(found), len(self.names))
+        given = found if given is None else given
+        classes, _ = canonical_labels(given, classes=given, _where="monitor")
+        check_two_classes(classes, options)
+        if positive is not None and len(self.names) == 1 and classes[0] == positive:
+            classes = classes[::-1]
+        if known is not None and classes.tolist() != known.tolist():
+            own = ", ".join(map(str, known.tolist()))
+            raise UserError(
+                f"expected the classes {plain(own)} of the state, in this order, got "
+                f"{plain(', '.join(map(str, classes.tolist())))}. Leave --classes and --positive "
+                "out."
+            )
+        return classes
+
+
+class Order:
+    """Whether the columns fit other classes: the first 131,072 rows know."""
+
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
+        self._seen: list[Watched] | None = []
+        self._left = _JUDGED
+
+    @property
+    def done(self) -> bool:
+        """Whether it has been judged."""
+        return self._seen is None
+
+    def see(self, batch: Watched | None) -> str | None:
+        """What is to be said, once; None is the end of the rows."""
+        if self._seen is None:
+            return None
+        if batch is not None:
+            self._seen.append(_part(batch, slice(self._left)))
+            self._left -= len(self._seen[-1].labels)
+            if self._left:
+                return None
+        rows, self._seen = _below(self._seen), None
+        about = self._batches.classes, len(self._batches.names), self._batches.options
+        return another_order(rows.labels, rows.proba, *about)
+
+
+def _part(batch, rows):
+    """Some rows; what they leave behind is not held."""
+    when = None if batch.time is None else batch.time[rows].copy()
+    return Watched(batch.labels[rows].copy(), batch.proba[rows].copy(), when)
+
+
+def _below(batches: Sequence[Watched]) -> Watched:
+    """Batches one below the other."""
+    import pandas as pd
+
+    if len(batches) == 1:
+        return batches[0]
+    proba = np.vstack([np.asarray(batch.proba) for batch in batches])
+    if carries_log(batches[0].proba):
+        proba = with_log(proba, np.vstack([log_proba(batch.proba) for batch in batches]))
+    times = [pd.Series(batch.time) for batch in batches if batch.time is not None]
+    labels = np.concatenate([batch.labels for batch in batches])
+    return Watched(labels, proba, joined(times).to_numpy() if times else None)
