@@ -11,12 +11,13 @@ from .._show import plain, rows_in_words
 from .._simplex import carries_log, log_proba, with_log
 from .._typing import AnyArray, FloatArray
 from ._classes import check_two_classes, named_classes
-from ._columns import AS_MISSING, joined, picked, probability, whole_column
+from ._columns import joined, picked, probability, whole_column
 from ._names import split_columns
 from ._options import form_of, kind_of, tolerance_of
 from ._pairs import check_known, codes_of
 from ._printing import note
 from ._rows import another_order
+from ._wording import AS_MISSING
 
 if TYPE_CHECKING:
     import argparse

@@ -19,16 +19,12 @@ from .._typing import FloatArray
 from ._names import split_columns
 from ._options import check_different, check_groups, form_of
 from ._printing import note
+from ._wording import AS_MISSING
 
 if TYPE_CHECKING:
     import argparse
 
 
-#: What to say of labels that are text where some are missing.
-AS_MISSING = (
-    "In csv files empty cells and the texts NA, N/A, None, null and NaN count as missing: where "
-    "one of them is a label, write it in other words."
-)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 

@@ -2,6 +2,11 @@
 
 import re
 
+#: What to say of labels that are text where some are missing.
+AS_MISSING = (
+    "In csv files empty cells and the texts NA, N/A, None, null and NaN count as missing: where "
+    "one of them is a label, write it in other words."
+)
 _OPTIONS = {
     "Summarise the other column, or 1 - p": "Name the other class with --positive, or the other "
     "column with --prob",
@@ -75,5 +80,7 @@ def for_the_command(message: str) -> str:
     message = re.sub(
         r"or leave out such rows(?! with --)", "or leave out such rows with --drop-missing", message
     )
+    if "expected a label in every row, got nan" in message and AS_MISSING not in message:
+        message = f"{message.removesuffix('.')}. {AS_MISSING}"
     message = _LEFT_OUT.sub(r"left out, with missing values: \1", message)
     return _NUMPY.sub(r"\1", message)

@@ -144,17 +144,14 @@ class GradeDisplay(Display):
         )
         positive = np.concatenate([one[one > 0] for one in (observed, predicted, low, high)])
         bottom = positive.min() / 1.6
-        for light, color in _COLORS.items():
-            chosen = np.array([row.light == light for row in rows])
-            if chosen.any():
-                height = np.maximum(observed[chosen], bottom) - bottom
-                said = {"label": f"observed, {_SAID[light]}"}
-                ax.bar(place[chosen], height, 0.62, bottom, color=color, zorder=1, **said)
+        colors = [_COLORS[row.light] for row in rows]
+        height = np.maximum(observed, bottom) - bottom
+        ax.bar(place, height, 0.62, bottom, color=colors, zorder=1)
         ends = np.maximum(low, bottom), high
         level = f"{self.found.level:.0%} interval of one grade"
         ax.vlines(place, *ends, color="0.2", lw=1.4, zorder=2, label=level)
-        given = {"color": "C0", "zorder": 3, "lw": 2.4, "label": "predicted"}
-        ax.hlines(predicted, place - 0.4, place + 0.4, **given)
+        given = {"color": "C0", "zorder": 3, "ms": 26, "mew": 2.4, "label": "predicted"}
+        ax.plot(place, predicted, "_", **given)
         ax.set_yscale("log")
         ax.set_ylim(bottom, min(1.0, positive.max() * 1.6))
         ax.set(xlim=(-0.7, len(self.found.rows) - 0.3), xticks=np.arange(len(self.found.rows)))
@@ -164,7 +161,12 @@ class GradeDisplay(Display):
         ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         ax.set(xlabel="grade", ylabel="rate of events")
         ax.set_title(f"all grades together: p = {self.found.p_value:.2g}", fontsize=10)
-        ax.legend(frameon=False, fontsize=8, loc="upper left")
+        handles, labels = ax.get_legend_handles_labels()
+        for light in [light for light in _COLORS if any(row.light == light for row in rows)]:
+            handles.append(ax.patches[[row.light for row in rows].index(light)])
+            labels.append(f"observed, {_SAID[light]}")
+        given = {"frameon": False, "fontsize": 8, "loc": "upper left", "markerscale": 0.6}
+        ax.legend(handles, labels, **given)
         for spine in ("top", "right"):
             ax.spines[spine].set_visible(False)
         ax.grid(axis="y", color="0.93", zorder=0)
