@@ -22,6 +22,8 @@ def compile_kernels() -> None:
     >>> from sklearn_calib import compile_kernels
     >>> compile_kernels()
     """
+    import numpy as np
+
     from .datasets import make_overconfident
     from .exceptions import CalibrationWarning
     from .groups import MulticalibratedScores, group_calibration
@@ -42,6 +44,7 @@ def compile_kernels() -> None:
                 for measure in measures:
                     measure(y, proba)
                 lp_calibration_test(y, proba, n_resamples=9)
+                CalibrationSummary().update(y, proba).update(y, np.asfortranarray(proba))
                 VectorScaling().fit_blocks([(proba, y)], kind="proba")
                 VectorScaling().fit_blocks([(proba, y)])
             for n_classes, n_rows in ((2, 50_000), (4, 25_000), (40, 2500)):  # each has its pass
