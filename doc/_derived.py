@@ -236,7 +236,7 @@ def _arena_table(best=10):
                     f"{float(row['wins, log loss']):.2f} ({interval})",
                     f"{float(row['wins, Brier']):.2f}",
                     *(f"{float(row[number]):.1f}" for number in numbers),
-                    f"{float(row['seconds']):.2g}",
+                    f"{float(row['seconds']):.2g}" if row["seconds"] else "",  # kept losses
                 )
             )
     header = ("classes", "method", "wins, log loss", "wins, Brier", "log loss [%]", "hurt [%]")
