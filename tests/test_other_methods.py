@@ -339,7 +339,8 @@ def test_words_of_a_display(name):
         assert equal(plain, draw(cls, Y, P))
         if name == "CalibratingFunctionDisplay":
             return
-        weighted = draw(cls, Y, P, sample_weight=WEIGHT)
+        given = "counts" if name == "GradeDisplay" else "sample_weight"
+        weighted = draw(cls, Y, P, **{given: WEIGHT})
         assert not equal(weighted, plain), "weights change nothing"
         if name not in OF_ROWS:
             again = draw(cls, Y[AGAIN], P[AGAIN], AGAIN)

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._files.tables import UserError, column_names, table_blocks
 from .._show import plain, rows_in_words
-from .._simplex import carries_log, log_proba, with_log
 from .._typing import AnyArray, FloatArray
 from ._classes import check_two_classes, named_classes
 from ._columns import joined, picked, probability, whole_column
@@ -207,6 +206,8 @@ def _part(batch, rows):
 def _below(batches: Sequence[Watched]) -> Watched:
     """Batches one below the other."""
     import pandas as pd
+
+    from .._simplex import carries_log, log_proba, with_log
 
     if len(batches) == 1:
         return batches[0]
