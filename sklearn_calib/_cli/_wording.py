@@ -55,7 +55,8 @@ _NUMPY = re.compile(r"\bnp\.\w+\((-?[\w.]+|'[^']*')\)")  # a label as numpy show
 def for_the_command(message: str) -> str:
     """An error of the library with its cure as an option of the command."""
     message = re.sub(
-        r"\b(?:[A-Z]\w+\.)?(summarize|validation_sample_size|find_classes|folds|cv|audit|compare|calibration_report|paired_difference|fit|apply|"
+        r"\b(?:[A-Z]\w+\.)?(summarize|validation_sample_size|find_classes|folds|cv|audit|"
+        r"compare|calibration_report|paired_difference|fit|apply|"
         r"get_recalibrator|to_dict|to_sql|to_code|to_onnx|monitor|CalibrationMonitor(?:\.\w+)?|"
         r"grade_calibration|group_calibration|CalibrationSummary\.\w+|ExportedMap\.\w+): "
         r"(?=\S*expected|.*: expected)",

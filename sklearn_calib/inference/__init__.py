@@ -17,6 +17,7 @@ from ._monte_carlo import MonteCarloResult as MonteCarloResult
 from ._monte_carlo import calibration_test as calibration_test
 from ._paired import PairedDifference as PairedDifference
 from ._paired import PairedLosses as PairedLosses
+from ._paired import hits as hits
 from ._paired import paired_difference as paired_difference
 from ._polynomial import PolynomialTest as PolynomialTest
 from ._polynomial import polynomial_test as polynomial_test
