@@ -11,6 +11,7 @@ from pathlib import Path
 import _export
 import _layers
 import _messages
+from changelog import changes
 
 import sklearn_calib
 from sklearn_calib import metrics, recalibrators
@@ -296,20 +297,13 @@ def _measure_table():
 
 
 def _whats_new(folder):
-    """Fragments ``<version>/<kind>.<slug>.rst``, newest version first."""
-    lines = ["What's new", "==========", ""]
-    versions = sorted(
-        (path for path in folder.iterdir() if path.is_dir()),
-        key=lambda path: tuple(int(part) for part in path.name.split(".")),
-        reverse=True,
-    )
-    for version in versions:
-        lines += [f"Version {version.name}", "-" * (8 + len(version.name)), ""]
-        for kind in ("added", "changed", "fixed"):
-            fragments = sorted(version.glob(f"{kind}.*.rst"))
-            if fragments:
-                lines += [f"**{kind.capitalize()}**", ""]
-                for fragment in fragments:
-                    text = fragment.read_text().strip().replace("\n", "\n  ")
-                    lines += [f"- {text}", ""]
+    """The changes of every version, the newest first."""
+    lines, last = ["What's new", "==========", ""], ""
+    for version, kind, texts in changes(folder):
+        if version != last:
+            lines += [f"Version {version}", "-" * (8 + len(version)), ""]
+        lines += [f"**{kind.capitalize()}**", ""]
+        for text in texts:
+            lines += ["- " + text.replace("\n", "\n  "), ""]
+        last = version
     return "\n".join(lines)

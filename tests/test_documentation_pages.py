@@ -20,6 +20,7 @@ sys.path.insert(0, str(DOC))
 import _bibliography  # noqa: E402
 import _layers  # noqa: E402
 import _messages  # noqa: E402
+import changelog  # noqa: E402
 
 GUIDE = DOC / "user_guide"
 SOURCES = sorted(Path(sklearn_calib.__file__).parent.rglob("*.py"))
@@ -85,6 +86,34 @@ def test_sources_of_one_year_are_told_apart():
     _bibliography.link_sources(None, "class", "name", None, None, lines)
     assert lines[0].count(":cite:yearpar:`") == 2
     assert "Bach :cite:yearpar:`berta2025structured`, " in lines[0]
+
+
+def test_changelog_has_every_change():
+    told = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert told == changelog.changelog(), "run python doc/changelog.py"
+    assert told.count("\n* ") == len([*DOC.glob("whats_new/*/*.rst")])
+    assert not re.search(r":\w+:`|``", told), "left in the other markup"
+
+
+def test_changes_of_a_candidate_stand_before_its_release():
+    order = ["0.9.1", "0.10.0rc1", "0.10.0rc2", "0.10.0", "1.0.0"]
+    assert sorted(order[::-1], key=changelog.order) == order
+
+
+def test_a_change_of_no_known_kind_is_not_lost(tmp_path):
+    (tmp_path / "0.1.0").mkdir()
+    (tmp_path / "0.1.0" / "fix.slug.rst").write_text("A sentence.")
+    with pytest.raises(ValueError, match=r"added\|changed\|fixed.*'fix.slug.rst'"):
+        list(changelog.changes(tmp_path))
+
+
+def test_changes_in_markdown():
+    given = (
+        ":func:`~a.b.c` and :class:`D`, ``x=1`` (:doc:`/user_guide/any_size`), `site\n<u.html>`_."
+    )
+    page = f"[any size]({changelog.PAGES}user_guide/any_size.html)"
+    expected = f"`c` and `D`, `x=1` ({page}), [site](u.html)."
+    assert changelog.markdown(given) == expected
 
 
 def test_citation_has_the_version():

@@ -1,0 +1,62 @@
+"""``python doc/changelog.py`` writes CHANGELOG.md, which ``doc/whats_new`` has in pieces.
+
+One file of it is one change, ``VERSION/KIND.SLUG.rst``; the page "What's new" is made of the same.
+"""
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+KINDS = ("added", "changed", "fixed")
+PAGES = "https://sklearn-calib.readthedocs.io/en/stable/"
+HEAD = "# Changes\n\nEach with links to what it names: [What's new]({}whats_new.html).\n"
+
+
+def order(version):
+    """A key by which 0.2.0rc1 stands between 0.1.0 and 0.2.0."""
+    numbers, _, candidate = version.partition("rc")
+    return tuple(int(part) for part in numbers.split(".")), int(candidate or 1e6)
+
+
+def changes(folder=HERE / "whats_new"):
+    """Triples of a version, a kind and the texts of its changes, the newest version first."""
+    versions = [path for path in folder.iterdir() if path.is_dir()]
+    for version in sorted(versions, key=lambda path: order(path.name), reverse=True):
+        unknown = {path.name for path in version.iterdir()} - {
+            path.name for kind in KINDS for path in version.glob(f"{kind}.*.rst")
+        }
+        if unknown:
+            raise ValueError(f"expected names {'|'.join(KINDS)}.SLUG.rst, got {sorted(unknown)}")
+        for kind in KINDS:
+            files = sorted(version.glob(f"{kind}.*.rst"))
+            if files:
+                yield version.name, kind, [file.read_text().strip() for file in files]
+
+
+def markdown(text):
+    """A fragment in Markdown: names of the package as code, pages and addresses as links."""
+    text = " ".join(text.split())
+    text = re.sub(r":(?:class|func|meth|attr|mod):`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text)
+    text = re.sub(r":doc:`(?:[^`<]*?)<?/?([\w/]+)>?`", _page, text)
+    text = re.sub(r"`([^`<]+) <([^>]+)>`__?", r"[\1](\2)", text)
+    return text.replace("``", "`")
+
+
+def _page(match):
+    page = match[1].lstrip("/")
+    name = page.rpartition("/")[2].replace("_", " ")
+    return f"[{name}]({PAGES}{page}.html)"
+
+
+def changelog():
+    """The text of CHANGELOG.md."""
+    lines, last = [HEAD.format(PAGES)], ""
+    for version, kind, texts in changes():
+        lines += [] if version == last else [f"## {version}\n"]
+        lines += [f"### {kind.capitalize()}\n", *(f"* {markdown(text)}" for text in texts), ""]
+        last = version
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    (HERE.parent / "CHANGELOG.md").write_text(changelog(), encoding="utf-8")
