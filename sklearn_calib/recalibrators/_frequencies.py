@@ -68,7 +68,7 @@ def offset_to_mean(
     mean: Any, proba: FloatArray, weight: FloatArray, classes: AnyArray, where: str
 ) -> FloatArray:
     """What is added to the logarithms so that the weighted mean of the rows is `mean`."""
-    if isinstance(mean, Real) and not 0 < mean < 1:
+    if isinstance(mean, Real) and not 0 < float(mean) < 1:
         cure = "Divide percentages by 100"
         refuse(where, "a mean above 0 and below 1", f"{float(mean):g}", cure)
     target, ranges = class_frequencies(mean, classes, "mean", where), reachable_means(proba, weight)
