@@ -148,7 +148,8 @@ def _document_of_fitted(fitted, kind, tabulate):
             where,
             f"nodes that give what {type(fitted).__name__}.predict_proba gives",
             f"a difference of {worst:.2g}",
-            "Its _nodes() and its _predict_proba() say different things",
+            "Its _nodes() and its _predict_proba() say different things. A map of log-odds beyond "
+            "80 is written for logits, input='logits': a probability has no such numbers",
             error=RuntimeError,
         )
     known = {"tabulate": error} if error else {}

@@ -155,3 +155,12 @@ def test_it_is_a_map_like_others():
     assert "double" in to_code(shift, "c") and "CASE" in to_sql(shift, "p").upper()
     same = PriorShift(mean=shift.predict_proba(P)[:, 1].mean()).fit(shift.predict_proba(P), Y)
     assert abs(same.offset_[1]) < 1e-14
+
+
+def test_an_offset_beyond_the_smallest_probability_is_written_for_logits():
+    rows = canonical_proba(np.linspace(99, 101, 20), kind="logits")
+    shift = PriorShift(mean=0.03).fit(rows, np.arange(20) % 2)
+    with pytest.raises(RuntimeError, match="is written for logits, input='logits'"):
+        to_dict(shift)
+    exported = from_dict(to_dict(shift, input="logits"))
+    assert np.array_equal(exported.predict_proba(rows), shift.predict_proba(rows))
