@@ -155,6 +155,8 @@ SHARED = (
     "_falling",
     "_booster",
     "_turning",
+    "_frequencies",
+    "_record",
 )
 
 

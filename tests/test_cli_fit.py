@@ -136,7 +136,9 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
         )
         again = ["fit", "s.parquet", "--out", "saved.json", "--recalibrator", "platt", *more[2:]]
         assert main(again) == 0
-        assert Path("saved.json").read_text() == Path("cells.json").read_text()
+        saved, cells = (json.loads(Path(f"{name}.json").read_text()) for name in ("saved", "cells"))
+        assert cells["record"].pop("columns") == {"label": ["y"], "scores": ["p"]}
+        assert saved | {"sha256": ""} == cells | {"sha256": ""}  # a summary has no such names
 
 
 def test_many_rows_of_a_small_file_are_fitted_in_cells(rows, capsys, monkeypatch):
@@ -707,3 +709,49 @@ def test_labels_that_are_words_for_nothing(tmp_path, monkeypatch, capsys, word):
     assert "the texts NA, N/A, None, null" in capsys.readouterr().err
     assert main(["monitor", *given, "--drop-missing"]) in (0, 3)
     assert "where one of them is a label, write it in other words" in capsys.readouterr().err
+
+
+def test_fit_keeps_a_record_and_export_reads_it_out(rows, capsys):
+    """Names of columns and the date that is given; no clock, no path, the same file twice."""
+    frame = rows[0].assign(w=1 + np.arange(400) % 3)
+    frame.to_csv("cal.csv", index=False)
+    assert fit("--date", "2026-11-23", "--weight", "w") == 0
+    first = Path("new.json").read_text()
+    assert fit("--date", "2026-11-23", "--weight", "w") == 0
+    assert Path("new.json").read_text() == first and str(Path.cwd()) not in first
+    record = json.loads(first)["record"]
+    assert record["columns"] == {"label": ["y"], "weight": ["w"], "scores": ["p"]}
+    assert record["date"] == "2026-11-23" and sum(record["events"]) == frame["w"].sum()
+    assert fit() == 0
+    assert "date" not in json.loads(Path("new.json").read_text())["record"]
+    Path("new.json").write_text(first)
+    capsys.readouterr()
+    assert main(["export", "new.json", "--to", "sentences"]) == 0
+    said = capsys.readouterr().out
+    assert said == from_json("new.json").describe() + "\n"
+    assert "Columns: label 'y'; weight 'w'; scores 'p'." in said and "Date: 2026-11-23." in said
+    assert main(["export", "new.json", "--to", "sentences", "--out", "map.txt"]) == 0
+    assert Path("map.txt").read_text() == said
+    Path("new.json").write_text(first.replace('"rows": 400', '"rows": 4000'))
+    assert main(["export", "new.json", "--to", "sentences"]) == 2
+    assert "is read with --edited" in capsys.readouterr().err
+
+
+def test_a_wrong_date_is_refused_before_the_work(rows, capsys):
+    assert fit("--date", "23.11.2026") == 2
+    assert "expected a date such as 2026-11-23 after --date, got '23.11.2026'" in (
+        capsys.readouterr().err
+    )
+    assert not Path("new.json").exists()
+
+
+def test_fit_states_the_mean_of_all_rows(rows):
+    """Where a fit in Python would take some of them."""
+    proba, y = make_overconfident(2, 5000, random_state=2)
+    pd.DataFrame({"p": proba[:, 1], "y": y}).to_csv("cal.csv", index=False)
+    assert fit() == 0
+    found = from_json("new.json")
+    record = found.document["record"]
+    assert "rows_of_mean_after" not in record
+    after = found.predict_proba(read_csv("cal.csv")["p"]).mean(axis=0)
+    np.testing.assert_allclose(record["mean_after"], after, rtol=1e-12)

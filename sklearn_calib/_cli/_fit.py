@@ -1,5 +1,6 @@
 """The command ``fit``: learn a calibration map from a table and write it as JSON."""
 
+from datetime import datetime
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from ._drawn import (
     sample_of,
     summary_of_rows,
 )
+from ._names import split_names
 from ._options import (
     add_columns,
     add_dask,
@@ -47,6 +49,7 @@ EXAMPLES = (
     "sklearn-calib fit cal.parquet --label digit --prob p0,p1,p2 --recalibrator temperature "
     "--out map.json",
     "sklearn-calib fit cal.csv --label outcome --prob score --logits --out map.json",
+    "sklearn-calib fit cal.csv --label outcome --prob p --out map.json --date 2026-11-23",
 )
 _LEVEL = 0.9
 _GROUPS = 50  # with fewer the interval by groups is too short
@@ -111,6 +114,12 @@ def add_to(commands: Any) -> None:
         help="write the map also where it does not lower the log loss, or where a class has too "
         "few rows to say so",
     )
+    results.add_argument(
+        "--date",
+        metavar="DATE",
+        help="a date for the record of the map, such as that of the rows: 2026-11-23 (default: "
+        "none; no clock is read, so the same rows give the same file)",
+    )
     parser.set_defaults(run=fit, modules=("rich", "pandas"))
 
 
@@ -120,6 +129,7 @@ def fit(options: "argparse.Namespace") -> int:
     from ._large import is_large
 
     check_of_logits(options)
+    _check_date(options.date)
     try:
         method = get_recalibrator(options.recalibrator)  # no method is refused before the work
         how: dict[str, Any] = {"copied": True, "workers": options.dask}
@@ -144,7 +154,7 @@ def fit(options: "argparse.Namespace") -> int:
 def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     """Learn from rows in memory."""
     from ..canonical import canonical_proba
-    from ..recalibrators import fit_recalibrator, get_recalibrator
+    from ..recalibrators import fit_recalibrator, get_recalibrator, with_whole_mean
 
     proba = rows.scores
     if kind_of(options) == "proba":
@@ -159,7 +169,8 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
 
     def fitted():
         method = get_recalibrator(options.recalibrator)
-        return fit_recalibrator(method, proba, rows.labels, **given)
+        found = fit_recalibrator(method, proba, rows.labels, **given)
+        return with_whole_mean(found, proba, rows.weight)
 
     return _judged_and_written(screen, gain, fitted, options, rows.together)
 
@@ -182,7 +193,7 @@ def _fit_large(files, options):
 
 def _fit_drawn(summary: Any, options: "argparse.Namespace") -> int:
     """Learn from rows that their own digits draw: all of them where they are not many."""
-    from ..recalibrators import fit_recalibrator, get_recalibrator
+    from ..recalibrators import fit_recalibrator, get_recalibrator, with_whole_mean
 
     sample = sample_of(summary, options)
     drawn, case = sample.drawn, sample.case
@@ -200,7 +211,8 @@ def _fit_drawn(summary: Any, options: "argparse.Namespace") -> int:
     def fitted():
         method = get_recalibrator(options.recalibrator)
         given = {"sample_weight": drawn.sample_weight, "classes": classes, "groups": groups}
-        return fit_recalibrator(method, case.proba, classes[case.codes], **given)
+        found = fit_recalibrator(method, case.proba, classes[case.codes], **given)
+        return with_whole_mean(found, case.proba, drawn.sample_weight)
 
     return _judged_and_written(screen, gain, fitted, options, groups)
 
@@ -239,7 +251,9 @@ def _judged_and_written(screen, gain, fitted, options, groups=None):
 
     if _judge(screen, gain, options, groups) or options.force:
         with progress("fitting"):
-            document = to_dict(fitted(), input=kind_of(options), tabulate=options.tabulate)
+            kept = {"date": options.date, "columns": _columns(options)}
+            how = {"input": kind_of(options), "tabulate": options.tabulate}
+            document = to_dict(fitted(), **how, **kept)
             if options.simplify is not None:
                 document = simplify(document, options.simplify)
             text = to_json(document)
@@ -250,6 +264,23 @@ def _judged_and_written(screen, gain, fitted, options, groups=None):
         "Use the probabilities as they are, choose another --recalibrator, or add --force."
     )
     return FOUND
+
+
+def _columns(options):
+    """The names of the columns that were read, for the record; none of a saved summary."""
+    roles = {"label": options.label, "weight": options.weight, "group": options.group}
+    found = {role: [name] for role, name in roles.items() if name is not None}
+    return found | ({"scores": split_names(options.prob)} if options.prob else {}) or None
+
+
+def _check_date(text):
+    try:
+        datetime.fromisoformat(text or "2000-01-01")
+    except ValueError:
+        raise UserError(
+            f"expected a date such as 2026-11-23 after --date, got {quoted(text)}. Write year, "
+            "month, day."
+        ) from None
 
 
 def _are_enough(counts, options):

@@ -15,19 +15,22 @@ from ..exceptions import called, caution, is_number, refuse
 from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
 from ._fields import WHERE, Numbers, shown, wrong
 from ._nodes import Node
+from ._record import ENTRY as RECORD
+from ._record import MAP, checksum_of_map, read_record, record_of
 from ._tabulate import tabulated
 from ._tree import read_nodes
 
 FORMAT = "sklearn-calib-map"
-SCHEMA = 2
+SCHEMA = 3
 _WITH_CHECKSUM = 2  # the first schema that has one
+_WITH_RECORD = 3
 #: The largest difference that a reader may find at the check rows.
 TOLERANCE = 1e-9
 _ROUNDING = 1e-6  # enlarged by a steep map of nearly equal scores
 N_CHECKS = 5
 KINDS = ("proba", "logits")
 _NEEDED = ("format", "schema", "package", "classes", "classes_type", "input", "map", "check")
-_KNOWN = (*_NEEDED, "estimator", "largest_error", ENTRY)
+_KNOWN = (*_NEEDED, "estimator", "largest_error", RECORD, ENTRY)
 _CHANGED = (
     "The map was changed or cut off: export it again; one that you changed on purpose is read with "
     "edited=True"
@@ -58,6 +61,8 @@ class MapDocument:
         The version that wrote the document.
     largest_error : dict of str to float
         What "tabulate" and "simplify" may have changed P_1 of each table by, at most.
+    record : dict
+        What is known of the rows of the fit; the checksum of the map is added when it is written.
     """
 
     root: Node
@@ -67,10 +72,12 @@ class MapDocument:
     estimator: dict[str, Any] = field(default_factory=dict)
     package: str = __version__
     largest_error: dict[str, float] = field(default_factory=dict)
+    record: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as a dict of JSON's types."""
         names, kind = written_classes(self.classes)
+        tree = self.root.tree()
         found = {
             "format": FORMAT,
             "schema": SCHEMA,
@@ -79,11 +86,17 @@ class MapDocument:
             "classes_type": kind,
             "estimator": self.estimator,
             "input": self.input,
-            "map": self.root.tree(),
+            "map": tree,
             "check": [[p.tolist(), q.tolist()] for p, q in zip(*self.check, strict=True)],
+            RECORD: self.record | {MAP: checksum_of_map(names, kind, tree)},
         }
         found |= {"largest_error": self.largest_error} if self.largest_error else {}
         return found | {ENTRY: checksum(found)}
+
+    @property
+    def digest(self) -> str:
+        """The checksum of the map alone."""
+        return checksum_of_map(*written_classes(self.classes), self.root.tree())
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Results for scores of the kind `input`."""
@@ -135,11 +148,13 @@ def _document_of_fitted(fitted, kind, tabulate):
             where,
             f"nodes that give what {type(fitted).__name__}.predict_proba gives",
             f"a difference of {worst:.2g}",
-            "Its _nodes() and its _predict_proba() say different things",
+            "Its _nodes() and its _predict_proba() say different things. A map of log-odds beyond "
+            "80 is written for logits, input='logits': a probability has no such numbers",
             error=RuntimeError,
         )
     known = {"tabulate": error} if error else {}
-    return MapDocument(root, classes, kind, (scores, results), _said_of(fitted), __version__, known)
+    said, record = _said_of(fitted), record_of(fitted)
+    return MapDocument(root, classes, kind, (scores, results), said, __version__, known, record)
 
 
 def _with_input(document, kind):
@@ -190,6 +205,11 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     elif (own := checksum(document)) != document[ENTRY]:
         stated = shown(document[ENTRY])
         wrong(ENTRY, f"the checksum of the document, '{own[:12]}...'", stated, _CHANGED)
+    if document["schema"] >= _WITH_RECORD:
+        of_map = document["classes"], document["classes_type"], document["map"]
+        if (own := checksum_of_map(*of_map)) != document[RECORD][MAP]:
+            stated = shown(document[RECORD][MAP])
+            wrong(f"{RECORD}.{MAP}", f"the checksum of the map, '{own[:12]}...'", stated, _CHANGED)
     return found
 
 
@@ -222,6 +242,7 @@ def _read(document):
         document.get("estimator", {}),
         document["package"],
         document.get("largest_error", {}),
+        read_record(document[RECORD], len(classes)) if RECORD in document else {},
     )
     return found
 
@@ -233,9 +254,13 @@ def _check_schema(document):
     if schema > SCHEMA:
         cure = "Update the package, or export the map again"
         wrong("schema", f"at most {SCHEMA}, the newest that this version reads", f"{schema}", cure)
-    if (ENTRY in document) != (schema >= _WITH_CHECKSUM):
-        rule = f"a checksum from schema {_WITH_CHECKSUM} on"
-        wrong(ENTRY, rule, f"{'one' if ENTRY in document else 'none'} in schema {schema}")
+    for name, what, since in (
+        (ENTRY, "checksum", _WITH_CHECKSUM),
+        (RECORD, "record", _WITH_RECORD),
+    ):
+        if (name in document) != (schema >= since):
+            got = f"{'one' if name in document else 'none'} in schema {schema}"
+            wrong(name, f"a {what} from schema {since} on", got)
 
 
 def _read_check(check, k):

@@ -6,6 +6,7 @@ from .._typing import AnyArray, ArrayLike, Self
 from ..canonical import canonical_labels, canonical_proba, check_same_length
 from ..exceptions import refuse
 from ..recalibrators import Capabilities, Recalibrator
+from ._describe import description
 from ._document import read_document
 from ._tree import read_nodes
 
@@ -128,6 +129,40 @@ class ExportedMap(Recalibrator):
         _, codes = canonical_labels(y, classes=self.classes_, _where=where)
         check_same_length(codes, proba, where)
         return self
+
+    def describe(self) -> str:
+        """What the map is, in sentences: for a file of evidence, or before a signature.
+
+        Returns
+        -------
+        text : str
+            One line each for the method with its parameters and the version, the rows of the fit
+            with the (weighted) number of each class, names of columns and a date where
+            they were given, the mean probability before and after, what an offset does to
+            slope, intercept and mean, and the SHA-256 of the map. Control characters in labels and
+            names are written out.
+
+        Raises
+        ------
+        ValueError
+            A document that is damaged, see `from_dict`.
+
+        Examples
+        --------
+        >>> from sklearn_calib.export import from_dict, to_dict
+        >>> from sklearn_calib.recalibrators import PriorShift
+        >>> shift = PriorShift(mean=0.3).fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+        >>> text = from_dict(to_dict(shift, date="2026-11-23")).describe()
+        >>> from textwrap import fill
+        >>> print(*(fill(line) for line in text.splitlines()[1:5]), sep=" ")
+        It was fitted to 4 rows: 2 of '0' (0.5 of all), 2 of '1' (0.5 of all).
+        Date: 2026-11-23.
+        The mean probability of '1' on these rows is 0.5 as given and 0.3 by the map; observed is
+        0.5, so observed / expected goes from 1 to 1.667.
+        The map adds -1.2715 to the log-odds of '1': the odds are multiplied by 0.2804. The order of
+        the rows stays, and every measure of ranking.
+        """
+        return description(read_document(self.document))
 
     def _fit(self, proba, codes, weight):
         raise NotImplementedError  # `fit` is its own

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from .._files.whole import write_whole
 from ._document import SCHEMA, Kind, document_of, read_document
 from ._exported import ExportedMap
 from ._fields import shown, wrong
+from ._record import Columns, Date, named
 from ._tree import MAX_DEPTH
 
 #: Longer texts are refused unread; a table of a million scores has about 60 million.
@@ -21,7 +23,12 @@ _TOKEN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 
 
 def to_dict(
-    fitted: Any, *, input: Kind | None = None, tabulate: float | None = None
+    fitted: Any,
+    *,
+    input: Kind | None = None,
+    tabulate: float | None = None,
+    date: Date | None = None,
+    columns: Columns | None = None,
 ) -> dict[str, Any]:
     """Describe a fitted map as a dict of JSON's types, which needs no Python to be understood.
 
@@ -36,13 +43,22 @@ def to_dict(
     tabulate : float in [1e-9, 0.1], default=None
         `AdaptiveCalibration` and `AngularCalibration` have no finite form: they become tables,
         right to this difference in the probability of the second class.
+    date : date or str, default=None
+        Of the rows, of the fit or of an approval, whatever you want to find again: a date, or its
+        text as "2026-11-23". No clock is read, so that the same fit gives the same document.
+    columns : list of str or dict, default=None
+        The columns that the map was fitted to: names of scores, or roles with a name or several,
+        for instance ``{"label": "default", "scores": ["pd"]}``.
 
     Returns
     -------
     document : dict
         Entries "format", "schema", "package", "classes", "classes_type", "estimator", "input",
         "map", the tree of nodes, "check", five rows with their results, where `tabulate` or
-        `simplify` were used "largest_error", and "sha256", the checksum of all others.
+        `simplify` were used "largest_error", "record", what the recalibrator's ``record_`` says of
+        its rows with `date`, `columns` and "map_sha256", and "sha256", the checksum of all others.
+        "map_sha256" is that of labels and nodes alone: it depends on nothing but the predictions'
+        formula.
 
     Raises
     ------
@@ -50,7 +66,8 @@ def to_dict(
         What is no recalibrator of this package, or holds a part that is none; labels that are not
         all text, integers, floats, booleans or bytes.
     ValueError
-        A method without a finite form and no `tabulate`.
+        A method without a finite form and no `tabulate`; a `date` that is none; columns that are
+        not texts.
     RuntimeError
         A recalibrator of your own whose nodes do not give what it predicts.
 
@@ -66,7 +83,8 @@ def to_dict(
     >>> document["classes"], document["input"], document["map"]["node"]
     ([0, 1], 'proba', 'chain')
     """
-    return document_of(fitted, input=input, tabulate=tabulate).to_dict()
+    found = document_of(fitted, input=input, tabulate=tabulate)
+    return replace(found, record=named(found.record, date, columns)).to_dict()
 
 
 def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
@@ -125,12 +143,14 @@ def to_json(
     indent: int | None = None,
     input: Kind | None = None,
     tabulate: float | None = None,
+    date: Date | None = None,
+    columns: Columns | None = None,
 ) -> str:
     """Describe a fitted map as JSON text.
 
     Parameters
     ----------
-    fitted, input, tabulate
+    fitted, input, tabulate, date, columns
         As in `to_dict`.
     path : str or Path, default=None
         A file to write as well, as UTF-8, whole or not at all.
@@ -159,7 +179,7 @@ def to_json(
     >>> bool(abs(exported.predict_proba([0.3]) - fitted.predict_proba([0.3])).max() < 1e-15)
     True
     """
-    document = to_dict(fitted, input=input, tabulate=tabulate)
+    document = to_dict(fitted, input=input, tabulate=tabulate, date=date, columns=columns)
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
     if path is not None:
         write_whole(path, text)

@@ -6,15 +6,17 @@ from .._files.checksum import ENTRY
 from ._document import FORMAT, KINDS, N_CHECKS, SCHEMA
 from ._fields import kinds_of
 from ._nodes import NODES
+from ._record import ENTRY as RECORD
+from ._record import record_schema
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what `to_json` writes.
 
-    A copy lies in the package as ``sklearn_calib/export/schema-2.json``, for programs in other
-    languages; ``schema-1.json`` is that of documents without a checksum. It says what each field
-    holds. What fields have to do with each other, such as one value per knot, only the readers
-    check.
+    A copy lies in the package as ``sklearn_calib/export/schema-3.json``, for programs in other
+    languages; ``schema-2.json`` is that of documents without a record, ``schema-1.json`` of those
+    without a checksum too. It says what each field holds. What fields have to do with each other,
+    such as one value per knot, only the readers check.
 
     Returns
     -------
@@ -25,7 +27,7 @@ def json_schema() -> dict[str, Any]:
     >>> from sklearn_calib.export import json_schema
     >>> schema = json_schema()
     >>> schema["properties"]["schema"]
-    {'const': 2}
+    {'const': 3}
     >>> schema["$defs"]["steps"]["required"]
     ['node', 'input', 'edges', 'values']
     """
@@ -43,6 +45,7 @@ def json_schema() -> dict[str, Any]:
         "map": {"$ref": "#/$defs/node"},
         "check": {"type": "array", "items": pair, "minItems": N_CHECKS, "maxItems": N_CHECKS},
         "largest_error": {"type": "object", "additionalProperties": {"type": "number"}},
+        RECORD: record_schema(),
         ENTRY: {
             "type": "string",
             "pattern": "^[0-9a-f]{64}$",

@@ -53,6 +53,7 @@ from ._ordinal import OrdinalCalibration as OrdinalCalibration
 from ._platt import PlattScaling as PlattScaling
 from ._prior_shift import PriorShift as PriorShift
 from ._quadratic import QuadraticScaling as QuadraticScaling
+from ._record import with_whole_mean as with_whole_mean
 from ._repeated import warn_of_repeated_cells as warn_of_repeated_cells
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,

@@ -28,6 +28,7 @@ from ..canonical import (
 )
 from ..exceptions import caution, refuse
 from ._falling import falling_by, warn_of_falling_scores
+from ._record import fit_record
 from ._threshold import Invertible
 
 
@@ -107,11 +108,19 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         means "none of my trees", not "impossible". Logits have exact logarithms: they are never
         raised. To count zeros as 1.18e-38, pass
         ``canonical_proba(log_proba(p), kind="logits")`` for probabilities ``p`` of several columns.
+    record_ : dict
+        What is known of the rows of `fit`: "rows", their number, without those of weight 0;
+        "events", the (weighted) number of each class; "mean_before" and "mean_after", the
+        (weighted) mean probability of each class as given and by the map. Of more than 8192
+        numbers, what the map adds to the mean is taken from evenly spaced rows,
+        "rows_of_mean_after" of them. `to_dict` writes it. Absent where the rows were never in
+        memory at once.
     """
 
     classes_: AnyArray
     n_features_in_: int
     floor_: float
+    record_: dict[str, Any]
     one_vs_rest_: list[Any]
 
     capabilities = Capabilities()
@@ -202,10 +211,12 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         with self._unfitted_on_failure():
             self.classes_ = known
             self._remember_input(X, proba, reset=True)
+            given = proba
             if self.capabilities.takes_logarithm:
                 self.floor_ = learned_floor(proba)
                 proba = raised(proba, self.floor_)
             self._fit_lifted(proba, codes, weight)
+            self.record_ = self._recorded(given, proba, codes, weight)
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -252,6 +263,9 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
     def _fit_unread(self, X, y, sample_weight, classes, where):
         """Fit to scores that are not to be read as a whole; whether that was done."""
         return False
+
+    def _recorded(self, given, proba, codes, weight):
+        return fit_record(self, given, proba, codes, weight)
 
     @contextmanager
     def _unfitted_on_failure(self):

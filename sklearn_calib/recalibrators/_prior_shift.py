@@ -18,24 +18,30 @@ from ..canonical import canonical_labels, canonical_proba, canonical_weight
 from ..exceptions import caution, check_level, refuse
 from ._base import Capabilities, Recalibrator
 from ._describe import IDENTITY
+from ._frequencies import by_label, class_frequencies, offset_to_mean
+from ._record import fit_record, line_of
 
 #: One number for each class in the order of the columns, a dict or Series of label to number, or
 #: for two classes the number of the second.
 Frequencies: TypeAlias = ArrayLike | Mapping[Any, float] | float
 
 ESTIMATED = ("bbse", "em", "rlls")
-_SLACK = 1e-6  # how far frequencies may be from the sum of 1
 _GAP = 1e-7  # nats a row
 
 
 class PriorShift(Recalibrator):
-    """Move probabilities to other class frequencies: those of the rows to be predicted.
+    """Move probabilities to other class frequencies, or to a mean that is given.
 
     Where only the frequencies of the classes differ between the rows behind the probabilities and
     the target rows, and not what rows of a class look like (label shift), Bayes' theorem gives the
     probabilities for the target: proportional to p_k b_k / a_k, with a the frequencies behind p and
     b those of the target. They can be known (a prevalence, a resampling that is undone) or
     estimated from target rows without labels, by `adapt`.
+
+    With `mean` the same offset of the log-odds is chosen otherwise: so that the mean probability of
+    the rows of `fit` is exactly this number. Bayes' theorem gives such a mean only where scores of
+    a class stay as they are; a target mean is met whatever the reason, such as the long-run
+    default rate of a portfolio.
 
     Parameters
     ----------
@@ -59,6 +65,10 @@ class PriorShift(Recalibrator):
         compared. "soft" has the smaller error.
     penalty : float >= 0, default=0.01
         Of "rlls": the factor alpha of its penalty on weights b_k / a_k other than 1.
+    mean : float in (0, 1), array-like of shape (n_classes,) or dict, default=None
+        The (weighted) mean that the probabilities of the rows of `fit`, or of `adapt`, have
+        afterwards: of the second class, or one number above 0 for each class. It takes the place of
+        `prior`, which then stays as it is by default, as do `training_prior` and `strength`.
 
     Attributes
     ----------
@@ -71,6 +81,10 @@ class PriorShift(Recalibrator):
         say nothing about a class.
     prior_interval_ : ndarray of shape (n_classes, 2)
         After `adapt` with "em" or "bbse": confidence intervals of `prior_`, one class at a time.
+    offset_ : ndarray of shape (n_classes,)
+        With `mean` only, in place of `prior_` and `training_prior_`: what is added to the
+        logarithms of the probabilities; 0 for the first class, so that with two classes the second
+        number is added to the log-odds.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -78,7 +92,9 @@ class PriorShift(Recalibrator):
     ------
     ValueError
         Frequencies that are negative, missing, of another number than the classes, or do not sum
-        to 1; a `training_prior` of 0, or a class without a calibration row where a is counted on
+        to 1; a `mean` that the rows cannot have, since probabilities of exactly 0 and 1 do not
+        move (the message says the range); `mean` beside `prior`, `training_prior` or `strength`; a
+        `training_prior` of 0, or a class without a calibration row where a is counted on
         them; "undo_resampling" without `training_prior`.
 
     Notes
@@ -128,12 +144,19 @@ class PriorShift(Recalibrator):
     >>> shift = PriorShift("em").fit(proba, y).adapt(target)
     >>> shift.prior_.round(2).tolist(), shift.prior_se_.round(3).tolist()
     ([0.09, 0.91], [0.019, 0.019])
+
+    A mean of 3.5 %:
+
+    >>> PriorShift(mean=0.035).fit(proba, y).predict_proba(proba).mean(axis=0).round(12).tolist()
+    [0.965, 0.035]
     """
 
     prior_: FloatArray
     training_prior_: FloatArray
     prior_se_: FloatArray
     prior_interval_: FloatArray
+    offset_: FloatArray
+    mean: Frequencies | None = None  # of objects that were stored before there was one
 
     capabilities = Capabilities(multiclass="native", monotone=True, continuous=True, cost="O(n k)")
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -147,6 +170,7 @@ class PriorShift(Recalibrator):
         "strength": [Interval(Real, 0, None, closed="left")],
         "confusion": [StrOptions({"soft", "hard"})],
         "penalty": [Interval(Real, 0, None, closed="left")],
+        "mean": ["array-like", dict, Real, None],
     }
 
     def __init__(
@@ -157,12 +181,14 @@ class PriorShift(Recalibrator):
         strength: float = 1.0,
         confusion: Literal["soft", "hard"] = "soft",
         penalty: float = 0.01,
+        mean: Frequencies | None = None,
     ) -> None:
         self.prior = prior
         self.training_prior = training_prior
         self.strength = strength
         self.confusion = confusion
         self.penalty = penalty
+        self.mean = mean
 
     @classmethod
     def from_class_weight(
@@ -213,7 +239,7 @@ class PriorShift(Recalibrator):
             weights = compute_class_weight("balanced", classes=np.arange(k), y=codes)
         else:
             weights = np.ones(k)
-            for column, value in _by_label(class_weight, classes, where):
+            for column, value in by_label(class_weight, classes, where):
                 weights[column] = value
         if not ((weights > 0) & (weights < np.inf)).all():
             wrong = f"{weights[~((weights > 0) & (weights < np.inf))][0]:g}"
@@ -229,7 +255,7 @@ class PriorShift(Recalibrator):
     def adapt(
         self, X: ArrayLike, *, sample_weight: ArrayLike | None = None, level: float = 0.95
     ) -> Self:
-        """Estimate the target's frequencies from its rows, without labels.
+        """Estimate the target's frequencies from its rows, without labels, or meet `mean` there.
 
         Parameters
         ----------
@@ -239,7 +265,7 @@ class PriorShift(Recalibrator):
             Weights >= 0. Only their ratios matter; the standard errors take each row as one
             observation, whatever its weight.
         level : float in (0, 1), default=0.95
-            Of the confidence intervals.
+            Of the confidence intervals; with `mean` there are none.
 
         Returns
         -------
@@ -249,9 +275,10 @@ class PriorShift(Recalibrator):
         Raises
         ------
         ValueError
-            A `prior` that is not estimated; a class whose frequency a is 0, or, for "bbse" and
-            "rlls", which had no row in `fit`; for "bbse", predictions that do not tell the classes
-            apart; invalid scores or weights; a `level` outside (0, 1).
+            A `prior` that is not estimated; a `mean` that these rows cannot have; a class whose
+            frequency a is 0, or, for "bbse" and "rlls", which had no row in `fit`; for "bbse",
+            predictions that do not tell the classes apart; invalid scores or weights; a `level`
+            outside (0, 1).
 
         Warns
         -----
@@ -288,7 +315,8 @@ class PriorShift(Recalibrator):
         """
         where = f"{type(self).__name__}.adapt"
         check_is_fitted(self)
-        if not isinstance(self.prior, str) or self.prior not in ESTIMATED:
+        to_mean = self.mean is not None
+        if not to_mean and (not isinstance(self.prior, str) or self.prior not in ESTIMATED):
             refuse(
                 where,
                 f"a prior that is estimated, {', '.join(ESTIMATED)}",
@@ -300,12 +328,19 @@ class PriorShift(Recalibrator):
         self._remember_input(X, proba, reset=False)  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba), _where=where)
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
-        self._check_present(self.training_prior_, where)
         adapted = copy.copy(self)
+        if to_mean:
+            adapted._meet_mean(proba, weight, where)
+            adapted.record_ = adapted._recorded(proba, proba, None, weight)
+            return adapted
+        if "offset_" in vars(self):
+            refuse(where, "a fit without mean", "one with it", "Call fit again after set_params")
+        self._check_present(self.training_prior_, where)
         for name in ("prior_se_", "prior_interval_"):  # of an earlier adaptation
             adapted.__dict__.pop(name, None)
         estimate = adapted._by_likelihood if self.prior == "em" else adapted._by_confusion
         estimate(proba, weight, level, where)
+        adapted.record_ = adapted._recorded(proba, proba, None, weight)
         if (adapted.prior_ == 0).any():
             absent = self.classes_[adapted.prior_ == 0][:5].tolist()
             caution(
@@ -372,6 +407,9 @@ class PriorShift(Recalibrator):
     def _fit(self, proba, codes, weight):
         where, k = f"{type(self).__name__}.fit", proba.shape[1]
         weight = weight / weight.max()  # keeps squares finite
+        if self.mean is not None:
+            self._meet_mean(proba, weight, where)
+            return
         counts = np.bincount(codes, weights=weight, minlength=k)
         observed = counts / counts.sum()
         given = self.training_prior is not None
@@ -381,7 +419,7 @@ class PriorShift(Recalibrator):
             self._confusion = confusion(predicted(proba, self.confusion == "hard"), codes, weight)
         source = observed
         if given:
-            source = self._frequencies(self.training_prior, "training_prior", where)
+            source = class_frequencies(self.training_prior, self.classes_, "training_prior", where)
             if (source == 0).any():
                 refuse(
                     where,
@@ -394,9 +432,18 @@ class PriorShift(Recalibrator):
             self._check_present(source, where)
         self.prior_ = self.prior_.copy()  # each array its own
 
+    def _meet_mean(self, proba, weight, where):
+        """Set `offset_`."""
+        for name, default in (("prior", "em"), ("training_prior", None), ("strength", 1.0)):
+            value = getattr(self, name)
+            if not (value is default or (isinstance(value, str | Real) and value == default)):
+                cure = f"A mean takes the place of frequencies: leave {name} out, or mean"
+                refuse(where, "mean alone", f"{name}={value!r} beside it", cure)
+        self.offset_ = offset_to_mean(self.mean, proba, weight, self.classes_, where)
+
     def _target(self, source, observed, where):
         if not isinstance(self.prior, str):
-            return self._frequencies(self.prior, "prior", where)
+            return class_frequencies(self.prior, self.classes_, "prior", where)
         if self.prior in ESTIMATED:
             return source
         if self.prior == "uniform":
@@ -410,42 +457,21 @@ class PriorShift(Recalibrator):
             )
         return observed
 
-    def _frequencies(self, value, name, where):
-        """Frequencies that a user gave, in the order of the classes."""
-        k = len(self.classes_)
-        if isinstance(value, Real):
-            if k != 2:
-                refuse(where, f"{k} numbers in {name}", f"{value:g}", "Pass one for each class")
-            return np.array([1.0 - float(value), float(value)])
-        if isinstance(value, Mapping) or hasattr(value, "items"):
-            found = np.full(k, np.nan)
-            for column, number in _by_label(value, self.classes_, where):
-                found[column] = number
-            if len(value) != k:
-                missing = self.classes_[np.isnan(found)][:5].tolist()
-                cure = "Give every class its frequency, 0 if it is absent"
-                refuse(where, f"all {k} classes in {name}", f"none of {missing}", cure)
-        else:
-            try:
-                found = np.array(value, dtype=np.float64)
-            except (TypeError, ValueError):
-                refuse(where, f"numbers in {name}", f"{value!r}", "Pass one for each class")
-        if found.shape != (k,):
-            got = f"shape {found.shape}"
-            refuse(where, f"{k} numbers in {name}, one for each class", got, "Pass one for each")
-        if not ((found >= 0) & (found < np.inf)).all():
-            wrong = found[~((found >= 0) & (found < np.inf))][0]
-            cure = "Pass the frequencies of the classes"
-            refuse(where, f"finite numbers >= 0 in {name}", f"{wrong:g}", cure)
-        if abs(found.sum() - 1) > _SLACK:
-            got = f"{found.sum():.6g}"
-            refuse(where, f"numbers with sum 1 in {name}", got, "Divide them by their sum")
-        return found / found.sum()
+    def _recorded(self, given, proba, codes, weight):
+        to_mean = "offset_" in vars(self)
+        found = fit_record(self, given, proba, codes, weight, whole=to_mean)
+        if to_mean and codes is not None and proba.shape[1] == 2:
+            found |= line_of(proba, codes, weight)
+        return found
 
     def _changes_nothing(self):
+        if "offset_" in vars(self):
+            return not self.offset_.any()
         return self.strength == 0 or np.array_equal(self.prior_, self.training_prior_)
 
     def _added(self):
+        if "offset_" in vars(self):
+            return self.offset_
         return log_ratio(self.prior_, self.training_prior_, self.strength)
 
     def _predict_proba(self, proba):
@@ -458,20 +484,3 @@ class PriorShift(Recalibrator):
             return IDENTITY
         intercept = np.maximum(self._added(), LOG_OF_NOTHING)
         return {"node": "softmax_affine", "coef": 1.0, "intercept": intercept}
-
-
-def _by_label(given, classes, where):
-    """Pairs of column and number, of a mapping of labels to numbers."""
-    if not hasattr(given, "items"):
-        refuse(
-            where, "a dict of labels to numbers", f"{given!r}", "Name each label with its number"
-        )
-    column_of = {label: column for column, label in enumerate(classes.tolist())}
-    for label, number in given.items():
-        if label not in column_of:
-            known = classes[:10].tolist()
-            refuse(where, f"labels among {known}", f"{label}", "Name the classes as y does")
-        try:
-            yield column_of[label], float(number)
-        except (TypeError, ValueError):
-            refuse(where, f"a number for {label}", f"{number!r}", "Pass a number for each label")

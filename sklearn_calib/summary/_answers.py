@@ -23,7 +23,7 @@ from ..canonical import read_array
 from ..exceptions import check_count, refuse, refuse_unknown
 from ..inference import MonteCarloResult, SignificanceResult
 from ..metrics import Measure, ReliabilityCurve, all_metrics, curve_of
-from ..recalibrators import fit_recalibrator, resolve_recalibrator
+from ..recalibrators import fit_recalibrator, resolve_recalibrator, with_whole_mean
 from ._bounds import BOUNDS, BoundedValue, cell_sums, rows_across
 from ._inference import CLASSICAL, CellRows, classical
 from ._problems import ADDED_UP
@@ -243,9 +243,13 @@ class Answers:
             refuse(where, "a method that needs no order of the rows", type(model).__name__, cure)
         rows = self.rows()
         weight = rows.sample_weight
-        return fit_recalibrator(
+        found = fit_recalibrator(
             model, rows.proba, rows.y, classes=self.classes, sample_weight=weight
         )
+        if "record_" in vars(found):
+            with_whole_mean(found, rows.proba, weight)
+            found.record_ |= {"rows": self.n_samples}  # and not that of the cells
+        return found
 
     def cross_validate(
         self,

@@ -24,7 +24,7 @@ from sklearn_calib.recalibrators import (
 
 MAPS = Path(__file__).parent.parent / "data" / "maps"
 STORED = sorted(MAPS.glob("*.json"))
-SCHEMA_FILE = Path(sklearn_calib.export.__file__).parent / "schema-2.json"
+SCHEMA_FILE = Path(sklearn_calib.export.__file__).parent / "schema-3.json"
 FORMER_SCHEMA_FILE = SCHEMA_FILE.with_name("schema-1.json")
 
 
@@ -297,7 +297,7 @@ def test_the_number_of_nodes_is_bounded(monkeypatch):
     [
         ({"format": "pickle"}, "format: expected 'sklearn-calib-map', got 'pickle'"),
         ({"format": [[[[[[[]]]]]]]}, r"format: expected 'sklearn-calib-map', got \["),
-        ({"schema": 3}, "schema: expected at most 2, .* got 3. Update the package"),
+        ({"schema": 4}, "schema: expected at most 3, .* got 4. Update the package"),
         ({"schema": True}, "schema: expected a whole number"),
         ({"schema": "1"}, "schema: expected a whole number"),
         ({"input": None}, "input: expected 'proba' or 'logits'"),
