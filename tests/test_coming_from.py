@@ -136,6 +136,7 @@ def test_thresholds_and_offset_of_probcal():
 
 HOMES = (decomposition, export, groups, inference, meta, metrics, recalibrators, reports)
 METHODS = {"from_edges", "fit", "threshold", "describe", "make_pipeline"}
+METHODS |= {"calibrated_attributions"}  # of meta, as soon as it is there
 
 
 def test_names_on_our_side():
