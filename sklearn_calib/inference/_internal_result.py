@@ -1,5 +1,6 @@
 """What `internal_validation` returns: corrected measures, instability, and the shrinkage."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, Literal
@@ -151,9 +152,12 @@ class InternalValidation(Shown):
         for row in self.rows:
             if row.measure == measure:
                 return row
-        known = [row.measure for row in self.rows]
         where = "InternalValidation"
-        refuse_unknown(where, "a measure", measure, known, "Name it in measures=", KeyError)
+        refuse_unknown(where, "a measure", measure, [*self], "Name it in measures=", KeyError)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the rows, as of a dict."""
+        return (row.measure for row in self.rows)
 
     def to_frame(self) -> "pd.DataFrame":
         """The rows as a pandas DataFrame.

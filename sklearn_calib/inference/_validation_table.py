@@ -1,5 +1,6 @@
 """What `validation_summary` returns: rows of numbers, as text, HTML and a table."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from math import isnan
 from typing import TYPE_CHECKING
@@ -76,8 +77,12 @@ class ValidationTable:
         for row in self.rows:
             if row.quantity == quantity:
                 return row
-        known = [row.quantity for row in self.rows]
+        known = [*self]
         refuse_unknown("ValidationTable", "a quantity", quantity, known, error=KeyError)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the rows, as of a dict."""
+        return (row.quantity for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -114,10 +119,17 @@ class ValidationSummary(Shown):
         KeyError
             No such row, or several tables.
         """
+        return self._only()[quantity]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the rows, as of a dict, where there is one table."""
+        return iter(self._only())
+
+    def _only(self):
         if len(self.tables) != 1:
             got = f"{len(self.tables)} tables"
             refuse("ValidationSummary", "one table", got, "Take one out of tables first", KeyError)
-        return self.tables[0][quantity]
+        return self.tables[0]
 
     def to_frame(self) -> "pd.DataFrame":
         """All rows as a pandas DataFrame, with the problem in the first column.

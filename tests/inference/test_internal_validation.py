@@ -451,6 +451,7 @@ def test_as_text_and_tables(rows):
     assert isinstance(found.to_frame(), pd.DataFrame)
     assert found.to_frame()["corrected"].tolist() == corrected(found)
     assert json.loads(json.dumps(found.to_dict()))["rows"][3]["measure"] == "AUC"
+    assert [*found] == [row.measure for row in found.rows] and "E50" not in found
     with pytest.raises(KeyError, match=r"a measure among slope.*got 'E50'"):
         found["E50"]
 

@@ -353,6 +353,8 @@ def test_one_table_per_problem():
     assert len(frame) == 3 * len(ROWS) and frame["problem"].nunique() == 3
     with pytest.raises(KeyError, match="expected one table, got 3 tables"):
         found["slope"]
+    with pytest.raises(KeyError, match="expected one table, got 3 tables"):
+        list(found)
     (confidence,) = validate(y, proba, **FAST).tables
     assert confidence.problem == "confidence"
     weighted = validate(y, proba, multiclass="top_label", sample_weight=rng.random(300), **FAST)
@@ -379,6 +381,7 @@ def test_text_and_frame():
     frame = found.to_frame()
     assert frame["quantity"].tolist() == ROWS
     assert frame.loc[3, "low"] == found["slope"].low
+    assert [*found] == [*found.tables[0]] == ROWS and "slope" in found and "Slope" not in found
     with pytest.raises(KeyError, match="'Slope'"):
         found["Slope"]
     with pytest.raises(FrozenInstanceError):
