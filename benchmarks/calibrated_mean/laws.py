@@ -125,7 +125,9 @@ def saturated(rng):
 def verdicts(rng):
     """Three words."""
     p, y = _answers(rng)
-    word = np.array(["bad", "unclear", "good"])[np.digitize(p + 0.2 * rng.normal(size=N), [0.3, 0.7])]
+    word = np.array(["bad", "unclear", "good"])[
+        np.digitize(p + 0.2 * rng.normal(size=N), [0.3, 0.7])
+    ]
     return _split(y, word)
 
 

@@ -1,6 +1,6 @@
 """The mean of expensive labels from cheap scores of all rows."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -191,7 +191,9 @@ def _outcome(y, pos_label):
             wrong = np.flatnonzero(~np.isfinite(numbers))
             if len(wrong):
                 cure = "Pass the rows without a label as score_unlabelled"
-                refuse(_WHERE, "a label in every row", f"{numbers[wrong[0]]} in row {wrong[0]}", cure)
+                refuse(
+                    _WHERE, "a label in every row", f"{numbers[wrong[0]]} in row {wrong[0]}", cure
+                )
             return numbers, None, bool(np.isin(numbers, (0, 1)).all())
     classes, codes = canonical_labels(y, _where=_WHERE)
     if len(classes) > 2:
@@ -231,7 +233,9 @@ def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
         rule, cure = "groups and groups_unlabelled", "Name the cluster of every row"
         refuse(_WHERE, rule, "one of the two", cure)
     first = read_array(groups, "groups", _WHERE)
-    rest = first[:0] if groups_unlabelled is None else read_array(groups_unlabelled, "groups", _WHERE)
+    rest = (
+        first[:0] if groups_unlabelled is None else read_array(groups_unlabelled, "groups", _WHERE)
+    )
     if len(first) != n or len(rest) != total - n:
         got = f"{len(first)} and {len(rest)}"
         cure = "Pass one for each row"
@@ -261,16 +265,16 @@ def _check(rows, limits, recalibrator):
 def _has_no_map(rows):
     """Whether there is nothing that scores could tell, with a warning that says why."""
     n, units = len(rows.outcome), rows.n_units
-    what = "rows" if rows.cluster is None else "clusters"
+    alone = "The result is that of the labels alone"
     if rows.scores.n_rows == n:
-        rule, got = "rows without a label", "labels in all rows"
+        caution(_WHERE, "rows without a label", "labels in all rows", alone)
     elif units < _FEWEST:
-        rule, got = f"labels of {_FEWEST} {what} for a map of the scores", f"{units}"
+        got = f"{units} {'rows' if rows.cluster is None else 'clusters'}"
+        caution(_WHERE, "at least ten labelled rows or clusters for a map of scores", got, alone)
     elif np.ptp(rows.outcome) == 0:
-        rule, got = "labels that differ for a map of the scores", "one class"
+        caution(_WHERE, "labels that differ for a map of scores", "one class", alone)
     else:
         return False
-    caution(_WHERE, rule, got, "The result is that of the labels alone")
     return True
 
 
@@ -281,7 +285,9 @@ def _warn_of_one_column(rows, y):
         same = any(np.array_equal(given, each) for each in (rows.outcome, 1 - rows.outcome))
         same = same and np.ptp(given) > 0
     else:
-        same = len(np.unique(given)) > 1 and given.tolist() == [str(v) for v in np.asarray(y).tolist()]
+        same = len(np.unique(given)) > 1 and given.tolist() == [
+            str(v) for v in np.asarray(y).tolist()
+        ]
     if n >= _SAME and same:
         got = f"equal ones in all {n} labelled rows: it looks like the same column"
         cure = "Check where the scores come from"
@@ -297,7 +303,8 @@ def _errors(rows, recalibrator, n_folds):
     gap, spread = _cross_fitted(rows, recalibrator, n_folds, share)
     move = float(share @ gap)
     of_rows = np.zeros((2, total))
-    of_rows[0, :n] = share * (rows.outcome - share @ rows.outcome)
+    if np.ptp(rows.outcome) > 0:  # a mean of equal numbers is rounded
+        of_rows[0, :n] = share * (rows.outcome - share @ rows.outcome)
     of_rows[1, :n] = share * (gap - move)
     of_rows[1] -= spread / total
     own, gain = (summed(each, rows.cluster, size) for each in of_rows)

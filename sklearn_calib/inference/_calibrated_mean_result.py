@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels._tuned_mean import best_power, no_wider, quantile, share_intervals, variance, worth
 from .._show import Section, Shown, Table
 from .._typing import AnyArray, FloatArray
-from ..exceptions import check_level, number_or_nan, refuse
+from ..exceptions import number_or_nan, refuse
 
 
 class Errors(NamedTuple):
@@ -218,9 +218,7 @@ class CalibratedMean(Shown):
             ["labels and scores", *_cells(self.estimate, self.se, self.low, self.high)],
             [
                 "labels alone",
-                *_cells(
-                    self.labels_estimate, self.labels_se, self.labels_low, self.labels_high
-                ),
+                *_cells(self.labels_estimate, self.labels_se, self.labels_low, self.labels_high),
             ],
         ]
         if self.raw == self.raw:
@@ -229,11 +227,13 @@ class CalibratedMean(Shown):
 
     def _said(self):
         what = {
-            "share": f"The share of {self.positive!r}" if self.positive is not None else "The share",
+            "share": f"The share of {self.positive!r}"
+            if self.positive is not None
+            else "The share",
             "mean": "The mean",
             "difference": "The difference",
         }[self.outcome]
-        ends = f"{self.low:.4f} to {self.high:.4f}"
+        ends = f"{self.low:.4f} and {self.high:.4f}"
         said = [f"{what} is {self.estimate:.4f}, between {ends} ({100 * self.level:g} %)."]
         if not any(self.power):
             return [*said, "The scores add nothing to the labels: it is the mean of these."]
@@ -305,7 +305,7 @@ def made(
         power, spread = np.zeros_like(power), alone
     estimate = labels - float(errors.moves @ power)
     if bounds is not None:
-        estimate = min(max(estimate, bounds[0]), bounds[1])
+        labels, estimate = (min(max(mean, bounds[0]), bounds[1]) for mean in (labels, estimate))
     t = quantile(size, level)
     if outcome == "share" or (bounds is not None and alone == 0):
         ends, ours = _of_share(labels, estimate, (alone, spread), errors, t, bounds)
@@ -313,10 +313,14 @@ def made(
         extra = (t / size) ** 2 / 2 if outcome == "difference" and shares else 0.0
         least, most = bounds or (-inf, inf)
         ends, ours = (
-            (max(middle - t * sqrt(value + extra), least), min(middle + t * sqrt(value + extra), most))
+            (
+                max(middle - t * sqrt(value + extra), least),
+                min(middle + t * sqrt(value + extra), most),
+            )
             for middle, value in ((labels, alone), (estimate, spread))
         )
         ours = no_wider(estimate, ours, ends[1] - ends[0])
+    ends, ours = (tuple(float(end) for end in pair) for pair in (ends, ours))
     return CalibratedMean(
         outcome=outcome,
         positive=positive,

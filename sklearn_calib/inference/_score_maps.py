@@ -13,6 +13,7 @@ from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrato
 #: The default: a line, logistic where the outcome is a share.
 LINE = "line"
 _CLASSES = np.arange(2)
+_VERDICTS = 20  # more are refused where there are more than labelled rows
 
 
 class Scores(NamedTuple):
@@ -75,6 +76,9 @@ def _verdicts(given, where):
                 refuse(where, f"a verdict in every row of {name}", f"none in row {row}", cure)
         texts.append([str(value) for value in values.tolist()])
     names, codes = np.unique(np.array(texts[0] + texts[1]), return_inverse=True)
+    if len(names) > max(_VERDICTS, len(texts[0])):
+        got, cure = f"{len(names)} different texts", "Pass the column of the scores"
+        refuse(where, "verdicts of some classes", got, cure)
     return Scores(None, codes.ravel(), names, np.array(texts[0]), True)
 
 
