@@ -48,6 +48,7 @@ GIVEN = {
     "get_loss": {"loss": "log"},
     "get_scorer": {"name": "neg_log_loss"},
     "approximate_leave_one_out": {"model": MODEL, "X": X, "y": Y},
+    "calibrated_mean": {"y": Y, "score": PROBA[:, 1], "score_unlabelled": PROBA[:, 0]},
     "internal_validation": {"estimator": LogisticRegression(), "X": X, "y": Y, "n_resamples": 2},
     "logistic_intervals": {"model": MODEL, "X_train": X, "X": X},
     "covariate_weights": {"X_source": X, "X_target": X},

@@ -73,6 +73,10 @@ def files(tmp_path, monkeypatch):
     parts = pd.DataFrame(rng.dirichlet(np.ones(3), 120).round(1), columns=[*"abc"])
     parts.assign(y=np.arange(120) % 3).to_csv("rounded.csv", index=False)
 
+    judged = rows.assign(judge=score, points=(1 + 9 * score).round(), question=np.arange(120) // 2)
+    judged["model"] = np.where(np.arange(120) % 2, "new", "old")
+    judged["human"] = np.where(judged["question"] % 3 == 0, np.where(z > 0, "good", "bad"), None)
+    judged.drop(columns="day").to_json("judged.jsonl", orient="records", lines=True)
     digits = pd.DataFrame(rng.dirichlet(np.ones(3), 120), columns=["p0", "p1", "p2"])
     digits.assign(digit=np.arange(120) % 3).to_csv("digits.csv", index=False)
     digits[["p0"]].rename(columns={"p0": "p"}).to_csv("scores.csv", index=False)

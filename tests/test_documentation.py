@@ -87,6 +87,7 @@ def test_registered_things_are_documented_in_full(thing):
     "path",
     [
         "README.md",
+        pytest.param("doc/user_guide/a_judge_and_200_labels.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/calibrating_a_model.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/class_frequencies_change.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/decisions.rst", marks=pytest.mark.slow),

@@ -36,6 +36,8 @@ EXEMPT = {
     "approximate_leave_one_out": "takes a fitted model: tests/linear/test_leave_one_out.py",
     "logistic_intervals": "takes a fitted model: tests/recalibrators/test_adaptive.py",
     "covariate_weights": "takes features: tests/shift/test_covariate_weights.py",
+    "calibrated_mean": "takes few labels, weights are chances: "
+    "tests/inference/test_calibrated_mean.py",
     "internal_validation": "takes features: tests/inference/test_internal_validation.py",
     "prior_shift_test": "takes a second sample: tests/shift/test_prior_shift_test.py",
     "summarize": "takes a table: tests/summary/test_sources.py",

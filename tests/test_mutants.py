@@ -26,6 +26,25 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = {
+    # -- the mean of few labels
+    "a power outside the square": Mutant(
+        "_kernels._tuned_mean",
+        "min(max(best, 0.0), 1.0)",
+        "best",
+        "inference/test_calibrated_mean.py::test_the_best_power",
+    ),
+    "Wilson's interval without its own variance": Mutant(
+        "_kernels._tuned_mean",
+        "/ rows + t**2 / (4 * rows**2))",
+        "/ rows)",
+        "inference/test_calibrated_mean.py::test_wilson",
+    ),
+    "differences of labels that never differ are certain": Mutant(
+        "inference._calibrated_mean_result",
+        "(t / size) ** 2 / 2 if",
+        "0.0 if",
+        "inference/test_calibrated_mean.py::test_two_systems",
+    ),
     # -- reliability diagrams
     "Clopper-Pearson, lower end": Mutant(
         "_kernels._proportion",

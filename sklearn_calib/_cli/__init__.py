@@ -14,7 +14,18 @@ from .._files.whole import NO_ROOM
 from .._show import plain, quoted
 from .._version import __version__
 from ..exceptions import CalibrationWarning
-from . import _apply, _audit, _compare, _compile, _demo, _export, _fit, _monitor, _threshold
+from . import (
+    _apply,
+    _audit,
+    _compare,
+    _compile,
+    _demo,
+    _export,
+    _fit,
+    _mean,
+    _monitor,
+    _threshold,
+)
 from ._codes import DEFECT, DONE, ENDED_BY, INTERRUPTED, MENDABLE
 from ._options import Parser, examples
 from ._printing import check_writable, forget, hold_descriptors, note, reason, standard_output
@@ -154,12 +165,14 @@ def parser() -> Parser:
             "sklearn-calib apply map.json new.csv --prob p --out calibrated.csv",
             "sklearn-calib export map.json --to sql --dialect postgres",
             "sklearn-calib threshold map.json --at 0.02,0.05",
+            "sklearn-calib mean judged.jsonl --label human --score judge",
             "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
         )
         + "\n\nCOMMAND --help has the options and examples of a command.",
     )
     whole.add_argument("--version", action="version", version=__version__)
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
-    for command in (_demo, _audit, _compare, _fit, _apply, _export, _threshold, _monitor, _compile):
+    several = (_demo, _audit, _compare, _fit, _apply, _export, _threshold, _mean, _monitor)
+    for command in (*several, _compile):
         command.add_to(commands)
     return whole

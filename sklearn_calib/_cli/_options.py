@@ -109,11 +109,16 @@ def add_logits(group: Any) -> None:
 
 
 def add_reading(
-    parser: argparse.ArgumentParser, *, rows_go: bool = True, mends: bool = False
+    parser: argparse.ArgumentParser,
+    *,
+    rows_go: bool = True,
+    mends: bool = False,
+    probabilities: bool = True,
 ) -> None:
     """Add the options that say how a file is to be read.
 
-    With `rows_go` rows may be left out, with `mends` rounded rows are divided by their sums.
+    With `rows_go` rows may be left out, with `mends` rounded rows are divided by their sums. Some
+    options are for `probabilities` alone.
     """
     rounded = "rows that were rounded are divided with a warning, others refused"
     others = rounded if mends else "such rows are refused"
@@ -125,22 +130,8 @@ def add_reading(
             help="leave out rows with a missing value in one of the columns, and say which they "
             "were",
         )
-    group.add_argument(
-        "--percent", action="store_true", help="the probabilities are numbers from 0 to 100"
-    )
-    sums = group.add_mutually_exclusive_group()
-    sums.add_argument(
-        "--normalize",
-        action="store_true",
-        help="divide each row of probabilities by its sum, whatever it is, and say nothing "
-        f"(default: {others})",
-    )
-    sums.add_argument(
-        "--tolerance",
-        type=any_number,
-        metavar="T",
-        help="the same, for sums up to T from 1; others are refused",
-    )
+    if probabilities:
+        _add_repairs(group, others)
     group.add_argument(
         "--sep",
         metavar="CHARACTER",
@@ -170,6 +161,26 @@ def add_reading(
         action="store_true",
         help="also read addresses (https://, s3://, file://); each file is copied to a temporary "
         "folder first",
+    )
+
+
+def _add_repairs(group, others):
+    """Add the options that say how rows of probabilities become ones."""
+    group.add_argument(
+        "--percent", action="store_true", help="the probabilities are numbers from 0 to 100"
+    )
+    sums = group.add_mutually_exclusive_group()
+    sums.add_argument(
+        "--normalize",
+        action="store_true",
+        help="divide each row of probabilities by its sum, whatever it is, and say nothing "
+        f"(default: {others})",
+    )
+    sums.add_argument(
+        "--tolerance",
+        type=any_number,
+        metavar="T",
+        help="the same, for sums up to T from 1; others are refused",
     )
 
 

@@ -43,6 +43,18 @@ _OPTIONS = {
     "--grades, which counts rows, expected whole numbers >= 0 in the column of --weight, got "
     "others. Leave one of the two options out",
     "lower min_rows, or pass coarser groups": "name a column of larger groups with --by",
+    "Pass scale=(lowest, highest), such as (1, 10), or scale=None for any numbers": "Add --scale "
+    "with the lowest and the highest score possible, such as --scale 1,10, or --scale any",
+    "Pass pos_label, the class whose share it is": "Name the class whose share it is with "
+    "--positive",
+    "Pass bounds=(least, greatest), between which labels can be, or label more rows": "Name with "
+    "--bounds the least and the greatest label possible, such as --bounds 1,5, or label more rows",
+    "Leave recalibrator out: each": "Leave --recalibrator out: each",
+    "scores that are numbers with recalibrator=None": "scores that are numbers with --recalibrator "
+    "none",
+    "expected pos_label among": "expected --positive among",
+    "For the share of one of them pass labels that are equal to it or not, y == label": "Add a "
+    "column that says whether the label is the one whose share it is",
     "simplify: expected a tolerance": "expected a --simplify",
     "expected a tolerance in [0, 1)": "expected a --tolerance in [0, 1)",
 }
@@ -58,6 +70,7 @@ def for_the_command(message: str) -> str:
         r"\b(?:[A-Z]\w+\.)?(summarize|validation_sample_size|find_classes|folds|cv|audit|"
         r"compare|calibration_report|paired_difference|fit|apply|"
         r"get_recalibrator|to_dict|to_sql|to_code|to_onnx|monitor|CalibrationMonitor(?:\.\w+)?|"
+        r"calibrated_mean|CalibratedMean\.\w+|"
         r"grade_calibration|group_calibration|CalibrationSummary\.\w+|ExportedMap\.\w+): "
         r"(?=\S*expected|.*: expected)",
         "",

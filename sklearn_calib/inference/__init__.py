@@ -1,5 +1,7 @@
 """Calibration tests, testers and confidence intervals."""
 
+from ._calibrated_mean import calibrated_mean as calibrated_mean
+from ._calibrated_mean_result import CalibratedMean as CalibratedMean
 from ._classical import SignificanceResult as SignificanceResult
 from ._classical import cox_test as cox_test
 from ._classical import cumulative_test as cumulative_test
@@ -36,6 +38,7 @@ from ._validation_table import ValidationSummary as ValidationSummary
 from ._validation_table import ValidationTable as ValidationTable
 
 __all__ = [
+    "CalibratedMean",
     "CalibrationTester",
     "ConfidenceInterval",
     "Instability",
@@ -54,6 +57,7 @@ __all__ = [
     "ValidationTable",
     "binning_sample_size",
     "bootstrap_distribution",
+    "calibrated_mean",
     "calibration_test",
     "confidence_interval",
     "cox_test",

@@ -1,0 +1,361 @@
+"""The command ``mean``: the mean of few labels from the scores of all rows."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._files.tables import FileTable, UserError, label_column, number_column, read_table
+from .._show import markdown_of, plain, quoted, sections_of
+from ._columns import joined, whole_column, with_order, without_missing
+from ._options import add_files, add_reading, any_number, examples, form_of, share
+from ._printing import EXTRAS, Screen, check_writable, note, progress, write_text
+from ._remote import local_files
+from ._wording import for_the_command
+
+if TYPE_CHECKING:
+    from ..inference import CalibratedMean
+
+EXAMPLES = (
+    "sklearn-calib mean judged.jsonl --label human --score judge",
+    "sklearn-calib mean judged.jsonl --label human --score judge --positive good --width 0.05",
+    "sklearn-calib mean judged.csv --label minutes --score guess --scale 0,100 --cluster customer",
+    "sklearn-calib mean judged.csv --label human --score judge --system model --cluster question",
+)
+_ROLES = ("label", "score", "weight", "cluster", "system")
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "mean",
+        help="the mean of labels that few rows have, from a score that all rows have",
+        description="Estimate the mean label of all rows, of which a few, drawn at random, have "
+        "one (the cell of the others is empty) and all have the score of a judge. The labelled "
+        "rows correct the judge: it may be wrong, and the interval is never wider than that of "
+        "the labels alone.",
+        epilog=examples(*EXAMPLES),
+    )
+    add_files(parser)
+    _add_columns(parser.add_argument_group("columns"))
+    add_reading(parser, probabilities=False)
+    work = parser.add_argument_group("work")
+    work.add_argument(
+        "--recalibrator",
+        metavar="NAME",
+        default="line",
+        help="the map from scores to expected labels, fitted in folds: line, isotonic, spline, "
+        "auto (seconds) or another one, or none for the scores as they are (default: line)",
+    )
+    work.add_argument(
+        "--level", type=share, default=0.95, metavar="L", help="of the intervals (default: 0.95)"
+    )
+    work.add_argument(
+        "--width",
+        type=_width,
+        metavar="W",
+        help="also say how many labels an interval of this width takes",
+    )
+    results = parser.add_argument_group("results")
+    results.add_argument("--json", metavar="FILE", help="write the numbers")
+    results.add_argument("--markdown", metavar="FILE", help="write the tables as Markdown")
+    parser.set_defaults(run=mean, modules=EXTRAS, no_page=True)
+
+
+def _add_columns(group):
+    group.add_argument(
+        "--label",
+        metavar="COLUMN",
+        required=True,
+        help="the labels, empty where there is none: two classes, whose share is asked for, or "
+        "numbers",
+    )
+    group.add_argument(
+        "--score",
+        metavar="COLUMN",
+        required=True,
+        help="the scores of the judge in every row: numbers, or verdicts such as good and bad",
+    )
+    group.add_argument(
+        "--scale",
+        type=_scale,
+        default=(0.0, 1.0),
+        metavar="LOW,HIGH",
+        help="the lowest and the highest score possible, or any (default: 0,1)",
+    )
+    group.add_argument(
+        "--positive",
+        "--pos-label",
+        metavar="LABEL",
+        help="the class whose share is asked for (default: the second of two)",
+    )
+    group.add_argument(
+        "--bounds",
+        type=_pair,
+        metavar="LOW,HIGH",
+        help="the least and the greatest label possible, where labels are numbers",
+    )
+    group.add_argument(
+        "--weight",
+        metavar="COLUMN",
+        help="1 / probability that the row was labelled, where these differ",
+    )
+    group.add_argument(
+        "--cluster",
+        metavar="COLUMN",
+        help="what belongs together, such as a question with several answers",
+    )
+    group.add_argument(
+        "--system",
+        metavar="COLUMN",
+        help="a mean for each value, and the differences to the first one, item by item of "
+        "--cluster",
+    )
+
+
+def _pair(text):
+    """A type of argparse: two numbers, the first one less."""
+    found = [any_number(part) for part in text.split(",")]
+    if len(found) != 2 or not np.isfinite(found).all() or found[0] >= found[1]:
+        raise argparse.ArgumentTypeError(
+            f"expected the lowest and the highest, got {text!r}. Write for instance 1,10"
+        )
+    return tuple(found)
+
+
+def _scale(text):
+    return None if text == "any" else _pair(text)
+
+
+def _width(text):
+    number = any_number(text)
+    if not 0 < number < np.inf:
+        raise argparse.ArgumentTypeError(f"expected a width above 0, got {text!r}. Write 0.05")
+    return number
+
+
+def mean(options: "argparse.Namespace") -> int:
+    """Print the means, and write them; returns the exit code."""
+    _check(options)
+    try:
+        with local_files(options.files, options.allow_remote) as files:
+            for option in ("json", "markdown"):
+                if getattr(options, option) is not None:
+                    place = getattr(options, option)
+                    check_writable(place, [*files, *options.files], f"--{option}")
+            rows = _read(files, options)
+        with progress("recalibrating"):
+            means = {name: _mean_of(rows, name, options) for name in _systems(rows)}
+            first, *others = means
+            gaps = {name: means[name].difference(means[first]) for name in others}
+            plans = {name: _planned(found, options.width) for name, found in means.items()}
+    except (ValueError, TypeError, UserError) as error:
+        raise UserError(for_the_command(str(error))) from error
+    return _shown(means, gaps, plans, options)
+
+
+def _check(options):
+    """Refuse columns of two roles, and systems that cannot be compared item by item."""
+    roles: dict[str, str] = {}
+    for role in _ROLES:
+        name = getattr(options, role)
+        if name is not None and roles.setdefault(name, role) != role:
+            raise UserError(
+                f"expected different columns for --{roles[name]} and --{role}, got "
+                f"{quoted(name)} for both. Name another one."
+            )
+    if options.system is not None and options.cluster is None:
+        raise UserError(
+            "expected --cluster with --system, got none. Name the column of the item, such as a "
+            "question, that all systems answered."
+        )
+    if options.json is not None and options.json == options.markdown:
+        raise UserError("expected different files for --json and --markdown, got one. Name two.")
+
+
+def _read(files: Sequence[str], options: "argparse.Namespace") -> dict[str, Any]:
+    """Columns by their roles: pandas Series and arrays, of all files."""
+    names = {role: name for role in _ROLES if (name := getattr(options, role)) is not None}
+    parts: dict[str, list[Any]] = {role: [] for role in names}
+    tables = [read_table(file, lambda _: [*names.values()], **form_of(options)) for file in files]
+    if options.drop_missing:
+        filled = [name for role, name in names.items() if role not in ("label", "weight")]
+        tables = [_without_missing(table, filled) for table in tables]
+    verdicts = all(_are_words(table, options.score) for table in tables)
+    for table in tables:
+        for role, name in names.items():
+            parts[role].append(_column(table, role, name, verdicts, options))
+    return {role: joined(columns).reset_index(drop=True) for role, columns in parts.items()}
+
+
+def _without_missing(table, names):
+    """Rows that have a value in these columns; says which have none."""
+    kept, found = without_missing(table._replace(frame=table.frame[names]))
+    if not found:
+        return table
+    note(f"left out, with missing values: {found}")
+    whole = table.frame[names].notna().all(axis=1).to_numpy()
+    return kept._replace(frame=table.frame[whole].reset_index(drop=True))
+
+
+def _are_words(table: FileTable, name: str) -> bool:
+    """Whether no value of a column is a number."""
+    column = table.frame[name]
+    if getattr(column.dtype, "kind", "O") in "iuf":
+        return False
+    if getattr(column.dtype, "kind", "O") == "b":
+        return True
+    present = column[column.notna()]
+    return len(present) > 0 and not any(_is_number(value) for value in set(present))
+
+
+def _is_number(value):
+    if isinstance(value, bool | np.bool_):
+        return False
+    try:
+        float(str(value).strip().removesuffix("%").replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _column(table, role, name, verdicts, options):
+    import pandas as pd
+
+    if role == "label":
+        changed = with_order(table, name)
+        return label_column(table._replace(frame=table.frame.assign(**{name: changed})), name)
+    if role in ("cluster", "system"):
+        return whole_column(table, name, role).astype(str)
+    if role == "weight":
+        there = table.frame[options.label].notna().to_numpy()
+        some = table._replace(frame=table.frame[there], rows=np.flatnonzero(there))
+        values = np.full(len(there), np.nan)
+        values[there] = number_column(some, name)
+        return pd.Series(values)
+    if verdicts:
+        filled = whole_column(table, name, "verdict").to_frame()
+        return label_column(table._replace(frame=filled), name)
+    return pd.Series(_within_scale(table, name, options))
+
+
+def _within_scale(table, name, options):
+    numbers = number_column(table, name)
+    if options.scale is not None:
+        low, high = options.scale
+        wrong = np.flatnonzero((numbers < low) | (numbers > high))
+        if len(wrong):
+            raise UserError(
+                f"expected scores from {low:g} to {high:g} in column {quoted(name)} of "
+                f"{plain(table.file)}, got {numbers[wrong[0]]:g} in row {table.row(wrong[0])}. Add "
+                "--scale with the lowest and the highest score possible, such as --scale 1,10, or "
+                "--scale any."
+            )
+    return numbers
+
+
+def _systems(rows):
+    return list(dict.fromkeys(rows["system"])) if "system" in rows else [None]
+
+
+def _mean_of(rows, system, options) -> "CalibratedMean":
+    from ..inference import calibrated_mean
+
+    chosen = np.ones(len(rows["label"]), dtype=bool)
+    if system is not None:
+        chosen = (rows["system"] == system).to_numpy()
+    there = rows["label"].notna().to_numpy() & chosen
+    rest = chosen & ~there
+    if not there.any():
+        of = "" if system is None else f" for the system {quoted(system)}"
+        raise UserError(
+            f"expected a label in some rows of column {quoted(options.label)}{of}, got none. "
+            "Label some rows drawn at random."
+        )
+    labels = rows["label"][there].infer_objects().to_numpy()
+    cluster = rows["cluster"].to_numpy() if "cluster" in rows else None
+    return calibrated_mean(
+        labels,
+        rows["score"][there].to_numpy(),
+        rows["score"][rest].to_numpy(),
+        recalibrator=None if options.recalibrator == "none" else options.recalibrator,
+        scale=options.scale,
+        pos_label=_positive(options.positive, labels),
+        bounds=options.bounds,
+        sample_weight=rows["weight"][there].to_numpy() if "weight" in rows else None,
+        groups=None if cluster is None else cluster[there],
+        groups_unlabelled=None if cluster is None else cluster[rest],
+        level=options.level,
+    )
+
+
+def _positive(given, labels):
+    """The class that was named, as the column has it."""
+    if given is None:
+        return None
+    for label in set(labels.tolist()):
+        if given == str(label):
+            return label
+    if labels.dtype.kind in "iuf":
+        return next((x for x in set(labels.tolist()) if x == any_number(given)), any_number(given))
+    return given
+
+
+def _planned(found, width):
+    """Labels that a width takes, with the scores and without; None where no number is enough."""
+    if width is None:
+        return None
+    plan = {}
+    for name, alone in (("labels", False), ("labels_alone", True)):
+        try:
+            plan[name] = found.labels_needed(width, alone=alone)
+        except ValueError:
+            plan[name] = None
+    return {"width": width, **plan}
+
+
+def _shown(means, gaps, plans, options):
+    first = next(iter(means))
+    titles = {name: name or "" for name in means}
+    sections = [
+        section._replace(name=titles[name], items=_said(plans[name]))
+        for name, found in means.items()
+        for section in sections_of(found)
+    ]
+    sections += [
+        section._replace(name=f"{name} less {first}")
+        for name, found in gaps.items()
+        for section in sections_of(found)
+    ]
+    screen = Screen()
+    screen.show(*sections)
+    content = {
+        "means": [
+            {"system": name, **found.to_dict(), "plan": plans[name]}
+            for name, found in means.items()
+        ],
+        "differences": [
+            {"system": name, "less": first, **found.to_dict()} for name, found in gaps.items()
+        ],
+    }
+    if options.json is not None:
+        text = json.dumps(content, indent=1, allow_nan=False)
+        write_text(f"{text}\n", options.json, "--json")
+    if options.markdown is not None:
+        write_text(markdown_of(sections), options.markdown, "--markdown")
+    return screen.finish({"numbers": options.json, "text": options.markdown})
+
+
+def _said(plan):
+    if plan is None:
+        return []
+    texts = {
+        what: "more labels than there are rows" if plan[key] is None else f"{plan[key]} labels"
+        for what, key in (("with", "labels"), ("without", "labels_alone"))
+    }
+    return [
+        f"An interval of width {plan['width']:g} takes {texts['with']}; without the scores "
+        f"{texts['without']}."
+    ]

@@ -1,0 +1,89 @@
+"""A mean of few labels, corrected by a score of all rows: its errors row by row, and its interval.
+
+With w the weights of labelled rows, W their sum, g the recalibrated score, d = g less its mean over
+all N rows, the estimate is theta = sum w (y - lambda d) / W (Angelopoulos, Duchi, Zrnic 2023,
+section 6, written for all rows). Its error is a sum over rows of A - lambda B with
+A = w (y - ybar) / W and B = w (d - dbar) / W of a labelled row, less d / N of every row.
+"""
+
+import numpy as np
+from scipy.special import stdtrit
+
+
+def summed(values, cluster, n_clusters):
+    """Sums of the rows of each cluster; the rows themselves where there are no clusters."""
+    if cluster is None:
+        return values
+    return np.bincount(cluster, weights=values, minlength=n_clusters)
+
+
+def effective(weight, cluster):
+    """Kish's number of labelled clusters: (sum w)^2 / sum w^2."""
+    of_cluster = weight if cluster is None else np.bincount(cluster, weights=weight)
+    return float(weight.sum() ** 2 / (of_cluster @ of_cluster))
+
+
+def best_power(own, gains):
+    """The lambdas in [0, 1] that make sum (own - gains @ lambda)^2 least; one or two columns.
+
+    With two a side of the square is tried where the best point lies outside.
+    """
+    if gains.shape[1] == 1:
+        square = float(gains[:, 0] @ gains[:, 0])
+        best = float(own @ gains[:, 0]) / square if square > 0 else 0.0
+        return np.array([min(max(best, 0.0), 1.0)])
+    inside = np.linalg.lstsq(gains, own, rcond=None)[0]
+    if ((inside >= 0) & (inside <= 1)).all():
+        return inside
+    tried = []
+    for fixed in (0, 1):
+        for value in (0.0, 1.0):
+            other = best_power(own - value * gains[:, fixed], gains[:, [1 - fixed]])[0]
+            tried.append((value, other) if fixed == 0 else (other, value))
+    return np.array(min(tried, key=lambda power: ((own - gains @ np.array(power)) ** 2).sum()))
+
+
+def variance(errors, n_effective, fitted):
+    """The variance of their sum, for `fitted` numbers that were estimated."""
+    return float(errors @ errors) * n_effective / max(n_effective - fitted, 1.0)
+
+
+def quantile(n_effective, level):
+    """That of Student's law."""
+    return float(stdtrit(max(n_effective - 1.0, 1.0), (1 + level) / 2))
+
+
+def wilson(share, rows, t):
+    """Wilson's interval of a share."""
+    shrink = 1 + t**2 / rows
+    centre = (share + t**2 / (2 * rows)) / shrink
+    half = t / shrink * np.sqrt(share * (1 - share) / rows + t**2 / (4 * rows**2))
+    return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+def worth(share, spread, n_effective, n_rows):
+    """How many independent labels those of a share are worth, judged by its variance."""
+    if spread <= 0 or not 0 < share < 1:
+        return n_effective
+    return min(share * (1 - share) / spread, float(n_rows))
+
+
+def share_intervals(alone, found, spreads, rows, t):
+    """Intervals of a share: by labels alone, and corrected; the second is never the wider one.
+
+    The corrected one is Wilson's of so many more rows as the variance is smaller. Both variances
+    get t^2 / 4n^2, Wilson's own, first: no error seen in n labels does not mean that there is none.
+    """
+    least = t**2 / (4 * rows**2)
+    low, high = wilson(alone, rows, t)
+    ratio = min((spreads[1] + least) / (spreads[0] + least), 1.0)
+    return (low, high), no_wider(found, wilson(found, rows / ratio, t), high - low)
+
+
+def no_wider(middle, ends, width):
+    """An interval drawn together around a point inside it until it is no wider than that."""
+    low, high = ends
+    if high - low > width:
+        ratio = width / (high - low)
+        low, high = (middle + (end - middle) * ratio for end in ends)
+    return float(low), float(high)

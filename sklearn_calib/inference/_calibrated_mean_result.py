@@ -1,0 +1,353 @@
+"""What `calibrated_mean` returns: the estimate, the labels alone beside it, and differences."""
+
+from dataclasses import dataclass, field
+from math import ceil, inf, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._kernels._tuned_mean import best_power, no_wider, quantile, share_intervals, variance, worth
+from .._show import Section, Shown, Table
+from .._typing import AnyArray, FloatArray
+from ..exceptions import number_or_nan, refuse
+
+
+class Errors(NamedTuple):
+    """Errors of an estimate by row, or by cluster: own - gains @ power adds up to it."""
+
+    own: FloatArray  # of the labels alone
+    gains: FloatArray  # of shape (n, n_systems)
+    keys: AnyArray | None  # the names of the clusters
+    moves: FloatArray  # what each gain takes off the estimate at power 1
+    worth: float  # the effective number of labelled rows or clusters
+    n_labelled: int
+    n_samples: int
+    tuned: bool  # the powers are found, not given
+    power: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedMean(Shown):
+    """A mean of labels from few labels and the scores of all rows.
+
+    Printed it is a table with two sentences; a notebook shows it as HTML.
+
+    Attributes
+    ----------
+    outcome : {"share", "mean", "difference"}
+        A share of rows with a label, a mean of numbers, or the difference of two of them.
+    positive : label or None
+        Whose share it is.
+    estimate, se : float
+        The mean that scores and labels say together, and its standard error.
+    low, high : float
+        Its interval.
+    labels_estimate, labels_se, labels_low, labels_high : float
+        The same of the labels alone.
+    raw : float
+        The mean of the scores as they are, between 0 and 1 where they have a scale; NaN for
+        verdicts.
+    power : tuple of float
+        How much the scores count, from 0 (not at all) to 1; of a difference one for each system.
+    n_labelled, n_unlabelled : int
+        Rows.
+    n_clusters : int or None
+        Clusters with labelled rows.
+    level : float
+        Of the intervals.
+    """
+
+    outcome: str
+    positive: Any
+    estimate: float
+    se: float
+    low: float
+    high: float
+    labels_estimate: float
+    labels_se: float
+    labels_low: float
+    labels_high: float
+    raw: float
+    power: tuple[float, ...]
+    n_labelled: int
+    n_unlabelled: int
+    n_clusters: int | None
+    level: float
+    _errors: Errors = field(repr=False)
+
+    @property
+    def labels_saved(self) -> float:
+        """The share of labels that the scores replace: 1 - (se / labels_se)^2; NaN without se."""
+        return 1 - (self.se / self.labels_se) ** 2 if self.labels_se > 0 else float("nan")
+
+    def difference(self, other: "CalibratedMean") -> "CalibratedMean":
+        """This mean less another one of the same rows, which another system answered.
+
+        Parameters
+        ----------
+        other : CalibratedMean
+            Of the same rows in the same order. With `groups` the clusters are matched by their
+            names, so the two may have other rows of them, and labels of other ones.
+
+        Returns
+        -------
+        found : CalibratedMean
+            Its `outcome` is "difference"; never wider than that of the labels alone.
+
+        Raises
+        ------
+        TypeError
+            No `CalibratedMean`.
+        ValueError
+            Numbers of rows that differ, clusters in one of the two alone, another level, or a
+            difference of differences.
+
+        Notes
+        -----
+        Errors of the two are subtracted row by row, so what makes an item hard for both does not
+        count. How much the scores of each count is found again, for the difference. Labels 0 and 1
+        that never differ do not mean that they cannot: the variance is that of n labels with t^2/2
+        differences more. Cost: O(n).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_calib.inference import calibrated_mean
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.random(2000)
+        >>> y = (rng.random(200) < p[:200]).astype(int)
+        >>> better = (rng.random(200) < p[:200] ** 0.5).astype(int)
+        >>> first, second = (calibrated_mean(x, p[:200], p[200:]) for x in (y, better))
+        >>> found = second.difference(first)
+        >>> bool(found.low > 0)
+        True
+        """
+        where = "CalibratedMean.difference"
+        if not isinstance(other, CalibratedMean):
+            got, cure = type(other).__name__, "Pass what calibrated_mean gives for the other system"
+            refuse(where, "a CalibratedMean", got, cure, error=TypeError)
+        if self.outcome == "difference" or other.outcome == "difference":
+            refuse(where, "means", "a difference", "Subtract the means of two systems")
+        if self.level != other.level:
+            got = f"{self.level:g} and {other.level:g}"
+            refuse(where, "one level", got, "Compute both with the same level=")
+        errors = _paired(self._errors, other._errors, where)
+        labels = self.labels_estimate - other.labels_estimate
+        shares = self.outcome == other.outcome == "share"
+        raw = self.raw - other.raw
+        return made(errors, labels, self.level, "difference", shares=shares, raw=raw)
+
+    def labels_needed(self, width: float, *, alone: bool = False) -> int:
+        """How many labels an interval of this width takes, drawn as these were from as many rows.
+
+        Parameters
+        ----------
+        width : float > 0
+            `high` - `low`.
+        alone : bool, default=False
+            For labels without scores.
+
+        Returns
+        -------
+        n_labelled : int
+            Rows with labels, at least 10.
+
+        Raises
+        ------
+        ValueError
+            A width that is no number above 0, or that labels of all rows would not give.
+
+        Notes
+        -----
+        The variance is v / N + (1 / n - 1 / N) r for n labels of N rows, where v is the variance
+        of a label and r that of what the scores leave of it, as these labels show them. Simulated
+        in ``benchmarks/calibrated_mean``. Cost: O(1).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_calib.inference import calibrated_mean
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.random(20000)
+        >>> y = (rng.random(200) < p[:200]).astype(int)
+        >>> found = calibrated_mean(y, p[:200], p[200:])
+        >>> found.labels_needed(0.05) < found.labels_needed(0.05, alone=True)
+        True
+        """
+        where = "CalibratedMean.labels_needed"
+        if not 0 < number_or_nan(width) < inf:
+            refuse(where, "a width > 0", repr(width), "Pass for instance 0.05")
+        n, total = self.n_labelled, self.n_labelled + self.n_unlabelled
+        ratio = self._errors.worth / n  # of what is independent to rows
+        label = self.labels_se**2 * n
+        rest = label
+        if not alone and n < total:
+            rest = max((self.se**2 - label / n * n / total) / (1 / n - 1 / total), 0.0)
+        rows = total
+        for _ in range(100):  # fewer rows have a larger quantile
+            half = width / 2 / quantile(rows * ratio, self.level)
+            free = half**2 - (0 if alone else (label - rest) / total)
+            if free <= 0 or rest / free > total:
+                got = f"{width:g}, too narrow for {total} rows"
+                refuse(where, "a width that labels of all rows would give", got, "Ask for more")
+            before, rows = rows, max(ceil(rest / free), 10)
+            if rows == before:
+                break
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and names, for JSON; None for what does not exist."""
+        hidden = ("_errors", "positive", "power")
+        found: dict[str, Any] = {
+            name: None if isinstance(value, float) and value != value else value
+            for name, value in vars(self).items()
+            if name not in hidden
+        }
+        saved = self.labels_saved
+        positive = None if self.positive is None else str(self.positive)
+        return {
+            **found,
+            "positive": positive,
+            "power": [*self.power],
+            "labels_saved": None if saved != saved else saved,
+        }
+
+    def _sections(self):
+        head = ["", "estimate", "standard error", f"{100 * self.level:g} % interval"]
+        rows = [
+            ["labels and scores", *_cells(self.estimate, self.se, self.low, self.high)],
+            [
+                "labels alone",
+                *_cells(self.labels_estimate, self.labels_se, self.labels_low, self.labels_high),
+            ],
+        ]
+        if self.raw == self.raw:
+            rows.append(["scores as they are", f"{self.raw:.4f}", "", ""])
+        return [Section(sentences=self._said(), tables=[Table(head, rows)], notes=self._notes())]
+
+    def _said(self):
+        what = {
+            "share": f"The share of {self.positive!r}"
+            if self.positive is not None
+            else "The share",
+            "mean": "The mean",
+            "difference": "The difference",
+        }[self.outcome]
+        ends = f"{self.low:.4f} and {self.high:.4f}"
+        said = [f"{what} is {self.estimate:.4f}, between {ends} ({100 * self.level:g} %)."]
+        if not any(self.power):
+            return [*said, "The scores add nothing to the labels: it is the mean of these."]
+        more = self.n_labelled * (1 / (1 - self.labels_saved) - 1)
+        if more >= 1:
+            said += [f"The scores are worth {more:.0f} more labels."]
+        return said
+
+    def _notes(self):
+        rows = f"{self.n_labelled} labelled rows, {self.n_unlabelled} without a label"
+        of = f", in {self.n_clusters} clusters with labels" if self.n_clusters else ""
+        power = " and ".join(f"{value:.2f}" for value in self.power)
+        return [f"{rows}{of}. The scores count with weight {power}."]
+
+
+def _cells(estimate, se, low, high):
+    return [f"{estimate:.4f}", f"{se:.4f}", f"{low:.4f} to {high:.4f}"]
+
+
+def _paired(one, two, where):
+    """Errors of the difference, with a column of gains for each system."""
+    if (one.keys is None) != (two.keys is None):
+        cure = "Pass groups= for both"
+        refuse(where, "clusters of both or of none", "those of one", cure)
+    if one.keys is None:
+        if (one.n_labelled, one.n_samples) != (two.n_labelled, two.n_samples):
+            got = " and ".join(f"{x.n_labelled} of {x.n_samples} labelled" for x in (one, two))
+            cure = "Pass the same rows in the same order, or groups= with a name of each item"
+            refuse(where, "the same rows", got, cure)
+        keys, places = None, [np.arange(len(each.own)) for each in (one, two)]
+    else:
+        keys = np.union1d(one.keys, two.keys)
+        if len(keys) > min(len(one.keys), len(two.keys)):
+            lonely = np.setxor1d(one.keys, two.keys)
+            cure = "Pass the items that both systems answered"
+            refuse(where, "the same clusters", f"{lonely[0]!r} in one alone", cure)
+        places = [np.searchsorted(keys, each.keys) for each in (one, two)]
+    size = len(one.own)
+    own, gains = np.zeros(size), np.zeros((size, 2))
+    for column, (each, place) in enumerate(zip((one, two), places, strict=True)):
+        sign = 1 - 2 * column
+        own[place] += sign * each.own
+        gains[place, column] = sign * each.gains[:, 0]
+    moves = np.array([one.moves[0], -two.moves[0]])
+    power = np.concatenate([one.power, two.power])
+    n = min(one.n_labelled, two.n_labelled)
+    total, least = min(one.n_samples, two.n_samples), min(one.worth, two.worth)
+    return Errors(own, gains, keys, moves, least, n, total, one.tuned and two.tuned, power)
+
+
+def made(
+    errors: Errors,
+    labels: float,
+    level: float,
+    outcome: str,
+    *,
+    shares: bool,
+    raw: float,
+    positive: Any = None,
+    bounds: tuple[float, float] | None = None,
+    n_clusters: int | None = None,
+) -> CalibratedMean:
+    """The result: powers, standard errors and intervals."""
+    own, gains, size = errors.own, errors.gains, errors.worth
+    alone = variance(own, size, 1)
+    power = best_power(own, gains) if errors.tuned else errors.power
+    spread = variance(own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power))
+    if errors.tuned and not spread < alone:
+        power, spread = np.zeros_like(power), alone
+    estimate = labels - float(errors.moves @ power)
+    if bounds is not None:
+        labels, estimate = (min(max(mean, bounds[0]), bounds[1]) for mean in (labels, estimate))
+    t = quantile(size, level)
+    if outcome == "share" or (bounds is not None and alone == 0):
+        ends, ours = _of_share(labels, estimate, (alone, spread), errors, t, bounds)
+    else:
+        extra = (t / size) ** 2 / 2 if outcome == "difference" and shares else 0.0
+        least, most = bounds or (-inf, inf)
+        ends, ours = (
+            (
+                max(middle - t * sqrt(value + extra), least),
+                min(middle + t * sqrt(value + extra), most),
+            )
+            for middle, value in ((labels, alone), (estimate, spread))
+        )
+        ours = no_wider(estimate, ours, ends[1] - ends[0])
+    ends, ours = (tuple(float(end) for end in pair) for pair in (ends, ours))
+    return CalibratedMean(
+        outcome=outcome,
+        positive=positive,
+        estimate=estimate,
+        se=sqrt(spread),
+        low=ours[0],
+        high=ours[1],
+        labels_estimate=labels,
+        labels_se=sqrt(alone),
+        labels_low=ends[0],
+        labels_high=ends[1],
+        raw=raw,
+        power=tuple(map(float, power)),
+        n_labelled=errors.n_labelled,
+        n_unlabelled=errors.n_samples - errors.n_labelled,
+        n_clusters=n_clusters,
+        level=level,
+        _errors=errors,
+    )
+
+
+def _of_share(labels, estimate, spreads, errors, t, bounds):
+    """Both intervals of a share; of numbers as shares of the way between their bounds."""
+    low, reach = bounds[0], bounds[1] - bounds[0]
+    first, second = ((value - low) / reach for value in (labels, estimate))
+    alone, spread = (value / reach**2 for value in spreads)
+    size = errors.worth
+    rows = worth(first, alone * (size - 1) / size, size, errors.n_labelled)
+    found = share_intervals(first, second, (alone, spread), rows, t)
+    return tuple((low + reach * ends[0], low + reach * ends[1]) for ends in found)

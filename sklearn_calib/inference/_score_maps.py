@@ -1,0 +1,194 @@
+"""Maps from cheap scores to expected labels, each fitted on labelled rows of other folds."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import AnyArray, FloatArray, IntArray
+from ..canonical import canonical_proba, read_array, read_numbers
+from ..exceptions import CalibrationWarning, is_number, refuse
+from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
+
+#: The default: a line, logistic where the outcome is a share.
+LINE = "line"
+_CLASSES = np.arange(2)
+_VERDICTS = 20  # more are refused where there are more than labelled rows
+
+
+class Scores(NamedTuple):
+    """Scores of all rows, labelled ones first."""
+
+    number: FloatArray | None  # between 0 and 1 where they have a scale
+    verdict: IntArray | None  # codes, where scores are classes
+    names: AnyArray | None  # of the verdicts
+    given: AnyArray  # the scores of labelled rows as they came
+    bounded: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Labelled and others."""
+        return len(self.number if self.verdict is None else self.verdict)  # type: ignore[arg-type]
+
+
+def read_scores(score: Any, score_unlabelled: Any, scale: Any, where: str) -> Scores:
+    """Scores as numbers, or as codes of verdicts where they are text or booleans."""
+    given = [
+        read_array(values, name, where)
+        for values, name in ((score, "score"), (score_unlabelled, "score_unlabelled"))
+    ]
+    for values, name in zip(given, ("score", "score_unlabelled"), strict=True):
+        if values.ndim != 1:
+            cure = "Pass one number or one verdict for each row"
+            refuse(where, f"{name} of one column", f"shape {values.shape}", cure)
+    if any(_is_text(values) for values in given if len(values)):
+        return _verdicts(given, where)
+    parts = []
+    for values, name in zip((score, score_unlabelled), ("score", "score_unlabelled"), strict=True):
+        numbers = np.asarray(read_numbers(values, name, where), dtype=np.float64)
+        _check_finite(numbers, name, where)
+        parts.append(numbers)
+    if scale is None:
+        return Scores(np.concatenate(parts), None, None, parts[0], False)
+    low, high = _ends(scale, "scale", where, "or None for scores without ends")
+    for numbers, name in zip(parts, ("score", "score_unlabelled"), strict=True):
+        wrong = np.flatnonzero((numbers < low) | (numbers > high))
+        if len(wrong):
+            got = f"{numbers[wrong[0]]:g} in row {wrong[0]}"
+            cure = "Pass scale=(lowest, highest), such as (1, 10), or scale=None for any numbers"
+            refuse(where, f"{name} from {low:g} to {high:g}", got, cure)
+    number = (np.concatenate(parts) - low) / (high - low)
+    return Scores(number, None, None, parts[0], True)
+
+
+def _is_text(values):
+    if values.dtype.kind == "O":
+        return any(isinstance(value, str | bool | np.bool_) for value in values)
+    return values.dtype.kind in "bUST"
+
+
+def _verdicts(given, where):
+    texts = []
+    for values, name in zip(given, ("score", "score_unlabelled"), strict=True):
+        for row, value in enumerate(values.tolist()):
+            if value is None or value != value:
+                cure = "Drop such rows, or call it a verdict of its own"
+                refuse(where, f"a verdict in every row of {name}", f"none in row {row}", cure)
+        texts.append([str(value) for value in values.tolist()])
+    names, codes = np.unique(np.array(texts[0] + texts[1]), return_inverse=True)
+    if len(names) > max(_VERDICTS, len(texts[0])):
+        got, cure = f"{len(names)} different texts", "Pass the column of the scores"
+        refuse(where, "verdicts of some classes", got, cure)
+    return Scores(None, codes.ravel(), names, np.array(texts[0]), True)
+
+
+def _check_finite(numbers, name, where):
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if len(wrong):
+        got = f"{numbers[wrong[0]]} in row {wrong[0]}"
+        refuse(where, f"finite numbers as {name}", got, "Leave out rows without a score")
+
+
+def _ends(pair, name, where, otherwise=""):
+    """The two numbers of a scale or of bounds."""
+    ends = list(pair) if np.ndim(pair) == 1 and len(pair) == 2 else []
+    fits = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
+    if not (fits and ends[0] < ends[1]):
+        rule = " ".join(filter(None, [f"{name} as (lowest, highest)", otherwise]))
+        refuse(where, rule, repr(pair)[:60], "Pass for instance (1, 10)")
+    return float(ends[0]), float(ends[1])
+
+
+def check_bounds(bounds: Any, outcome: FloatArray, where: str) -> tuple[float, float] | None:
+    """The bounds of labels that are numbers."""
+    if bounds is None:
+        return None
+    low, high = _ends(bounds, "bounds", where)
+    wrong = np.flatnonzero((outcome < low) | (outcome > high))
+    if len(wrong):
+        got = f"{outcome[wrong[0]]:g} in row {wrong[0]}"
+        refuse(where, f"labels within bounds, {low:g} to {high:g}", got, "Pass wider ones")
+    return low, high
+
+
+class Maps:
+    """Fits the map of a method on some labelled rows, and predicts all rows."""
+
+    def __init__(
+        self, scores: Scores, outcome: FloatArray, weight: FloatArray, method: Any, where: str
+    ) -> None:
+        self._scores, self._outcome, self._weight = scores, outcome, weight
+        self._method = method
+        self._of_shares = bool(np.isin(outcome, (0, 1)).all())
+        self._by_line = isinstance(method, str) and method == LINE
+        self._proba: FloatArray | None = None
+        if scores.number is None or method is None:
+            return
+        if self._by_line and not self._of_shares:
+            return
+        name = "platt" if self._by_line else method
+        self._method = resolve_recalibrator(name, where)
+        self._proba = _as_proba(scores)
+
+    def of_rows(self, train: IntArray) -> FloatArray:
+        """What the map fitted on these labelled rows gives for all rows."""
+        outcome, weight = self._outcome[train], self._weight[train]
+        if self._scores.verdict is not None:
+            return self._means_of_verdicts(self._scores.verdict, train, outcome, weight)
+        number = self._scores.number
+        assert number is not None
+        if np.ptp(outcome) == 0 or np.ptp(number[train]) == 0:
+            return np.full(len(number), np.average(outcome, weights=weight))
+        if self._proba is None:
+            return self._line(number, train, outcome, weight)
+        return self._recalibrated(train, outcome, weight)
+
+    def _means_of_verdicts(self, verdict, train, outcome, weight):
+        """Mean labels of each verdict, with one row of the mean of all among them."""
+        codes, n_names = verdict[train], int(verdict.max()) + 1
+        middle = np.average(outcome, weights=weight)
+        total = np.bincount(codes, weights=weight * outcome, minlength=n_names)
+        mass = np.bincount(codes, weights=weight, minlength=n_names)
+        return ((total + middle) / (mass + 1))[verdict]
+
+    def _line(self, number, train, outcome, weight):
+        """Least squares."""
+        x = number[train]
+        middle, height = np.average(x, weights=weight), np.average(outcome, weights=weight)
+        moved = weight * (x - middle)
+        slope = moved @ (outcome - height) / (moved @ (x - middle))
+        return height + slope * (number - middle)
+
+    def _recalibrated(self, train, outcome, weight):
+        """By a recalibrator; numbers are shares of the way from the least to the most."""
+        low, high = outcome.min(), outcome.max()
+        if self._of_shares:
+            rows, codes = train, outcome.astype(np.intp)
+        else:  # as a row with the event and one without
+            share = (outcome - low) / (high - low)
+            rows, codes = np.tile(train, 2), np.repeat([1, 0], len(train))
+            weight = np.concatenate([weight * share, weight * (1 - share)])
+            kept = weight > 0
+            rows, codes, weight = rows[kept], codes[kept], weight[kept]
+        assert self._proba is not None
+        with warnings.catch_warnings():  # of fits of folds, which no map is kept of
+            warnings.simplefilter("ignore", CalibrationWarning)
+            fitted = fit_recalibrator(
+                resolve_recalibrator(self._method, "calibrated_mean"),
+                self._proba[rows],
+                codes,
+                classes=_CLASSES,
+                sample_weight=weight,
+            )
+            found = aligned_proba(fitted, self._proba, _CLASSES)[:, 1]
+        return found if self._of_shares else low + (high - low) * found
+
+
+def _as_proba(scores):
+    """Scores as probabilities; those without ends as log-odds of standard deviation 1."""
+    number = scores.number
+    if scores.bounded:
+        return canonical_proba(number)
+    spread = number.std()
+    z = (number - number.mean()) / spread if spread > 0 else np.zeros_like(number)
+    return canonical_proba(z, kind="logits")

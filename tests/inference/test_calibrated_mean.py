@@ -1,0 +1,338 @@
+"""The mean of few labels from the scores of all rows."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import t as student
+
+from sklearn_calib._kernels._tuned_mean import best_power, no_wider, wilson
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.inference import CalibratedMean, calibrated_mean
+from sklearn_calib.recalibrators import PlattScaling
+
+
+def rows(n=120, total=900, seed=0):
+    """Labels of n of the rows, and scores that are too high of all."""
+    rng = np.random.default_rng(seed)
+    p = expit(1.5 * rng.normal(size=total))
+    y = (rng.random(total) < p).astype(int)
+    score = expit((logit(p) + 0.8) / 1.2)
+    return y[:n], score[:n], score[n:]
+
+
+def numbers(found):
+    """What differs where an option counts."""
+    return found.estimate, found.se, found.low, found.high
+
+
+def test_the_formula():
+    """Scores as they are: against the estimate and variance of Angelopoulos et al. (2023)."""
+    y, score, rest = rows()
+    n, m = len(y), len(rest)
+    for power in (0.0, 0.4, 1.0):
+        found = calibrated_mean(y, score, rest, recalibrator=None, power=power)
+        theirs = power * m / (n + m)  # the weight of a sum over rows without a label
+        value = theirs * rest.mean() + (y - theirs * score).mean()
+        assert found.estimate == pytest.approx(value, abs=1e-12) and found.power == (power,)
+        every = np.r_[score, rest]
+        cross = np.mean((score - score.mean()) * (y - y.mean()))
+        own, gain = y - y.mean(), score - score.mean()
+        square = ((own - power * gain) ** 2).sum() / n**2 + power**2 * every.var() / (n + m)
+        square += 2 * power * (cross - power * gain.var()) / (n + m)
+        assert found.se**2 == pytest.approx(square * n / (n - 1), rel=2e-2)
+    alone = calibrated_mean(y, score, rest, power=0)
+    assert alone.labels_se == pytest.approx(y.std(ddof=1) / np.sqrt(n))
+    assert numbers(alone)[:2] == (alone.labels_estimate, alone.labels_se)
+    assert (alone.low, alone.high) == (alone.labels_low, alone.labels_high)
+
+
+def test_the_best_power():
+    rng = np.random.default_rng(0)
+    own, gains = rng.normal(size=50), rng.normal(size=(50, 2))
+    grid = np.linspace(0, 1, 101)
+    for sign in (1, -1):
+        for target in (own, own + 3 * gains[:, 0] * sign, own + gains @ [0.4, 0.7]):
+            best = best_power(target, gains)
+            least = min(
+                ((target - gains @ np.array([a, b])) ** 2).sum() for a in grid for b in grid[::5]
+            )
+            assert ((best >= 0) & (best <= 1)).all()
+            assert ((target - gains @ best) ** 2).sum() <= least + 1e-12
+            one = best_power(target, gains[:, :1])[0]
+            assert ((target - one * gains[:, 0]) ** 2).sum() <= min(
+                ((target - a * gains[:, 0]) ** 2).sum() for a in grid
+            ) + 1e-12
+
+
+def test_wilson():
+    low, high = wilson(0.1, 50, 1.96)  # solves (p - share)^2 = t^2 p (1 - p) / n
+    for end in (low, high):
+        assert (end - 0.1) ** 2 == pytest.approx(1.96**2 * end * (1 - end) / 50)
+    assert no_wider(0.5, (0.2, 0.6), 0.2) == pytest.approx((0.35, 0.55))
+
+
+@pytest.mark.parametrize("judge", ["useless", "perfect", "reversed", "rare", "numbers"])
+def test_never_wider_than_the_labels(judge):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        p = rng.random(600) ** (6 if judge == "rare" else 1)
+        y = (rng.random(600) < p).astype(float)
+        if judge == "numbers":
+            y = 1 + 4 * p + 0.1 * rng.normal(size=600).clip(-5, 5)
+        score = {"useless": rng.random(600), "perfect": 0.1 + 0.8 * y}.get(judge, p)
+        score = 1 - p if judge == "reversed" else score
+        bounds = (0, 6) if judge == "numbers" else None
+        recalibrator = None if judge == "rare" else "line"
+        found = calibrated_mean(
+            y[:40], np.clip(score[:40], 0, 1), np.clip(score[40:], 0, 1),
+            bounds=bounds, recalibrator=recalibrator,
+        )  # fmt: skip
+        assert found.high - found.low <= (found.labels_high - found.labels_low) * (1 + 1e-12)
+        assert found.se <= found.labels_se
+        assert found.low <= found.estimate <= found.high
+
+
+def test_labels_of_any_kind():
+    y, score, rest = rows()
+    share = calibrated_mean(y, score, rest)
+    assert share.outcome == "share" and share.positive is None
+    words = np.array(["bad", "good"])[y]
+    for labels in (words, words.tolist(), y == 1, (y == 1).astype(object), y.astype(float)):
+        assert numbers(calibrated_mean(labels, score, rest)) == numbers(share)
+    other = calibrated_mean(words, score, rest, pos_label="bad")
+    assert other.positive == "bad"
+    assert other.labels_estimate == pytest.approx(1 - share.labels_estimate)
+    assert other.estimate == pytest.approx(1 - share.estimate, abs=0.01)
+    mean = calibrated_mean(y + 1, score, rest)
+    assert mean.outcome == "mean" and mean.labels_estimate == pytest.approx(1 + y.mean())
+    half = student.ppf(0.975, len(y) - 1) * mean.labels_se
+    assert mean.labels_high - mean.labels_estimate == pytest.approx(half)
+
+
+def test_scores_of_any_kind():
+    y, score, rest = rows()
+    share = calibrated_mean(y, score, rest)
+    scaled = calibrated_mean(y, 1 + 9 * score, 1 + 9 * rest, scale=(1, 10))
+    assert numbers(scaled) == pytest.approx(numbers(share), abs=1e-6)
+    assert scaled.raw == pytest.approx(np.r_[score, rest].mean())
+    free = calibrated_mean(y, logit(score), logit(rest), scale=None)
+    assert free.se == pytest.approx(share.se, rel=0.01)
+    assert free.raw == pytest.approx(np.r_[logit(score), logit(rest)].mean())
+    words = [np.array(["bad", "fair", "good"])[np.digitize(s, [0.4, 0.8])] for s in (score, rest)]
+    verdicts = calibrated_mean(y, *words)
+    assert share.se < verdicts.se < share.labels_se and np.isnan(verdicts.raw)
+    assert calibrated_mean(y, score > 0.6, rest > 0.6).se < share.labels_se
+
+
+def test_recalibrators_and_folds():
+    y, score, rest = rows()
+    line = calibrated_mean(y, score, rest)
+    assert numbers(line) == numbers(calibrated_mean(y, score, rest, recalibrator="platt"))
+    assert numbers(line) == numbers(calibrated_mean(y, score, rest, recalibrator=PlattScaling()))
+    for options in (
+        {"recalibrator": "isotonic"},
+        {"recalibrator": None},
+        {"cv": 3},
+        {"power": 0.5},
+    ):
+        assert numbers(calibrated_mean(y, score, rest, **options)) != numbers(line)
+    wide = calibrated_mean(y, score, rest, level=0.99)
+    assert wide.low < line.low and wide.se == line.se and wide.level == 0.99
+    height = 3 * score + np.random.default_rng(1).normal(size=len(y))
+    mean = calibrated_mean(height, score, rest)
+    curve = calibrated_mean(height, score, rest, recalibrator="isotonic")
+    assert mean.estimate != curve.estimate == pytest.approx(mean.estimate, abs=0.2)
+    assert curve.se < curve.labels_se
+
+
+def test_the_order_of_rows_does_not_matter():
+    y, score, rest = rows()
+    order = np.random.default_rng(3).permutation(len(y))
+    groups, others = np.arange(len(y)) // 4, 1000 + np.arange(len(rest)) // 4
+    for more in ({}, {"groups": groups, "groups_unlabelled": others}):
+        moved = {name: value for name, value in more.items()}
+        if more:
+            moved["groups"] = groups[order]
+        found = calibrated_mean(y, score, rest, **more)
+        other = calibrated_mean(y[order], score[order], rest[::-1], **moved)
+        assert numbers(found) == pytest.approx(numbers(other), abs=1e-9)
+
+
+def test_clusters():
+    """Rows that are given three times, in clusters, say what they say once."""
+    y, score, rest = rows()
+    once = calibrated_mean(y, score, rest, recalibrator=None)
+    groups, others = [f"q{i}" for i in range(len(y))], [f"r{i}" for i in range(len(rest))]
+    thrice = [np.repeat(each, 3) for each in (y, score, rest)]
+    more = {"groups": np.repeat(groups, 3), "groups_unlabelled": np.repeat(others, 3)}
+    found = calibrated_mean(*thrice, recalibrator=None, **more)
+    assert numbers(found) == pytest.approx(numbers(once)) and found.n_clusters == len(y)
+    assert calibrated_mean(*thrice, recalibrator=None).se < 0.7 * once.se
+    with pytest.raises(ValueError, match="expected groups and groups_unlabelled"):
+        calibrated_mean(y, score, rest, groups=groups)
+    with pytest.raises(ValueError, match="groups_unlabelled, got 120 and 3"):
+        calibrated_mean(y, score, rest, groups=groups, groups_unlabelled=[1, 2, 3])
+
+
+def test_unequal_weights():
+    """Labels drawn by the score: without the weights the mean is far off."""
+    rng = np.random.default_rng(0)
+    p = rng.random(40_000)
+    y = rng.random(40_000) < p
+    chance = 0.01 + 0.19 * p**2
+    drawn = rng.random(40_000) < chance
+    call = {"y": y[drawn], "score": p[drawn], "score_unlabelled": p[~drawn]}
+    plain = calibrated_mean(**call)
+    right = calibrated_mean(**call, sample_weight=1 / chance[drawn])
+    assert plain.labels_low > 0.6 and right.labels_low < 0.5 < right.labels_high
+    assert right.low < 0.5 < right.high and right.se < right.labels_se
+    scaled = calibrated_mean(**call, sample_weight=7 / chance[drawn])
+    assert numbers(scaled) == pytest.approx(numbers(right))
+    with pytest.raises(ValueError, match="expected weights above 0, got 0 in row 0"):
+        calibrated_mean(**call, sample_weight=np.arange(drawn.sum()))
+
+
+def test_two_systems():
+    rng = np.random.default_rng(0)
+    p = rng.random(1500)
+    first, second = ((rng.random(1500) < q).astype(int) for q in (p, p**0.5))
+    second = np.where(rng.random(1500) < 0.5, np.maximum(first, second), second)
+    pair = [calibrated_mean(y[:150], q[:150], q[150:]) for y, q in ((second, p**0.4), (first, p))]
+    found = pair[0].difference(pair[1])
+    assert found.outcome == "difference" and len(found.power) == 2
+    gap = (second - first)[:150]
+    assert found.labels_estimate == pytest.approx(gap.mean())
+    assert found.labels_se == pytest.approx(gap.std(ddof=1) / np.sqrt(150))
+    assert found.se < np.hypot(pair[0].se, pair[1].se)  # what is hard is hard for both
+    assert found.high - found.low <= found.labels_high - found.labels_low
+    back = pair[1].difference(pair[0])
+    assert (back.low, back.high) == pytest.approx((-found.high, -found.low))
+    names = {"groups": np.arange(150), "groups_unlabelled": np.arange(150, 1500)}
+    order = rng.permutation(150)
+    moved = {**names, "groups": order}
+    one = calibrated_mean(second[:150], (p**0.4)[:150], (p**0.4)[150:], **names)
+    two = calibrated_mean(first[:150][order], p[:150][order], p[150:], **moved)
+    assert numbers(one.difference(two)) == pytest.approx(numbers(found))
+    same = pair[0].difference(pair[0])
+    assert same.estimate == 0 and same.low < -0.01 < 0.01 < same.high  # no 0 is certain
+    for other, words in (
+        (calibrated_mean(*rows()), "expected the same rows, got 150 of 1500 labelled and 120"),
+        (two, "expected clusters of both or of none"),
+        (found, "expected means, got a difference"),
+        (calibrated_mean(first[:150], p[:150], p[150:], level=0.9), "expected one level"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            pair[0].difference(other)
+    with pytest.raises(TypeError, match="expected a CalibratedMean, got float"):
+        pair[0].difference(0.5)
+
+
+def test_labels_needed():
+    y, score, rest = rows(200, 5000)
+    found = calibrated_mean(y, score, rest)
+    width = found.high - found.low
+    assert found.labels_needed(width) == pytest.approx(200, abs=8)
+    alone = found.labels_high - found.labels_low
+    assert found.labels_needed(alone, alone=True) == pytest.approx(200, abs=8)
+    assert found.labels_needed(0.06) < found.labels_needed(0.06, alone=True)
+    for wrong in (0, -1, np.nan, "x", None):
+        with pytest.raises(ValueError, match="expected a width > 0"):
+            found.labels_needed(wrong)
+    with pytest.raises(ValueError, match="too narrow for 5000 rows"):
+        found.labels_needed(0.001)
+
+
+def test_text_and_json():
+    found = calibrated_mean(*rows())
+    assert isinstance(found, CalibratedMean)
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert content["estimate"] == found.estimate and content["power"] == [*found.power]
+    assert content["labels_saved"] == pytest.approx(1 - (found.se / found.labels_se) ** 2)
+    for text in (str(found), found._repr_html_()):
+        assert "labels alone" in text and f"{found.low:.4f}" in text
+    nothing = calibrated_mean(*rows(), power=0)
+    assert "The scores add nothing" in str(nothing) and nothing.labels_saved == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"score": 10}, r"expected score from 0 to 1, got .*Pass scale="),
+        ({"score_unlabelled": 10}, r"expected score_unlabelled from 0 to 1"),
+        ({"y": ["a", "b", "c"] * 40}, "expected labels of two classes, or numbers, got 3"),
+        ({"y": ["a"] * 120}, "expected labels of two classes, got one, 'a'. Pass pos_label"),
+        ({"y": ["a", "b"] * 60, "pos_label": "c"}, r"expected pos_label among \['a', 'b'\]"),
+        ({"y": []}, "expected rows with labels, got none"),
+        ({"y": [1.0, np.nan] * 60}, "expected a label in every row, got nan in row 1"),
+        ({"y": [3] * 120}, "expected labels that differ, got 3 in all rows. Pass bounds"),
+        ({"y": [3, 9] * 60, "bounds": (1, 5)}, "expected labels within bounds, 1 to 5, got 9"),
+        ({"bounds": (5, 1), "y": [1, 3] * 60}, r"expected bounds as \(lowest, highest\)"),
+        ({"scale": 10}, r"expected scale as \(lowest, highest\) or None"),
+        ({"power": 2}, "expected power 'auto' or from 0 to 1, got 2"),
+        ({"power": "full"}, "expected power 'auto' or from 0 to 1"),
+        ({"cv": 1}, "expected a whole number cv >= 2"),
+        ({"level": 95}, "expected a level between 0 and 1"),
+        ({"recalibrator": "nope"}, "nope"),
+        ({"y": [0, 1] * 59}, "as many labels as rows"),
+    ],
+)
+def test_bad_input(change, words):
+    y, score, rest = rows()
+    call = {"y": y, "score": score, "score_unlabelled": rest}
+    for name in ("score", "score_unlabelled"):
+        if change.get(name) == 10:
+            change = {**change, name: call[name] * 10}
+    if change.get("y") == []:
+        call["score"] = []
+    with pytest.raises(ValueError, match=words):
+        calibrated_mean(**{**call, **change})
+
+
+def test_few_rows_are_said():
+    y, score, rest = rows()
+    with pytest.raises(ValueError, match="expected labels of two rows or more, got those of 1"):
+        calibrated_mean(y[:1], score[:1], rest)
+    with pytest.raises(ValueError, match="scores that are numbers with recalibrator=None"):
+        calibrated_mean(y, ["a"] * 120, ["a"] * 5, recalibrator=None)
+    with pytest.raises(ValueError, match="expected verdicts of some classes, got 1020 different"):
+        calibrated_mean(y, [f"a{i}" for i in range(120)], [f"b{i}" for i in range(900)])
+    for call, words in (
+        ((y, score, rest[:0]), "expected rows without a label, got labels in all rows"),
+        ((y[:9], score[:9], rest), "at least ten labelled rows or clusters"),
+        ((np.ones(120), score, rest), "expected labels that differ for a map of scores"),
+    ):
+        with pytest.warns(CalibrationWarning, match=words):
+            found = calibrated_mean(*call)
+        assert (found.low, found.high) == (found.labels_low, found.labels_high)
+        assert found.power == (0.0,) and found.low < found.high
+    assert found.estimate == found.high == 1 and 0.95 < found.low < 0.98  # n / (n + t^2)
+    with pytest.warns(CalibrationWarning, match="labels that differ"):
+        all_five = calibrated_mean(np.full(120, 5), score, rest, bounds=(1, 5))
+    assert all_five.low == pytest.approx(1 + 4 * found.low) and all_five.high == 5
+
+
+def test_one_column_twice_is_said():
+    y, _, rest = rows()
+    words = np.array(["bad", "good"])[y]
+    other = np.where(rest > 0.5, "good", "bad")
+    for call in ((y, y, rest), (y, 1 - y, rest), (words, words, other)):
+        with pytest.warns(CalibrationWarning, match="it looks like the same column"):
+            calibrated_mean(*call)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        calibrated_mean(y, np.where(np.arange(120) == 7, 1 - y, y), rest)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [30, 200])
+def test_coverage(n):
+    """Two-sided, of 600 draws: 5 % misses with a standard deviation of .9 %."""
+    missed = np.zeros(2)
+    for seed in range(600):
+        found = calibrated_mean(*rows(n, 3000, seed))
+        missed += [found.low > 0.5, found.high < 0.5]
+    assert 0.02 < missed.sum() / 600 < 0.085
+    assert (missed < 0.055 * 600).all()
