@@ -155,6 +155,7 @@ SHARED = (
     "_falling",
     "_booster",
     "_turning",
+    "_reliability_panel",
 )
 
 

@@ -292,4 +292,33 @@ def grid(
 
 def draw_diagonal(ax: Axes) -> None:
     """Where observed frequencies equal predicted probabilities."""
-    ax.plot([0, 1], [0, 1], color="0.35", lw=1, ls="--", zorder=1.5)
+    ax.plot([0, 1], [0, 1], color=shade(ax, 0.35), lw=1, ls="--", zorder=1.5)
+
+
+def shade(ax: Axes, share: float) -> tuple[float, ...]:
+    """A colour between that of texts, 0, and that of the ground, 1: grey on black and on white.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    share : float
+    """
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgb
+
+    grounds: list[Any] = [ax.get_facecolor(), ax.figure.get_facecolor(), (1.0, 1.0, 1.0, 1.0)]
+    ground = next(color for color in grounds if color[3] > 0)
+    ink = to_rgb(rcParams["text.color"])
+    return tuple((1 - share) * a + share * b for a, b in zip(ink, ground[:3], strict=True))
+
+
+def next_color(ax: Axes) -> Any:
+    """The colour of the next line on these axes, after those that are there already."""
+    (line,) = ax.plot([], [])
+    line.remove()
+    return line.get_color()
+
+
+def once(ax: Axes, label: str | None) -> str | None:
+    """The label, or None where the legend of the axes will have it already."""
+    return None if label in ax.get_legend_handles_labels()[1] else label

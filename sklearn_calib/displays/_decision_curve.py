@@ -6,7 +6,7 @@ import numpy as np
 
 from .._show import in_legend
 from ..decisions import DecisionCurve, decision_curve
-from ._base import ModelsDisplay
+from ._base import ModelsDisplay, shade
 from ._regret import draw_regret
 
 
@@ -79,10 +79,12 @@ class DecisionCurveDisplay(ModelsDisplay):
         first = next(iter(self.curves.values()))
         ax.set(xlim=(0, 1), ylim=self._limits(), ylabel="difference of net benefit")
         if isinstance(first, DecisionCurve):
-            ax.plot(first.threshold, first.treat_all, color="0.5", lw=1.2, label="act on all")
+            ax.plot(
+                first.threshold, first.treat_all, color=shade(ax, 0.5), lw=1.2, label="act on all"
+            )
             ax.set(ylabel="net benefit")
         none = "act on none" if isinstance(first, DecisionCurve) else None
-        ax.axhline(0, color="0.2", lw=1.2, ls="--", label=none)
+        ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--", label=none)
         if len(self.curves) == 1:
             for low, high, alpha, label in (
                 (first.low, first.high, 0.25, "interval at each threshold"),

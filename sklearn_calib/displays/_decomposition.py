@@ -7,7 +7,7 @@ import numpy as np
 from .._show import in_picture
 from ..decomposition import decompose_loss
 from ..metrics import get_loss
-from ._base import ModelsDisplay
+from ._base import ModelsDisplay, shade
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -89,7 +89,9 @@ class DecompositionDisplay(ModelsDisplay):
         )
         _whiskers(ax, [part.interval("calibration") for part in parts], place - 0.12, refinement)
         uncertainty = parts[0].uncertainty
-        ax.axvline(uncertainty, color="0.35", ls="--", lw=1, label="class frequencies alone")
+        ax.axvline(
+            uncertainty, color=shade(ax, 0.35), ls="--", lw=1, label="class frequencies alone"
+        )
         known = any(part.interval("refinement") for part in parts)
         ax.set(yticks=place, xlabel=f"{unit}; whiskers: 95 % intervals" if known else unit)
         ax.set_yticklabels([in_picture(name) for name in self.parts])
@@ -113,4 +115,4 @@ def _whiskers(ax, intervals, place, left):
     """A line with caps for each interval, moved right by `left`; nothing where it is None."""
     for ends, y, x in zip(intervals, place, np.broadcast_to(left, place.shape), strict=True):
         if ends is not None:
-            ax.plot(x + np.array(ends), [y, y], color="0.2", lw=1, marker="|", ms=7)
+            ax.plot(x + np.array(ends), [y, y], color=shade(ax, 0.2), lw=1, marker="|", ms=7)

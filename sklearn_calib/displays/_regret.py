@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from .._show import in_legend
 from .._typing import Axes
 from ..decisions import regret_curve
-from ._base import ModelsDisplay
+from ._base import ModelsDisplay, shade
 
 if TYPE_CHECKING:
     from ..decisions import RegretCurve
@@ -84,7 +84,7 @@ def draw_regret(
         worst = curve.worst_threshold
         ax.plot(worst, curve.maximum, "o", color=color, ms=4)
         ax.plot([worst, worst], [low, high], color=color, lw=1, marker="_")
-    ax.axhline(0, color="0.2", lw=0.8)
+    ax.axhline(0, color=shade(ax, 0.2), lw=0.8)
     low, high = ax.get_ylim()
     ax.set(ylabel="regret", ylim=(low, high + 0.25 * (high - low)))
     ax.legend(frameon=False, fontsize="small", loc="upper right")

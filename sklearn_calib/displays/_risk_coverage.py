@@ -6,7 +6,7 @@ import numpy as np
 
 from .._show import in_legend
 from ..decisions import risk_coverage_curve
-from ._base import ModelsDisplay
+from ._base import ModelsDisplay, shade
 
 
 class RiskCoverageDisplay(ModelsDisplay):
@@ -66,7 +66,7 @@ class RiskCoverageDisplay(ModelsDisplay):
                 ax.fill_between(curve.coverage, *ends, color=color, alpha=0.2, lw=0, label=label)
                 label = f"errors last: area {curve.perfect_area:.3f}"
                 share = np.linspace(0.001, 1, 1000)
-                line = {"color": "0.4", "lw": 1, "ls": "--", "label": label}
+                line = {"color": shade(ax, 0.4), "lw": 1, "ls": "--", "label": label}
                 ax.plot(share, curve.perfect_risk_at(share), **line)
         # the intervals of the first few rows reach up to 1
         top = max(curve.risk[curve.coverage >= 0.05].max() for curve in self.curves.values())
