@@ -9,14 +9,13 @@ from scipy.special import expit
 from .._kernels._logit_axis import EDGES, LogitAxis
 from .._show import in_legend
 from .._typing import Axes
-from ._base import draw_diagonal, next_color, once, shade
+from ._base import draw_diagonal, next_color, on_log_odds, once, shade
 
 if TYPE_CHECKING:
     from ..metrics import ReliabilityCurve
 
 _HISTOGRAM = "_histogram of a reliability diagram"
 _MARGIN = "_where a margin begins"
-_CHARACTERS = 12.5  # of the numbers at an axis, an inch
 _RARE = 5e-4  # so small a share of the rows at either end of a curve does not widen the axes
 
 
@@ -80,20 +79,8 @@ class Panel:
             some = _frequent(one)
             shown += [one.predicted[some], one.observed[some]]
         axis = LogitAxis.around(shown, [one.log_odds_histogram for one in curves])
-        ax, before = self.ax, _axis_of(self.ax)
-        if before is not None:
-            axis = axis.with_other(before)
-        self.axis = axis
-        scale = {"functions": (axis, axis.inverse)}
-        ax.set_xscale("function", **scale)
-        ax.set_yscale("function", **scale)
-        ax.set(xlim=axis.limits, ylim=axis.limits)
-        box = ax.get_window_extent()
-        ticks = axis.ticks(_CHARACTERS * min(box.width, box.height) / ax.figure.dpi)
-        for one in (ax.xaxis, ax.yaxis):
-            one.set_ticks([p for p, _ in ticks], labels=[text for _, text in ticks])
-            one.set_minor_locator(_no_ticks())
-        ax.tick_params(labelsize="small")
+        ax = self.ax
+        axis = self.axis = on_log_odds(ax, axis)
         self.histogram.tick_params(axis="x", labelsize="small")
         for line in [line for line in ax.lines if line.get_label() == _MARGIN]:
             line.remove()
@@ -157,15 +144,6 @@ class Panel:
         self.ax.legend(loc="upper left", frameon=False, fontsize="small")
 
 
-def _axis_of(ax):
-    """The axis on log-odds of a display that was drawn before; None of other axes."""
-    if scale_of(ax) != "logit":
-        return None
-    ends = ax.xaxis.get_transform().transform(np.array([1e-300, 1 - 1e-16]))
-    left, right = ax.get_xlim()
-    return LogitAxis(*ends, left < 0, right > 1)
-
-
 def _frequent(curve):
     """Points that are not among the few rows at either end; those of exactly 0 and 1 apart."""
     inner = (curve.predicted > 0) & (curve.predicted < 1)
@@ -186,12 +164,6 @@ def _part(curve, shown):
         observed=curve.observed[shown],
         **{kind: band if band is None else band[shown] for kind, band in bands.items()},
     )
-
-
-def _no_ticks():
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()
 
 
 def _draw_confidence(axes, curve, color):
