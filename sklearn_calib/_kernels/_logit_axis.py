@@ -9,7 +9,7 @@ EDGES = np.arange(-32, 33) / 2  # log-odds, of the histogram; the ends hold what
 _LEAST_SPAN = 3.0  # log-odds
 _PAD = 0.04  # of the span, around the points
 _MARGIN, _BEYOND = 0.09, 0.04  # of the span: where 0 and 1 lie, and what follows them
-_RARE = 5e-4  # a bin of a smaller share of the rows does not widen an axis
+_RARE = 5e-3  # a smaller share of the rows next to 0 or 1 does not widen an axis
 _GAP = 1.3  # characters between two numbers
 MEDIAN_OF_RARE = 0.02  # below it the picture on log-odds is the one to look at
 
@@ -55,13 +55,30 @@ class LogitAxis:
         zeros, ones = (values <= 0).any(), (values >= 1).any()
         for share in shares:
             zeros, ones = zeros or share[0] > 0, ones or share[-1] > 0
-            filled = np.flatnonzero(share[1:-1] > _RARE)
+            inner = np.append(np.cumsum(share[1:33]), np.cumsum(share[-2:32:-1])[::-1])
+            filled = np.flatnonzero((inner > _RARE) & (share[1:-1] > 0))
             places += [EDGES[filled], EDGES[filled + 1]]
         found = np.concatenate(places)
         low, high = (found.min(), found.max()) if len(found) else (0.0, 0.0)
         missing = max(_LEAST_SPAN - (high - low), 0.0) / 2
         pad = _PAD * (high - low + 2 * missing) + missing
         return cls(low - pad, high + pad, zeros, ones)
+
+    @classmethod
+    def of_curves(cls, curves: Iterable) -> "LogitAxis":
+        """The axis for reliability curves and their histograms, without the few rows at the ends.
+
+        Parameters
+        ----------
+        curves : iterable of ReliabilityCurve
+        """
+        shown: list = []
+        shares: list = []
+        for one in curves:
+            some = _frequent(one)
+            shown += [one.predicted[some], one.observed[some]]
+            shares.append(one.log_odds_histogram)
+        return cls.around(shown, shares)
 
     def shows(self, p):
         """Whether a probability lies where it belongs, and not at the end of the axis."""
@@ -151,6 +168,17 @@ class LogitAxis:
     def _inside(self, numbers):
         left, right = expit(self.low), expit(self.high)
         return [p for p in numbers if left <= p <= right]
+
+
+def _frequent(curve):
+    """Points that are not among the few rows at either end; those of exactly 0 and 1 apart."""
+    inner = (curve.predicted > 0) & (curve.predicted < 1)
+    weight = curve.weight * inner
+    total = weight.sum() or 1.0
+    share = np.cumsum(weight) / total
+    low, high = share <= _RARE, share - weight / total >= 1 - _RARE
+    few = np.where(curve.predicted < 0.5, low, high)
+    return ~inner | ((weight > 0) & ~few)
 
 
 def number(p: float) -> str:

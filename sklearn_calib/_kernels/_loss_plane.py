@@ -46,21 +46,26 @@ class Plane(NamedTuple):
         """Of each line of equal loss the loss, and both ends within the limits."""
         (left, right), (low, high) = self.x_limits, self.y_limits
         least, most = self.uncertainty + left - high, self.uncertainty + right - low
-        rough = (most - least) / _LINES
-        unit = 10.0 ** np.floor(np.log10(rough))
-        step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= 0.999 * rough)
-        for number in range(int(np.ceil(least / step)), int(np.floor(most / step)) + 1):
-            value = number * step
+        for value in round_numbers(least, most):
             above = self.uncertainty - value  # of y over x
             start, end = max(left, low - above), min(right, high - above)
             if end - start > 0.1 * (right - left):
                 ends = (float(start), float(end)), (float(start + above), float(end + above))
-                yield float(f"{value:.12g}"), ends
+                yield value, ends
 
     def share(self, x, y):
         """How far along the axes a point lies, from 0 to 1."""
         (left, right), (low, high) = self.x_limits, self.y_limits
         return (x - left) / (right - left), (y - low) / (high - low)
+
+
+def round_numbers(low, high):
+    """About five round numbers between two ends."""
+    rough = (high - low) / _LINES
+    unit = 10.0 ** np.floor(np.log10(rough))
+    step = unit * next(k for k in (1, 2, 5, 10) if k * unit >= 0.999 * rough)
+    steps = range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)
+    return [float(f"{number * step:.12g}") for number in steps]
 
 
 def label_places(points, sizes, gap, taken=()):

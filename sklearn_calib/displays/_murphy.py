@@ -54,8 +54,9 @@ class MurphyDisplay(ModelsDisplay):
     Notes
     -----
     Intervals and bands are those of `decision_difference`, times 1 - t. Measured coverage of 95 %
-    (``benchmarks/decisions``, 500 and 5000 rows): see its table, "elementary score" and "difference
-    of two".
+    (``benchmarks/decisions``, 500 and 5000 rows, 500 draws each): of an elementary score .934 to 1
+    at each threshold, the truth above it in at most 3.8 % and below it in at most 3.6 %, bands
+    .960 to .992; of a difference as there. Cost: O(n log n), some 0.3 s for a million rows.
 
     References
     ----------
@@ -150,7 +151,7 @@ class MurphyDisplay(ModelsDisplay):
             scores[key] = problem.score
         kind = _scale_for(list(scores.values()), ax) if scale == "auto" else scale
         if kind == "logit" and options.get("thresholds") is None:
-            axis = LogitAxis.around([np.quantile(s, [0.002, 0.998]) for s in scores.values()])
+            axis = LogitAxis.around([np.quantile(s, [0.01, 0.99]) for s in scores.values()])
             options["thresholds"] = expit(np.linspace(axis.low, axis.high, _THRESHOLDS))
         hit = problem.hit.astype(int)
         given = {"sample_weight": problem.weight, "labels": [0, 1], **options}

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _HISTOGRAM = "_histogram of a reliability diagram"
 _MARGIN = "_where a margin begins"
-_RARE = 5e-4  # so small a share of the rows at either end of a curve does not widen the axes
 
 
 def histogram_of(ax: Axes) -> Axes | None:
@@ -74,13 +73,8 @@ class Panel:
 
     def _on_log_odds(self, curves):
         """Scale, limits and ticks, with room for these curves and for those drawn before."""
-        shown = []
-        for one in curves:
-            some = _frequent(one)
-            shown += [one.predicted[some], one.observed[some]]
-        axis = LogitAxis.around(shown, [one.log_odds_histogram for one in curves])
         ax = self.ax
-        axis = self.axis = on_log_odds(ax, axis)
+        axis = self.axis = on_log_odds(ax, LogitAxis.of_curves(curves))
         self.histogram.tick_params(axis="x", labelsize="small")
         for line in [line for line in ax.lines if line.get_label() == _MARGIN]:
             line.remove()
@@ -142,16 +136,6 @@ class Panel:
         if not legend:
             return
         self.ax.legend(loc="upper left", frameon=False, fontsize="small")
-
-
-def _frequent(curve):
-    """Points that are not among the few rows at either end; those of exactly 0 and 1 apart."""
-    inner = (curve.predicted > 0) & (curve.predicted < 1)
-    weight = curve.weight * inner
-    total = weight.sum() or 1.0
-    share = np.cumsum(weight) / total
-    few = (share <= _RARE) | (share - weight / total >= 1 - _RARE)
-    return ~inner | ((weight > 0) & ~few)
 
 
 def _part(curve, shown):
