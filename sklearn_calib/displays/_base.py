@@ -22,7 +22,7 @@ from ..meta import check_gives_proba
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_CHARACTERS = 12.5  # of the numbers at an axis on log-odds, an inch
+_CHARACTERS = 11.0  # of the numbers at an axis on log-odds, an inch
 
 
 class Display:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
 
 _KINDS = ("bars", "plane")
+_NARROW = 4.2  # inches: a title in two lines
 
 
 class DecompositionDisplay(ModelsDisplay):
@@ -196,8 +197,10 @@ class DecompositionDisplay(ModelsDisplay):
         loss = get_loss(parts[0].loss)
         unit = in_picture(loss.label[loss.label.find("[") :]) if "[" in loss.label else ""
         ax.set(xlabel=f"miscalibration {unit}".strip(), ylabel=f"discrimination {unit}".strip())
-        said = f"dotted: equal {loss.title}; {plane.uncertainty:.4g} by the class frequencies"
-        ax.set_title(in_picture(said, 100), fontsize=9, pad=16)
+        said = f"dotted: equal {in_picture(loss.title)};"
+        said += " " if inches[0] > _NARROW else "\n"
+        said += f"{plane.uncertainty:.4g} by the class frequencies"
+        ax.set_title(said, fontsize=9, pad=16)
         ax.spines[["top", "right"]].set_visible(False)
 
     def _draw_split(self, ax, best):

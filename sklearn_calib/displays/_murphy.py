@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SCALES = ("auto", "linear", "logit")
 _THRESHOLDS = 99
+_NARROW = 4.2  # inches: entries of the legend one below the other
 
 
 class MurphyDisplay(ModelsDisplay):
@@ -60,8 +61,8 @@ class MurphyDisplay(ModelsDisplay):
 
     References
     ----------
-    Ehm, Gneiting, Jordan, Krueger (2016), "Of quantiles and expectiles: consistent scoring
-    functions, Choquet representations and forecast rankings", equation (8) with its ties acted on.
+    Ehm, Gneiting, Jordan, Krüger (2016), "Of quantiles and expectiles: consistent scoring
+    functions, Choquet representations and forecast rankings"; here ties are acted on.
 
     Examples
     --------
@@ -206,7 +207,8 @@ class MurphyDisplay(ModelsDisplay):
         ax.set(xlabel="threshold", ylabel=said)
         ax.spines[["top", "right"]].set_visible(False)
         where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-        ax.legend(frameon=False, ncols=2, fontsize="small", **where)
+        narrow = ax.get_window_extent().width < _NARROW * ax.figure.dpi
+        ax.legend(frameon=False, ncols=1 if narrow else 2, fontsize="small", **where)
 
 
 def _scaled(curve, name):
