@@ -127,9 +127,9 @@ MUTANTS = {
         slow=True,
     ),
     "ReliabilityDisplay: error bars halved": Mutant(
-        "displays._reliability",
-        "errors = np.maximum([low, high], 0)",
-        "errors = np.maximum([low, high], 0) / 2",
+        "displays._reliability_panel",
+        "high = np.maximum(curve.confidence_high, curve.observed)",
+        "high = (np.maximum(curve.confidence_high, curve.observed) + curve.observed) / 2",
         "displays/test_reliability_display.py::test_bands_are_drawn_where_the_curve_has_them"
         "[quantile]",
     ),
