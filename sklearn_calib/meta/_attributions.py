@@ -264,7 +264,7 @@ def _secant(value, z0, z, total, change):
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = change / total
     if near.any():
-        middle = np.clip((z0 + z)[near] / 2, *((0, 1) if value.input == "proba" else (None, None)))
+        middle = (z0 + z)[near] / 2  # of two probabilities another one
         slope = value.slope(middle)
         # a step between the two is in no derivative
         right = np.abs(slope * total[near] - change[near]) <= 1e-12
