@@ -7,7 +7,7 @@ import numpy as np
 from .._files.tables import UserError
 from .._show import plain
 from ._gate import FORM, conditions_of
-from ._grades import add_grades, grade_rows, grades_in
+from ._grades import add_grades, grades_in
 from ._options import (
     add_columns,
     add_dask,
@@ -187,12 +187,12 @@ def _audit_rows(files, options, conditions):
                 pos_label=rows.positive,
                 by=rows.groups,
                 features=rows.features,
+                grades=options.grades,
                 name=plain(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,
                 **settings_of(files, options, conditions),
             )
-        grade_rows(report, rows, options)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error
     if _were_divided(rows.scores):

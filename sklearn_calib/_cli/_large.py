@@ -12,7 +12,7 @@ from ._classes import check_two_classes, named_classes
 from ._columns import chosen_groups
 from ._drawn import check_rows, draw_of, gains_by_features, sample_of
 from ._gate import Condition
-from ._grades import check_columns, grade_summary
+from ._grades import check_columns
 from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of, kind_of
 from ._printing import Screen, progress
@@ -78,10 +78,10 @@ def audit_large(
     settings = settings_of(files, options, conditions)
     with progress("measuring") as advance:
         name = plain(options.name or name)
+        settings["grades"] = options.grades
         report = calibration_report(summary, name=name, progress=advance, **settings)
     if options.by:
         report.groups[name] = found.groups
-    grade_summary(report, summary, options)
     if options.features:
         report.features[name] = gains_by_features(summary, options)
     if options.save is not None:

@@ -39,9 +39,9 @@ _OPTIONS = {
     "sample_weight": "Name the column of what belongs together, such as a patient, with fit "
     "--group; instead of repeated rows use --weight",
     "Pass fewer folds as cv, or groups that are finer": "Name a column of more groups with --group",
-    "expected counts, whole numbers >= 0, got others. Pass numbers of rows, not weights": "for "
-    "--grades, which counts rows, expected whole numbers >= 0 in the column of --weight, got "
-    "others. Leave one of the two options out",
+    "expected whole numbers >= 0 as sample_weight, for grades count rows": "for --grades, which "
+    "counts rows, expected whole numbers >= 0 in the column of --weight",
+    "Leave grades out, or the weights": "Leave one of the two options out",
     "lower min_rows, or pass coarser groups": "name a column of larger groups with --by",
     "Pass scale=(lowest, highest), such as (1, 10), or scale=None for any numbers": "Add --scale "
     "with the lowest and the highest score possible, such as --scale 1,10, or --scale any",

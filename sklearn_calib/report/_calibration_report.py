@@ -24,6 +24,7 @@ from ._models import (
     decomposed,
     features_of,
     floored,
+    grades_of_models,
     loss_of_scikit_learn,
     models_of_summaries,
     size_and_classes,
@@ -48,6 +49,7 @@ def calibration_report(
     advice: bool = False,
     by: Any = None,
     features: Any = None,
+    grades: Any = None,
     measures: Iterable[str] | None = None,
     level: float = 0.9,
     n_resamples: int | Literal["auto"] = "auto",
@@ -89,6 +91,10 @@ def calibration_report(
     features : table of shape (n_samples, n_features), default=None
         Also find out whether a better use of these would help, and say whether to recalibrate or to
         retrain: a table as `decompose_loss` takes it, which has the cost. Not for summaries.
+    grades : Grades, sequence of edges, or dict, default=None
+        Also test rating grades of two classes, as `grade_calibration` does; a dict has "edges" and
+        "names". Weights must then be numbers of rows. Of summaries the grades are exact while the
+        summary is; else the report says how many rows lie across an edge.
     measures : list of str, default=None
         Names from `all_metrics`; by default the registered measures that are meant for reports.
     level : float in (0, 1), default=0.9
@@ -106,8 +112,8 @@ def calibration_report(
     Raises
     ------
     ValueError
-        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure, or groups or
-        features of summaries or of other rows. Columns
+        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure, groups
+        or features of summaries or of other rows, or grades of more than two classes. Columns
         whose order cannot be meant: another order puts the largest probability on the true class
         far more often, and ranks the rows well where this one ranks them backwards.
 
@@ -167,6 +173,7 @@ def calibration_report(
         data = {"y": case.classes[case.codes], "weight": case.weight}
         data["proba"] = {key: case.proba for key, case in cases.items()}
     groups = {} if by is None else _groups(models, by, sample_weight, where)
+    graded = {} if grades is None else grades_of_models(models, grades, sample_weight, where)
     by_features = {} if features is None else features_of(models, features, sample_weight, where)
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
@@ -184,6 +191,7 @@ def calibration_report(
         advice=dict.fromkeys(models),
         groups=groups,
         features=by_features,
+        grades=graded,
         _data=data,
         _models=models,
         _codes={

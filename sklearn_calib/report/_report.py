@@ -60,8 +60,8 @@ class CalibrationReport(Content, Shown):
         Of the log loss, with what a better use of the features gains, where ``features=`` was
         given; None where the rows are too few to say.
     grades : dict of str to GradeCalibration
-        Rating grades of each model: what you put here, ``report.grades[model] =
-        grade_calibration(...)``, is shown with the rest. The command line does with ``--grades``.
+        The rating grades of each model, where ``grades=`` was given; else empty. What you put here,
+        ``report.grades[model] = grade_calibration(...)`` with options of your own, is shown too.
     """
 
     def to_frame(self) -> "pd.DataFrame":
