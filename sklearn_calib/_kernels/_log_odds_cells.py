@@ -209,7 +209,8 @@ def region(found: Atoms, level: float) -> tuple[FloatArray, FloatArray]:
 def contains(found: Atoms, level: float, shift: float, slope: float) -> bool:
     """Whether a pair is in the region."""
     log = log_evidence(found)[0]
-    return float(likelihood(found, np.float64(shift), np.float64(slope))) >= log + np.log1p(-level)
+    here = float(likelihood(found, np.float64(shift), np.float64(slope)))
+    return bool(here >= log + np.log1p(-level))
 
 
 # -- what is enough -------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ class Findings:
         >>> proba, y = make_overconfident(2, 2000)
         >>> found = CalibrationMonitor().update(y, proba).region()
         >>> [round(end, 2) for end in found.slope_interval], found.calibrated
-        ([0.37, 0.6], False)
+        ([0.33, 0.49], False)
         """
         where = "CalibrationMonitor.region"
         check_level(level, where)

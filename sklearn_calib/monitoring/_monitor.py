@@ -36,7 +36,9 @@ class CalibrationMonitor(Findings, StorableMonitor):
     * The **evidence** ``e_value_`` asks whether the probabilities were calibrated *all along*. The
       probability that it ever reaches 1/alpha, while they are, is at most `alpha`.
 
-    Both are always computed; `alarm` says which of them raises alarms.
+    Both are always computed; `alarm` says which of them raises alarms. Each alarm tells since when
+    the probabilities are off and what is enough to mend them (`diagnose`), and `region` how far off
+    they are, at every look at once.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
     the sum of the detectors, so their sum raises the alarm, and the run length counts the rows of
     all groups.
 
-    Cost: some 6 µs a row in batches, for each class with "classwise"; memory does not grow with
+    Cost: some 7 µs a row in batches, for each class with "classwise"; memory does not grow with
     the rows. Small departures cost many rows: the power against a slope of 0.8 within 1000 rows is
     0.55, where a test that looks once, after a number of rows that was fixed before, has 0.83.
 

@@ -161,7 +161,8 @@ class Record:
 
     def from_block(self, place: int) -> Atoms:
         """The rows of a block and of all later ones."""
-        return atoms(sum(block.counts for block in self.blocks[place:]), COARSE_CELLS)
+        counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
+        return atoms(counts, COARSE_CELLS)
 
     # -- alarms and other records -----------------------------------------------------------------
 
