@@ -173,6 +173,8 @@ def peers():
         found = found_by(method)
         for change in CHANGES:
             first = np.array([row["alarm"] for row in found if row["change"] == change])
+            if not len(first):
+                continue
             early = (first > 0) & (first <= GOOD)
             row = {"change": change, "method": method, "streams": len(first)}
             row["false_before"] = f"{early.mean():.4f}"
@@ -181,7 +183,7 @@ def peers():
             none = change == "no change"
             for name, share in (("median_delay", 0.5), ("delay_90", 0.9)):
                 delay = np.quantile(waited, share, method="inverted_cdf")
-                row[name] = "" if none else f"{delay}" + " or more" * (delay >= BAD)
+                row[name] = "" if none else f"{delay}" + " or more" * bool(delay >= BAD)
             row["false_in_4000"] = f"{(first > 0).mean():.4f}" if none else ""
             rows.append(row)
     return sorted(rows, key=lambda row: [*CHANGES].index(row["change"]))
