@@ -58,6 +58,25 @@ MUTANTS = {
         "betaincinv(events, np.where(below",
         "metrics/test_reliability.py::test_bands_of_bins_are_clopper_pearsons",
     ),
+    # -- after an alarm of the monitor
+    "a region as if one looked once, without the mean likelihood": Mutant(
+        "_kernels._log_odds_cells",
+        "bound = log + np.log1p(-level)",
+        "bound = np.log1p(-level)",
+        "monitoring/test_aftermath.py::test_region_by_definition",
+    ),
+    "one end of the onset at the whole level": Mutant(
+        "_kernels._log_odds_cells",
+        "outside = (1 - level) / 2",
+        "outside = (1 - level) * 4",
+        "monitoring/test_aftermath.py::test_onset_by_definition",
+    ),
+    "a test of the slope that forgets the fitted shift": Mutant(
+        "_kernels._log_odds_cells",
+        "information[fitted:, fitted:] - cross.T @ solved",
+        "information[fitted:, fitted:]",
+        "monitoring/test_aftermath.py::test_score_test_of_the_slope_by_definition",
+    ),
     # -- rating grades
     "Jeffreys' posterior of a flat prior": Mutant(
         "_kernels._grades",
