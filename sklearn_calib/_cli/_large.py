@@ -41,6 +41,31 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: boo
     return bool(wanted) or many or sum(map(os.path.getsize, tables)) > _AT_ONCE
 
 
+def check_clusters(files: "Sequence[str]", options: "argparse.Namespace") -> None:
+    """Refuse --cluster beside what takes the rows for independent, or keeps no clusters."""
+    if any(_is_saved(file) for file in files):
+        raise UserError(
+            "expected rows for --cluster, got summaries, which do not know which rows belong "
+            "together. Give the rows."
+        )
+    given = {
+        "--by": options.by,
+        "--features": options.features,
+        "--grades": options.grades,
+        "--recalibrate": options.recalibrate,
+        "--save": options.save,
+        "--dask": options.dask,
+    }
+    for option, there in given.items():
+        if there:
+            raise UserError(
+                f"expected --cluster without {option}, got both. {option} takes all rows for "
+                "independent: leave one of the two out."
+            )
+    check_named(options, plain(files[0]))
+    check_columns(options, len(_prob_columns(files[0], options)))
+
+
 @cache
 def _is_saved(file):
     try:

@@ -99,6 +99,18 @@ def add_scores(group: Any, order: str = "the sorted labels") -> None:
     )
 
 
+def add_clusters(group: Any, more: str) -> None:
+    """Add the option that says which rows belong together; `more`: what follows from it."""
+    group.add_argument(
+        "--cluster",
+        "--group",
+        dest="group",
+        metavar="COLUMN",
+        help="rows that belong together, such as the samples of one question, have one value of "
+        f"this column: {more}",
+    )
+
+
 def add_logits(group: Any) -> None:
     """Add the option that says that scores are no probabilities."""
     group.add_argument(

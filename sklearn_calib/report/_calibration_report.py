@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import check_level, refuse
 from ..groups import audit_case
+from ..inference import clusters_of
 from ..meta import check_gives_proba
 from ..summary import CalibrationSummary
 from ._columns import (
@@ -48,6 +51,7 @@ def calibration_report(
     advice: bool = False,
     by: Any = None,
     features: Any = None,
+    groups: ArrayLike | None = None,
     measures: Iterable[str] | None = None,
     level: float = 0.9,
     n_resamples: int | Literal["auto"] = "auto",
@@ -89,6 +93,11 @@ def calibration_report(
     features : table of shape (n_samples, n_features), default=None
         Also find out whether a better use of these would help, and say whether to recalibrate or to
         retrain: a table as `decompose_loss` takes it, which has the cost. Not for summaries.
+    groups : array-like of shape (n_samples,), default=None
+        Rows that belong together, such as the samples of one question or the visits of a patient:
+        clusters, at least two. Intervals, p-values, the verdict, bins, slope and the advice are
+        then those of independent clusters, not rows; the decomposition has no intervals. Not the
+        subgroups to audit, which are `by`; and not for summaries, `by` or `features`.
     measures : list of str, default=None
         Names from `all_metrics`; by default the registered measures that are meant for reports.
     level : float in (0, 1), default=0.9
@@ -106,8 +115,8 @@ def calibration_report(
     Raises
     ------
     ValueError
-        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure, or groups or
-        features of summaries or of other rows. Columns
+        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure, or `by`,
+        `groups` or `features` of summaries or of other rows. Columns
         whose order cannot be meant: another order puts the largest probability on the true class
         far more often, and ranks the rows well where this one ranks them backwards.
 
@@ -130,6 +139,11 @@ def calibration_report(
     and the exact mean and variance of labels drawn from the predictions. Cost: some 20 ns a row,
     and 2 n_resamples + 1 evaluations on the cells, about a millisecond each.
 
+    With `groups`, whole clusters are drawn, one fewer than there are, and the column "if
+    calibrated" and the verdict's test are of residuals that turn their sign with their cluster.
+    Intervals are longer by Student's quantile over the normal one. Measured with 30 and 200
+    clusters of 5 rows: ``benchmarks/cluster_coverage``.
+
     Every log loss of the report, in the table and in the decomposition, counts a row as
     -log(max(p, 2.2e-16)) with p the probability of its true class, as `log_loss` does; where this
     floor is reached, the report says in how many rows, and how many of them are exactly 0. Where
@@ -151,6 +165,7 @@ def calibration_report(
     functions = report_measures(measures, where)
     _check_options(level, name, columns, progress, where)
     given = sample_weight, labels, pos_label
+    _check_groups(groups, by, features, y_proba, where)
     named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
     scikit: dict[str, float] = {}
     if y_proba is None:
@@ -162,14 +177,20 @@ def calibration_report(
         cases = _cases(y_true, named, given, normalize, check_columns, where)
         losses = {key: loss_of_scikit_learn(case, named[key]) for key, case in cases.items()}
         scikit = {key: loss for key, loss in losses.items() if loss is not None}
-        models = {key: Model(summarised(case), case) for key, case in cases.items()}
+        together = None
+        if groups is not None:
+            n_rows = len(np.asarray(y_true))
+            together = clusters_of(groups, sample_weight, n_rows, where)
+        models = {key: Model(summarised(case), case, together) for key, case in cases.items()}
         case = next(reversed(cases.values()))
         data = {"y": case.classes[case.codes], "weight": case.weight}
         data["proba"] = {key: case.proba for key, case in cases.items()}
-    groups = {} if by is None else _groups(models, by, sample_weight, where)
+    audited = {} if by is None else _groups(models, by, sample_weight, where)
     by_features = {} if features is None else features_of(models, features, sample_weight, where)
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
+    one = next(iter(models.values())).groups
+    n_clusters = None if one is None else int(one.max()) + 1
     n, classes = size_and_classes(next(iter(models.values())))
     report = CalibrationReport(
         rows,
@@ -182,13 +203,18 @@ def calibration_report(
         sklearn_log_loss=scikit,
         source=source,
         advice=dict.fromkeys(models),
-        groups=groups,
+        groups=audited,
         features=by_features,
+        n_clusters=n_clusters,
         _data=data,
         _models=models,
         _codes={
             key: code_to_paste(
-                names_of_columns(columns, y_true, named.get(key)), source, classes, "y" in data
+                names_of_columns(columns, y_true, named.get(key)),
+                source,
+                classes,
+                "y" in data,
+                n_clusters is not None,
             )
             for key in models
         },
@@ -197,6 +223,19 @@ def calibration_report(
     if advice:
         report.advise()
     return report
+
+
+def _check_groups(groups, by, features, y_proba, where):
+    """Refuse clusters where nothing would heed them."""
+    if groups is None:
+        return
+    if y_proba is None:
+        cure = "Pass y_true and y_proba; a summary does not know which rows belong together"
+        refuse(where, "rows, for groups", "summaries", cure)
+    if by is not None or features is not None:
+        got = "by" if by is not None else "features"
+        cure = "Its intervals would take the rows for independent: leave one of the two out"
+        refuse(where, "groups without by and features", f"also {got}", cure)
 
 
 def _cases(y_true, named, given, normalize, check_columns, where):

@@ -57,7 +57,8 @@ class Verdict:
         at least, since resamples hardly differ. None: there are too few rows to say.
     p_value : float
         Of the one test that decides: the kernel calibration error with bandwidth 0.2, against 999
-        draws of labels from the predictions. Exact.
+        draws of labels from the predictions. Exact. With ``groups=`` against 999 draws of a sign
+        for the residuals of each cluster: approximate, see `calibration_test`.
     sentences : list of Sentence
         In the order "calibrated", "size", "direction", "where", "groups", "power", "gain", "map",
         "action". Those about which the rows say nothing are left out; "gain" and "map" need
@@ -103,7 +104,7 @@ class Verdict:
 class _Findings(NamedTuple):
     """What the sentences are made of."""
 
-    n_rows: int
+    rows: str
     level: float
     event: str
     of_several: bool
@@ -113,6 +114,10 @@ class _Findings(NamedTuple):
     advice: "Advice | None"
     groups: "GroupCalibration | None"
     features: "LossDecomposition | None"
+
+    @property
+    def clustered(self) -> bool:
+        return self.rows.endswith("clusters")
 
     @property
     def rejected(self) -> bool:
@@ -164,13 +169,12 @@ def verdict_of(
     features : LossDecomposition, default=None
     """
     summary = model.summary
-    ((whole,), (tested,), (coarse,)) = (
-        summary.samples(n) for n in (None, _TESTED_CELLS, _POWER_CELLS)
-    )
+    n = None if model.groups is None else int(model.groups.max()) + 1
+    whole, tested, coarse = (model.cells(n) for n in (None, _TESTED_CELLS, _POWER_CELLS))
     test = _test(tested, seed)
     critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
     found = _Findings(
-        summary.n_samples,
+        f"{summary.n_samples} rows" + ("" if n is None else f" in {n} clusters"),
         level,
         f"the class {plain(model.positive, 40)} was true"
         if model.two_classes
@@ -178,7 +182,7 @@ def verdict_of(
         not model.two_classes,
         test,
         error,
-        evidence_of(whole, coarse, level, BANDWIDTH, critical),
+        evidence_of(whole, coarse, level, BANDWIDTH, critical, _inflation(model, tested, test)),
         advice,
         groups,
         features,
@@ -187,6 +191,15 @@ def verdict_of(
     sentences = [part(found) for part in parts]
     said = [sentence for sentence in sentences if sentence is not None]
     return Verdict(found.calibrated, test.pvalue, said, found.evidence)
+
+
+def _inflation(model, sample, test):
+    """The mean square of the statistic over that of independent rows, where there are clusters."""
+    if model.groups is None:
+        return 1.0
+    p, mass = sample.proba[:, 1], sample.weight.sum()
+    alone = (sample.squares.sum(axis=1) * p * (1 - p)).sum() / mass**2
+    return float(np.mean(test.null_distribution**2) / alone) if alone > 0 else 1.0
 
 
 def _test(sample: "CellSample", seed):
@@ -225,14 +238,16 @@ def _between(found, ends, show):
 
 
 def _calibrated(found):
-    p, rows = found.test.pvalue, f"{found.n_rows} rows"
+    p, rows = found.test.pvalue, found.rows
     numbers = {"p_value": p, "draws": _DRAWS, "significance": SIGNIFICANCE}
     numbers |= {"test": found.test.name, "bandwidth": BANDWIDTH, "tolerable": found.tolerable}
     if found.rejected:
         more = round(p * (_DRAWS + 1)) - 1
-        text = (
-            f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of {_DRAWS} "
-            "sets of labels drawn from them deviated as much as the true labels."
+        text = f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of {_DRAWS} "
+        text += (
+            "sets of residuals with random signs of the clusters deviated as much as the true ones."
+            if found.clustered
+            else "sets of labels drawn from them deviated as much as the true labels."
         )
     elif found.calibrated:
         text = (
@@ -362,10 +377,10 @@ def _power(found):
     seen, blind = found.evidence.smallest_seen, found.evidence.blind
     numbers = {"smallest_error": seen, "probability": SEEN, "blind": blind}
     if seen is None:
-        text = f"With {found.n_rows} such rows no error could be seen."
+        text = f"With {found.rows} like these no error could be seen."
     else:
         text = (
-            f"With {found.n_rows} rows the test finds an error of {_points(seen)} percentage "
+            f"With {found.rows} the test finds an error of {_points(seen)} percentage "
             "points on average, or more, with probability 80 %"
         )
         text += "; scores without any information might pass, if their mean is right." * blind
