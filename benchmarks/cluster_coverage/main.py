@@ -26,13 +26,19 @@ HERE = Path(__file__).parent
 LEVEL, ROWS = 0.9, 5
 SHIFT = {"calibrated": 0.0, "overconfident": 0.0, "rare": -3.0}
 SLOPE = {"calibrated": 1.0, "overconfident": 0.6, "rare": 1.0}
+SIZES = (  # part, clusters, what is given, draws
+    ("inference", 30, "clusters", 400),
+    ("report", 30, "clusters", 60),
+    ("report", 200, "clusters", 60),
+    ("inference", 200, "clusters", 150),
+    ("inference", 10, "clusters", 200),
+    ("report", 200, "rows", 60),
+    ("inference", 200, "rows", 200),
+)
 JOBS = [
     (part, family, n_clusters, given, draws)
-    for part, n_draws in (("inference", 400), ("report", 200))
-    for n_clusters in (30, 200, 10)
-    for family in SHIFT
-    for given, draws in (("clusters", n_draws), ("rows", n_draws // 2))
-    if given == "clusters" or n_clusters == 200
+    for part, n_clusters, given, draws in SIZES
+    for family in (SHIFT if given == "clusters" else ("calibrated",))
 ]
 
 
