@@ -58,9 +58,7 @@ def population(family, n=400_000):
     _, z, other, _ = draw(family, n // ROWS, rng)
     truth = expit(SLOPE[family] * z)
     y, weight = np.repeat([1, 0], len(z)), np.r_[truth, 1 - truth]
-    one, two = (
-        log_loss(y, np.tile(expit(each), 2), sample_weight=weight) for each in (z, other)
-    )
+    one, two = (log_loss(y, np.tile(expit(each), 2), sample_weight=weight) for each in (z, other))
     error = np.abs(truth - expit(z)).mean()
     found = {"log loss": one, "difference": two - one, "frequency": truth.mean()}
     found |= {"O/E": truth.mean() / expit(z).mean(), "slope": SLOPE[family], "intercept": 0.0}

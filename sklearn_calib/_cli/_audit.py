@@ -11,6 +11,7 @@ from ._grades import add_grades, grade_rows, grades_in
 from ._options import (
     add_clusters,
     add_columns,
+    add_confidence,
     add_dask,
     add_files,
     add_reading,
@@ -38,6 +39,7 @@ EXAMPLES = (
     "sklearn-calib audit predictions.csv --label outcome --prob p --grades 0.01,0.02,0.05",
     'sklearn-calib audit new.csv --label outcome --prob p --fail-if "log_loss > 0.6"',
     "sklearn-calib audit answers.jsonl --label correct --prob confidence --cluster question_id",
+    "sklearn-calib audit answers.jsonl --label truth --prediction answer --prob mark --scale 0,10",
     "sklearn-calib audit scores.csv --prob p --plan 0.02",
     "sklearn-calib audit - --label outcome --prob p --json report.json < predictions.csv",
 )
@@ -59,6 +61,7 @@ def add_to(commands: Any) -> None:
         "input",
     )
     columns = add_columns(parser)
+    add_confidence(columns)
     columns.add_argument(
         "--by",
         action="append",
@@ -161,7 +164,7 @@ def _add_results(group):
 
 def audit(options: "argparse.Namespace") -> int:
     """Report on a table and say whether recalibration would help; returns the exit code."""
-    from ._large import audit_large, check_clusters, is_large
+    from ._large import audit_large, check_whole, is_large, read_whole
 
     if options.plan is not None:
         return plan(options)
@@ -171,8 +174,8 @@ def audit(options: "argparse.Namespace") -> int:
         how: dict[str, Any] = {"copied": True, "workers": options.dask}
         with local_files(options.files, options.allow_remote, **how) as files:
             check_outputs(options, files)
-            if options.group is not None:
-                check_clusters(files, options)
+            if read_whole(options):
+                check_whole(files, options)
             elif is_large(files, options):
                 return audit_large(files, options, conditions)
             return _audit_rows(files, options, conditions)

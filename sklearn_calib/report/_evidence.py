@@ -229,14 +229,22 @@ def outside_of_band(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
 
 
 def line_of(sample: "Cells") -> Line | None:
-    """Slope and intercept with standard errors; None for few events, one score or separation."""
+    """Slope and intercept with standard errors; None for few events, one score or separation.
+
+    Where a prediction of exactly 0 or 1 is wrong, its log-odds are infinite and those would be all
+    that the slope rests on: certain predictions are then left out.
+    """
+    used = np.ones(len(sample.proba), dtype=bool)
+    if of_certain(sample)[1]:
+        used = ~(sample.proba == 0).any(axis=1)
     z = _log_odds(sample.proba)
-    if min(sample.counts.sum(axis=0)) < _FEWEST_EVENTS or np.ptp(z) == 0:
+    few = not used.any() or min(sample.counts[used].sum(axis=0)) < _FEWEST_EVENTS
+    if few or np.ptp(z[used]) == 0:
         return None
     together = sample if isinstance(sample, ClusterSample) else None
     weight, squares = sample.weight.T.ravel(), sample.squares.T.ravel()
     hit, both = np.repeat([0.0, 1.0], len(z)), np.tile(z, 2)
-    kept = weight > 0
+    kept = (weight > 0) & np.tile(used, 2)
     z, hit, weight, squares = both[kept], hit[kept], weight[kept], squares[kept]
     if threshold_separates(z, hit):
         return None
@@ -254,6 +262,12 @@ def line_of(sample: "Cells") -> Line | None:
     found = covariance(columns, intercept + slope * z, hit, weight, squares, clusters)
     errors = np.sqrt(found.diagonal())
     return Line(float(slope), float(intercept), float(errors[1]), float(errors[0]), n_clusters)
+
+
+def of_certain(sample: "Cells") -> tuple[int, int]:
+    """How many rows are predicted with certainty, exactly 0 or 1, and how many of these wrongly."""
+    never = sample.proba == 0
+    return int(sample.counts[never.any(axis=1)].sum()), int(sample.counts[never].sum())
 
 
 def smallest_seen(

@@ -10,7 +10,7 @@ from .._kernels._seen_errors import BANDWIDTH, SEEN, SIGNIFICANCE
 from .._show import plain
 from ..groups import WHOLE
 from ..inference import MonteCarloResult
-from ._evidence import Evidence, evidence_of
+from ._evidence import Evidence, evidence_of, of_certain
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _DRAWS = 999
 _TESTED_CELLS = 1024
 _POWER_CELLS = 512
+_FEW_VALUES = 20  # of predictions that are named in a sentence
 _TOLERABLE = 0.05  # mean error of predictions that are called calibrated
 _TOLERABLE_PART = 0.25  # of the rate of the rarer outcome, where that is less
 
@@ -32,7 +33,8 @@ class Sentence(NamedTuple):
     Parameters
     ----------
     topic : str
-        "calibrated", "size", "direction", "where", "groups", "power", "gain", "map" or "action".
+        "calibrated", "size", "direction", "where", "certain", "groups", "power", "gain", "map" or
+        "action".
     text : str
         Plain English.
     numbers : dict
@@ -60,8 +62,9 @@ class Verdict:
         draws of labels from the predictions. Exact. With ``groups=`` against 999 draws of a sign
         for the residuals of each cluster: approximate, see `calibration_test`.
     sentences : list of Sentence
-        In the order "calibrated", "size", "direction", "where", "groups", "power", "gain", "map",
-        "action". Those about which the rows say nothing are left out; "gain" and "map" need
+        In the order "calibrated", "size", "direction", "where", "certain", "groups", "power",
+        "gain", "map", "action". "certain" is there where predictions of exactly 0 or 1 are wrong.
+        Those about which the rows say nothing are left out; "gain" and "map" need
         `CalibrationReport.advise`, "action" (recalibrate, retrain, both or neither) needs
         ``calibration_report(features=)``. "groups" is there where the rows as a whole pass and a
         group of ``calibration_report(by=...)`` does not; `calibrated` and `p_value` are of the
@@ -105,6 +108,7 @@ class _Findings(NamedTuple):
     """What the sentences are made of."""
 
     rows: str
+    certain: tuple[int, int, int]  # rows, wrong ones, and different predictions
     level: float
     event: str
     of_several: bool
@@ -175,6 +179,7 @@ def verdict_of(
     critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
     found = _Findings(
         f"{summary.n_samples} rows" + ("" if n is None else f" in {n} clusters"),
+        (*of_certain(whole), len(whole.proba)),
         level,
         f"the class {plain(model.positive, 40)} was true"
         if model.two_classes
@@ -187,7 +192,18 @@ def verdict_of(
         groups,
         features,
     )
-    parts = (_calibrated, _size, _direction, _where, _groups, _power, _gain, _map, _action)
+    parts = (
+        _calibrated,
+        _size,
+        _direction,
+        _where,
+        _certain,
+        _groups,
+        _power,
+        _gain,
+        _map,
+        _action,
+    )
     sentences = [part(found) for part in parts]
     said = [sentence for sentence in sentences if sentence is not None]
     return Verdict(found.calibrated, test.pvalue, said, found.evidence)
@@ -349,6 +365,21 @@ def _where(found):
         parts.append(f"{' to '.join(ends)} ({'too high' if run.too_high else 'too low'})")
     numbers = {"intervals": [run._asdict() for run in found.evidence.runs], "level": found.level}
     return Sentence("where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers)
+
+
+def _certain(found):
+    """Certain predictions that are wrong, and ties: what the log loss and a slope make of them."""
+    rows, wrong, values = found.certain
+    if not wrong:
+        return None
+    text = (
+        f"{rows} of the predictions are exactly 0 or 1, and {wrong} of these are wrong: the log "
+        "loss counts each wrong one as 36 nats, so judge by the Brier loss and the bins; a slope "
+        "leaves the certain ones out."
+    )
+    if values <= _FEW_VALUES:
+        text += f" There are only {values} different predictions, and ties cannot be told apart."
+    return Sentence("certain", text, {"certain": rows, "wrong": wrong, "values": values})
 
 
 def _groups(found):
