@@ -31,7 +31,12 @@ def test_groups_reach_everything(k):
     y, p, groups = rows(k=k)
     with_, without = (calibration_report(y, p, groups=g, **QUICK) for g in (groups, None))
     assert with_.n_clusters == 150 and without.n_clusters is None
-    for one, other in zip(with_.rows, without.rows, strict=True):
+    assert {row.measure for row in without.rows} - {row.measure for row in with_.rows} == {
+        "lower_distance_to_calibration"
+    }
+    others = {row.measure: row for row in without.rows}
+    for one in with_.rows:
+        other = others[one.measure]
         assert one.value == pytest.approx(other.value)
         if one.measure in ("brier_loss", "log_loss"):
             assert one.high - one.low > 1.6 * (other.high - other.low), one.measure
@@ -81,6 +86,8 @@ def test_what_groups_do_not_go_with():
     for more in ({"by": {"g": groups}}, {"features": groups[:, None]}):
         with pytest.raises(ValueError, match="groups without by and features"):
             calibration_report(y, p, groups=groups, **more)
+    with pytest.raises(ValueError, match="expected measures among"):
+        calibration_report(y, p, groups=groups, measures=["lower_distance_to_calibration"])
     summary = calibration_report(y, p, **QUICK)._models["model"].summary
     with pytest.raises(ValueError, match="rows, for groups, got summaries"):
         calibration_report(summary, groups=groups)

@@ -28,8 +28,8 @@ SHIFT = {"calibrated": 0.0, "overconfident": 0.0, "rare": -3.0}
 SLOPE = {"calibrated": 1.0, "overconfident": 0.6, "rare": 1.0}
 SIZES = (  # part, clusters, what is given, draws
     ("inference", 30, "clusters", 400),
-    ("report", 30, "clusters", 60),
-    ("report", 200, "clusters", 60),
+    ("report", 30, "clusters", 40),
+    ("report", 200, "clusters", 40),
     ("inference", 200, "clusters", 150),
     ("inference", 10, "clusters", 200),
     ("report", 200, "rows", 60),

@@ -54,9 +54,13 @@ def clusters_of(
 
 
 def reads_residuals(name: str) -> bool:
-    """Whether a measure is a calibration error or a proper loss: what signs of residuals draw."""
+    """Whether a measure is a calibration error or a proper loss: what signs of residuals draw.
+
+    Not the lower distance, which moves predictions to frequencies between 0 and 1; residuals of
+    another sign may ask for others.
+    """
     measure = all_metrics().get(name)
-    if measure is None or not measure.spec.cells:
+    if measure is None or not measure.spec.cells or name == "lower_distance_to_calibration":
         return False
     return measure.spec.loss is not None or (measure.spec.perfect == 0 and measure.has_pos_label)
 

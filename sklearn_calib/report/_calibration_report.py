@@ -96,8 +96,9 @@ def calibration_report(
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as the samples of one question or the visits of a patient:
         clusters, at least two. Intervals, p-values, the verdict, bins, slope and the advice are
-        then those of independent clusters, not rows; the decomposition has no intervals. Not the
-        subgroups to audit, which are `by`; and not for summaries, `by` or `features`.
+        then those of independent clusters, not rows; the decomposition has no intervals, and of
+        the measures the lower distance to calibration is left out. Not the subgroups to audit,
+        which are `by`; and not for summaries, `by` or `features`.
     measures : list of str, default=None
         Names from `all_metrics`; by default the registered measures that are meant for reports.
     level : float in (0, 1), default=0.9
@@ -162,7 +163,7 @@ def calibration_report(
     True
     """
     where = "calibration_report"
-    functions = report_measures(measures, where)
+    functions = report_measures(measures, where, groups is not None)
     _check_options(level, name, columns, progress, where)
     given = sample_weight, labels, pos_label
     _check_groups(groups, by, features, y_proba, where)
@@ -179,19 +180,15 @@ def calibration_report(
         scikit = {key: loss for key, loss in losses.items() if loss is not None}
         together = None
         if groups is not None:
-            n_rows = len(np.asarray(y_true))
-            together = clusters_of(groups, sample_weight, n_rows, where)
+            together = clusters_of(groups, sample_weight, len(np.asarray(y_true)), where)
         models = {key: Model(summarised(case), case, together) for key, case in cases.items()}
-        case = next(reversed(cases.values()))
-        data = {"y": case.classes[case.codes], "weight": case.weight}
-        data["proba"] = {key: case.proba for key, case in cases.items()}
+        data = _data_of(cases)
     audited = {} if by is None else _groups(models, by, sample_weight, where)
     by_features = {} if features is None else features_of(models, features, sample_weight, where)
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
-    one = next(iter(models.values())).groups
-    n_clusters = None if one is None else int(one.max()) + 1
-    n, classes = size_and_classes(next(iter(models.values())))
+    n, classes = size_and_classes(first := next(iter(models.values())))
+    how = classes, "y" in data, first.groups is not None
     report = CalibrationReport(
         rows,
         n,
@@ -205,17 +202,11 @@ def calibration_report(
         advice=dict.fromkeys(models),
         groups=audited,
         features=by_features,
-        n_clusters=n_clusters,
+        n_clusters=None if first.groups is None else int(first.groups.max()) + 1,
         _data=data,
         _models=models,
         _codes={
-            key: code_to_paste(
-                names_of_columns(columns, y_true, named.get(key)),
-                source,
-                classes,
-                "y" in data,
-                n_clusters is not None,
-            )
+            key: code_to_paste(names_of_columns(columns, y_true, named.get(key)), source, *how)
             for key in models
         },
         _seed=int(rng.integers(2**63)),
@@ -236,6 +227,13 @@ def _check_groups(groups, by, features, y_proba, where):
         got = "by" if by is not None else "features"
         cure = "Its intervals would take the rows for independent: leave one of the two out"
         refuse(where, "groups without by and features", f"also {got}", cure)
+
+
+def _data_of(cases):
+    """What the report keeps of the rows."""
+    case = next(reversed(cases.values()))
+    proba = {key: each.proba for key, each in cases.items()}
+    return {"y": case.classes[case.codes], "weight": case.weight, "proba": proba}
 
 
 def _cases(y_true, named, given, normalize, check_columns, where):

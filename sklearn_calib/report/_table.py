@@ -79,9 +79,16 @@ def affordable_resamples(n: int) -> int:
     return int(np.clip(2e7 / n, 20, _RESAMPLES))
 
 
-def report_measures(names: Iterable[str] | None, where: str) -> "list[Measure]":
-    """The measures of these names; by default those that are meant for reports."""
+def report_measures(
+    names: Iterable[str] | None, where: str, clustered: bool = False
+) -> "list[Measure]":
+    """The measures of these names; by default those that are meant for reports.
+
+    Those of `clustered` rows read the residuals of cells.
+    """
     registered = all_metrics()
+    if clustered:
+        registered = {name: f for name, f in registered.items() if reads_residuals(name)}
     if names is None:
         return [f for f in registered.values() if f.spec.in_report]
     if isinstance(names, str) or not isinstance(names, Iterable):
@@ -198,8 +205,6 @@ def _of_draws(model, part, values, level, groups=None):
             low, high = (value + longer * (end - value) for end in (low, high))
             low = max(low, min(function.spec.range[0], value))
             limit = np.quantile(draws[1], tail)
-            if groups is not None and not reads_residuals(function.spec.name):
-                limit = np.nan
         name = function.spec.name
         rows[function] = ReportRow(model, name, value, float(low), float(high), float(limit))
     return rows
