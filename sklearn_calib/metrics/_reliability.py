@@ -258,6 +258,8 @@ def curve_of(
         )
         rows_of_bin = mass**2 / squares
         confidence = share_interval(observed * rows_of_bin, rows_of_bin, level)
+        if (of_clusters := getattr(rows, "share_intervals", None)) is not None:
+            confidence = [ends[filled] for ends in of_clusters(row_bin, n_bins, level)]
     nothing = None, None
     expected = np.quantile(consistency, tails, axis=0) if len(consistency) else nothing
     low, high = nothing if confidence is None else confidence

@@ -67,9 +67,9 @@ def _plane(report):
 
 
 def _pair(report):
-    """Both models where there are two, of two classes, whose rows are there."""
+    """Both models where there are two, of two classes, of independent rows that are there."""
     models = report._models
-    if len(models) != 2:
+    if len(models) != 2 or report.n_clusters is not None:  # its bands count rows
         return None
     cases = [model.case for model in models.values()]
     few = all(case is not None and len(case.codes) <= _MOST_ROWS for case in cases)

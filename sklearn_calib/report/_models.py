@@ -16,18 +16,21 @@ from ..decomposition import (
 )
 from ..exceptions import refuse
 from ..groups import GradeCalibration, grade_calibration, grades_of
+from ..inference import ClusterSample
 from ..metrics import LogLoss
 from ..summary import CalibrationSummary, DrawnSample, RowDraw, rows_to_draw
 
 if TYPE_CHECKING:
+    from .._typing import IntArray
     from ..metrics import Case
 
 
 class Model(NamedTuple):
-    """Predictions of one model: a summary, and the rows where they are there."""
+    """Predictions of one model: a summary, and the rows and their clusters where they are there."""
 
     summary: CalibrationSummary
     case: "Case | None" = None
+    groups: "IntArray | None" = None
 
     @property
     def two_classes(self) -> bool:
@@ -58,6 +61,19 @@ class Model(NamedTuple):
             return None
         known = None if case is None else case.proba[drawn.extras]  # with its logarithms
         return DrawnSample(drawn, classes, proba=known)
+
+    def cells(self, most: int | None = None) -> Any:
+        """The rows of the one two-class problem in cells, to draw from: of whole clusters, or rows.
+
+        Returns
+        -------
+        sample : CellSample or ClusterSample
+        """
+        if self.groups is None or self.case is None:
+            (sample,) = self.summary.samples(most)
+            return sample
+        (problem,) = self.case.problems()
+        return ClusterSample(problem, self.groups, most or self.summary.max_cells)
 
     @property
     def positive(self) -> Any:
@@ -158,6 +174,8 @@ def accuracy_of(model: Model) -> float:
 def decomposed(model: Model) -> LossDecomposition | None:
     """The log loss by temperature; of two classes from the cells, unless logarithms are known."""
     case = model.case
+    if case is not None and model.groups is not None:
+        return decompose_case(case).without_intervals()  # they are those of independent rows
     if model.two_classes and (case is None or not carries_log(case.proba)):
         (sample,) = model.summary.samples()
         cells, squares = sample.filled

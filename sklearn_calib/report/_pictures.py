@@ -1,5 +1,6 @@
 """The reliability diagrams of a report: of which rows, of which classes, in which frame."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,8 @@ import numpy as np
 from .._kernels._logit_axis import MEDIAN_OF_RARE
 from .._show import in_page, plain
 from .._typing import FloatArray
-from ..metrics import reliability_curve
+from ..inference import ClusterCurve
+from ..metrics import curve_of, reliability_curve
 from ._svg import LARGE, SMALL, Frame, Series, diagram, short
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
 SHOWN_CLASSES, _WORST = 12, 6  # of more classes: the worst, and the most frequent of the others
 _BINS, _SMALL_BINS, _CLASS_BINS = 15, 10, 5
+_BANDS = 200  # draws of clusters
 _CELLS = 4096  # bands are drawn from so many cells of a summary
 _BEFORE, _AFTER = "before", "after recalibration (auto)"
 
@@ -57,12 +60,12 @@ def _before_and_after(report: "Content") -> str:
         event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
         advice = report.advice.get(name)
         if advice is None:
-            series = [_with_steps(model.summary, report.level, 0)]
+            series = [_with_steps(model.summary, report.level, 0, model)]
             frame = _frame(LARGE, report, series)
             singles += _Figure(name, event, plain(name), series).drawn(frame)
             continue
         drawn = [
-            _with_steps(summary, report.level, tone)
+            _with_steps(summary, report.level, tone, model._replace(case=None) if tone else model)
             for tone, summary in enumerate(advice.summaries().values())
         ]
         frame, figures = _frame(LARGE, report, drawn), ""
@@ -138,9 +141,19 @@ def _of_classes(case: "Case", level: float) -> "list[ReliabilityCurve]":
     )
 
 
-def _with_steps(summary, level, tone):
+def _with_steps(summary, level, tone, model):
     steps = _curve(summary, strategy="isotonic", n_resamples=0)
-    return Series(_curve(summary, level=level, n_bins=_BINS), steps, tone)
+    if model.groups is None:
+        return Series(_curve(summary, level=level, n_bins=_BINS), steps, tone)
+    if model.case is None:  # recalibrated: of these clusters nothing is kept
+        curve = _curve(summary, level=level, n_bins=_BINS, n_resamples=0)
+        curve = replace(curve, confidence_low=curve.observed, confidence_high=curve.observed)
+        return Series(curve, steps, tone)
+    (problem,) = model.case.problems()
+    rows = ClusterCurve(model.cells(_CELLS), problem.title)
+    rng = np.random.default_rng(0)
+    given = "quantile", _BINS, level, _BANDS, rng, "calibration_report"
+    return Series(curve_of(rows, *given), steps, tone)
 
 
 def _curve(summary: "CalibrationSummary", **options: Any) -> "ReliabilityCurve":

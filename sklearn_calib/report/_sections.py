@@ -65,7 +65,8 @@ def _by_model(
 
 
 def _origin(report):
-    lines = [f"{report.n_samples} rows, {len(report.classes)} classes"]
+    together = "" if report.n_clusters is None else f" in {report.n_clusters} clusters"
+    lines = [f"{report.n_samples} rows{together}, {len(report.classes)} classes"]
     if report.source is not None:
         said = f"{plain(report.source, 200)}; {report.created}; sklearn-calib {report.version}"
         lines.insert(0, f"source: {said}")
