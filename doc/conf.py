@@ -29,8 +29,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
     "matplotlib.sphinxext.plot_directive",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "_guide",
 ]
 exclude_patterns = ["_build", "whats_new/*/*"]
+html_baseurl = "https://sklearn-calib.readthedocs.io/en/stable/"  # what search engines take
 default_role = "any"
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name the types
@@ -53,6 +57,8 @@ MATHJAX = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
 html_static_path = ["static", str(MATHJAX / "static" / "mathjax" / "tex-svg.js")]
 mathjax_path = "tex-svg.js"
 html_css_files = ["wide.css"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # not copied, nor what a session prints
+copybutton_prompt_is_regexp = True
 html_show_sourcelink = False
 html_copy_source = False
 templates_path = ["templates"]
