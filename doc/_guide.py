@@ -2,43 +2,13 @@
 
 import re
 from pathlib import Path
-from typing import NamedTuple
 
+from _entries import entries, parsed
 from docutils import nodes
 from sphinx.directives.other import TocTree
 
 _INDEX = Path("user_guide") / "index.rst"
 _LONGEST = 160  # of a description that search engines show
-
-
-class Entry(NamedTuple):
-    """A page of the guide: its file, what it is about, and what people search it by."""
-
-    page: str
-    line: str
-    title: str
-    words: str
-
-
-def entries(text):
-    """What the directives ``pages`` in the text of an index say, in their order."""
-    blocks = re.findall(r"(?m)^\.\. pages::.*\n((?:\n|   .*\n)+)", text + "\n")
-    return [entry for block in blocks for entry in _parsed(block.splitlines())]
-
-
-def _parsed(lines):
-    """Names stand at the margin of the block; below each its line and its fields."""
-    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    found = []
-    for line in filter(str.strip, lines):
-        field = re.match(r"\s+:(title|words): (.+)", line)
-        if line[margin] != " ":
-            found.append(Entry(line.strip(), "", "", ""))
-        elif field:
-            found[-1] = found[-1]._replace(**{field[1]: field[2].strip()})
-        else:
-            found[-1] = found[-1]._replace(line=f"{found[-1].line} {line.strip()}".strip())
-    return found
 
 
 class Pages(TocTree):
@@ -49,7 +19,7 @@ class Pages(TocTree):
     final_argument_whitespace = True
 
     def run(self):
-        found = _parsed(list(self.content))
+        found = parsed(list(self.content))
         self.content = [entry.page for entry in found]
         self.options = {"hidden": None, "maxdepth": 1, "caption": " ".join(self.arguments)}
         items = "\n".join(f"* :doc:`{entry.page}`: {entry.line}" for entry in found)
