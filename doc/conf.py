@@ -57,6 +57,8 @@ MATHJAX = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
 html_static_path = ["static", str(MATHJAX / "static" / "mathjax" / "tex-svg.js")]
 mathjax_path = "tex-svg.js"
 html_css_files = ["wide.css"]
+html_js_files = ["names.js"]
+html_context = {"default_mode": "auto"}  # light or dark as the reader's screen, until told
 copybutton_prompt_text = r">>> |\.\.\. |\$ "  # not copied, nor what a session prints
 copybutton_prompt_is_regexp = True
 html_show_sourcelink = False
@@ -70,6 +72,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": FileNameSortKey,
     "abort_on_example_error": True,
     "show_memory": False,
+    "write_computation_times": False,  # a page that asks the network for its table
     "capture_repr": ("_repr_html_",),
     "reset_modules": ("matplotlib",),
     "remove_config_comments": True,
