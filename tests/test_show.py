@@ -174,7 +174,5 @@ def test_tables_of_a_notebook_scroll_and_have_no_empty_heading():
     text = in_notebook(html_table(table))
     assert '<thead><tr><td></td><th scope="col">value</th></tr></thead>' in text
     style = text[text.index("<style>") : text.index("</style>")]
-    assert (
-        ".sklearn-calib .wide { overflow-x: auto; }" in style
+    assert ".sklearn-calib .wide { overflow-x: auto; }" in style
     assert '<div class="wide"><table' in text
-    )
