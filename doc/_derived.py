@@ -2,71 +2,28 @@
 
 import argparse
 import csv
-import importlib
 import inspect
-import pkgutil
 import re
 from pathlib import Path
 
+import _api
 import _export
 import _layers
 import _messages
 from changelog import changes
 
-import sklearn_calib
 from sklearn_calib import metrics, recalibrators
 from sklearn_calib._cli import parser as cli_parser
 from sklearn_calib._cli._codes import MEANINGS
-
-# The order and the titles of the groups; a public module that is not named here follows them.
-TITLES = {
-    "meta": "Calibrated models",
-    "recalibrators": "Recalibrators",
-    "metrics": "Measures and scorers",
-    "inference": "Tests and intervals",
-    "groups": "Groups of rows",
-    "monitoring": "Monitoring in production",
-    "shift": "When the world shifts",
-    "decomposition": "Decomposition and refinement",
-    "decisions": "Decisions",
-    "staging": "Learners seen stage by stage",
-    "linear": "Linear classifiers",
-    "displays": "Displays",
-    "report": "Reports",
-    "summary": "Summaries of large data",
-    "export": "Maps outside Python",
-    "datasets": "Data whose truth is known",
-    "theory": "Theory",
-    "testing": "Testing your own methods",
-    "exceptions": "Warnings",
-    "canonical": "Arrays of probabilities",
-}
-# where a module's __all__ does not say it
-NAMES = {
-    "exceptions": ["CalibrationWarning"],
-    "canonical": ["SimplexArray"],
-}
-
-
-def groups():
-    """(title, module, names) of each page of the API reference."""
-    yield "Scores and labels", "sklearn_calib", ["canonical_labels", "canonical_proba", "log_proba"]
-    yield "Compilation ahead of the first use", "sklearn_calib", ["compile_kernels"]
-    found = [entry.name for entry in pkgutil.iter_modules(sklearn_calib.__path__)]
-    public = [name for name in found if not name.startswith("_")]
-    for name in [*(n for n in TITLES if n in public), *(n for n in public if n not in TITLES)]:
-        module = importlib.import_module(f"sklearn_calib.{name}")
-        names = [n for n in NAMES.get(name) or module.__all__ if callable(getattr(module, n))]
-        yield TITLES.get(name, name.capitalize()), module.__name__, sorted(names, key=str.lower)
 
 
 def write(folder):
     """Write everything below doc/api and the tables of the user guide."""
     folder = Path(folder)
-    pages = _api_pages()
+    pages = _api.pages()
     for name, text in pages.items():
         _put(folder / "api" / f"{name}.rst", text)
-    kept = {*pages, *(f"{module}.{name}" for _, module, names in groups() for name in names)}
+    kept = {*pages, *_api.documented()}
     for page in (folder / "api").rglob("*.rst"):
         if page.stem not in kept:  # of an earlier build
             page.unlink()
@@ -79,11 +36,18 @@ def write(folder):
         _put(folder / "user_guide" / "generated" / f"command_{name}.inc", text)
     for name, text in _export.tables(_table).items():
         _put(folder / "user_guide" / "generated" / name, text)
+    _put(folder / "user_guide" / "generated" / "picture.inc", _picture(folder.parent / "README.md"))
     _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
     _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
     for table in sorted((folder.parent / "benchmarks").rglob("*.csv")):
         name = f"{table.parent.name}_{table.stem}.inc"
         _put(folder / "user_guide" / "generated" / name, _result_table(table))
+
+
+def _picture(readme):
+    """The picture of the README, with its words for those who do not see it."""
+    words, path = re.search(r"(?m)^!\[(.+)\]\(doc/(.+)\)$", readme.read_text()).groups()
+    return f".. image:: /{path}\n   :alt: {words}\n   :width: 85%\n"
 
 
 def command_tables():
@@ -141,24 +105,6 @@ def _put(path, text):
 
 def first_line(thing):
     return inspect.getdoc(thing).splitlines()[0]
-
-
-def _api_pages():
-    """One page per group of names, so that the sidebar shows groups; and their index."""
-    pages = {}
-    index = ["API reference", "=============", "", ".. toctree::", "   :maxdepth: 1", ""]
-    for title, module, names in groups():
-        name = re.sub("[^a-z]+", "_", title.lower())
-        index.append(f"   {name}")
-        lines = [title, "=" * len(title), "", f".. currentmodule:: {module}", ""]
-        lines += [".. autosummary::", "   :toctree: generated", ""]
-        lines += [f"   {entry}" for entry in names]
-        pages[name] = "\n".join([*lines, ""])
-    index += ["", "All names", "---------", ""]
-    for title, module, names in groups():
-        links = [f":any:`{entry} <{module}.{entry}>`" for entry in names]
-        index += [f"**{title}** (``{module}``): {', '.join(links)}", ""]
-    return {"index": "\n".join(index), **pages}
 
 
 def _table(header, rows, widths="auto"):

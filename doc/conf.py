@@ -29,8 +29,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
     "matplotlib.sphinxext.plot_directive",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "_guide",
 ]
 exclude_patterns = ["_build", "whats_new/*/*"]
+html_baseurl = "https://sklearn-calib.readthedocs.io/en/stable/"  # what search engines take
 default_role = "any"
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name the types
@@ -53,6 +57,10 @@ MATHJAX = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
 html_static_path = ["static", str(MATHJAX / "static" / "mathjax" / "tex-svg.js")]
 mathjax_path = "tex-svg.js"
 html_css_files = ["wide.css"]
+html_js_files = ["names.js"]
+html_context = {"default_mode": "auto"}  # light or dark as the reader's screen, until told
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # not copied, nor what a session prints
+copybutton_prompt_is_regexp = True
 html_show_sourcelink = False
 html_copy_source = False
 templates_path = ["templates"]
@@ -64,6 +72,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": FileNameSortKey,
     "abort_on_example_error": True,
     "show_memory": False,
+    "write_computation_times": False,  # a page that asks the network for its table
     "capture_repr": ("_repr_html_",),
     "reset_modules": ("matplotlib",),
     "remove_config_comments": True,

@@ -99,7 +99,7 @@ def test_registered_things_are_documented_in_full(thing):
         pytest.param("doc/user_guide/what_to_do.rst", marks=pytest.mark.slow),
     ],
 )
-def test_code_in_the_texts_runs(path, monkeypatch):
+def test_code_in_the_texts_runs(path, monkeypatch, capsys):
     file = ROOT / path
     if not file.exists():
         pytest.skip("not a checkout")
@@ -123,3 +123,8 @@ def test_code_in_the_texts_runs(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "snippet", module)  # so that its classes can be pickled
     for block in blocks:
         exec(block, vars(module))
+    printed = capsys.readouterr().out
+    if path == "README.md":  # which says how the verdicts begin
+        (said,) = re.findall(r"```text\n(.*?)```", text, re.S)
+        assert said.count("...\n") == 2
+        assert all(line.removesuffix(" ...") in printed for line in said.splitlines())

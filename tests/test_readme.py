@@ -40,7 +40,7 @@ def test_the_figures_are_those_of_the_script(found):
     said = re.search(
         r"in (\d+) of (\d+) test images .* wrong in (\d+) of them.* on (\d+) other images it is "
         r"that sure in (\d+), and right in all of them\. .* from ([\d.]+) to ([\d.]+); the "
-        r"accuracy goes from ([\d.]+) to ([\d.]+) ",
+        r"accuracy goes from ([\d.]+) to ([\d.]+)\. ",
         text,
     ).groups()
     counts = before["sure"], before["rows"], before["wrong"], 539, after["sure"]

@@ -15,6 +15,7 @@ from sklearn_calib._show import (
     Table,
     html_of,
     in_legend,
+    in_notebook,
     in_page,
     in_picture,
     in_shell,
@@ -22,6 +23,7 @@ from sklearn_calib._show import (
     plain,
     quoted,
 )
+from sklearn_calib._show._html import html_table
 from sklearn_calib._show._names import rows_in_words
 from sklearn_calib._show._text import lines_of
 from sklearn_calib.datasets import make_overconfident
@@ -165,3 +167,12 @@ def test_only_pages_draw_pictures(monkeypatch):
     assert html_of(sections).count("<b>drawn</b>") == 2
     monkeypatch.setattr(Section, "picture", property(lambda self: 1 / 0))
     assert "<b>" not in str(report) + report.to_markdown() + shown(sections, 80)
+
+
+def test_tables_of_a_notebook_scroll_and_have_no_empty_heading():
+    table = Table(header=["", "value"], rows=[["a", "1"]])
+    text = in_notebook(html_table(table))
+    assert '<thead><tr><td></td><th scope="col">value</th></tr></thead>' in text
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert ".sklearn-calib .wide { overflow-x: auto; }" in style
+    assert '<div class="wide"><table' in text

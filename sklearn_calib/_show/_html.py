@@ -16,6 +16,7 @@ _NOTEBOOK = """.sklearn-calib th, .sklearn-calib td { padding: .15em .7em; text-
 .sklearn-calib th:first-child, .sklearn-calib caption, .sklearn-calib .text {
   text-align: left; color: inherit; }
 .sklearn-calib tbody th { font-weight: normal; } .sklearn-calib .note { font-size: 90%; }
+.sklearn-calib .wide { overflow-x: auto; }
 """
 
 
@@ -53,7 +54,7 @@ def _section(section, level):
 
 def html_table(table: Table) -> str:
     """A table, which scrolls by itself where it is too wide."""
-    head = "".join(f'<th scope="col">{_breaking(in_page(cell))}</th>' for cell in table.header)
+    head = "".join(map(_heading, table.header))
     body = ""
     for first, *rest in table.rows:
         texts = "".join(f'<td class="text">{_cell(cell)}</td>' for cell in rest[: table.names - 1])
@@ -66,6 +67,12 @@ def html_table(table: Table) -> str:
         f'<div class="wide"><table class="{kind}">{caption}<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}</tbody></table></div>"
     )
+
+
+def _heading(name):
+    """The head of a column; a corner without a name is none, which would be read out as empty."""
+    text = _breaking(in_page(name))
+    return f'<th scope="col">{text}</th>' if text else "<td></td>"
 
 
 def _cell(cell):

@@ -1,0 +1,7 @@
+"""The picture that the code of the README ends with: that code, run."""
+
+import re
+from pathlib import Path
+
+(code,) = re.findall(r"```python\n(.*?)```", Path("../../README.md").read_text(), re.S)
+exec(code)

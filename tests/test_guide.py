@@ -1,0 +1,72 @@
+"""What a visitor sees first: README, first page, the guide's index and the reference agree."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import sklearn_calib
+
+ROOT = Path(__file__).parent.parent
+DOC = ROOT / "doc"
+if not DOC.exists():
+    pytest.skip("not a checkout", allow_module_level=True)
+sys.path.insert(0, str(DOC))
+import _api  # noqa: E402
+import _entries  # noqa: E402
+
+GUIDE = DOC / "user_guide"
+README = (ROOT / "README.md").read_text()
+
+
+def test_table_of_methods_is_the_same_in_the_readme():
+    text = (GUIDE / "which_method.rst").read_text()
+    (short,) = re.findall(r"(?s)short table begins(.*)\.\. short table ends", text)
+    rows = re.findall(r"\* - (.*)\n     - (.*)", short)
+    written = [f"| {have} | {start} |".replace("``", "`") for have, start in rows]
+    assert len(written) > 5
+    written.insert(1, "|---|---|")
+    assert "\n".join(written) in README, "README.md and which_method.rst differ"
+    index = (DOC / "index.rst").read_text()
+    for marker in re.findall(r":(?:start-after|end-before): (.+)", index):
+        assert marker in README + text, f"the first page includes from {marker!r}"
+
+
+def test_each_page_of_the_guide_has_one_entry():
+    found = _entries.entries((GUIDE / "index.rst").read_text())
+    pages = {page.stem for page in GUIDE.glob("*.rst")} - {"index"}
+    assert sorted(entry.page for entry in found) == sorted(pages)
+    for entry in found:
+        assert 20 < len(entry.line) <= 160, f"{entry.page}: a line that search engines show whole"
+        assert entry.line[-1] in ".?" and entry.words, f"{entry.page}: a sentence, search words"
+        assert len(entry.title) <= 90, entry.page
+    searched = " ".join(f"{entry.title} {entry.words}" for entry in found)
+    for word in ("temperature scaling", "Platt", "reliability diagram", "ECE", "prior shift"):
+        assert word in searched
+
+
+def test_an_entry_is_read_whole():
+    text = (
+        "A\n-\n\n.. pages:: A\n\n   one\n      First,\n      and second.\n      :words: a, b\n"
+        "   two\n      Third.\n      :title: T\n\nB\n-\n\n.. pages:: B\n\n   three\n      Last.\n"
+    )
+    assert [tuple(entry) for entry in _entries.entries(text)] == [
+        ("one", "First, and second.", "", "a, b"),
+        ("two", "Third.", "T", ""),
+        ("three", "Last.", "", ""),
+    ]
+
+
+def test_reference_has_each_name_once_where_it_is_imported_from():
+    names = _api.documented()
+    assert len(names) == len(set(names))
+    assert {f"sklearn_calib.{n}" for n in sklearn_calib.__all__ if n[0] != "_"} <= set(names)
+    assert "sklearn_calib.meta.CalibratedModel" not in names
+    assert set(_api._full(_api.FIRST)) <= set(names)
+    last = {name.rpartition(".")[2] for name in names}
+    for part in ("recalibrators", "metrics", "report", "decisions", "monitoring"):
+        assert set(getattr(sklearn_calib, part).__all__) <= last
+    pages = _api.pages()
+    called, returned = pages["measures_and_scorers"].split("What these return")
+    assert "log_loss" in called and "CurveRows" in returned and "CurveRows" not in called
