@@ -130,8 +130,8 @@ def pages():
         index += [f"   :caption: {task}", ""]
         index += [f"   {_file(title)}" for title in parts] + [""]
         for title, names in parts.items():
-            links = ", ".join(f":any:`~{name}`" for name in names if _is_called(name))
-            links = links or ", ".join(f":any:`~{name}`" for name in names)
+            links = ", ".join(f":py:obj:`~{name}`" for name in names if _is_called(name))
+            links = links or ", ".join(f":py:obj:`~{name}`" for name in names)
             index += [f"* :doc:`{_file(title)}` (``{_home(names)}``): {links}"]
             written[_file(title)] = _page(title, names)
         index.append("")

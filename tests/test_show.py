@@ -176,3 +176,4 @@ def test_tables_of_a_notebook_scroll_and_have_no_empty_heading():
     style = text[text.index("<style>") : text.index("</style>")]
     assert ".sklearn-calib .wide { overflow-x: auto; }" in style
     assert '<div class="wide"><table' in text
+    assert "@media print { .sklearn-calib .wide { overflow: visible; }" in style  # nothing is cut

@@ -17,6 +17,8 @@ _NOTEBOOK = """.sklearn-calib th, .sklearn-calib td { padding: .15em .7em; text-
   text-align: left; color: inherit; }
 .sklearn-calib tbody th { font-weight: normal; } .sklearn-calib .note { font-size: 90%; }
 .sklearn-calib .wide { overflow-x: auto; }
+@media print { .sklearn-calib .wide { overflow: visible; }
+  .sklearn-calib th, .sklearn-calib td { white-space: normal; overflow-wrap: anywhere; } }
 """
 
 

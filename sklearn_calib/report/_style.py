@@ -102,5 +102,7 @@ dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
   section, figure, tr, .verdict, pre { break-inside: avoid; }
   .pair { grid-template-columns: 1fr 1fr; } .panels { grid-template-columns: repeat(4, 1fr); }
   details::details-content { content-visibility: visible; block-size: auto; }
+  .wide { overflow: visible; } table { font-size: 8pt; } th, td { padding-right: .4rem; }
+  .unbroken td, .unbroken thead th { white-space: normal; }
 }
 """
