@@ -24,7 +24,7 @@ def canonical_weight(
     keeps_unit: bool = False,
     _where: str = "canonical_weight",
 ) -> FloatArray:
-    """Sample weights as a float64 array; ones by default.
+    """Turn sample weights into a checked float64 array; by default every weight is 1.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _SHOWN = 10  # thresholds in a table
 
 @dataclass(frozen=True)
 class NetBenefitDifference(Shown):
-    """How far one net benefit is above another one at each threshold, with intervals.
+    """The difference between the net benefits of two models at each threshold, with intervals.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ def decision_curve(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> DecisionCurve:
-    """Net benefit of acting on a prediction, for every threshold of action.
+    """Decision curve: the net benefit of acting on predictions, for every threshold of action.
 
     Someone who acts at a probability of t thinks that a miss costs (1 - t) / t times as much as a
     false alarm. The curve says for which t the prediction beats acting on all rows, and on none.
@@ -332,7 +332,7 @@ def decision_difference(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> NetBenefitDifference:
-    """By how much the net benefit of a second model is above that of a first one.
+    """Compare the decision curves of two models: the net benefit of the second minus the first.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from ._costs import canonical_costs
 
 @dataclass(frozen=True)
 class ExpectedCost:
-    """What was paid, what the probabilities promised, and a test of the difference.
+    """The cost that was paid, the cost that the probabilities promised, and a test of the two.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def expected_cost_test(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> ExpectedCost:
-    """Do the decisions cost what the probabilities expect? The miscalibration that matters here.
+    """Test whether decisions cost as much as the probabilities promise.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ _IN_BAND = 50  # values of the predictions, on both sides of which the band is m
 
 @dataclass(frozen=True)
 class RegretCurve:
-    """The regret of acting on a prediction instead of on its recalibration, at each threshold.
+    """The loss by acting on predictions that are not recalibrated, at each threshold (regret).
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ def regret_curve(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> RegretCurve:
-    """What miscalibration costs a decision maker, for every threshold of action.
+    """How much a decision maker loses through miscalibration, for every threshold of action.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RiskCoverageCurve:
-    """The error rate among the rows of at least some confidence, for each confidence.
+    """The error rate among the most confident rows, for every share of rows that is answered.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def risk_coverage_curve(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> RiskCoverageCurve:
-    """What a classifier errs in if it answers only where it is confident.
+    """Risk-coverage curve: the error rate if only the most confident rows are answered.
 
     Parameters
     ----------

@@ -228,7 +228,7 @@ def refinement_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """The mean loss after recalibration: what a model is worth once it is calibrated.
+    """The mean loss that remains after recalibration.
 
     The criterion for early stopping and tuning: it does not punish the miscalibration that a later
     recalibration removes.
@@ -364,7 +364,7 @@ def proper_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """How much of a proper loss recalibration removes: risk - refinement.
+    """The part of a proper loss that recalibration removes: risk - refinement.
 
     Parameters
     ----------

@@ -131,7 +131,7 @@ class WitnessDisplay(Display):
 
 
 class NullDistributionDisplay(Display):
-    """The distribution of a test's statistic if predictions were calibrated, and what was found.
+    """Histogram of a test's statistic for calibrated predictions, with the value that was found.
 
     Parameters
     ----------

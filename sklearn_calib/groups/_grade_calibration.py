@@ -23,7 +23,7 @@ _HEADER = (
 
 
 class GradeRow(NamedTuple):
-    """One grade.
+    """One rating grade: its rows, its events and its test.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _HEADER = ("group", "rows", "O/E", "in the large", "slope", "sigma", "adjusted p
 
 
 class GroupRow(NamedTuple):
-    """One group, or one class in one group.
+    """One row of `GroupCalibration`: a group, or one class in a group.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def internal_validation(
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
 ) -> InternalValidation:
-    """Judge a model by the rows that it is made of, as if they were new.
+    """Estimate how good a model is on new rows, from the rows that it is developed on.
 
     A model looks better on its own rows than it is: this says by how much. All that was learned is
     learned again on each resample, so pass the whole procedure as one estimator, with the

@@ -90,7 +90,7 @@ def binning_sample_size(
     n_bins: int | None = None,
     method: Literal["plugin", "paper"] = "plugin",
 ) -> int:
-    """Rows that suffice to bring the l_p calibration error below `epsilon` by `MulticlassBinning`.
+    """How many rows `MulticlassBinning` needs for an l_p calibration error below `epsilon`.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from ._resampling import distribution_of_draws, null_distribution
 
 @dataclass(frozen=True)
 class MonteCarloResult:
-    """What a Monte Carlo test found.
+    """The result of a Monte Carlo test: the statistic, its p-value and its simulated values.
 
     Attributes
     ----------

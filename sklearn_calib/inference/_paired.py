@@ -30,7 +30,7 @@ def hits(proba: FloatArray, codes: IntArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """By how much the measure of a second model is above that of a first one.
+    """The result of `paired_difference`: the difference between two models, with an interval.
 
     Attributes
     ----------

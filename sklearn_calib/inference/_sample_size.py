@@ -25,7 +25,7 @@ _TINY = np.finfo(np.float32).tiny
 
 @dataclass(frozen=True)
 class SampleSizeTarget:
-    """One target of a validation, and the rows that it takes.
+    """One target of `validation_sample_size`, and how many rows it takes.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class SampleSizeTarget:
 
 @dataclass(frozen=True)
 class ValidationSampleSize(Shown):
-    """How many rows with labels a validation needs: one line per target, the largest counts.
+    """The result of `validation_sample_size`: one line per target; the largest number decides.
 
     Printed it is a table; a notebook shows it as HTML.
 
@@ -148,7 +148,7 @@ def validation_sample_size(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
 ) -> ValidationSampleSize:
-    """How many rows with labels it takes to validate probabilities; no labels are needed.
+    """How many labelled rows a validation needs, computed from probabilities without labels.
 
     Say which predictions are to be expected by one of three: a sample of them, the normal law of
     their log-odds, or C statistic and prevalence.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """What a measure declares of itself; scorers, tables and tests read it.
+    """The properties that a measure declares of itself, which scorers, tables and tests use.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def metric(
     canonical: Callable[..., float] | None = None,
     loss: Any = None,
 ) -> Callable[[Callable[..., float]], Measure]:
-    """Make a `Measure` of a function of a `Case`, or of one `BinaryProblem`.
+    """Decorator: turn a function of a `Case`, or of a `BinaryProblem`, into a `Measure`.
 
     The function's first argument is called ``case`` or ``problem`` and says which it is; its other
     arguments are keyword-only options, and its docstring describes these alone. A measure of a

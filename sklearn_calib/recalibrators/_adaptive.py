@@ -23,11 +23,11 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class AdaptiveCalibration(Recalibrator):
-    """The share of positives among the calibration rows around each score (ACP).
+    """Average the labels of the calibration rows around each score (ACP).
 
-    These are either the nearest rows, or the rows inside the score's own confidence interval: few
-    rows where the classifier is sure, many where it is not. The map has jumps and may fall. More
-    than two classes are handled one-vs-rest and the rows divided by their sums.
+    The rows around a score are either the nearest ones, or those inside the score's own confidence
+    interval: few rows if the classifier is sure, many if it is not. The map has jumps and may fall.
+    More than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ def cross_fitted_proba(
     random_state: RandomStateLike = 0,
     where: str = "cross_fitted_proba",
 ) -> FloatArray:
-    """Recalibrate each row with a fit that has not seen it.
+    """Recalibrate each row by a fit on other rows (cross-fitting).
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def calibration_report(
     random_state: RandomStateLike = 0,
     progress: Progress | None = None,
 ) -> CalibrationReport:
-    """Measure the calibration of predictions.
+    """Judge the calibration of predictions: a verdict, a table of measures, and pictures.
 
     Parameters
     ----------

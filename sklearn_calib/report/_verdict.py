@@ -28,7 +28,7 @@ _TOLERABLE_PART = 0.25  # of the rate of the rarer outcome, where that is less
 
 
 class Sentence(NamedTuple):
-    """One finding.
+    """One finding of a verdict, as a sentence with its numbers.
 
     Parameters
     ----------
