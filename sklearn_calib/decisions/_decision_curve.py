@@ -36,7 +36,7 @@ class NetBenefitDifference(Shown):
     band_low, band_high : ndarray of shape (n_thresholds,)
         A band for all thresholds together.
     level : float
-        Of the intervals, and of the band.
+        The level of the intervals and of the band.
     """
 
     threshold: FloatArray
@@ -208,7 +208,7 @@ def decision_curve(
     thresholds : array-like of shape (n_thresholds,), default=None
         Increasing, strictly between 0 and 1; 0.01, 0.02, ... 0.99 by default.
     level : float in (0, 1), default=0.95
-        Of the intervals and of the bands.
+        The level of the intervals and of the bands.
     harms : float, default=0.0
         What it costs to make the prediction, per row, in units of net benefit: 0.01 if one event
         would have to be found among 100 predictions to make up for them.
@@ -224,7 +224,7 @@ def decision_curve(
         Of these draws.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (2,), default=None
-        Both classes in the order of the columns, where `y_true` misses one.
+        Both classes in the order of the columns; needed if `y_true` lacks one.
     pos_label : label, default=None
         The class of the event; the second by default.
 

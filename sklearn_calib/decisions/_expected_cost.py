@@ -68,7 +68,7 @@ default=None
     level : float in (0, 1), default=0.95
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------

@@ -143,7 +143,7 @@ def expected_metrics(
         is a check of calibration in the metrics themselves.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns; needed if a class does not occur in `y_true`.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
         The positive class, for two classes only: `threshold`, precision, recall and AUC are about
         it. By default the second class. Without `y_true` and `labels` the classes are 0 and 1. A

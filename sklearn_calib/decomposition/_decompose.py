@@ -73,7 +73,7 @@ def decompose_loss(
         10,000 rows; an int means stratified folds, shuffled with seed 0.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------
@@ -253,7 +253,7 @@ def refinement_error(
         Inverse temperature to start from, for instance the last epoch's; it saves time only.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------

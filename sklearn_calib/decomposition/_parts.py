@@ -105,7 +105,7 @@ class LossDecomposition:
         Parameters
         ----------
         level : float in (0, 1), default=0.9
-            Of the intervals that are quoted.
+            The level of the intervals that are quoted.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class LossDecomposition:
         Parameters
         ----------
         level : float in (0, 1), default=0.95
-            Of the intervals.
+            The level of the intervals.
 
         Returns
         -------

@@ -66,7 +66,7 @@ class WitnessDisplay(Display):
         ----------
         y_true : array-like of shape (n_samples,)
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Of more than two classes the largest probability is shown.
+            With more than two classes the largest probability is shown.
         axes : sequence of two matplotlib Axes, default=None
             A new figure by default.
         **options

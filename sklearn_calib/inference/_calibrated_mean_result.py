@@ -54,7 +54,7 @@ class CalibratedMean(Shown):
     n_clusters : int or None
         Clusters with labelled rows.
     level : float
-        Of the intervals.
+        The level of the intervals.
     """
 
     outcome: str

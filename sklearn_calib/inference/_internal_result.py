@@ -99,7 +99,7 @@ class InternalValidation(Shown):
     method : {"optimism", ".632+", "cross_validation"}
     ci : {"pivot", "shifted"}
     level : float
-        Of the intervals.
+        The level of the intervals.
     n_resamples : int
         Bootstrap samples, or models that were fitted in all folds of all repetitions.
     n_folds : int

@@ -38,7 +38,7 @@ def lp_calibration_bound(
     sample_weight : array-like of shape (n_samples,), default=None
         Of independent rows; the effective number of rows is (sum w)^2 / sum w^2.
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------

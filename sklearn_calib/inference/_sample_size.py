@@ -64,7 +64,7 @@ class ValidationSampleSize(Shown):
     c_statistic : float
         Anticipated area under the ROC curve.
     level : float
-        Of the intervals.
+        The level of the intervals.
     """
 
     targets: tuple[SampleSizeTarget, ...]
@@ -179,7 +179,7 @@ def validation_sample_size(
         Mean distances between predictions and truth, in (0, 0.5), such as (0.01, 0.02, 0.05). Adds
         the rows with which the verdict of `calibration_report` finds each with probability 0.8.
     level : float in (0, 1), default=0.95
-        Of the intervals.
+        The level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
         Of `y_proba`, where these represent the population with weights.
 

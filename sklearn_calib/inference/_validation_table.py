@@ -96,7 +96,7 @@ class ValidationSummary(Shown):
     tables : tuple of ValidationTable
         One per two-class problem.
     level : float
-        Of the intervals.
+        The level of the intervals.
     ci : {"profile", "wald", "sandwich"}
         How those of intercepts and slope were made.
     smoother : str

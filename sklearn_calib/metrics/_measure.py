@@ -348,7 +348,7 @@ _SHARED = {
     "sample_weight": """sample_weight : array-like of shape (n_samples,), default=None
     Weights >= 0. Counts of equal rows may be given as weights.""",
     "labels": """labels : array-like of shape (n_classes,), default=None
-    All classes in the order of the columns, where `y_true` misses one.""",
+    All classes in the order of the columns; needed if `y_true` lacks a class.""",
     "pos_label": """pos_label : label, default=None
     The positive class of two; the second by default.""",
     "multilabel": """multilabel : {"macro", "micro"}, default=None

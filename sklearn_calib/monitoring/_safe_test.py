@@ -63,7 +63,7 @@ def safe_calibration_test(
         At least 1.
     random_state : int, Generator, RandomState or None, default=0
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------

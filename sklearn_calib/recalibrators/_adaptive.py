@@ -135,7 +135,7 @@ class AdaptiveCalibration(Recalibrator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns, for a calibration set that misses one.
+            All classes in the order of the columns; needed if the calibration rows lack a class.
         intervals : array-like of shape (n_samples, 2), default=None
             Lower and upper end, in [0, 1], of each row's probability of the second class; two
             classes and ``neighborhood="interval"`` only.

@@ -165,7 +165,7 @@ def verdict_of(
     error : ReportRow
         Of the expected calibration error.
     level : float
-        Of the intervals.
+        The level of the intervals.
     seed : int
         Of the draws.
     advice : Advice, default=None
