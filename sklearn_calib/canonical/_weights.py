@@ -50,7 +50,7 @@ def canonical_weight(
     ValueError
         A wrong length; negative, missing, masked or infinite weights; none above 0.
     TypeError
-        Weights that are no real numbers.
+        Weights that are not real numbers.
 
     Examples
     --------

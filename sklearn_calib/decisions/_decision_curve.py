@@ -236,7 +236,7 @@ def decision_curve(
     ------
     ValueError
         Thresholds that do not increase or are not strictly between 0 and 1, a level or a
-        prevalence outside (0, 1), harms that are no number, more than two classes, or invalid
+        prevalence outside (0, 1), harms that are not numbers, more than two classes, or invalid
         scores, labels or weights; see `canonical_proba`. With `prevalence`: rows of one class only.
 
     Notes

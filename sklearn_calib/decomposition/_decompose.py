@@ -87,7 +87,7 @@ def decompose_loss(
         features fewer than 50 rows of positive weight, or fewer than 5 of all classes but one, or
         folds that do not test each row once.
     TypeError
-        Features that are no table.
+        Features that are not a table.
 
     Notes
     -----

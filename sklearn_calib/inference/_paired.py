@@ -252,7 +252,7 @@ def paired_difference(
         A name from `all_metrics`, or "accuracy".
     level : float in (0, 1), default=0.95
     n_resamples : int, default=199
-        For measures that are no means of rows; see `confidence_interval` for the fewest.
+        For measures that are not means of rows; see `confidence_interval` for the fewest.
     n_jobs : int, default=None
         Threads, as in joblib.
     random_state : int, Generator, RandomState or None, default=0
