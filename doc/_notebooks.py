@@ -68,7 +68,8 @@ def _used(tree):
             yield from (Import(alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield Import(node.module)
-            yield from (alias.name for alias in node.names)
+            for alias in node.names:
+                yield from (alias.name, f"{node.module}.{alias.name}")
         elif isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.keyword):

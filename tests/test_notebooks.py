@@ -82,6 +82,7 @@ def test_the_needs_follow_from_the_program():
     assert names("import sklearn")[0].extras == set()
     assert names("import matplotlib.pyplot as plt")[0].extras == {"plot"}
     assert names("from sklearn_calib.displays import X")[0].extras == {"plot"}
+    assert names("from sklearn_calib import displays")[0].extras == {"plot"}
     assert [r.name for r in names("x.to_frame()", "import duckdb")][1:] == ["duckdb", "pandas"]
     assert names("import duckdb")[1].specifier
     assert [r.name for r in names("from xgboost import X")][1:] == ["xgboost"]

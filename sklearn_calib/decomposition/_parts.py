@@ -137,12 +137,12 @@ class LossDecomposition:
         columns = "the feature" if number == 1 else f"the {number} features"
         mapped = f"by {self._number('calibration', level)}"
         used = f"A model that used {self._columns()} better would lower "
-        least = f"by {self._number('grouping', level)} at least"
-        unseen = f"{rows} would hardly have shown one of any size"
+        least = f"by at least {self._number('grouping', level)}"
+        unseen = f"in {rows} a gain of any size would hardly have been found"
         if self.smallest_seen is not None:
             seen = _shown(self.smallest_seen, self.smallest_seen)
             unseen = (
-                f"with {rows} one of {seen} by a single feature would have been found with "
+                f"with {rows}, a gain of {seen} by a single feature would have been found with "
                 f"probability {PROBABILITY:.0%} or more"
             )
         if self.action == "both":
@@ -152,12 +152,12 @@ class LossDecomposition:
             )
         if self.action == "retrain":
             return (
-                f"Retrain: a{used[1:]}the {loss} {least}. Of recalibration these rows show no gain "
-                f"({self._number('calibration', level)})."
+                f"Retrain: a{used[1:]}the {loss} {least}. These rows show no gain from "
+                f"recalibration ({self._number('calibration', level)})."
             )
         if self.action == "recalibrate":
             return (
-                f"Recalibrate: that lowers the {loss} {mapped}. A gain from a better use of "
+                f"Recalibrate: this lowers the {loss} {mapped}. A gain from a better use of "
                 f"{columns} was not found; {unseen}."
             )
         return (
