@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 def compile_kernels() -> None:
-    """Compile everything that is otherwise compiled at its first use, once per installation.
+    """Compile all kernels now, once per installation, so that no later call has to wait for it.
 
     For images and machines where the first call must be as fast as the second. The compiled code
     is kept where numba keeps it: beside the package, in the folder that the environment variable

@@ -51,7 +51,7 @@ def add_to(commands: Any) -> None:
         description="Add the rows of a table, whose labels have come, to what was seen before, and "
         "print one line: whether the probabilities are still calibrated. Ends with exit code 3 "
         "after an alarm: made for cron. It may run as often as you like; while the probabilities "
-        "are calibrated, the mean number of rows to a false alarm is at least --run-length.",
+        "are calibrated, a false alarm comes after --run-length rows on average, or later.",
         epilog=examples(*EXAMPLES),
     )
     add_files(parser)
@@ -87,15 +87,15 @@ def add_to(commands: Any) -> None:
         "--run-length",
         type=_rows,
         metavar="N",
-        help="of the detector: the mean number of rows to a false alarm is at least N (default: "
-        "10000)",
+        help="while the probabilities are calibrated, the detector raises a false alarm after N "
+        "rows on average, or later (default: 10000)",
     )
     work.add_argument(
         "--alpha",
         type=share,
         metavar="A",
-        help="of the test: the probability that calibrated probabilities ever raise an alarm is "
-        "at most A (default: 0.05)",
+        help="while the probabilities are calibrated, the test ever raises a false alarm with "
+        "probability A at most (default: 0.05)",
     )
     work.add_argument(
         "--classwise",

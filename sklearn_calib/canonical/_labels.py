@@ -17,7 +17,7 @@ _DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
 def canonical_labels(
     y: ArrayLike, *, classes: ArrayLike | None = None, _where: str = "canonical_labels"
 ) -> tuple[AnyArray, IntArray]:
-    """Encode labels as positions in a list of classes.
+    """Turn labels into integer codes: the position of each label in the list of classes.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def canonical_proba(
     _where: str = "canonical_proba",
     _first: int = 0,
 ) -> FloatArray:
-    """Turn scores into an array whose rows are probability vectors.
+    """Turn scores (probabilities or logits) into a checked array whose rows sum to 1.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def canonical_weight(
     keeps_unit: bool = False,
     _where: str = "canonical_weight",
 ) -> FloatArray:
-    """Sample weights as a float64 array; ones by default.
+    """Turn sample weights into a checked float64 array; by default every weight is 1.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def canonical_weight(
     ValueError
         A wrong length; negative, missing, masked or infinite weights; none above 0.
     TypeError
-        Weights that are no real numbers.
+        Weights that are not real numbers.
 
     Examples
     --------

@@ -23,19 +23,21 @@ _DESIGNS = ("gaussian", "rademacher", "uniform", "elliptical")
 
 @dataclass(frozen=True)
 class LinearTruth:
-    """P(y = 1 | x) = link(slope * coef'x + intercept) and the law of x.
+    """The true model behind simulated rows: P(y = 1 | x) = link(slope * coef'x + intercept).
 
     Parameters
     ----------
     coef : ndarray of shape (n_features,)
-        Of norm 1: coef' covariance coef = 1.
+        The direction of the true scores, scaled so that coef'x has variance 1.
     covariance : ndarray of shape (n_features, n_features)
-        Of the features, whose mean is 0.
+        The covariance matrix of the features x, whose mean is 0.
     link : callable
+        Turns slope * coef'x + intercept into a probability.
     slope, intercept : float
     design : str
+        The distribution of the features, as given to `make_high_dimensional`.
     degrees_of_freedom : float
-        Of an elliptical design.
+        Used by the design "elliptical" only.
     """
 
     coef: FloatArray
@@ -84,7 +86,7 @@ def make_high_dimensional(
     degrees_of_freedom: float = 6,
     random_state: RandomStateLike = 0,
 ) -> tuple[FloatArray, IntArray, LinearTruth]:
-    """Rows and labels of a linear model with about as many features as rows, and the truth.
+    """Simulate a linear model with about as many features as rows; the truth is returned, too.
 
     Parameters
     ----------

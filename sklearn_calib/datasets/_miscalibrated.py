@@ -10,7 +10,7 @@ from ..exceptions import check_count, is_number, refuse
 
 
 class ScoredData(NamedTuple):
-    """Labels, predictions and the truth behind them."""
+    """Simulated labels and predictions, with the true probabilities."""
 
     y: AnyArray
     proba: FloatArray
@@ -21,7 +21,7 @@ class ScoredData(NamedTuple):
 def make_uniform_shift(
     n_samples: int = 1000, epsilon: float = 0.01, *, random_state: RandomStateLike = 0
 ) -> ScoredData:
-    """Predictions that are too low by `epsilon` everywhere.
+    """Simulate predictions that are all too low by `epsilon`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def make_sign_perturbed(
     *,
     random_state: RandomStateLike = 0,
 ) -> ScoredData:
-    """Predictions of a few values, each too low or too high by the same amount, at random.
+    """Simulate predictions of a few values, each too low or too high by the same amount.
 
     The hard case for tests that look at each value by itself: the errors of neighbours cancel, so
     the distance to calibration is much smaller than the error at each value.

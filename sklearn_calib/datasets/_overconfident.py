@@ -15,7 +15,7 @@ def make_overconfident(
     random_state: RandomStateLike = 0,
     sharpness: float = 2.5,
 ) -> tuple[FloatArray, IntArray]:
-    """Overconfident probabilities with labels drawn from the true ones.
+    """Simulate overconfident probabilities, and labels drawn from the true probabilities.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _SHOWN = 10  # thresholds in a table
 
 @dataclass(frozen=True)
 class NetBenefitDifference(Shown):
-    """How far one net benefit is above another one at each threshold, with intervals.
+    """The difference between the net benefits of two models at each threshold, with intervals.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class NetBenefitDifference(Shown):
     band_low, band_high : ndarray of shape (n_thresholds,)
         A band for all thresholds together.
     level : float
-        Of the intervals, and of the band.
+        The level of the intervals and of the band.
     """
 
     threshold: FloatArray
@@ -194,7 +194,7 @@ def decision_curve(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> DecisionCurve:
-    """Net benefit of acting on a prediction, for every threshold of action.
+    """Decision curve: the net benefit of acting on predictions, for every threshold of action.
 
     Someone who acts at a probability of t thinks that a miss costs (1 - t) / t times as much as a
     false alarm. The curve says for which t the prediction beats acting on all rows, and on none.
@@ -208,7 +208,7 @@ def decision_curve(
     thresholds : array-like of shape (n_thresholds,), default=None
         Increasing, strictly between 0 and 1; 0.01, 0.02, ... 0.99 by default.
     level : float in (0, 1), default=0.95
-        Of the intervals and of the bands.
+        The level of the intervals and of the bands.
     harms : float, default=0.0
         What it costs to make the prediction, per row, in units of net benefit: 0.01 if one event
         would have to be found among 100 predictions to make up for them.
@@ -224,7 +224,7 @@ def decision_curve(
         Of these draws.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (2,), default=None
-        Both classes in the order of the columns, where `y_true` misses one.
+        Both classes in the order of the columns; needed if `y_true` lacks one.
     pos_label : label, default=None
         The class of the event; the second by default.
 
@@ -236,7 +236,7 @@ def decision_curve(
     ------
     ValueError
         Thresholds that do not increase or are not strictly between 0 and 1, a level or a
-        prevalence outside (0, 1), harms that are no number, more than two classes, or invalid
+        prevalence outside (0, 1), harms that are not numbers, more than two classes, or invalid
         scores, labels or weights; see `canonical_proba`. With `prevalence`: rows of one class only.
 
     Notes
@@ -332,7 +332,7 @@ def decision_difference(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> NetBenefitDifference:
-    """By how much the net benefit of a second model is above that of a first one.
+    """Compare the decision curves of two models: the net benefit of the second minus the first.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from ._costs import canonical_costs
 
 @dataclass(frozen=True)
 class ExpectedCost:
-    """What was paid, what the probabilities promised, and a test of the difference.
+    """The cost that was paid, the cost that the probabilities promised, and a test of the two.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def expected_cost_test(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> ExpectedCost:
-    """Do the decisions cost what the probabilities expect? The miscalibration that matters here.
+    """Test whether decisions cost as much as the probabilities promise.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ default=None
     level : float in (0, 1), default=0.95
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------

@@ -27,27 +27,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpectedMetrics(Shown):
-    """The metrics that calibrated predictions have on average, and how far they vary.
+    """The metrics to expect if the predictions are calibrated, with their standard deviations.
 
     Attributes
     ----------
     accuracy : float
     brier_loss : float
-        As `brier_loss` counts it.
+        On the scale of the function `brier_loss`.
     log_loss : float
         In nats.
     cost : float
-        Mean cost of the cheapest actions; without `costs`, the error rate of the largest
-        probability.
+        Mean cost per row of the actions that look cheapest. Without `costs`, the share of rows
+        whose most probable class is not the true one.
     precision, recall, auc : float or None
-        Of the positive class; None for more than two classes. NaN where they have no value: nothing
-        predicted positive, or no event possible.
+        For the positive class; None for more than two classes. NaN if the number is not defined:
+        no row is predicted positive, or no event is possible.
     confusion : ndarray of shape (n_classes, n_classes)
         Expected weight of the rows of each true class (rows) and predicted class (columns).
     standard_deviations : dict of str to float
-        Of each metric, over labels drawn from the probabilities.
+        How far each metric varies by chance: its standard deviation over labels drawn from the
+        probabilities.
     realised : dict of str to float
-        The metrics of the labels, where they were given.
+        The metrics computed from the true labels, if these were given.
     """
 
     accuracy: float
@@ -126,15 +127,15 @@ def expected_metrics(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> ExpectedMetrics:
-    """Accuracy, precision, AUC and more of unlabelled rows, if the probabilities are calibrated.
+    """Estimate accuracy, precision, AUC and more without labels, from calibrated probabilities.
 
     Parameters
     ----------
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities.
     threshold : float in (0, 1), default=None
-        Of two classes: the positive one is predicted from this probability on. By default the class
-        with the largest probability is predicted.
+        For two classes only: a row is predicted positive if the probability of the positive class
+        is at least this. By default the class with the largest probability is predicted.
     costs : array-like of shape (n_classes, n_actions), default=None
         As in `CostSensitiveClassifier`, for ``cost``.
     y_true : array-like of shape (n_samples,), default=None
@@ -142,11 +143,11 @@ def expected_metrics(
         is a check of calibration in the metrics themselves.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        Of two classes the one that `threshold`, precision, recall and AUC are about; by default the
-        second. Without `y_true` and `labels` the classes are 0 and 1. One column of `y_proba` is
-        the probability of the second class all the same.
+        The positive class, for two classes only: `threshold`, precision, recall and AUC are about
+        it. By default the second class. Without `y_true` and `labels` the classes are 0 and 1. A
+        single column of `y_proba` is the probability of the second class, whatever `pos_label` is.
 
     Returns
     -------

@@ -22,7 +22,7 @@ _BINARY = ("confidence", "top_label", "classwise")
 
 @metric(range=(-np.inf, np.inf), in_report=False, cells=True)
 def expected_cost_score(case: "Case", *, costs: ArrayLike | None = None) -> float:
-    """Mean cost of the actions that are the cheapest under the probabilities.
+    """Mean cost per row if each action is the one that the probabilities call cheapest.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def expected_cost_score(case: "Case", *, costs: ArrayLike | None = None) -> floa
 
 @metric(range=(0.0, 1.0), in_report=False, cells=True)
 def area_under_risk_coverage(case: "Case") -> float:
-    """The error rate among the k most confident rows, averaged over k: AURC.
+    """Area under the risk-coverage curve (AURC): the mean error rate of the most confident rows.
 
     Returns
     -------
@@ -91,18 +91,21 @@ def area_under_risk_coverage(case: "Case") -> float:
 
 @metric(range=(0.0, 1.0), multiclass=_BINARY, in_report=False, cells=True)
 def calibration_decision_loss(problem: "BinaryProblem") -> float:
-    """What acting on the predictions instead of on calibrated ones can cost anyone: CDL.
+    """Calibration decision loss (CDL): the most that any user can lose because of miscalibration.
 
-    The largest gain per row, over all proper losses (and so all decisions) whose values for either
-    label span at most 1, if the frequencies of isotonic calibration on the same rows are the truth.
+    A user who acts on calibrated probabilities instead of the given ones gains something per row.
+    How much depends on the user's proper loss, that is, on what the decisions cost. The CDL is the
+    largest gain over all proper losses whose values for either label span at most 1. The calibrated
+    probabilities are those of isotonic calibration on the same rows.
 
     Returns
     -------
     loss : float
-        In [0, 1], perfect 0. The largest regret of `regret_curve` lies between half of it and
-        itself. Biased upwards for finite n, as calibration errors are: for 500 rows of calibrated
-        predictions it is .005 to .010 on average. `calibration_test` has its law under calibration,
-        and `confidence_interval` simulates the bias and removes it.
+        In [0, 1]; 0 is perfect. The largest regret of `regret_curve` is at most this number and at
+        least half of it. Like all calibration errors it is too large on finitely many rows: for
+        500 rows of calibrated predictions it is .005 to .010 on average. `calibration_test`
+        compares it with its distribution for calibrated predictions, and `confidence_interval`
+        estimates the bias by simulation and removes it.
 
     Notes
     -----
@@ -113,7 +116,7 @@ def calibration_decision_loss(problem: "BinaryProblem") -> float:
     of the smallest concave function above R: V-shaped losses alone, bounded by 1, reach
     max R(t) / max(t, 1 - t), which is at least half of it. With L1 the mean of ``|c - p|``
     and L2 the root of the mean of (c - p)^2: L1^2 <= L2^2 <= CDL <= 2 L1. Isotonic calibration
-    keeps the order of the predictions; what only another order could gain is not counted.
+    keeps the order of the predictions; a gain that takes another order is not counted.
     Cost: O(n log n).
 
     References

@@ -29,7 +29,7 @@ _IN_BAND = 50  # values of the predictions, on both sides of which the band is m
 
 @dataclass(frozen=True)
 class RegretCurve:
-    """The regret of acting on a prediction instead of on its recalibration, at each threshold.
+    """The loss by acting on predictions that are not recalibrated, at each threshold (regret).
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ def regret_curve(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> RegretCurve:
-    """What miscalibration costs a decision maker, for every threshold of action.
+    """How much a decision maker loses through miscalibration, for every threshold of action.
 
     Parameters
     ----------
@@ -168,14 +168,14 @@ def regret_curve(
         regret of isotonic calibration is never below 0, and above 0 also where the predictions
         are calibrated. Not used with probabilities.
     level : float in (0, 1), default=0.95
-        Of the intervals.
+        The level of the intervals.
     n_resamples : int, default=999
         Draws of the multiplier bootstrap behind them.
     random_state : int, Generator, RandomState or None, default=0
         Of these draws.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (2,), default=None
-        Both classes in the order of the columns, where `y_true` misses one.
+        Both classes in the order of the columns; needed if `y_true` lacks one.
     pos_label : label, default=None
         The class of the event; the second by default.
 

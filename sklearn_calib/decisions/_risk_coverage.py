@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RiskCoverageCurve:
-    """The error rate among the rows of at least some confidence, for each confidence.
+    """The error rate among the most confident rows, for every share of rows that is answered.
 
     Attributes
     ----------
@@ -36,7 +36,8 @@ class RiskCoverageCurve:
     area : float
         `area_under_risk_coverage`.
     perfect_area : float
-        Of the same predictions, were all errors less confident than all other rows.
+        The smallest area that is possible with the same number of errors: the area if the model
+        were less confident in each of its errors than in any correct answer.
     """
 
     threshold: FloatArray
@@ -87,7 +88,7 @@ def risk_coverage_curve(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> RiskCoverageCurve:
-    """What a classifier errs in if it answers only where it is confident.
+    """Risk-coverage curve: the error rate if only the most confident rows are answered.
 
     Parameters
     ----------
@@ -95,10 +96,10 @@ def risk_coverage_curve(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities; the largest of a row is its confidence.
     level : float in (0, 1), default=0.95
-        Of the intervals.
+        The level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------

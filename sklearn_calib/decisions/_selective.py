@@ -18,7 +18,7 @@ from ._deciding import DecidingClassifier
 
 
 class SelectiveClassifier(DecidingClassifier):
-    """A classifier that answers where it is confident enough for a guaranteed error rate.
+    """A classifier that answers only if it is confident enough to keep a guaranteed error rate.
 
     With probability 1 - `delta` over the rows given to fit, at most a share `max_risk` of the
     answers to new rows of the same law is wrong.

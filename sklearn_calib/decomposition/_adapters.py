@@ -12,7 +12,7 @@ from ..metrics import get_scorer, scorer_names
 def as_xgboost_metric(
     measure: str = "temperature_refinement_log_loss", **options: Any
 ) -> Callable[[Any, Any], float]:
-    """A measure as ``eval_metric=`` of ``xgboost.XGBClassifier``, for early stopping.
+    """Turn a measure into ``eval_metric=`` of ``xgboost.XGBClassifier``, for early stopping.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def as_xgboost_metric(
 def as_lightgbm_metric(
     measure: str = "temperature_refinement_log_loss", **options: Any
 ) -> Callable[[Any, Any], tuple[str, float, bool]]:
-    """A measure as ``eval_metric=`` of ``lightgbm.LGBMClassifier.fit``, for early stopping.
+    """Turn a measure into ``eval_metric=`` of ``lightgbm.LGBMClassifier.fit``, for early stopping.
 
     Turn LightGBM's own metric off with ``metric="None"`` in the constructor, or early stopping
     watches both.

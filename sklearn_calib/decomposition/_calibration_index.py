@@ -26,7 +26,9 @@ _SUMMARIES = {"mean": "ici", "median": "e50", "q90": "e90", "max": "emax"}
 
 
 class CalibrationIndices(NamedTuple):
-    """What `calibration_indices` returns: sizes of abs(c(p) - p), c a smoothed calibration curve.
+    """The result of `calibration_indices`: ICI, E50, E90 and Emax.
+
+    All four are sizes of abs(c(p) - p), where c is a smoothed calibration curve.
 
     Attributes
     ----------
@@ -112,7 +114,7 @@ def calibration_indices(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> CalibrationIndices:
-    """ICI, E50, E90 and Emax from one smoothed calibration curve.
+    """ICI, E50, E90 and Emax: distances between predictions and one smoothed calibration curve.
 
     Parameters
     ----------
@@ -269,7 +271,7 @@ def e50_calibration_index(
 def e90_calibration_index(
     problem: "BinaryProblem", *, smoother: RecalibratorLike = "loess"
 ) -> float:
-    """The distance to a smoothed calibration curve that 90 % of the rows do not exceed: E90.
+    """90 % quantile of the distance between predictions and a smoothed calibration curve: E90.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ def refinement_curve(
         As in `decompose_loss`; pass folds for recalibrators with many parameters.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
     unit : str, default="stages"
         What a stage is, in the plural: for plots.
 

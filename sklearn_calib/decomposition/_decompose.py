@@ -73,7 +73,7 @@ def decompose_loss(
         10,000 rows; an int means stratified folds, shuffled with seed 0.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def decompose_loss(
         features fewer than 50 rows of positive weight, or fewer than 5 of all classes but one, or
         folds that do not test each row once.
     TypeError
-        Features that are no table.
+        Features that are not a table.
 
     Notes
     -----
@@ -228,7 +228,7 @@ def refinement_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """The mean loss after recalibration: what a model is worth once it is calibrated.
+    """The mean loss that remains after recalibration.
 
     The criterion for early stopping and tuning: it does not punish the miscalibration that a later
     recalibration removes.
@@ -253,7 +253,7 @@ def refinement_error(
         Inverse temperature to start from, for instance the last epoch's; it saves time only.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------
@@ -364,7 +364,7 @@ def proper_calibration_error(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """How much of a proper loss recalibration removes: risk - refinement.
+    """The part of a proper loss that recalibration removes: risk - refinement.
 
     Parameters
     ----------

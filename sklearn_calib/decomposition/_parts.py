@@ -22,7 +22,7 @@ Action = Literal["recalibrate", "retrain", "both", "neither"]
 
 @dataclass(frozen=True)
 class LossDecomposition:
-    """A mean loss and its parts.
+    """The result of `decompose_loss`: a mean loss and its parts.
 
     risk = calibration + refinement = calibration + uncertainty - sharpness. With features:
     risk = calibration + grouping + irreducible.
@@ -36,37 +36,38 @@ class LossDecomposition:
     refinement : float
         Mean loss after recalibration.
     sharpness : float
-        What the scores are worth: uncertainty - refinement.
+        How much the scores, once recalibrated, lower the loss: uncertainty - refinement.
     uncertainty : float
-        Mean loss of the class frequencies as prediction.
+        Mean loss if the class frequencies were predicted for every row.
     standard_errors : dict of str to float or None
-        Of risk, refinement and sharpness; the value give or take 1.96 of it is a 95 % interval.
-        None where that is not so. It never is for calibration and uncertainty, whose errors are far
-        from normal on calibrated rows and for equally frequent classes: `interval` knows their
-        laws. And none is given for calibration, refinement and sharpness by another recalibrator
-        than temperature scaling: see `decompose_loss`. With features it is given for all terms but
-        uncertainty.
+        The standard error of each term: the term plus or minus 1.96 standard errors is a 95 %
+        interval. Some terms have None instead. Uncertainty always has, because its errors are far
+        from normal if the classes are equally frequent. So has calibration without features,
+        because its errors are far from normal if the rows are calibrated. The method `interval`
+        gives intervals of both. Without features, refinement and sharpness have a standard error
+        only if the recalibrator is temperature scaling: see `decompose_loss`.
     loss : str or ProperLoss
         As it was given.
     grouping : float or None
-        With features: what a better use of them gains beyond recalibration, at least; not below 0.
-        This and the following attributes are None without features.
-    gain_of_features : float or None
-        The same, not clipped: below 0 where the correction by features did harm, which happens by
-        chance where there is nothing to be gained.
-    irreducible : float or None
-        What remains of the loss: refinement - grouping. At most this much cannot be had from these
+        With features: a better use of them lowers the loss by at least this much beyond what
+        recalibration does. Never below 0. This and the following attributes are None without
         features.
+    gain_of_features : float or None
+        The same number before it is raised to 0: negative if the correction by features made the
+        loss larger, which happens by chance if the features have nothing to add.
+    irreducible : float or None
+        The loss that remains: refinement - grouping. The part of the loss that no model with these
+        features can remove is at most this large.
     feature_gains : dict of column name to float, or None
-        The share of each column in the gains of the splits of the trees, the largest first; they
-        add up to 1, or are all 0 where no tree was grown. Names are those of the table, or
-        "column 0".
+        How much each column contributed to the gains of the trees' splits, as a share; the largest
+        comes first. The shares add up to 1, or are all 0 if no tree was grown. Columns have the
+        names of the table, or "column 0" and so on.
     smallest_seen : float or None
-        With features, a gain that would have been found with probability 0.8 or more, where a
-        single feature is missed. Products of features need more, see Notes of `decompose_loss`.
-        None where no gain would have been found.
+        If the model overlooks a single feature that is worth this gain, the gain is found with
+        probability 0.8 or more. Products of features need a larger gain, see Notes of
+        `decompose_loss`. None if no gain of any size would be found so reliably.
     n_rows : int or None
-        The rows that the gains rest on: those of positive weight.
+        The number of rows with positive weight, on which the gains rest.
     """
 
     risk: float
@@ -104,7 +105,7 @@ class LossDecomposition:
         Parameters
         ----------
         level : float in (0, 1), default=0.9
-            Of the intervals that are quoted.
+            The level of the intervals that are quoted.
 
         Returns
         -------
@@ -136,12 +137,12 @@ class LossDecomposition:
         columns = "the feature" if number == 1 else f"the {number} features"
         mapped = f"by {self._number('calibration', level)}"
         used = f"A model that used {self._columns()} better would lower "
-        least = f"by {self._number('grouping', level)} at least"
-        unseen = f"{rows} would hardly have shown one of any size"
+        least = f"by at least {self._number('grouping', level)}"
+        unseen = f"in {rows} a gain of any size would hardly have been found"
         if self.smallest_seen is not None:
             seen = _shown(self.smallest_seen, self.smallest_seen)
             unseen = (
-                f"with {rows} one of {seen} by a single feature would have been found with "
+                f"with {rows}, a gain of {seen} by a single feature would have been found with "
                 f"probability {PROBABILITY:.0%} or more"
             )
         if self.action == "both":
@@ -151,12 +152,12 @@ class LossDecomposition:
             )
         if self.action == "retrain":
             return (
-                f"Retrain: a{used[1:]}the {loss} {least}. Of recalibration these rows show no gain "
-                f"({self._number('calibration', level)})."
+                f"Retrain: a{used[1:]}the {loss} {least}. These rows show no gain from "
+                f"recalibration ({self._number('calibration', level)})."
             )
         if self.action == "recalibrate":
             return (
-                f"Recalibrate: that lowers the {loss} {mapped}. A gain from a better use of "
+                f"Recalibrate: this lowers the {loss} {mapped}. A gain from a better use of "
                 f"{columns} was not found; {unseen}."
             )
         return (
@@ -171,7 +172,7 @@ class LossDecomposition:
         Parameters
         ----------
         level : float in (0, 1), default=0.95
-            Of the intervals.
+            The level of the intervals.
 
         Returns
         -------

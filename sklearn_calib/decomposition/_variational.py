@@ -35,7 +35,7 @@ _Pairs = list[tuple[IntArray, IntArray]]
 
 
 class VariationalInterval(NamedTuple):
-    """What `variational_calibration_interval` returns.
+    """The result of `variational_calibration_interval`.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def variational_calibration_error(
     cv: CV = 5,
     direction: Literal["over", "under"] | None = None,
 ) -> float:
-    """The calibration error E|f - C| without bins, from cross-fitted recalibration.
+    """Calibration error without bins: mean distance between predictions and their recalibration.
 
     For predictions f with true frequencies C it is the largest mean of <u(f), Y - f> over functions
     u with values of dual norm at most 1, attained where u points from f to C. Here u points
@@ -323,7 +323,7 @@ def variational_calibration_interval(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> VariationalInterval:
-    """An interval and a lower bound for `variational_calibration_error` that hold.
+    """A confidence interval and a lower bound for `variational_calibration_error`.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CalibratingFunctionDisplay(Display):
-    """The map from score to calibrated probability of several methods, one panel each.
+    """The maps from score to calibrated probability that several methods learned, one panel each.
 
     Grey dots are the reliability curve of the scores themselves: the observed frequency in bins of
     equal mass. A good map passes through them without following their noise.

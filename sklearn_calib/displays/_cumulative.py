@@ -92,7 +92,7 @@ class CumulativeDifferenceDisplay(Display):
         ----------
         y_true : array-like of shape (n_samples,)
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Of more than two classes the largest probability is shown.
+            With more than two classes the largest probability is shown.
         axis : {"rows", "score"}, default="rows"
         ax : matplotlib Axes, default=None
             A new figure by default.

@@ -20,7 +20,7 @@ _NARROW = 4.2  # inches: a title in two lines
 
 
 class DecompositionDisplay(ModelsDisplay):
-    """Stacked bars of a mean loss: refinement, which remains, and calibration on top.
+    """Bars of a mean loss in two parts: what recalibration removes (on top), and what remains.
 
     With ``features=`` refinement is split into what remains of it at most, and grouping, what a
     better use of the features gains at least. Whiskers are 95 % intervals, as

@@ -24,12 +24,13 @@ _LABEL = 42
 
 
 class GroupReliabilityDisplay(Display):
-    """What is wrong in which group: a dot plot of O/E, and reliability diagrams of the worst.
+    """Dot plot of observed over expected events by group, and reliability diagrams of the worst.
 
-    The dot plot has the groups of the largest sigma in order of observed over expected events, with
-    the intervals of `group_calibration`, which hold for all groups at once; groups whose adjusted
-    p-value rejects calibration have another colour. Next to it are the isotonic (CORP) reliability
-    curves of the worst, over bands where they would lie if the predictions were calibrated.
+    The dot plot shows the groups with the largest sigma, sorted by observed over expected events
+    (O/E). Their intervals are those of `group_calibration`, which hold for all groups at once.
+    Groups whose adjusted p-value rejects calibration have another colour. Next to the dot plot are
+    the isotonic (CORP) reliability curves of the worst groups. The shaded bands show where these
+    curves would lie if the predictions were calibrated.
 
     Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
@@ -38,7 +39,7 @@ class GroupReliabilityDisplay(Display):
     found : GroupCalibration
         As `group_calibration` returns it.
     curves : list of (GroupRow, ReliabilityCurve)
-        Of the worst groups; may be empty.
+        The worst groups with their curves; may be empty.
     n_dots : int, default=20
         The number of groups in the dot plot; 0 for none.
 

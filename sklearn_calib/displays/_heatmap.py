@@ -12,7 +12,7 @@ from ._base import Display
 
 
 class HeatmapDisplay(Display):
-    """A table of numbers as colours, with the numbers written in.
+    """Heat map of a table, with the numbers written in.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _WINDOW = 20  # of the smoothed ends: a part of 1 / 20 of the rows on either sid
 
 
 class InstabilityDisplay(Display):
-    """How much the predictions for each row depend on which rows the model was developed on.
+    """How much the prediction for each row changes if the model is developed on other rows.
 
     Four panels against the predictions of the model itself: the range of the predictions of the
     resampled models for each row, their mean absolute difference, the share of these models that

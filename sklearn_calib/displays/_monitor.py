@@ -11,7 +11,7 @@ from ._base import Display, shade
 
 
 class MonitorDisplay(Display):
-    """The evidence and the detector of a `CalibrationMonitor` over its rows, and what they say.
+    """The course of a `CalibrationMonitor`: its evidence, its detector and its alarms.
 
     Above, the logarithms of the e-value and of the detector's statistic, with the two lines at
     which they would raise an alarm; alarms are vertical lines. Below, the means of slope and shift

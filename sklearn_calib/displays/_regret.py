@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RegretDisplay(ModelsDisplay):
-    """The regret of acting on predictions that are not recalibrated, against the threshold.
+    """Regret curve: the loss by acting on predictions without recalibration, at each threshold.
 
     The area below a curve is half of what recalibration takes off the Brier loss; the dot is the
     threshold that loses most, with the interval of the largest regret.

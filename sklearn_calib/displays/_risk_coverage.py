@@ -10,10 +10,11 @@ from ._base import ModelsDisplay, next_color, once, shade
 
 
 class RiskCoverageDisplay(ModelsDisplay):
-    """Error rate among the answers against the share of rows that are answered.
+    """Risk-coverage curve: error rate of the answers against the share of rows answered.
 
-    The legend has the area under each curve. With one curve there are its intervals, and the curve
-    of the same predictions if all errors were less confident than all other rows.
+    The legend has the area under each curve. If there is only one curve, its intervals are drawn,
+    and a second curve for comparison: the best possible one with the same number of errors, which
+    a model has if it is less confident in each of its errors than in any correct answer.
 
     Make one with `from_predictions` or `from_estimator`, which call `risk_coverage_curve`,
     whose options are level, sample_weight and labels; draw it again with `plot`.

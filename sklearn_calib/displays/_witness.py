@@ -66,7 +66,7 @@ class WitnessDisplay(Display):
         ----------
         y_true : array-like of shape (n_samples,)
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Of more than two classes the largest probability is shown.
+            With more than two classes the largest probability is shown.
         axes : sequence of two matplotlib Axes, default=None
             A new figure by default.
         **options
@@ -131,7 +131,7 @@ class WitnessDisplay(Display):
 
 
 class NullDistributionDisplay(Display):
-    """The distribution of a test's statistic if predictions were calibrated, and what was found.
+    """Histogram of a test's statistic for calibrated predictions, with the value that was found.
 
     Parameters
     ----------

@@ -33,13 +33,13 @@ def to_code(
     fitted : fitted recalibrator, Pipeline of them, ExportedMap or dict
         As in `to_dict`.
     language : {"c", "javascript", "python"}, default="c"
-        C99 with the C library's exp, expm1 and log; JavaScript for browsers and node; Python with
-        its standard library alone.
+        C99, which calls exp, expm1 and log of the C library; JavaScript for browsers and Node.js;
+        Python that needs its standard library only.
     name : str, default="calibrate"
-        Name of the function, and beginning of the names of its tables: an ASCII identifier which
-        the language does not reserve.
+        The name of the function; the names of its tables begin with it. It is an ASCII identifier
+        and not a reserved word of the language.
     input : {"proba", "logits"}, default=None
-        The scores that the function is given: see `to_dict`.
+        The kind of scores that the function takes: see `to_dict`.
     tabulate : float in (0, 0.1], default=None
         As in `to_dict`, for methods without a finite form.
 
@@ -69,10 +69,10 @@ def to_code(
     classes. Check the scores before, or the results after.
 
     Results are those of `predict_proba` within 1e-12. Methods that round scores to 36 significant
-    bits (isotonic and the like) may differ more for the few rows, about 1 of 1e5, whose score is
-    within its last digit of the middle between two rounded ones: another logarithm than numpy's
-    then rounds to the other, 1.5e-11 away. Probabilities are told apart down to 5e-324, at both
-    ends.
+    bits (isotonic and the like) may differ more in about 1 row of 1e5. The score of such a row is,
+    up to its last digit, half-way between two rounded scores, so that another logarithm than
+    numpy's rounds it to the other one, 1.5e-11 away. Probabilities are told apart down to 5e-324,
+    both near 0 and near 1.
 
     Cost of a row: O(k) for most methods, a table of m entries takes log2(m) comparisons, a matrix
     k^2 multiplications, `OneVsOne` k^3.

@@ -30,7 +30,7 @@ def to_dict(
     date: Date | None = None,
     columns: Columns | None = None,
 ) -> dict[str, Any]:
-    """Describe a fitted map as a dict of JSON's types, which needs no Python to be understood.
+    """Write a fitted map as a dict of plain JSON types, which other languages can read.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def to_json(
     date: Date | None = None,
     columns: Columns | None = None,
 ) -> str:
-    """Describe a fitted map as JSON text.
+    """Write a fitted map as JSON text.
 
     Parameters
     ----------
@@ -187,12 +187,13 @@ def to_json(
 
 
 def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
-    """Read JSON text, or a file that holds it.
+    """Read a map from JSON text, or from a file that `to_json` wrote.
 
     Parameters
     ----------
     source : str or Path
-        Text that begins with a brace or a bracket is JSON, other text the path of a file.
+        Text that begins with a brace or a bracket is read as JSON, any other text as the path of a
+        file.
     edited : bool, default=False
         As in `from_dict`.
 
@@ -203,8 +204,8 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
     Raises
     ------
     ValueError
-        As `from_dict`; also text that is no JSON, that names an entry twice, that holds NaN or
-        infinity, more than some hundred levels of brackets, or more than 1e9 bytes.
+        For the reasons of `from_dict`, and if the text is not JSON, names an entry twice, holds NaN
+        or infinity, is nested some hundred levels deep, or has more than 1e9 bytes.
     OSError
         The file cannot be read.
 

@@ -14,9 +14,9 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what `to_json` writes.
 
     A copy lies in the package as ``sklearn_calib/export/schema-3.json``, for programs in other
-    languages; ``schema-2.json`` is that of documents without a record, ``schema-1.json`` of those
-    without a checksum too. It says what each field holds. What fields have to do with each other,
-    such as one value per knot, only the readers check.
+    languages. Documents of earlier versions have their own schema: ``schema-2.json`` if they have
+    no record, ``schema-1.json`` if they have no checksum either. The schema says what each field
+    holds. Rules between fields, such as one value per knot, are checked by the readers only.
 
     Returns
     -------

@@ -21,7 +21,7 @@ _SMALLEST_WIDTH = 1e-290
 
 
 def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
-    """Leave out knots and steps that hardly matter.
+    """Make an exported map smaller: leave out knots and steps that hardly change it.
 
     Parameters
     ----------

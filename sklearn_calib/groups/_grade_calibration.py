@@ -23,7 +23,7 @@ _HEADER = (
 
 
 class GradeRow(NamedTuple):
-    """One grade.
+    """One rating grade: its rows, its events and its test.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class GradeCalibration(Shown):
     order_p_value : float
         Of the hypothesis that the rates do not fall from a grade to a worse one.
     level : float
-        Of the intervals.
+        The level of the intervals.
     prudent_level : float
     lights : tuple of (float, float)
     n_resamples : int
@@ -207,7 +207,7 @@ def grade_calibration(
     counts : array-like of int of shape (n_samples,), default=None
         How many rows each of these stands for, as GROUP BY returns them.
     level : float in (0, 1), default=0.9
-        Of the intervals of the observed rates.
+        The level of the intervals of the observed rates.
     prudent_level : float in (0, 1), default=0.75
         Of the most prudent rates.
     lights : (float, float), default=(0.05, 0.01)
@@ -216,7 +216,7 @@ def grade_calibration(
         Draws behind the test of the order.
     random_state : int, Generator, RandomState or None, default=0
     labels : array-like of shape (2,), default=None
-        Both classes in the order of the columns, where `y_true` misses one.
+        Both classes in the order of the columns; needed if `y_true` lacks one.
     pos_label : label, default=None
         The positive class; the second by default.
 

@@ -65,11 +65,11 @@ def group_calibration(
     sample_weight : array-like of shape (n_samples,), default=None
         Each row is one draw, whatever its weight; rows of weight 0 are left out.
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
         The positive class of two; the second by default.
     multiclass : {"auto", "confidence", "classwise"}, default="auto"
-        Of more than two classes: the largest probability against whether that class is true, or
+        With more than two classes: the largest probability, and whether that class is true, or
         each class against the others, which makes as many times more groups. "auto" is the former;
         of two classes the positive one.
 

@@ -62,7 +62,7 @@ def find_groups(
     kept: AnyArray | None = None,
     where: str = "find_groups",
 ) -> Grouping:
-    """The groups that the columns of a table describe, or masks.
+    """Find the groups of rows that the columns of a table describe, or take them as masks.
 
     Parameters
     ----------

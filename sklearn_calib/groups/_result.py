@@ -17,7 +17,7 @@ _HEADER = ("group", "rows", "O/E", "in the large", "slope", "sigma", "adjusted p
 
 
 class GroupRow(NamedTuple):
-    """One group, or one class in one group.
+    """One row of `GroupCalibration`: a group, or one class in a group.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class GroupCalibration(Shown):
     critical_sigma : float
         What the largest exceeds with probability 1 - level at most, if all are calibrated.
     level : float
-        Of the intervals, which hold for all groups at once.
+        The level of the intervals, which hold for all groups at once.
     n_samples : int
     n_left_out : int
         How many groups had fewer rows than `min_rows`.

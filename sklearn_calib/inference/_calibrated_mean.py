@@ -40,7 +40,7 @@ def calibrated_mean(
     cv: int = 5,
     level: float = 0.95,
 ) -> CalibratedMean:
-    """The mean of labels that few rows have, from a score that all rows have.
+    """Estimate the mean label of all rows from a few labels and a score for every row.
 
     For a judge that scored every answer while people labelled 200 of them. The scores are
     recalibrated on the labelled rows, averaged over all rows, and corrected by what the labelled

@@ -28,7 +28,7 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CalibratedMean(Shown):
-    """A mean of labels from few labels and the scores of all rows.
+    """The result of `calibrated_mean`: the mean label of all rows, with an interval.
 
     Printed it is a table with two sentences; a notebook shows it as HTML.
 
@@ -54,7 +54,7 @@ class CalibratedMean(Shown):
     n_clusters : int or None
         Clusters with labelled rows.
     level : float
-        Of the intervals.
+        The level of the intervals.
     """
 
     outcome: str

@@ -87,7 +87,7 @@ def hosmer_lemeshow_test(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> SignificanceResult:
-    """Hosmer and Lemeshow's chi-square test over bins of equal numbers of rows.
+    """Hosmer-Lemeshow test: a chi-square test over bins that hold equally many rows.
 
     Parameters
     ----------
@@ -96,10 +96,11 @@ def hosmer_lemeshow_test(
         Probabilities; of more than two classes the largest is tested.
     n_bins : int, default=10
     held_out : bool, default=True
-        Whether the model has not seen these rows. Then each bin has a degree of freedom; on the
-        rows that a logistic model was fitted to, `n_parameters` fewer.
+        Whether these rows are new to the model. If True, there are as many degrees of freedom as
+        bins. If False (a logistic model tested on the rows that it was fitted to), there are
+        `n_parameters` fewer.
     n_parameters : int, default=2
-        Only used with ``held_out=False``.
+        Used only with ``held_out=False``.
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
 
@@ -115,10 +116,11 @@ def hosmer_lemeshow_test(
 
     Notes
     -----
-    Equal predictions share a bin. The usual n_bins - 2 is wrong for held-out rows: it rejects
-    calibrated predictions too often. Bins whose predictions are all certain and right count
-    nothing; a wrong one gives an infinite statistic. Approximate: some 5 expected events and
-    non-events a bin are needed. Cost: O(n log n).
+    Equal predictions share a bin. The usual number of degrees of freedom, n_bins - 2, is wrong for
+    held-out rows: it rejects calibrated predictions too often. A bin in which all predictions are
+    exactly 0 or 1 adds nothing if all of them are right, and makes the statistic infinite if one is
+    wrong. The p-value is approximate: each bin needs some 5 expected events and as many expected
+    non-events. Cost: O(n log n).
 
     References
     ----------
@@ -196,7 +198,7 @@ def cumulative_test(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> SignificanceResult:
-    """Test by the cumulative differences between labels and predictions, in order of the latter.
+    """Test calibration by cumulative sums of label minus prediction, in order of the predictions.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def stretch(n_clusters: int, level: float) -> float:
 
 
 class ClusterSample:
-    """Rows of a two-class problem in cells, of which whole clusters are drawn.
+    """Rows of a two-class problem in clusters, which are resampled as a whole.
 
     Has the attributes and draws of `sklearn_calib.summary.CellSample`.
 

@@ -28,7 +28,7 @@ _METHODS = {
 
 @dataclass(frozen=True)
 class InternalValidationRow:
-    """One measure of an `InternalValidation`. What does not exist is NaN.
+    """One measure of an `InternalValidation`; a number that does not exist is NaN.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class InternalValidationRow:
 
 @dataclass(frozen=True, eq=False)
 class Instability:
-    """How much predictions change when the model is developed on other rows of the same kind.
+    """How much each row's prediction changes if the model is developed on other rows.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Instability:
 
 @dataclass(frozen=True, eq=False)
 class InternalValidation(Shown):
-    """How good a model is on new rows, judged by the rows that it was made from.
+    """The result of `internal_validation`: a model's measures, corrected for optimism.
 
     Printed it is a table; a notebook shows it as HTML.
 
@@ -99,7 +99,7 @@ class InternalValidation(Shown):
     method : {"optimism", ".632+", "cross_validation"}
     ci : {"pivot", "shifted"}
     level : float
-        Of the intervals.
+        The level of the intervals.
     n_resamples : int
         Bootstrap samples, or models that were fitted in all folds of all repetitions.
     n_folds : int

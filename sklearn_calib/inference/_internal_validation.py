@@ -47,7 +47,7 @@ def internal_validation(
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
 ) -> InternalValidation:
-    """Judge a model by the rows that it is made of, as if they were new.
+    """Estimate how good a model is on new rows, from the rows that it is developed on.
 
     A model looks better on its own rows than it is: this says by how much. All that was learned is
     learned again on each resample, so pass the whole procedure as one estimator, with the
@@ -83,7 +83,7 @@ def internal_validation(
         Weights >= 0 for fit, where it takes them, and for the measures. Each row is drawn as one
         row, whatever its weight: repeat rows for counts, or give them a group.
     level : float in (0, 1), default=0.95
-        Of the intervals.
+        The level of the intervals.
     ci : {"pivot", "shifted"}, default="pivot"
         "pivot": apparent value less the quantiles of the optimism of the resamples. "shifted": the
         quantiles of their apparent values, moved by the mean optimism (Noma et al.).

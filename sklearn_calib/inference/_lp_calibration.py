@@ -38,7 +38,7 @@ def lp_calibration_bound(
     sample_weight : array-like of shape (n_samples,), default=None
         Of independent rows; the effective number of rows is (sum w)^2 / sum w^2.
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def binning_sample_size(
     n_bins: int | None = None,
     method: Literal["plugin", "paper"] = "plugin",
 ) -> int:
-    """Rows that suffice to bring the l_p calibration error below `epsilon` by `MulticlassBinning`.
+    """How many rows `MulticlassBinning` needs for an l_p calibration error below `epsilon`.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from ._resampling import distribution_of_draws, null_distribution
 
 @dataclass(frozen=True)
 class MonteCarloResult:
-    """What a Monte Carlo test found.
+    """The result of a Monte Carlo test: the statistic, its p-value and its simulated values.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def calibration_test(
     sample_weight : array-like of shape (n_samples,), default=None
         Passed to a measure. Each row is one draw, whatever its weight: repeat rows for counts.
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as the samples of one question: clusters, which need not be
         independent inside. The p-value is then approximate, see Notes. Subgroups to be tested one

@@ -30,7 +30,7 @@ def hits(proba: FloatArray, codes: IntArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """By how much the measure of a second model is above that of a first one.
+    """The result of `paired_difference`: the difference between two models, with an interval.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ def paired_difference(
         A name from `all_metrics`, or "accuracy".
     level : float in (0, 1), default=0.95
     n_resamples : int, default=199
-        For measures that are no means of rows; see `confidence_interval` for the fewest.
+        For measures that are not means of rows; see `confidence_interval` for the fewest.
     n_jobs : int, default=None
         Threads, as in joblib.
     random_state : int, Generator, RandomState or None, default=0

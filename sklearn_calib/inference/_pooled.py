@@ -91,7 +91,7 @@ def pooled_rows(case: Case) -> PooledRows | None:
     Parameters
     ----------
     case : Case
-        Of more than two classes, the largest probability against whether that class is true.
+        With more than two classes: the largest probability, and whether that class is true.
 
     Returns
     -------

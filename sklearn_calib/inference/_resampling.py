@@ -26,7 +26,7 @@ def null_distribution(
     progress: Progress | None = None,
     law: FloatArray | None = None,
 ) -> FloatArray:
-    """A statistic of a `Case` on labels drawn from the predictions, or from another law.
+    """The values of a statistic of a `Case` on labels that are drawn from the predictions.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ def bootstrap_distribution(
     progress: Progress | None = None,
     groups: IntArray | None = None,
 ) -> FloatArray:
-    """A statistic of a `Case` on rows drawn with replacement; arguments as `null_distribution`.
+    """Bootstrap: the values of a statistic of a `Case` on rows drawn with replacement.
 
-    With `groups`, the cluster of each row numbered from 0, whole clusters are drawn, one fewer than
-    there are.
+    The arguments are those of `null_distribution`, and `groups`: the cluster of each row, numbered
+    from 0. With it, whole clusters are drawn, one fewer than there are.
     """
     n_groups = 0 if groups is None else int(groups.max()) + 1
 
@@ -90,7 +90,7 @@ def distribution_of_draws(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """A statistic of whatever is drawn.
+    """The values of a statistic on many random draws, computed in parallel.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _TINY = np.finfo(np.float32).tiny
 
 @dataclass(frozen=True)
 class SampleSizeTarget:
-    """One target of a validation, and the rows that it takes.
+    """One target of `validation_sample_size`, and how many rows it takes.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class SampleSizeTarget:
 
 @dataclass(frozen=True)
 class ValidationSampleSize(Shown):
-    """How many rows with labels a validation needs: one line per target, the largest counts.
+    """The result of `validation_sample_size`: one line per target; the largest number decides.
 
     Printed it is a table; a notebook shows it as HTML.
 
@@ -64,7 +64,7 @@ class ValidationSampleSize(Shown):
     c_statistic : float
         Anticipated area under the ROC curve.
     level : float
-        Of the intervals.
+        The level of the intervals.
     """
 
     targets: tuple[SampleSizeTarget, ...]
@@ -148,7 +148,7 @@ def validation_sample_size(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
 ) -> ValidationSampleSize:
-    """How many rows with labels it takes to validate probabilities; no labels are needed.
+    """How many labelled rows a validation needs, computed from probabilities without labels.
 
     Say which predictions are to be expected by one of three: a sample of them, the normal law of
     their log-odds, or C statistic and prevalence.
@@ -179,7 +179,7 @@ def validation_sample_size(
         Mean distances between predictions and truth, in (0, 0.5), such as (0.01, 0.02, 0.05). Adds
         the rows with which the verdict of `calibration_report` finds each with probability 0.8.
     level : float in (0, 1), default=0.95
-        Of the intervals.
+        The level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
         Of `y_proba`, where these represent the population with weights.
 

@@ -17,7 +17,7 @@ _METHODS = ("smooth", "distance")
 
 @dataclass(frozen=True)
 class TesterVerdict:
-    """What a tester says.
+    """The verdict of a `CalibrationTester`, and the numbers behind it.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ def tester_sample_size(
     *,
     method: Literal["smooth", "distance"] = "smooth",
 ) -> int:
-    """How many rows make a tester's verdict right with probability 1 - delta.
+    """How many rows a `CalibrationTester` needs to be right with probability 1 - delta.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def validation_summary(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities.
     level : float in (0, 1), default=0.95
-        Of the intervals.
+        The level of the intervals.
     ci : {"profile", "wald", "sandwich"}, default="profile"
         Intervals of intercepts and slope: where the profile likelihood is not much below its
         maximum; the estimate give or take so many standard errors; the same with standard errors
@@ -73,7 +73,7 @@ def validation_summary(
     sample_weight : array-like of shape (n_samples,), default=None
         Each row is one observation, whatever its weight: repeat rows for counts.
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as the visits of a patient or the samples of one question:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValidationRow:
-    """One quantity of a `ValidationTable`. What does not exist is NaN.
+    """One line of a `ValidationTable`; a number that does not exist is NaN.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ValidationRow:
 
 @dataclass(frozen=True)
 class ValidationTable:
-    """The quantities of one two-class problem.
+    """The validation table of one two-class problem.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class ValidationTable:
 
 @dataclass(frozen=True)
 class ValidationSummary(Shown):
-    """The numbers that validations of clinical prediction models report.
+    """The result of `validation_summary`: one `ValidationTable`, or one per class.
 
     Printed it is a table; a notebook shows it as HTML.
 
@@ -96,7 +96,7 @@ class ValidationSummary(Shown):
     tables : tuple of ValidationTable
         One per two-class problem.
     level : float
-        Of the intervals.
+        The level of the intervals.
     ci : {"profile", "wald", "sandwich"}
         How those of intercepts and slope were made.
     smoother : str

@@ -24,7 +24,7 @@ MIN_ROWS_PER_FEATURE = 1.1  # from which least squares gives the angle without a
 
 @dataclass(frozen=True)
 class AngleEstimate:
-    """What `estimate_angle` finds.
+    """The result of `estimate_angle`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def estimate_angle(
     link_slope: float | None = None,
     link_intercept: float | None = None,
 ) -> AngleEstimate:
-    """The angle between the coefficients of a linear classifier and the true ones, from its rows.
+    """Estimate the angle between a linear classifier's coefficients and the true ones.
 
     For rows from a Gaussian law (or one with light tails) and labels whose probability rises with
     w*'x, as many features as rows or more: no held-out rows and no knowledge of w* are needed.

@@ -19,7 +19,7 @@ def logistic_intervals(
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
 ) -> FloatArray:
-    """Confidence intervals of a fitted logistic regression's probabilities.
+    """Confidence intervals for the probabilities of a fitted logistic regression.
 
     Parameters
     ----------

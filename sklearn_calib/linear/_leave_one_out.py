@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def approximate_leave_one_out(
     model: Estimator, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> FloatArray:
-    """Scores of every training row by the model that was fitted without it, without refitting.
+    """Score each training row by the model fitted without it, approximately and without refitting.
 
     A recalibrator needs scores of rows that the model has not seen. Cross-validation provides them
     at the cost of many fits, and for other models; here they are those of the model itself. One

@@ -24,7 +24,7 @@ from ._pairs import CalibratedClassifier, CalibratedPair
 
 
 class AngularCalibratedClassifier(CalibratedClassifier):
-    """A linear classifier calibrated by the angle to the truth: one fit, no held-out rows.
+    """A linear classifier, calibrated from one fit without held-out rows (angular calibration).
 
     For two classes and about as many features as rows, or more: text, genomics, embeddings. The
     estimator is fitted on all rows; the angle between its coefficients and the true ones follows

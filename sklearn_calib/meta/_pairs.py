@@ -44,7 +44,7 @@ GIVES_SCORES = [
 
 
 class CalibratedPair(NamedTuple):
-    """A fitted classifier with the recalibrator of its scores.
+    """A fitted classifier together with the recalibrator fitted to its scores.
 
     ``columns`` are the positions of the classifier's classes among all classes.
     """

@@ -115,7 +115,7 @@ def all_losses() -> dict[str, ProperLoss]:
 
 
 def get_loss(loss: LossLike, where: str = "get_loss", n_classes: int | None = None) -> ProperLoss:
-    """A loss by its name, or as it is.
+    """Look up a loss by its name; a `ProperLoss` is returned unchanged.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def get_loss(loss: LossLike, where: str = "get_loss", n_classes: int | None = No
 
 
 def scorer_names() -> list[str]:
-    """Names that `get_scorer` takes.
+    """The names that `get_scorer` accepts.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def scorer_names() -> list[str]:
 
 
 def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
-    """A scorer for ``scoring=`` in scikit-learn: greater is better.
+    """Look up a scorer by its name, for ``scoring=`` of scikit-learn; greater is better.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ _LARGEST = 1000
 
 @dataclass(frozen=True)
 class BetaFamilyLoss(ProperLoss):
-    """A proper loss of two classes for the thresholds that matter.
+    """A proper loss for two classes that stresses the thresholds of action you choose.
 
     Someone who acts where the probability c of the second class is reached pays 1 - c for an event
     that was missed and c for a false alarm. The loss is the mean cost over all thresholds c, with

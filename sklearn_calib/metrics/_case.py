@@ -387,7 +387,7 @@ def canonical_case(
     *,
     check_order: bool = True,
 ) -> Case:
-    """Validate what every measure takes.
+    """Check the arguments that every measure takes, and return them as a `Case`.
 
     Parameters
     ----------

@@ -23,10 +23,11 @@ _LEAST, _START = 1e-9, 0.02  # bandwidths
 def convolved_calibration_error(
     problem: "BinaryProblem", *, bandwidth: float | None = None
 ) -> float:
-    """Calibration error of smoothed residuals, at the bandwidth that equals the error.
+    """Calibration error of smoothed residuals, at the bandwidth that is equal to the error itself.
 
     Residuals are smoothed by a Gaussian that is reflected at 0 and 1, and the absolute values are
-    integrated. It falls with the bandwidth; the measure is the bandwidth where the two are equal.
+    integrated. The integral falls as the bandwidth grows; the measure is the bandwidth at which the
+    two are equal.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def cumulative_differences(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> CumulativeDifferences | list[CumulativeDifferences]:
-    """The path behind `cumulative_calibration_error`: where events exceed predictions.
+    """The cumulative sums of event minus prediction that `cumulative_calibration_error` is made of.
 
     Over any interval of scores the slope of the path, from its first to its last row, is the mean
     of event less prediction there. No bins, and no smoothing.
@@ -127,7 +127,7 @@ def cumulative_differences(
 def cumulative_calibration_error(
     problem: "BinaryProblem", *, statistic: Literal["range", "mad"] = "range"
 ) -> float:
-    """Range, or largest absolute value, of the cumulative sums of event less score (ECCE).
+    """Range or maximum of the cumulative sums of event minus score (ECCE): no bins, no bandwidth.
 
     Rows are taken in the order of their scores. The range is the largest absolute sum of event
     less score over any interval of scores, divided by the number of rows: what the worst interval

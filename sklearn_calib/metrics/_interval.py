@@ -51,7 +51,7 @@ def random_interval_calibration_error(problem: "BinaryProblem", *, width: float 
 
 @metric(range=(0.0, 2.0), multiclass=BINARY, in_report=False, cells=True)
 def interval_calibration_error(problem: "BinaryProblem") -> float:
-    """Surrogate interval calibration error: the best width, with the width as its price.
+    """Interval calibration error: binned error plus bin width, at the width where the sum is least.
 
     The smallest of `random_interval_calibration_error` + width over the widths 1, 1/2, 1/4, ...
 

@@ -71,7 +71,9 @@ def kernel_calibration_error(
     bandwidth: float | Literal["median"] = 1.0,
     estimator: Literal["auto", "biased", "unbiased", "linear"] = "auto",
 ) -> float:
-    """Norm of the mean residual in the Hilbert space of the Laplace kernel, exactly.
+    """Kernel calibration error with the Laplace kernel, without bins, computed exactly.
+
+    It is the norm of the mean residual in the Hilbert space of the Laplace kernel.
 
     With ``multiclass="canonical"`` it is the squared error of the whole vectors of probabilities
     (SKCE), the strongest notion of calibration; see the notes.

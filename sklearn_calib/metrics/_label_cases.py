@@ -29,7 +29,7 @@ def label_cases(
     labels: ArrayLike | None = None,
     validate: Callable[..., FloatArray] | None = None,
 ) -> list[tuple[str, Case]]:
-    """Validate what measures of many labels take, and make two-class cases of it.
+    """Check predictions of many labels per row, and split them into two-class cases.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _STEP = 6e-6  # the cube root of the machine epsilon: of central differences
 
 
 class ProperLoss:
-    """A loss whose expected value no prediction makes smaller than the true probabilities do.
+    """A loss that is smallest on average if the prediction is the true probability.
 
     What ``loss=`` takes all over the package, as an instance or, once its measure is registered,
     by its name. A loss of your own needs its name, its title and `of_labels`; `slope` makes its

@@ -17,7 +17,7 @@ _ROUNDED = 1e-3  # the resolution of "rounded" where none is given
 
 
 class DistanceInterval(NamedTuple):
-    """What `lower_distance_interval` returns.
+    """The result of `lower_distance_interval`.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def lower_distance_interval(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> DistanceInterval:
-    """The lower distance to calibration of these rows, with a bound of its numerical error.
+    """`lower_distance_to_calibration` with a bound of its numerical error.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _BLOCK_NUMBERS = 2**20  # checked at a time
 
 
 class LpCalibrationResult(NamedTuple):
-    """What `lp_calibration_test` returns.
+    """The result of `lp_calibration_test`.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def lp_calibration_error(
     n_levels: int = 20,
     estimator: Literal["plugin", "unbiased"] = "plugin",
 ) -> float:
-    """Calibration error of the whole probability vector, over cells of equal rounded vectors.
+    """Calibration error of all classes at once, over cells of rows whose rounded vectors are equal.
 
     Each prediction is rounded down to multiples of 1 / n_levels in every class; rows that agree
     form a cell. The error is the l_p norm over cells and classes of the probability-weighted gap
@@ -141,7 +141,7 @@ def lp_calibration_test(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
 ) -> LpCalibrationResult:
-    """The l_p calibration error beside its law for calibrated predictions.
+    """Compare `lp_calibration_error` with the values that calibrated predictions would give.
 
     Parameters
     ----------

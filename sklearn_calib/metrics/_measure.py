@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """What a measure declares of itself; scorers, tables and tests read it.
+    """The properties that a measure declares of itself, which scorers, tables and tests use.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def metric(
     canonical: Callable[..., float] | None = None,
     loss: Any = None,
 ) -> Callable[[Callable[..., float]], Measure]:
-    """Make a `Measure` of a function of a `Case`, or of one `BinaryProblem`.
+    """Decorator: turn a function of a `Case`, or of a `BinaryProblem`, into a `Measure`.
 
     The function's first argument is called ``case`` or ``problem`` and says which it is; its other
     arguments are keyword-only options, and its docstring describes these alone. A measure of a
@@ -348,7 +348,7 @@ _SHARED = {
     "sample_weight": """sample_weight : array-like of shape (n_samples,), default=None
     Weights >= 0. Counts of equal rows may be given as weights.""",
     "labels": """labels : array-like of shape (n_classes,), default=None
-    All classes in the order of the columns, where `y_true` misses one.""",
+    All classes in the order of the columns; needed if `y_true` lacks a class.""",
     "pos_label": """pos_label : label, default=None
     The positive class of two; the second by default.""",
     "multilabel": """multilabel : {"macro", "micro"}, default=None

@@ -61,7 +61,7 @@ class LogLoss(ProperLoss):
 
 @dataclass(frozen=True)
 class BrierLoss(ProperLoss):
-    """The squared distance to the label; of two classes, one of the two equal squares.
+    """The squared distance to the label; with two classes one of the two equal squares is counted.
 
     Examples
     --------

@@ -89,7 +89,7 @@ def reliability_curve(
     multilabel: Literal["macro", "micro"] | None = None,
     random_state: RandomStateLike = 0,
 ) -> list[ReliabilityCurve]:
-    """Observed frequencies against predictions, with bands.
+    """Reliability curve: observed frequencies against predictions, with bands.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def reliability_curve(
 
 
 class CurveRows(Protocol):
-    """What `curve_of` draws: rows, or cells of them.
+    """The input of `curve_of`: scores, outcomes and weights of rows, or of cells of rows.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ def curve_of(
     rng: np.random.Generator,
     where: str,
 ) -> ReliabilityCurve:
-    """The curve of `reliability_curve`, whose options these are, for rows or for cells of them."""
+    """`reliability_curve` for validated rows, or for cells of rows; the options are the same."""
     if strategy not in _STRATEGIES:
         refuse_unknown(where, "strategy", strategy, _STRATEGIES)
     check_level(level, where)

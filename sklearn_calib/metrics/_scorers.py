@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ProbabilityScorer(BaseScorer):
-    """A measure as ``scoring=``: called with (estimator, X, y), greater is better.
+    """A scorer for ``scoring=`` of scikit-learn: called with (estimator, X, y); greater is better.
 
     Asks the estimator for ``predict_proba`` and passes its ``classes_`` on, so that a test fold may
     miss a class. `sample_weight` is passed where metadata routing requests it
@@ -77,7 +77,7 @@ def _requests(scorer):
 
 
 def make_probability_scorer(function: "Measure", **options: Any) -> ProbabilityScorer:
-    """A scorer from a measure.
+    """Turn a measure into a scorer for ``scoring=`` of scikit-learn.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CalibrationWitness:
-    """The function that shows best where, and in which direction, predictions are off.
+    """The result of `calibration_witness`: where predictions are too low or too high.
 
     Of all functions w with values in [-1, 1] and slopes in [-1, 1] the one with the largest mean of
     w(p) (y - p), which is the smooth calibration error. It is higher where events are more frequent
@@ -87,7 +87,7 @@ class CalibrationWitness:
     moved={"return_witness": "calibration_witness"},
 )
 def smooth_calibration_error(problem: "BinaryProblem") -> float:
-    """Largest mean of w(p) (y - p) over functions w that change no faster than p.
+    """Smooth calibration error: largest mean of w(p) (y - p), where w changes no faster than p.
 
     A measure without bins: continuous in the predictions, estimated at the rate n^-1/2 whatever
     their distribution, and 0 in the limit exactly for calibrated predictions. Half of it is a lower
@@ -137,7 +137,7 @@ def calibration_witness(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> CalibrationWitness | list[CalibrationWitness]:
-    """Where, and in which direction, predictions are off: the witness of the smooth error.
+    """Find where predictions are too low or too high: the witness of `smooth_calibration_error`.
 
     Parameters
     ----------

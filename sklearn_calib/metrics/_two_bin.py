@@ -32,7 +32,7 @@ def expected_two_bins(problem: "BinaryProblem") -> float:
 
 @metric(range=(-0.25, 1.0), multiclass=BINARY, in_report=False, cells=True)
 def averaged_two_bin_error(problem: "BinaryProblem", *, debias: bool = False) -> float:
-    """Squared error of the two bins below and above a threshold, averaged over all thresholds.
+    """Calibration error of two bins, below and above a threshold, averaged over all thresholds.
 
     Of a finite sample it is truthful: whatever the true probabilities are, no other predictions
     have a smaller expected value than these. Binned errors, the smooth error and the distance to

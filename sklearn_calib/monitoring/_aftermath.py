@@ -22,7 +22,7 @@ _TOO_MUCH = 0.05  # p-value below which something is missing
 
 
 class ShiftRegion(NamedTuple):
-    """Where shift and slope of the log-odds are: a region that holds at every look at once.
+    """A confidence region for shift and slope of the log-odds, valid however often one looks.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ShiftRegion(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """Since when the probabilities are off, how far, and what is enough to mend them.
+    """The diagnosis of an alarm: since when probabilities are off, how far, and what repairs them.
 
     Attributes
     ----------

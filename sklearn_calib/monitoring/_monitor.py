@@ -46,17 +46,17 @@ class CalibrationMonitor(Findings, StorableMonitor):
         What raises alarms. "detector" for a model in production; "test" for one question with one
         answer: with "test" there is one alarm at most.
     average_run_length : float, default=10_000
-        Above 1, at most 1e12: what the mean number of rows to a false alarm of the detector is
-        at least.
+        A number of rows, above 1 and at most 1e12. While the probabilities are calibrated, the
+        detector raises a false alarm after this many rows on average, or later.
     alpha : float, default=0.05
         Between 0 and 1: the level of the test, and the false discovery rate of ``flagged_``.
     groups : array-like of shape (n_groups,), default=None
-        The names of all groups, known in advance, of which `update` names one for each row. Each
-        group is watched by itself; see Notes.
+        The names of all groups, which must be known in advance. `update` is given the group of
+        each row. Each group is watched by itself; see Notes.
     classes : array-like of shape (n_classes,), default=None
         All classes in the order of the columns. Needed unless the labels are 0 to k - 1 or
-        booleans: no batch need show all classes. Of an order of their own each batch tells whether
-        its columns can have it.
+        booleans, because a batch may not contain all classes. If the order is not the sorted one,
+        each batch is checked for columns that are in another order.
     multiclass : {"auto", "confidence", "classwise"}, default="auto"
         How more than two classes are watched. "confidence", and "auto" with more than two: the
         largest probability, and whether that class is true. "classwise": each class against the
@@ -78,22 +78,23 @@ class CalibrationMonitor(Findings, StorableMonitor):
     alarm_ : bool
         Whether the last update raised an alarm; with ``alarm="test"``, whether any has.
     alarms_, new_alarms_ : list of Alarm
-        The last 100, and those of them that the last update raised, of which the first 50 are
-        kept; ``n_alarms_`` counts all.
+        The last 100 alarms, and those that the last update raised (the first 50 of them);
+        ``n_alarms_`` counts all.
     posterior_ : ndarray of shape (6, 9)
-        How probable each pair of a slope and a shift is, among those that are not calibrated: since
-        the change that the detector sees, or over all rows with ``alarm="test"``.
+        How probable each pair of a slope and a shift is, if the probabilities are off: for the rows
+        since the change that the detector sees, or for all rows with ``alarm="test"``.
     slopes_, shifts_ : ndarray of shape (6,) and (9,)
         The pairs: a slope below 1 means too extreme probabilities, a shift above 0 too low ones.
     slope_, shift_ : float
-        Means over the posterior, of the slope the geometric one.
+        The geometric mean of the slope and the mean of the shift over the posterior.
     meaning_ : str
         The posterior in words.
     e_values_ : dict of str or label to float
         The evidence of each group; without groups and with "classwise", of each class.
     flagged_ : list
-        The groups or classes that ``e_values_`` show to be miscalibrated: of those that are named
-        the expected share of wrong ones is at most `alpha` (e-BH), under any dependence.
+        The groups or classes that ``e_values_`` show to be miscalibrated. On average, at most the
+        share `alpha` of the groups in this list are calibrated after all (e-BH), however the groups
+        depend on each other.
     impossible_ : int
         How many events happened whose probability was 0.
     history_ : MonitorHistory
@@ -102,11 +103,12 @@ class CalibrationMonitor(Findings, StorableMonitor):
 
     Notes
     -----
-    The guarantees need no assumption on the predictions, which may depend on all the past, and
-    none on when one looks. They do need each probability to be calibrated given the labels that
-    were processed before it. Where labels come late, give each row when its label comes. If labels
-    that were not yet known at the time of the prediction tell something about the label beyond its
-    probability (overlapping forecasts of one event), the guarantees are lost.
+    The guarantees hold for any predictions, which may depend on all the past, and however often
+    the monitor is looked at. They do need each probability to be calibrated given the labels that
+    were processed before it. If labels arrive late, pass each row when its label arrives. The
+    guarantees are lost if earlier rows, whose labels were not yet known at the time of the
+    prediction, say more about a label than its probability does (overlapping forecasts of one
+    event).
 
     Groups: the e-value for "some group" is the mean over all groups. Each row adds 1 to the mean of
     the sum of the detectors, so their sum raises the alarm, and the run length counts the rows of

@@ -56,7 +56,7 @@ class Alarm(NamedTuple):
 
 
 class MonitorHistory(NamedTuple):
-    """The course of a `CalibrationMonitor` at up to 512 moments; all of shape (n_moments,).
+    """The course of a `CalibrationMonitor`: up to 512 moments, in arrays of shape (n_moments,).
 
     Attributes
     ----------

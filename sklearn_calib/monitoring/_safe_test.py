@@ -44,7 +44,7 @@ def safe_calibration_test(
     random_state: RandomStateLike = 0,
     labels: ArrayLike | None = None,
 ) -> SafeTestResult:
-    """How much likelier recalibrated probabilities make the labels of rows they have not seen.
+    """Test calibration by an e-value, which may be multiplied by the e-values of other studies.
 
     A recalibrator is fitted on a random half of the rows; the product over the other half of
     q(y) / p(y), recalibrated over given probability of the label, is an e-value. The mean over
@@ -63,7 +63,7 @@ def safe_calibration_test(
         At least 1.
     random_state : int, Generator, RandomState or None, default=0
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
 
     Returns
     -------

@@ -34,7 +34,7 @@ class StorableMonitor:
         Raises
         ------
         ValueError
-            Classes or groups that are no numbers, booleans or text.
+            Classes or groups that are not numbers, booleans or text.
 
         Examples
         --------

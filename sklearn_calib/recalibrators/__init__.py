@@ -92,7 +92,7 @@ def all_recalibrators() -> dict[str, type[Recalibrator]]:
 
 
 def recalibrator_names() -> list[str]:
-    """Names that `get_recalibrator` and every `recalibrator=` parameter take.
+    """The names that `get_recalibrator` and every `recalibrator=` parameter accept.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def recalibrator_names() -> list[str]:
 
 
 def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
-    """A new recalibrator by its name.
+    """Make a new recalibrator from its name.
 
     Parameters
     ----------

@@ -23,11 +23,11 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class AdaptiveCalibration(Recalibrator):
-    """The share of positives among the calibration rows around each score (ACP).
+    """Average the labels of the calibration rows around each score (ACP).
 
-    These are either the nearest rows, or the rows inside the score's own confidence interval: few
-    rows where the classifier is sure, many where it is not. The map has jumps and may fall. More
-    than two classes are handled one-vs-rest and the rows divided by their sums.
+    The rows around a score are either the nearest ones, or those inside the score's own confidence
+    interval: few rows if the classifier is sure, many if it is not. The map has jumps and may fall.
+    More than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class AdaptiveCalibration(Recalibrator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns, for a calibration set that misses one.
+            All classes in the order of the columns; needed if the calibration rows lack a class.
         intervals : array-like of shape (n_samples, 2), default=None
             Lower and upper end, in [0, 1], of each row's probability of the second class; two
             classes and ``neighborhood="interval"`` only.

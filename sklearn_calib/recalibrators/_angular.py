@@ -23,7 +23,7 @@ _NOISE = 1e-12  # the norm of log-odds that differ by rounding alone, relative t
 
 
 class AngularCalibration(Recalibrator):
-    """The expected link given the score of a linear classifier, by the angle to the truth.
+    """Calibrate a linear classifier by the angle between its coefficients and the true ones.
 
     Let P(y = 1 | x) = link(slope * t + intercept) with t = w*'x of unit variance, and u = w'x the
     score of an estimated w. For Gaussian rows, P(y = 1 | u) is the mean of

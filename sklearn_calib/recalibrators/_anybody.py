@@ -182,7 +182,7 @@ def cross_fitted_proba(
     random_state: RandomStateLike = 0,
     where: str = "cross_fitted_proba",
 ) -> FloatArray:
-    """Recalibrate each row with a fit that has not seen it.
+    """Recalibrate each row by a fit on other rows (cross-fitting).
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def cross_fitted_proba(
     sample_weight : array-like of shape (n_samples,), default=None
         Passed to each fit that takes it.
     classes : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y` misses one.
+        All classes in the order of the columns; needed if `y` lacks a class.
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as those of a patient: no group is split between folds. Also
         passed to each fit that takes them.

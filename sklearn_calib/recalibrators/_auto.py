@@ -70,7 +70,7 @@ _GROUPS = """        groups : array-like of shape (n_samples,), default=None
 
 
 class StackedCalibration(CallbackSupportMixin, Recalibrator):
-    """All methods at once: a mixture of them, weighted by cross-validation (``"auto"``).
+    """A mixture of several methods, weighted by cross-validation (``"auto"``).
 
     For whoever does not want to choose. Picking the method with the smallest loss of
     cross-validation is a gamble where losses are close; the mixture that predicts held-out labels

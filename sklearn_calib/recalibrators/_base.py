@@ -34,7 +34,7 @@ from ._threshold import Invertible
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a recalibrator declares of itself; tables, tests and documentation read it.
+    """The properties that a recalibrator declares, such as the number of classes it handles.
 
     Parameters
     ----------

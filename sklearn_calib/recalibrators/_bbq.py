@@ -16,7 +16,7 @@ _MIN_DROP = 0.001
 
 
 class BBQ(Recalibrator):
-    """Average of histogram binnings with different numbers of bins, weighted by their evidence.
+    """Average of histogram binnings with different numbers of bins, weighted by Bayesian evidence.
 
     More than two classes are handled one-vs-rest and the rows divided by their sums. Not for a
     hundred classes, of which each has too few rows for bins: there take `TopLabel` of it.

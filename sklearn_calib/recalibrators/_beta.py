@@ -12,7 +12,7 @@ from ._base import Capabilities, Recalibrator, check_converged, likelihood_targe
 
 
 class BetaCalibration(Recalibrator):
-    """Log-odds linear in log p and log(1 - p): log-odds = a log p - b log(1 - p) + c.
+    """Beta calibration, three parameters: log-odds = a log p - b log(1 - p) + c.
 
     Contains the identity (a = b = 1, c = 0), sigmoids and inverse sigmoids. A good default for two
     classes with some hundred rows. More than two classes are handled one-vs-rest and the rows

@@ -73,7 +73,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out; where
             rows are cross-validated, in the same folds.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns, for a calibration set that misses one.
+            All classes in the order of the columns; needed if the calibration rows lack a class.
 
         Returns
         -------

@@ -12,13 +12,14 @@ from ._temperature import TemperatureScaling
 class EnsembleTemperatureScaling(Recalibrator):
     """A mixture of the temperature-scaled, the given and the uniform probabilities.
 
-    Keeps the predicted class, like temperature scaling, and has two more parameters.
+    Like temperature scaling it never changes which class is predicted. It has two more parameters.
 
     Attributes
     ----------
     temperature_scaling_ : TemperatureScaling
     weights_ : ndarray of shape (3,)
-        Of the temperature-scaled, the given and the uniform probabilities; at least 0, sum 1.
+        The weights of the temperature-scaled, the given and the uniform probabilities. None is
+        negative, and their sum is 1.
     loss_ : float
         Mean log loss on the calibration set, in nats.
     floor_ : float

@@ -22,7 +22,7 @@ MANY_GROUPS = 1000
 
 
 class GroupRecalibration(ByGroup):
-    """One line on the log-odds for each of a few named groups, drawn towards that of all rows.
+    """Recalibrate each of a few named groups by its own line, pulled towards the line of all rows.
 
     P = sigmoid(intercept + slope * z), with an intercept and a slope for each group: two numbers
     that can be printed, explained and compared. A small group, or one of a single class, stays near

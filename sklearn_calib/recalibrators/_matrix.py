@@ -10,7 +10,7 @@ from ._softmax_family import SoftmaxRegression
 
 
 class MatrixScaling(SoftmaxRegression):
-    """A full linear map of the log-probabilities, and an intercept for each class.
+    """A full matrix that maps the log-probabilities linearly, and an intercept for each class.
 
     k^2 + k parameters: it can move probability between classes that are confused, and overfits
     unless there are many rows per class; the structured form and `DirichletCalibration` regularise.

@@ -47,7 +47,7 @@ class CellGroup(NamedTuple):
 
 
 class MulticlassBinning(Recalibrator):
-    """Corrects cells of equal rounded probability vectors, all classes together.
+    """Correct all classes at once, in cells of rows whose rounded probability vectors are equal.
 
     For predictions of many classes that repeat, or crowd in few places, and err in pairs of
     classes: trees, rule sets, naive Bayes, with ten thousand rows, or a hundred per cell.

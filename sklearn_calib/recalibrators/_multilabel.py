@@ -147,7 +147,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            Scores that are no probabilities; labels other than 0, 1 and NaN, of another shape than
+            Scores that are not probabilities; labels other than 0, 1 and NaN, of another shape than
             the scores, or all NaN; bad weights; "shrink" with another method than Platt scaling.
             After any error the estimator is unfitted.
         """

@@ -39,7 +39,7 @@ class OnLogOdds(Recalibrator):
 
 
 class NearIsotonicCalibration(OnLogOdds):
-    """Isotonic regression that may fall again, at a price.
+    """Isotonic regression that allows small decreases, at a penalty.
 
     A decrease between neighbouring scores is not forbidden but penalised. Without penalty the map
     is the frequencies of the calibration set itself; with a large one it is isotonic calibration.

@@ -14,7 +14,7 @@ from ._describe import map_nodes
 
 
 class OneVsOne(Recalibrator):
-    """One two-class recalibrator for each pair of classes, joined by pairwise coupling.
+    """Recalibrate each pair of classes by itself, and combine the pairs (pairwise coupling).
 
     It can correct each pair of classes that are confused with each other, at the price of
     n_classes (n_classes - 1) / 2 fits.

@@ -12,7 +12,7 @@ from ._describe import map_nodes
 
 
 class OneVsRest(Recalibrator):
-    """One two-class recalibrator for each class against all others, rows divided by their sums.
+    """Recalibrate each class against all others, and divide each row by its sum.
 
     Methods for two classes do this by themselves; the combinator makes it explicit, and applies it
     to methods that handle several classes in another way.

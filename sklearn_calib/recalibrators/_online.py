@@ -17,7 +17,7 @@ _BLOCK = 256  # rows whose likelihoods are made at once
 
 
 class OnlineCalibration(Recalibrator):
-    """Logistic maps mixed by their likelihood, learned row by row and able to follow a change.
+    """Learn a logistic map row by row, and follow changes: a mixture weighted by likelihood.
 
     325 maps, sigmoid(shift + slope * log-odds), with 13 slopes from 0.125 to 2 and 25 shifts from
     -3 to 3. Their weights are the prior's at the start; each row multiplies them by the likelihoods

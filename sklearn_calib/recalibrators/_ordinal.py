@@ -16,7 +16,7 @@ from ._falling import falling_by
 
 
 class OrdinalCalibration(Recalibrator):
-    """For ordered classes, such as grades: one slope and ordered shifts of cumulative log-odds.
+    """For ordered classes, such as grades: one slope, and one shift for each boundary of classes.
 
     With G_k the probability of a class above the k-th, the new one has log-odds slope * logit G_k
     + shift_k. The slope is not negative and the shifts fall, so G'_k falls with k as it must: no

@@ -9,7 +9,7 @@ from ._base import Capabilities, Recalibrator, check_converged, likelihood_targe
 
 
 class QuadraticScaling(Recalibrator):
-    """Logistic regression on the log-odds and their square: log-odds = a z^2 + b z + c.
+    """Logistic regression on the log-odds z of the score and their square: a z^2 + b z + c.
 
     The right form if the log-odds of both classes are Gaussian with different variances. The map
     need not be monotone. More than two classes are handled one-vs-rest and the rows divided by

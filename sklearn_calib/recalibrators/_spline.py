@@ -17,7 +17,7 @@ _CELLS_FOR_PENALTY = 400
 
 
 class SplineCalibration(Recalibrator):
-    """A smooth curve on the log-odds, as wiggly as leave-one-out finds useful.
+    """A smooth curve on the log-odds, whose smoothness is chosen by leave-one-out.
 
     A natural cubic spline: log-odds = f(log-odds of the score). The integral of f''^2 is penalised;
     the penalty, from that of a straight line, which is Platt scaling, to nearly none, is the one

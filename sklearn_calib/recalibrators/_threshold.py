@@ -23,7 +23,7 @@ _TYPES = ("float64", "float32")
 
 @dataclass(frozen=True)
 class Threshold(Shown):
-    """The scores that a map gives at least a target; what `Recalibrator.threshold` returns.
+    """The result of `Recalibrator.threshold`: which scores reach a calibrated probability.
 
     ``print(threshold)`` says the rule and the range of the map.
 

@@ -19,7 +19,7 @@ from ._temperature import TemperatureScaling
 
 
 class VectorScaling(SoftmaxRegression):
-    """A factor and an intercept for each class on the log-probabilities.
+    """Multiply each class's log-probability by its own factor, and add its own intercept.
 
     2 k parameters; corrects class-wise shifts that a temperature cannot. Needs some dozens of rows
     per class.

@@ -10,11 +10,14 @@ from ._describe import steps
 
 
 class VennAbers(Recalibrator):
-    """Two isotonic fits for every query, one with each label, and the probability between them.
+    """An interval for each probability, from two isotonic fits, and one probability inside it.
 
-    The interval between the two is a guarantee without assumptions: one of its ends is perfectly
-    calibrated. Its width says how much the calibration set determines. More than two classes are
-    handled one-vs-rest and the rows divided by their sums.
+    Each row to be predicted is added to the calibration rows twice: once with label 0 and once with
+    label 1. Isotonic regression is fitted to both sets, and the two values for the new row are the
+    ends of its interval. One of the two ends is perfectly calibrated, without any assumption except
+    that the calibration rows and the new row are drawn in the same way. A wide interval says that
+    the calibration rows leave the probability open. With more than two classes, each class is
+    treated against all others, and the rows are divided by their sums.
 
     Attributes
     ----------

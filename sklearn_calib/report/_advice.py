@@ -29,7 +29,7 @@ _FEWEST = 5  # rows of each class
 
 
 class AdviceRow(NamedTuple):
-    """One method, judged by rows that its fits have not seen.
+    """One method in the table of an `Advice`, judged by cross-validation.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class AdviceRow(NamedTuple):
 
 @dataclass
 class Advice:
-    """Whether recalibration would help, measured on rows that each fit has not seen.
+    """Whether recalibration would help, by cross-validation: the result of `advise`.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ def calibration_report(
     random_state: RandomStateLike = 0,
     progress: Progress | None = None,
 ) -> CalibrationReport:
-    """Measure the calibration of predictions.
+    """Judge the calibration of predictions: a verdict, a table of measures, and pictures.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def calibration_report(
         Probabilities; a dict of name to probabilities compares models.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns, where `y_true` misses one.
+        All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
         The positive class of two; the second by default.
     name : str, default="model"

@@ -13,7 +13,7 @@ from ._models import Model
 
 
 class ColumnOrder(NamedTuple):
-    """Another order of the classes that fits the columns far better.
+    """The result of `find_column_order`: another order of the classes that fits far better.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def find_column_order(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> ColumnOrder | None:
-    """The order of the classes that the columns must have, where it cannot be the given one.
+    """Find out whether the columns are in another order of the classes than the given one.
 
     Parameters
     ----------

@@ -135,8 +135,9 @@ class Content:
         Returns
         -------
         bins : list of Bin
-            ``pandas.DataFrame(report.bins())`` is a table. Of more than two classes, of the
-            largest probability. Intervals hold one by one, with the report's level.
+            ``pandas.DataFrame(report.bins())`` is a table. With more than two classes, the
+            bins are those of the largest probability. Each interval holds by itself, with the
+            report's level.
         """
         where = "CalibrationReport.bins"
         n_bins = check_count(n_bins, "n_bins", where)
@@ -154,8 +155,8 @@ class Content:
         Returns
         -------
         line : Line or None
-            None where they are not determined: fewer than ten events, or a threshold that separates
-            the outcomes. Of more than two classes, of the largest probability.
+            None if they are not determined: with fewer than ten events, or if a threshold separates
+            the outcomes. With more than two classes, the line is that of the largest probability.
         """
         return line_of(self._models[self._name(model, "CalibrationReport.line")].cells())
 

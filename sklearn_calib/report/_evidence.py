@@ -25,7 +25,7 @@ _TINY = np.finfo(np.float32).tiny
 
 
 class Bin(NamedTuple):
-    """Rows of neighbouring scores.
+    """One bin of a report: rows with neighbouring scores.
 
     Parameters
     ----------
@@ -58,15 +58,16 @@ class Bin(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The logistic regression of the event on the log-odds of the score; 1 and 0 are right.
+    """Slope and intercept of the events on the predicted log-odds; 1 and 0 if calibrated.
 
     Parameters
     ----------
     slope, intercept : float
     slope_error, intercept_error : float
-        Standard errors, by the sandwich formula.
+        Standard errors of the two, by the sandwich formula.
     n_clusters : int or None
-        Clusters whose sums these count; None for independent rows.
+        The number of clusters, if the standard errors allow for rows that belong together. None if
+        rows are taken as independent.
     """
 
     slope: float
@@ -85,7 +86,7 @@ class Line(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What the sentences of a verdict rest on, beside the test.
+    """The numbers behind the sentences of a verdict, other than those of the test.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def bins_for_band(sample: "Cells") -> int:
 
 
 class Run(NamedTuple):
-    """Neighbouring bins whose intervals lie on one side of their mean predictions.
+    """Neighbouring bins in which predictions are all too low, or all too high.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ _LARGEST = ("maximum_calibration_error",)  # norms of the largest bin
 
 @dataclass(frozen=True)
 class ReportRow:
-    """One measure of one model.
+    """One row of a report's table: one measure of one model.
 
     Attributes
     ----------

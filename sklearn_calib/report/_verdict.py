@@ -28,7 +28,7 @@ _TOLERABLE_PART = 0.25  # of the rate of the rarer outcome, where that is less
 
 
 class Sentence(NamedTuple):
-    """One finding.
+    """One finding of a verdict, as a sentence with its numbers.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def verdict_of(
     error : ReportRow
         Of the expected calibration error.
     level : float
-        Of the intervals.
+        The level of the intervals.
     seed : int
         Of the draws.
     advice : Advice, default=None

@@ -24,7 +24,7 @@ _SMALLEST = 1e-12  # probabilities that odds are taken of
 
 @dataclass(frozen=True)
 class CovariateWeights:
-    """What `covariate_weights` found.
+    """The result of `covariate_weights`.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def covariate_weights(
     quantile: float = 0.99,
     random_state: RandomStateLike = 0,
 ) -> CovariateWeights:
-    """Weights of source rows by how much more frequent rows like them are in the target.
+    """Weight source rows so that their features are distributed as in the target rows.
 
     For covariate shift: the features of the target are distributed otherwise, but the same features
     still mean the same probabilities of the classes. A recalibrator, or a measure, that gets these

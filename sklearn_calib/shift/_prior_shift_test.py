@@ -15,7 +15,7 @@ from ..inference import MonteCarloResult
 
 @dataclass(frozen=True)
 class PriorShiftResult:
-    """What `prior_shift_test` found.
+    """The result of `prior_shift_test`.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def prior_shift_test(
     n_resamples: int = 999,
     random_state: RandomStateLike = 0,
 ) -> PriorShiftResult:
-    """Test whether target rows differ from labelled ones by their class frequencies alone.
+    """Test whether the target rows differ from the labelled rows only in their class frequencies.
 
     That is what `PriorShift` assumes (label shift). A small p-value says that something else has
     changed too: rows of a class look different, and moved probabilities would be wrong.

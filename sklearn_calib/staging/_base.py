@@ -16,7 +16,7 @@ _ADAPTERS: dict[type | str, "Staging"] = {}
 
 
 class Staging:
-    """How one family of learners shows what it would predict had it stopped earlier.
+    """Adapter of a family of learners: its predictions if training had stopped earlier.
 
     Write `n_stages`, `staged_scores` and `truncated`; the rest has defaults.
 
@@ -174,7 +174,7 @@ class Staging:
 
 
 def register_staging(cls: type | str, staging: Staging) -> None:
-    """Declare how a class of learners is seen stage by stage.
+    """Register the adapter of a class of learners, so that its stages of training can be used.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def register_staging(cls: type | str, staging: Staging) -> None:
 
 
 def staging_of(estimator: Estimator) -> Staging | None:
-    """The adapter of a classifier, a pipeline that ends in one, or a frozen one.
+    """Look up the adapter of a classifier, of a pipeline that ends in one, or of a frozen one.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def staging_of(estimator: Estimator) -> Staging | None:
 
 
 def own_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
-    """Logits of a fitted classifier by its adapter, `Staging.logits`; None where it has none.
+    """The logits of a fitted classifier, if an adapter (`Staging.logits`) knows them, else None.
 
     Parameters
     ----------

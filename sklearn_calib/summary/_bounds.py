@@ -52,7 +52,7 @@ _NARROWEST = 1e-6  # width of intervals that the measure takes
 
 
 class BoundedValue(NamedTuple):
-    """A number of the cells, and how far that of the rows can be from it.
+    """A number computed from cells, and how far it can be from the number of the rows.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _MOST = 10_000
 def find_classes(
     data: object, *, label: str, csv: dict[str, Any] | None = None, drop_missing: bool = False
 ) -> AnyArray:
-    """The different labels of rows that need not fit into memory, sorted.
+    """Find the different labels, sorted, of rows that need not fit into memory.
 
     A summary has to know its classes before the first batch. Where they are not 0 and 1 and nobody
     knows them, this reads the column of labels, and no other.

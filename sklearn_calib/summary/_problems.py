@@ -71,7 +71,7 @@ def states_of(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellStat
 
 
 class MulticlassTotals(NamedTuple):
-    """Sums over rows of three or more classes; l is the loss of a row.
+    """Sums over the rows of a summary of three or more classes; l is the loss of a row.
 
     For each of the losses, that of `log_loss` and that of `brier_loss`: its mean, the standard
     error of the mean, and what labels drawn from the predictions would give.
@@ -138,7 +138,7 @@ def joint_totals(
 
 
 class CellProblems:
-    """The two-class problems of three or more classes, where measures expect a `Case`."""
+    """A summary of three or more classes as two-class problems, in place of a `Case`."""
 
     def __init__(
         self, kind: Multiclass, states: list[CellState], classes: AnyArray, where: str

@@ -31,7 +31,7 @@ from ..recalibrators import aligned_proba, fit_recalibrator, warn_of_repeated_ce
 
 
 class Fold(NamedTuple):
-    """The rows of one fold: arrays of shape (n_cells, 2), one column per label.
+    """The rows of one fold of a summary: arrays of shape (n_cells, 2), one column per label.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Fold(NamedTuple):
 
 
 class CellSample:
-    """Rows of a two-class problem in cells, to draw from.
+    """Rows of a two-class problem in cells, from which resamples are drawn.
 
     Parameters
     ----------

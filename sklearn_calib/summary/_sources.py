@@ -116,7 +116,7 @@ def summarize(
     progress: Progress | None = None,
     _draw: Draw | None = None,
 ) -> Any:
-    """Summarise rows that need not fit into memory.
+    """Make a `CalibrationSummary` of rows that need not fit into memory.
 
     Parameters
     ----------

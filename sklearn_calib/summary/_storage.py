@@ -78,7 +78,7 @@ class Storable:
         ModuleNotFoundError
             pyarrow is not installed.
         ValueError
-            Classes that are no numbers, booleans or text.
+            Classes that are not numbers, booleans or text.
 
         Examples
         --------
@@ -126,7 +126,7 @@ class Storable:
         OSError
             The file cannot be written.
         ValueError
-            Classes that are no numbers, booleans or text.
+            Classes that are not numbers, booleans or text.
 
         Examples
         --------

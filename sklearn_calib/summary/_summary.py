@@ -63,7 +63,7 @@ class Totals(NamedTuple):
 
 
 class CalibrationSummary(Answers, Storable):
-    """What the measures and recalibrators need of any number of rows, in 0.2 to 4 MB.
+    """A summary of any number of rows in 0.2 to 4 MB, enough for measures and recalibrators.
 
     The weights of both labels at each score are kept: exactly as long as there are at most
     `max_cells` distinct scores, later in cells that are narrow relative to the distance from 0 or

@@ -52,7 +52,7 @@ def check_display(display: Any) -> None:
 
 
 def display_checks(display: Any) -> list[tuple[str, Callable[[], None]]]:
-    """The checks as a list of (name, callable without arguments)."""
+    """The checks of a display as a list of pairs: a name, and a function without arguments."""
     return [(check.__name__, partial(check, copy.copy(display))) for check in _DISPLAY_CHECKS]
 
 

@@ -31,7 +31,7 @@ def check_loss(loss: ProperLoss) -> None:
 
 
 def loss_checks(loss: ProperLoss) -> list[tuple[str, Callable[[], None]]]:
-    """The checks as a list of (name, callable without arguments)."""
+    """The checks of a loss as a list of pairs: a name, and a function without arguments."""
     return [
         (f"{check.__name__}[{k}]", partial(check, loss, k))
         for check in _LOSS_CHECKS

@@ -43,7 +43,7 @@ def check_metric(metric: "Measure") -> None:
 
 
 def metric_checks(metric: "Measure") -> list[tuple[str, Callable[[], None]]]:
-    """The checks as a list of (name, callable without arguments)."""
+    """The checks of a measure as a list of pairs: a name, and a function without arguments."""
     return [
         (f"{check.__name__}[{k}]", partial(check, metric, k))
         for check in _METRIC_CHECKS

@@ -48,7 +48,7 @@ def check_recalibrator(recalibrator: "Recalibrator", *, n_classes: Sequence[int]
 def recalibrator_checks(
     recalibrator: "Recalibrator", *, n_classes: Sequence[int] = (2, 4)
 ) -> list[tuple[str, Callable[[], None]]]:
-    """The checks as a list of (name, callable without arguments)."""
+    """The checks of a recalibrator as a list of pairs: a name, and a function without arguments."""
     return [
         (f"{check.__name__}[{k}]", partial(check, recalibrator, k))
         for check in _RECALIBRATOR_CHECKS

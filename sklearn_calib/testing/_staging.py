@@ -52,7 +52,7 @@ def check_staging(estimator: Estimator, *, n_classes: Sequence[int] = (2, 3)) ->
 def staging_checks(
     estimator: Estimator, *, n_classes: Sequence[int] = (2, 3)
 ) -> list[tuple[str, Callable[[], None]]]:
-    """The checks as a list of (name, callable without arguments)."""
+    """The checks of an adapter as a list of pairs: a name, and a function without arguments."""
     return [
         (f"{check.__name__}[{k}]", partial(check, estimator, k))
         for check in _STAGING_CHECKS

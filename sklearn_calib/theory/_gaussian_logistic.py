@@ -16,7 +16,7 @@ _MEMORY = 5  # of Anderson's acceleration
 
 
 class LogisticLimit(NamedTuple):
-    """What ridge logistic regression tends to: arrays, one entry per regularisation strength."""
+    """The limit of ridge logistic regression: arrays, one entry per regularisation strength."""
 
     risk: FloatArray
     calibration: FloatArray

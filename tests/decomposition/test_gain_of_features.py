@@ -60,7 +60,8 @@ def test_words(found):
     text = found.advice(0.8)
     low, high = found.interval("grouping", 0.8)
     assert text.startswith("Retrain: a model that used region")
-    assert f"(80% interval {low:.3f} to {high:.3f}) at least" in text
+    assert "would lower the log loss by at least" in text
+    assert f"(80% interval {low:.3f} to {high:.3f})" in text
 
 
 def test_nothing_to_be_gained():
@@ -70,8 +71,8 @@ def test_nothing_to_be_gained():
     assert parts.grouping == max(parts.gain_of_features, 0)
     assert parts.action == "neither"
     assert parts.smallest_seen > 0
-    size = f"one of {parts.smallest_seen:.2f} by a single feature would have been found with"
-    assert f"with 200 rows {size} probability 80% or more" in parts.advice()
+    size = f"a gain of {parts.smallest_seen:.2f} by a single feature would have been found with"
+    assert f"with 200 rows, {size} probability 80% or more" in parts.advice()
 
 
 @pytest.mark.slow
@@ -82,7 +83,7 @@ def test_what_a_map_repairs_is_not_put_down_to_the_features():
     table = rng.normal(size=(600, 2))
     parts = decompose_loss(y, expit(4 * z - 1), features=table, recalibrator="platt", cv=2)
     assert parts.action == "recalibrate"
-    assert parts.advice().startswith("Recalibrate: that lowers the log loss by")
+    assert parts.advice().startswith("Recalibrate: this lowers the log loss by")
 
 
 @pytest.mark.slow
