@@ -11,6 +11,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import _bibliography  # noqa: E402
 import _derived  # noqa: E402
+import _notebooks  # noqa: E402
 from sphinx_gallery.sorting import FileNameSortKey  # noqa: E402
 
 import sklearn_calib  # noqa: E402
@@ -101,5 +102,6 @@ def _only_ours(app, what, name, thing, skip, options):
 
 
 def setup(app):
+    _notebooks.connect(app)
     app.connect("autodoc-skip-member", _only_ours)
     app.connect("autodoc-process-docstring", _bibliography.link_sources, priority=400)
