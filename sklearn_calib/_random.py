@@ -99,6 +99,15 @@ def multiplicities(n: int, rng: np.random.Generator) -> FloatArray:
     return np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
 
 
+def drawn_clusters(n_groups: int, rng: np.random.Generator) -> FloatArray:
+    """Multiplicities of clusters: one fewer drawn than there are, so that variances are unbiased.
+
+    Rao, Wu (1988), "Resampling inference with complex survey data", section 2.
+    """
+    drawn = np.bincount(rng.integers(0, n_groups, n_groups - 1), minlength=n_groups)
+    return drawn.astype(np.float64) * (n_groups / (n_groups - 1))
+
+
 class RowsInCells:
     """Rows of two classes in cells, of which labels are drawn.
 

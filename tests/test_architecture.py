@@ -157,6 +157,7 @@ SHARED = (
     "_turning",
     "_frequencies",
     "_record",
+    "_reliability_panel",
 )
 
 

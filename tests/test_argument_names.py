@@ -63,6 +63,7 @@ GIVEN = {
     "from_json": {"source": to_json(FITTED)},
     "simplify": {"source": to_dict(FITTED)},
     "estimate_angle": {"model": MODEL, "X": X, "y": Y},
+    "calibrated_attributions": {"values": X, "base": 0.0, "model_or_map": FITTED},
     "make_probability_scorer": {"function": all_metrics()["log_loss"]},
     "find_classes": {"data": {"y": Y}, "label": "y"},
 }

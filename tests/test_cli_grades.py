@@ -8,6 +8,8 @@ import pytest
 
 from sklearn_calib._cli import main
 from sklearn_calib.groups import Grades, grade_calibration
+from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary
 
 OPTIONS = ["--no-advice", "--resamples", "2", "--label", "default", "--prob", "pd"]
 EDGES = [0.02, 0.05, 0.2]
@@ -60,7 +62,8 @@ def test_weights_are_counts_and_the_positive_class_is_named(rows, capsys):
     assert sum(row["events"] for row in graded("r.json")["grades"]) == good
     rows.assign(n=0.5).to_csv("half.csv", index=False)
     assert audit("half.csv", *OPTIONS, "--weight", "n", "--no-page") == 2
-    assert "whole numbers >= 0 in the column of --weight" in capsys.readouterr().err
+    said = "whole numbers >= 0 in the column of --weight, got 0.5. Leave one of the two options out"
+    assert said in capsys.readouterr().err
 
 
 def test_summaries(rows):
@@ -99,3 +102,40 @@ def test_several_classes_are_refused_before_the_rows_are_read(
     assert audit("three.csv", *options) == 2
     said = "expected the column of one class in --prob, whose probability has --grades, got 3"
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow  # four reports and a page
+def test_the_report_in_python_has_the_same_grades(rows, tmp_path):
+    """Of rows, counts, several models and summaries; in HTML, JSON and Markdown."""
+    y, p, counts = rows["default"], rows["pd"].to_numpy(), rows["n"].to_numpy()
+    wanted = grade_calibration(y, p, EDGES)
+    models = {"a": p, "b": np.sqrt(p)}
+    few = {"n_resamples": 2, "measures": ["brier_loss"], "check_columns": False}
+    report = calibration_report(y, models, grades=EDGES, **few)
+    assert report.grades["a"].to_dict() == wanted.to_dict()
+    assert report.grades["b"].to_dict() == grade_calibration(y, np.sqrt(p), EDGES).to_dict()
+    assert not calibration_report(y, p, **few).grades
+    named = {"edges": EDGES, "names": ["A", "B", "<b>", "D"]}
+    weight = np.where(np.arange(len(y)) < 5, 0, counts)
+    one = calibration_report(y, p, sample_weight=weight, pos_label="no", grades=named, **few)
+    again = grade_calibration(y[5:], p[5:], named, counts=counts[5:], pos_label="no")
+    assert one.grades["model"].to_dict() == again.to_dict()
+    found = json.loads(one.to_json())["models"][0]["grades"]
+    assert found == json.loads(json.dumps(again.to_dict()))
+    one.to_html(tmp_path / "r.html")
+    page, text = open_text(tmp_path / "r.html"), one.to_markdown()
+    assert "Grades" in text and "&lt;b&gt;" in page and "<td><b></td>" not in page
+    summary = CalibrationSummary(classes=["no", "yes"]).update(y, p)
+    of_cells = calibration_report(summary, grades=Grades(EDGES), n_resamples=2).grades["model"]
+    assert [row.events for row in of_cells.rows] == [row.events for row in wanted.rows]
+    assert of_cells.n_unsure == 0
+
+
+def test_grades_that_a_report_cannot_have(rows):
+    y, p = rows["default"], rows["pd"].to_numpy()
+    with pytest.raises(ValueError, match=r"calibration_report: expected grades with edges that"):
+        calibration_report(y, p, grades=[0.5, 0.2])
+    with pytest.raises(ValueError, match=r"calibration_report: expected two classes.*got 3"):
+        calibration_report([0, 1, 2], np.eye(3) * 0.7 + 0.1, grades=EDGES)
+    with pytest.raises(ValueError, match=r"whole numbers >= 0 as sample_weight.*got 0\.5"):
+        calibration_report(y, p, sample_weight=np.full(len(y), 0.5), grades=EDGES)

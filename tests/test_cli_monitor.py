@@ -48,10 +48,12 @@ def test_one_line_and_exit_code_3(days, capsys):
     out, err = capsys.readouterr()
     assert out.count("\n") == 1 and not err
     assert out.startswith("bad.csv: ALARM at row ") and "too extreme" in out and "(2026-01-" in out
+    assert "; off since about row " in out and "an offset is not enough (p = " in out
     monitor = CalibrationMonitor(classes=["no", "yes"])
     for part in (days[:600], days[600:]):
         monitor.update(part["outcome"], part["p"], time=part["day"].astype(str))
     assert json.loads(Path("state.json").read_text()) == monitor.state_dict()
+    assert monitor.alarms_[-1].diagnosis.advice in out
 
 
 def test_quiet_speaks_of_alarms_alone(days, capsys):
@@ -139,7 +141,7 @@ def test_late_labels(days, capsys):
     [
         ("{", "a file that cannot be read"),
         ("[1]", "expected the state of a monitor"),
-        ('{"format": "sklearn-calib monitor", "version": 99}', "version 1 to 2, got version 99"),
+        ('{"format": "sklearn-calib monitor", "version": 99}', "version 1 to 3, got version 99"),
     ],
 )
 def test_states_of_another_kind_are_kept(days, text, said, capsys):

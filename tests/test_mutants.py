@@ -58,6 +58,25 @@ MUTANTS = {
         "betaincinv(events, np.where(below",
         "metrics/test_reliability.py::test_bands_of_bins_are_clopper_pearsons",
     ),
+    # -- after an alarm of the monitor
+    "a region as if one looked once, without the mean likelihood": Mutant(
+        "_kernels._log_odds_cells",
+        "bound = log + np.log1p(-level)",
+        "bound = np.log1p(-level)",
+        "monitoring/test_aftermath.py::test_region_by_definition",
+    ),
+    "one end of the onset at the whole level": Mutant(
+        "_kernels._log_odds_cells",
+        "outside = (1 - level) / 2",
+        "outside = (1 - level) * 4",
+        "monitoring/test_aftermath.py::test_onset_by_definition",
+    ),
+    "a test of the slope that forgets the fitted shift": Mutant(
+        "_kernels._log_odds_cells",
+        "information[fitted:, fitted:] - cross.T @ solved",
+        "information[fitted:, fitted:]",
+        "monitoring/test_aftermath.py::test_score_test_of_the_slope_by_definition",
+    ),
     # -- rating grades
     "Jeffreys' posterior of a flat prior": Mutant(
         "_kernels._grades",
@@ -127,11 +146,90 @@ MUTANTS = {
         slow=True,
     ),
     "ReliabilityDisplay: error bars halved": Mutant(
-        "displays._reliability",
-        "errors = np.maximum([low, high], 0)",
-        "errors = np.maximum([low, high], 0) / 2",
+        "displays._reliability_panel",
+        "high = np.maximum(curve.confidence_high, curve.observed)",
+        "high = (np.maximum(curve.confidence_high, curve.observed) + curve.observed) / 2",
         "displays/test_reliability_display.py::test_bands_are_drawn_where_the_curve_has_them"
         "[quantile]",
+    ),
+    # -- internal validation
+    "internal_validation: each group once in every sample": Mutant(
+        "inference._refits",
+        "chosen = rng.integers(0, len(size), len(size))",
+        "chosen = np.arange(len(size))",
+        "inference/test_internal_validation.py::test_groups_stay_whole[optimism]",
+    ),
+    "internal_validation: folds split groups": Mutant(
+        "inference._refits",
+        "return folds.split(self.codes, self.codes, self.groups)",
+        "return folds.split(self.codes, self.codes, np.arange(len(self.codes)))",
+        "inference/test_internal_validation.py::test_groups_stay_whole[cross_validation]",
+    ),
+    "internal_validation: fits without weights": Mutant(
+        "inference._refits",
+        "found[name] = self.weight",
+        "found[name] = np.ones(len(self.codes))",
+        "inference/test_internal_validation.py::test_tables_labels_and_weights_come_as_they_are",
+    ),
+    "internal_validation: measures of samples without weights": Mutant(
+        "inference._corrections",
+        '"sample": lambda weight, count: weight * count',
+        '"sample": lambda weight, count: count',
+        "inference/test_internal_validation.py::test_weights_by_a_plain_loop",
+    ),
+    "internal_validation: measures of all rows without weights": Mutant(
+        "inference._corrections",
+        '"original": lambda weight, count: weight',
+        '"original": lambda weight, count: np.ones(len(weight))',
+        "inference/test_internal_validation.py::test_weights_by_a_plain_loop",
+    ),
+    "internal_validation: rows left out without weights": Mutant(
+        "inference._corrections",
+        "weight * (count == 0)",
+        "1.0 * (count == 0)",
+        "inference/test_internal_validation.py::test_weights_by_a_plain_loop",
+    ),
+    "internal_validation: .632+ knows rows that were drawn once": Mutant(
+        "inference._corrections",
+        "weight * (count == 0)",
+        "weight * (count <= 1)",
+        "inference/test_internal_validation.py::test_632_plus_by_a_plain_loop",
+    ),
+    "internal_validation: .632+ without the weight of the overfitting": Mutant(
+        "inference._corrections",
+        "return plain + moved * 0.368",
+        "return plain + 0 * moved * 0.368",
+        "inference/test_internal_validation.py::test_632_plus_by_a_plain_loop",
+    ),
+    "internal_validation: measures in another order": Mutant(
+        "inference._corrections",
+        "places = [[*self.named].index(name) for name in self._quick]",
+        "places = [[*self.named].index(name) for name in self._quick][::-1]",
+        "inference/test_internal_validation.py::test_options_of_intervals_and_measures",
+    ),
+    "internal_validation: the same samples whatever random_state": Mutant(
+        "inference._internal_validation",
+        "rngs = spawned(random_state,",
+        "rngs = spawned(0,",
+        "inference/test_internal_validation.py::test_each_option_matters[random_state-<class 'int]",
+    ),
+    "internal_validation: tails of twice the size": Mutant(
+        "inference._internal_validation",
+        "(1 - level) / 2, ci)",
+        "1 - level, ci)",
+        "inference/test_internal_validation.py::test_optimism_by_a_plain_loop",
+    ),
+    "internal_validation: one interval for both": Mutant(
+        "inference._corrections",
+        'if ci == "pivot":',
+        "if True:",
+        "inference/test_internal_validation.py::test_optimism_by_a_plain_loop",
+    ),
+    "internal_validation: pos_label does not matter": Mutant(
+        "inference._internal_validation",
+        "positive = places[0]",
+        "positive = len(classes) - 1",
+        "inference/test_internal_validation.py::test_pos_label_is_the_event",
     ),
     # -- intervals
     "report: bootstrap tails of twice the size": Mutant(

@@ -111,7 +111,7 @@ def test_several_models_progress_and_forms(tmp_path):
     path = report.to_html(tmp_path / "r.html", title="A & B")
     text = (tmp_path / "r.html").read_text()
     assert path == str(tmp_path / "r.html")
-    assert text.count('role="img"') == 5  # two models, three classes
+    assert text.count('role="img"') == 6  # two models, three classes, and their plane
     assert "A &amp; B" in text and "<script" not in text
     assert not re.search(r'(src|href)="(?!data:)', text), "the file needs the network"
 
@@ -217,7 +217,7 @@ def test_summaries_are_reported_on(tmp_path):
     two = calibration_report({"old": parts[0], "new": parts[1]}, measures=["log_loss"])
     assert [row.model for row in two.rows] == ["old", "new"]
     text = Path(two.to_html(tmp_path / "two.html")).read_text()
-    assert text.count('role="img"') == 2
+    assert text.count('role="img"') == 3
 
 
 def test_a_summary_of_several_classes_is_reported_on():

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import sklearn_calib
 from sklearn_calib import displays
+from sklearn_calib._kernels._logit_axis import LogitAxis
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.decisions import decision_difference
 from sklearn_calib.metrics import brier_loss, metric, reliability_curve
 from sklearn_calib.report import calibration_report
-from sklearn_calib.report._pictures import binned_error, classes_to_show
+from sklearn_calib.report._pictures import binned_error, classes_to_show, rare
 from sklearn_calib.report._style import DARK, LIGHT
 from sklearn_calib.report._svg import LARGE, SMALL, Series, diagram, steps
 from sklearn_calib.summary import CalibrationSummary
@@ -365,3 +368,62 @@ def test_dark_narrow_and_printed(reports, tmp_path):
     used = set(re.findall(r"var\(--([a-z]+)[,)]", style)) - {"tone"}
     assert used <= set(names[0]) and not re.search(r"[{;]\s*(fill|stroke|color): #", style)
     assert text.count('<div class="wide"><table') == text.count("<table")
+
+
+def rare_page(tmp_path, models=1, share=1.0):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 40, 1500)
+    y = (rng.random(1500) < p).astype(int)
+    p = np.minimum(np.where(p < 1e-4, 0, p) * share, 0.9)
+    given = {"a": p, "<b>": p**0.9, "c": p**0.8}
+    report = calibration_report(y, dict([*given.items()][:models]), n_resamples=5)
+    return report, Path(report.to_html(tmp_path / "rare.html")).read_text()
+
+
+def test_rare_events_are_drawn_on_log_odds(tmp_path):
+    report, text = rare_page(tmp_path)
+    assert rare(report) and "axes are on log-odds" in text and "<title>beyond: exactly 0" in text
+    Page(text)
+    often, plain = rare_page(tmp_path, share=20)  # the median is above 0.02
+    assert not rare(often) and "log-odds)" not in plain
+    three = calibration_report([0, 1, 2] * 5, np.full((15, 3), 1 / 3), n_resamples=5)
+    assert not rare(three)
+
+
+def test_dots_on_log_odds_lie_at_their_log_odds():
+    score = np.repeat([0.0, 0.001, 0.01, 0.1], 40)
+    y = np.r_[np.zeros(80), np.arange(80) % 20 == 0].astype(int)
+    (curve,) = reliability_curve(y, score, strategy="isotonic", n_resamples=0)
+    frame = LARGE.on_log_odds([curve])
+    text = diagram([Series(curve)], "", frame)
+    at = [float(x) for x in re.findall(r'class="dot" cx="([\d.]+)"', text)]
+    odds = np.log(curve.predicted[1:] / (1 - curve.predicted[1:]))
+    steps = np.diff(at[1:]) / np.diff(odds)
+    assert np.ptp(steps) < 0.02 and frame.left < at[0] < frame.x(frame.axis.borders[0])
+    heights = [*map(float, re.findall(r"v(-[\d.]+)h6", text))]
+    assert heights == [pytest.approx(-(frame.bars[1] - frame.bars[0]))]  # a quarter, the most
+
+
+def test_two_models_beside_each_other(tmp_path):
+    report, text = rare_page(tmp_path, models=2)
+    page = Page(text)
+    assert "Models compared" in page.words and "Murphy diagram" in page.words
+    labels = [one["aria-label"] for tag, one in page.tags if "aria-label" in one]
+    (said,) = (label for label in labels if label.startswith("Mean elementary scores of <b> less"))
+    problems = [model.case.problems()[0] for model in report._models.values()]
+    axis = LogitAxis.around([np.quantile(one.score, [0.01, 0.99]) for one in problems])
+    found = decision_difference(
+        problems[0].hit.astype(int), problems[1].score, problems[0].score, level=report.level,
+        thresholds=expit(np.linspace(axis.low, axis.high, 99)), random_state=report._seed,
+    )  # fmt: skip
+    assert f"at {(found.high < 0).mean():.0%} of the thresholds <b> is better" in said
+    (plane,) = (label for label in labels if label.startswith("Log loss by temperature"))
+    losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
+    assert all(f"{name} {loss:.4f}" in plane for name, loss in losses.items())
+
+
+def test_the_plane_of_more_models_and_no_picture_of_one(tmp_path):
+    _, three = rare_page(tmp_path, models=3)
+    assert "What the log loss is made of" in three and "Murphy" not in three
+    _, one = rare_page(tmp_path)
+    assert "Models compared" not in one

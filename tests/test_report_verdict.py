@@ -508,7 +508,7 @@ def test_many_models_stay_readable():
 # -- dict, JSON, Markdown -------------------------------------------------------------------------
 
 KEYS = {
-    "": "format schema version created source n_rows classes level models",
+    "": "format schema version created source n_rows n_clusters classes level models",
     "model": "name accuracy verdict measures decomposition log_loss line bins advice groups "
     "grades features",
     "verdict": "calibrated p_value in_the_large smallest_seen sentences",
@@ -517,7 +517,7 @@ KEYS = {
     "measure": "measure value low high if_calibrated",
     "decomposition": "risk calibration refinement uncertainty",
     "log_loss": "rows_below_floor rows_of_zero scikit_learn",
-    "line": "slope intercept slope_error intercept_error",
+    "line": "slope intercept slope_error intercept_error n_clusters",
     "bin": "low high rows weight predicted observed observed_low observed_high "
     "observed_over_expected",
     "advice": "n_rows best rows weights code",

@@ -35,6 +35,7 @@ JOBS = [
     *(("net benefit", law, n, 500) for law in LAWS for n in (500, 5000)),
     *(("less acting on all", law, n, 500) for law in LAWS for n in (500, 5000)),
     *(("difference of two", law, n, 500) for law in LAWS for n in (500, 5000)),
+    *(("elementary score", law, n, 500) for law in LAWS for n in (500, 5000)),
     *(("case-control", law, n, 500) for law in LAWS for n in (500, 5000)),
     *(("expected cost", law, n, 2000) for law in LAWS for n in (100, 500, 5000)),
     *(("expected metrics", law, n, 1000) for law in LAWS for n in (200, 2000)),
@@ -89,6 +90,8 @@ def of_curves(question, law, n, draws):
         truth = truth - everyone
     if question == "difference of two":  # the second model is the truth
         truth = net_benefit(truth_of(population), truth_of(population))[0] - truth
+    if question == "elementary score":  # over 1 - t, as `MurphyDisplay` draws it
+        truth = truth_of(population).mean() - truth
     places = np.searchsorted(T, SHOWN)
     below, above, plain, band = [], [], [], []
     for number in range(draws):
@@ -99,6 +102,9 @@ def of_curves(question, law, n, draws):
             continue
         if question == "difference of two":
             found = decision_difference(y, p, truth_of(p), random_state=number)
+            value = found.difference
+        elif question == "elementary score":
+            found = decision_difference(y, p, y.astype(float), random_state=number)
             value = found.difference
         else:
             found = decision_curve(y, p, prevalence=prevalence, random_state=number)

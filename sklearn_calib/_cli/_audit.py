@@ -7,9 +7,11 @@ import numpy as np
 from .._files.tables import UserError
 from .._show import plain
 from ._gate import FORM, conditions_of
-from ._grades import add_grades, grade_rows, grades_in
+from ._grades import add_grades, grades_in
 from ._options import (
+    add_clusters,
     add_columns,
+    add_confidence,
     add_dask,
     add_files,
     add_reading,
@@ -36,6 +38,8 @@ EXAMPLES = (
     "sklearn-calib audit predictions.csv --label outcome --prob p --features age,region",
     "sklearn-calib audit predictions.csv --label outcome --prob p --grades 0.01,0.02,0.05",
     'sklearn-calib audit new.csv --label outcome --prob p --fail-if "log_loss > 0.6"',
+    "sklearn-calib audit answers.jsonl --label correct --prob confidence --cluster question_id",
+    "sklearn-calib audit answers.jsonl --label truth --prediction answer --prob mark --scale 0,10",
     "sklearn-calib audit scores.csv --prob p --plan 0.02",
     "sklearn-calib audit - --label outcome --prob p --json report.json < predictions.csv",
 )
@@ -57,6 +61,7 @@ def add_to(commands: Any) -> None:
         "input",
     )
     columns = add_columns(parser)
+    add_confidence(columns)
     columns.add_argument(
         "--by",
         action="append",
@@ -72,6 +77,11 @@ def add_to(commands: Any) -> None:
         help="also find out whether to recalibrate or to retrain: what a better use of these "
         "columns would gain; all: every other column. Name what is known when the model predicts "
         "(of several files and of tables above 8 MB a sample of 20,000 rows)",
+    )
+    add_clusters(
+        columns,
+        "intervals, tests and the verdict count these clusters, not the rows (the tables are then "
+        "read whole; not for subgroups, which are --by)",
     )
     add_grades(columns)
     add_reading(parser, mends=True)
@@ -154,7 +164,7 @@ def _add_results(group):
 
 def audit(options: "argparse.Namespace") -> int:
     """Report on a table and say whether recalibration would help; returns the exit code."""
-    from ._large import audit_large, is_large
+    from ._large import audit_large, check_whole, is_large, read_whole
 
     if options.plan is not None:
         return plan(options)
@@ -164,7 +174,9 @@ def audit(options: "argparse.Namespace") -> int:
         how: dict[str, Any] = {"copied": True, "workers": options.dask}
         with local_files(options.files, options.allow_remote, **how) as files:
             check_outputs(options, files)
-            if is_large(files, options):
+            if read_whole(options):
+                check_whole(files, options)
+            elif is_large(files, options):
                 return audit_large(files, options, conditions)
             return _audit_rows(files, options, conditions)
     except (ValueError, TypeError, UserError) as error:
@@ -187,12 +199,13 @@ def _audit_rows(files, options, conditions):
                 pos_label=rows.positive,
                 by=rows.groups,
                 features=rows.features,
+                grades=options.grades,
+                groups=rows.together,
                 name=plain(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,
                 **settings_of(files, options, conditions),
             )
-        grade_rows(report, rows, options)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{called(files)}: {error}") from error
     if _were_divided(rows.scores):

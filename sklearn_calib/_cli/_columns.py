@@ -78,7 +78,10 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     together = None
     if (name := getattr(options, "group", None)) is not None:
         together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
-    labels = joined([checked_labels(table, options.label) for table in tables])
+    if getattr(options, "prediction", None) is None:
+        labels = joined([checked_labels(table, options.label) for table in tables])
+    else:
+        labels = _right(tables, options, names)
     by = joined(groups) if len(groups[0].columns) else None
     shown = joined(used) if len(used[0].columns) else None
     said = "; ".join(left_out)
@@ -123,7 +126,8 @@ def with_order(table: FileTable, name: str) -> Any:
 
 def _needed(columns, options):
     """All columns but those of ``--by``, each once; few commands have the last two."""
-    more = [options.weight, getattr(options, "time", None), getattr(options, "group", None)]
+    few = ("time", "group", "prediction")
+    more = [options.weight, *(getattr(options, name, None) for name in few)]
     return [*dict.fromkeys([options.label, *columns, *filter(None, more)])]
 
 
@@ -186,7 +190,46 @@ def probability(table: FileTable, name: str, options: "argparse.Namespace") -> F
     numbers = number_column(table, name)
     texts = table.frame[name]
     signed = texts.dtype.kind == "O" and any("%" in str(text) for text in texts[:1])
+    if (scale := getattr(options, "scale", None)) is not None and not signed:
+        return _of_scale(table, name, numbers, scale)
     return numbers / 100 if options.percent and not signed else numbers
+
+
+def _of_scale(table, name, numbers, scale):
+    """Marks as shares of the way from the lowest to the highest."""
+    low, high = scale
+    outside = np.flatnonzero((numbers < low) | (numbers > high))
+    if len(outside):
+        raise UserError(
+            f"expected numbers from {low:g} to {high:g} in column {quoted(name)} of "
+            f"{plain(table.file)}, got {numbers[outside[0]]:g} in row {table.row(outside[0])}. "
+            "Name the ends of the scale with --scale."
+        )
+    return (numbers - low) / (high - low)
+
+
+def _right(tables, options, names):
+    """Whether the class of --prediction is that of --label, row by row: 1 or 0."""
+    if len(names) != 1:
+        raise UserError(
+            "expected one column of --prob with --prediction, the confidence in the predicted "
+            f"class, got {len(names)}. Leave --prediction out where there is one for each class."
+        )
+    truth, said = (
+        joined([checked_labels(table, name) for table in tables])
+        for name in (options.label, options.prediction)
+    )
+    if not all(each.dtype.kind in "iuf" for each in (truth, said)):
+        truth, said = (each.map(str).str.strip() for each in (truth, said))
+    right = (truth.to_numpy() == said.to_numpy()).astype(int)
+    if right.all() or not right.any():
+        raise UserError(
+            "expected predictions of which some are right and some wrong, got "
+            f"{right.sum()} right of {len(right)}: {quoted(said.iloc[0])} in column "
+            f"{quoted(options.prediction)} where {quoted(options.label)} has "
+            f"{quoted(truth.iloc[0])}. Check that both columns spell the classes alike."
+        )
+    return truth.__class__(right, name=options.label)
 
 
 def whole_column(table: FileTable, name: str, what: str) -> Any:

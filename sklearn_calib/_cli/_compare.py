@@ -9,7 +9,15 @@ import numpy as np
 from .._files.tables import UserError
 from .._show import Section, Table, plain
 from ..exceptions import CalibrationWarning
-from ._options import add_columns, add_files, add_reading, examples, share, whole_number
+from ._options import (
+    add_clusters,
+    add_columns,
+    add_files,
+    add_reading,
+    examples,
+    share,
+    whole_number,
+)
 from ._pairs import Pairs, Rows, models_of
 from ._printing import Screen, check_outputs, progress, write_text
 from ._remote import local_files
@@ -51,6 +59,7 @@ def add_to(commands: Any) -> None:
         help="match the rows of two files by the values of this column (default: by their order); "
         "both tables are then read whole",
     )
+    add_clusters(columns, "intervals count these clusters, not the rows")
     add_reading(parser)
     work = parser.add_argument_group("work")
     work.add_argument(
@@ -96,7 +105,8 @@ def _compare(files, options):
         found, notes = _measured(pairs, options, lambda done: advance(int(1000 * done), 1000))
     pairs.say_what_is_left_out()
     screen = Screen()
-    screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes", highlight=False)
+    together = "" if options.group is None else f", clusters by {plain(options.group, 40)}"
+    screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}", highlight=False)
     _print(screen, names, found, options.level)
     sentences = verdict(names, found)
     for sentence in sentences:
@@ -131,26 +141,31 @@ def _measured(pairs, options, advance):
     draws = [RowDraw(n_classes, rows_to_draw(n_classes)) if several else None for _ in summaries]
     functions = {n: f for n, f in _means().items() if n in _MEASURES}
     losses = {name: PairedLosses() for name in functions}
-    for codes, probas, weight in _pieces(pairs, lambda done: advance(done / 2)):
+    kept: list[Rows] = []  # of clusters, whose calibration error cells do not tell
+    for codes, probas, weight, groups in _pieces(pairs, lambda done: advance(done / 2)):
         for summary, draw, proba in zip(summaries, draws, probas, strict=True):
             single = len(pairs.models[0].columns) == 1 and not pairs.flipped
             summary.update(codes, proba[:, 1] if single else proba, weight)
             if draw is not None:
                 draw.add(codes, proba, proba[np.arange(len(codes)), codes], weight)
         for name, of_rows in functions.items():
-            losses[name].add(*(of_rows(proba, codes) for proba in probas), weight)
+            losses[name].add(*(of_rows(proba, codes) for proba in probas), weight, groups)
+        if groups is not None:
+            kept.append(Rows(codes, probas, weight, groups))
     if not summaries[0].n_samples:
         raise UserError("expected rows of positive weight, got none. Check the files.")
     drawn = [None if draw is None else draw.rows() for draw in draws]
     after, of_logits = PairedLosses(), LogLoss().of_logits
     fitted = [_temperature(*each) for each in zip(summaries, drawn, strict=True)]
-    for codes, probas, weight in _pieces(pairs, lambda done: advance(0.5 + done / 2)):
+    for codes, probas, weight, groups in _pieces(pairs, lambda done: advance(0.5 + done / 2)):
         scaled = (_scaled(*each) for each in zip(fitted, probas, strict=True))
-        after.add(*(of_logits(logits, codes) for logits in scaled), weight)
+        after.add(*(of_logits(logits, codes) for logits in scaled), weight, groups)
     given = {"level": options.level, "n_resamples": options.resamples}
     found = {
         name: losses[name].difference(name, options.level)
         if name in losses
+        else _of_clusters(kept, name, given)
+        if kept
         else paired_difference(None, *summaries, name, **given)
         for name in _MEASURES
     }
@@ -169,7 +184,19 @@ def _pieces(pairs, advance):
             rows = slice(start, start + step)
             weight = None if block.weight is None else block.weight[rows]
             probas = [np.asarray(proba)[rows] for proba in block.probas]
-            yield Rows(block.codes[rows], probas, weight)
+            groups = None if block.groups is None else block.groups[rows]
+            yield Rows(block.codes[rows], probas, weight, groups)
+
+
+def _of_clusters(kept, name, given):
+    """The difference of a calibration error, of rows that belong together."""
+    from ..inference import paired_difference
+
+    codes, groups = (np.concatenate([getattr(b, n) for b in kept]) for n in ("codes", "groups"))
+    first, second = (np.concatenate([np.asarray(b.probas[m]) for b in kept]) for m in (0, 1))
+    weight = None if kept[0].weight is None else np.concatenate([b.weight for b in kept])
+    more = {"labels": range(first.shape[1]), "sample_weight": weight, "groups": groups}
+    return paired_difference(codes, first, second, name, **more, **given)
 
 
 def _means():

@@ -21,6 +21,7 @@ from ._drawn import (
 )
 from ._names import split_names
 from ._options import (
+    add_clusters,
     add_columns,
     add_dask,
     add_files,
@@ -72,11 +73,9 @@ def add_to(commands: Any) -> None:
     add_files(parser)
     columns = add_columns(parser)
     add_logits(columns)
-    columns.add_argument(
-        "--group",
-        metavar="COLUMN",
-        help="rows that belong together, such as those of one patient: no group is split between "
-        "the folds by which the map is chosen and judged",
+    add_clusters(
+        columns,
+        "none of them is split between the folds by which the map is chosen and judged",
     )
     columns.add_argument(
         "--any-order",

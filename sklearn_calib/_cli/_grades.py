@@ -2,21 +2,16 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._files.tables import UserError
 from .._show import plain, quoted
 from ._names import split_names
-from ._options import any_number, as_number, tolerance_of
+from ._options import any_number, as_number
 
 if TYPE_CHECKING:
     import argparse
-
-    from ..report import CalibrationReport
-    from ..summary import CalibrationSummary
-    from ._rows import LabelledRows
 
 
 def add_grades(group: Any) -> None:
@@ -36,47 +31,6 @@ def check_columns(options: "argparse.Namespace", n_columns: int) -> None:
             f"expected the column of one class in --prob, whose probability has --grades, got "
             f"{n_columns} columns. Name one of two classes, or leave --grades out."
         )
-
-
-def grade_rows(
-    report: "CalibrationReport", rows: "LabelledRows", options: "argparse.Namespace"
-) -> None:
-    """Put the grades of rows into the report on them."""
-    if options.grades is None:
-        return
-    from ..canonical import canonical_proba
-    from ..groups import grade_calibration
-
-    (name,) = report.accuracy
-    report.grades[name] = grade_calibration(
-        rows.labels,
-        canonical_proba(rows.scores, tolerance=tolerance_of(options), _where="audit"),
-        options.grades,
-        counts=rows.weight,
-        labels=rows.classes,
-        pos_label=rows.positive,
-    )
-
-
-def grade_summary(
-    report: "CalibrationReport", summary: "CalibrationSummary", options: "argparse.Namespace"
-) -> None:
-    """Put the grades of a summary into the report on it."""
-    if options.grades is None:
-        return
-    from ..groups import grade_calibration
-
-    (name,) = report.accuracy
-    rows = summary.rows()
-    graded = grade_calibration(
-        rows.y,
-        rows.proba,
-        options.grades,
-        counts=rows.sample_weight,
-        labels=summary.classes,
-        pos_label=summary.positive_label,
-    )
-    report.grades[name] = replace(graded, n_unsure=summary.rows_across(options.grades.edges))
 
 
 def grades_in(given: str | None) -> Any:

@@ -12,7 +12,7 @@ from ._classes import check_two_classes, named_classes
 from ._columns import chosen_groups
 from ._drawn import check_rows, draw_of, gains_by_features, sample_of
 from ._gate import Condition
-from ._grades import check_columns, grade_summary
+from ._grades import check_columns
 from ._names import split_columns
 from ._options import check_different, check_groups, check_named, form_of, kind_of
 from ._printing import Screen, progress
@@ -39,6 +39,37 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: boo
     wanted = saved or getattr(options, "save", None) or options.dask
     many = several and len(tables) > 1
     return bool(wanted) or many or sum(map(os.path.getsize, tables)) > _AT_ONCE
+
+
+_WHOLE = {"group": "--cluster", "prediction": "--prediction", "scale": "--scale"}
+
+
+def read_whole(options: "argparse.Namespace") -> bool:
+    """Whether an option needs all rows at once, however large the tables are."""
+    return any(getattr(options, name) is not None for name in _WHOLE)
+
+
+def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
+    """Refuse what cannot go together with rows that are read whole, or with clusters."""
+    asked = next(option for name, option in _WHOLE.items() if getattr(options, name) is not None)
+    if any(_is_saved(file) for file in files):
+        raise UserError(
+            f"expected rows for {asked}, got summaries, which do not keep single rows. Give the "
+            "rows."
+        )
+    others = ["save", "dask"] + ["by", "features", "grades", "recalibrate"] * (asked == "--cluster")
+    if options.prediction is not None:
+        others += ["classes", "positive", "features"]
+    if options.scale is not None:
+        others.append("percent")
+    for name in others:
+        if getattr(options, name):
+            raise UserError(
+                f"expected {asked} without --{name}, got both: what --{name} does would be wrong "
+                f"for these rows. Leave one of the two out."
+            )
+    check_named(options, plain(files[0]))
+    check_columns(options, len(_prob_columns(files[0], options)))
 
 
 @cache
@@ -78,10 +109,10 @@ def audit_large(
     settings = settings_of(files, options, conditions)
     with progress("measuring") as advance:
         name = plain(options.name or name)
+        settings["grades"] = options.grades
         report = calibration_report(summary, name=name, progress=advance, **settings)
     if options.by:
         report.groups[name] = found.groups
-    grade_summary(report, summary, options)
     if options.features:
         report.features[name] = gains_by_features(summary, options)
     if options.save is not None:
@@ -170,7 +201,8 @@ def _classes(files, options, n_columns):
     if len(classes) > 2 >= n_columns:
         raise UserError(
             f"expected labels of two classes in column {quoted(options.label)}, got "
-            f"{len(classes)}. Name one column of probabilities for each class."
+            f"{len(classes)}. Name one column of probabilities for each class, or with audit "
+            "--prediction the predicted class, whose confidence the one column is."
         )
     return classes, positive
 

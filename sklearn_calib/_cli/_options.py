@@ -99,6 +99,49 @@ def add_scores(group: Any, order: str = "the sorted labels") -> None:
     )
 
 
+def add_clusters(group: Any, more: str) -> None:
+    """Add the option that says which rows belong together; `more`: what follows from it."""
+    group.add_argument(
+        "--cluster",
+        "--group",
+        dest="group",
+        metavar="COLUMN",
+        help="rows that belong together, such as the samples of one question, have one value of "
+        f"this column: {more}",
+    )
+
+
+def add_confidence(group: Any) -> None:
+    """Add the options of tables that hold a predicted class and how sure the model was of it."""
+    group.add_argument(
+        "--prediction",
+        metavar="COLUMN",
+        help="the predicted class, where the one column of --prob is the confidence in it: what is "
+        "audited is whether it is the class of --label (the tables are then read whole)",
+    )
+    group.add_argument(
+        "--scale",
+        type=ends_of_scale,
+        metavar="LOW,HIGH",
+        help="the numbers of --prob are marks from LOW (0 %%) to HIGH (100 %%), such as 0,10 (the "
+        "tables are then read whole)",
+    )
+
+
+def ends_of_scale(text: str) -> tuple[float, float]:
+    """Two numbers, the lower one first."""
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        low = high = 0.0
+    if not (low < high and abs(low) < float("inf") and abs(high) < float("inf")):
+        raise argparse.ArgumentTypeError(
+            f"expected two numbers, the lower one first, got {quoted(text)}. Write for instance "
+            "0,10"
+        )
+    return low, high
+
+
 def add_logits(group: Any) -> None:
     """Add the option that says that scores are no probabilities."""
     group.add_argument(

@@ -21,7 +21,7 @@ from .._files.tables import (
 from .._show import plain, quoted, rows_in_words
 from .._typing import AnyArray, FloatArray, IntArray
 from ._classes import check_two_classes, named_classes
-from ._columns import checked_labels, probability
+from ._columns import checked_labels, probability, whole_column
 from ._names import split_columns
 from ._options import check_different, check_named, form_of, tolerance_of
 from ._printing import note
@@ -48,6 +48,7 @@ class Rows(NamedTuple):
     codes: IntArray
     probas: list[FloatArray]  # of each model, of shape (n_rows, n_classes)
     weight: FloatArray | None
+    groups: AnyArray | None = None  # the column of --cluster
 
 
 def models_of(files: Sequence[str], options: "argparse.Namespace") -> list[Model]:
@@ -120,11 +121,14 @@ class Pairs:
             kept = self._complete(tables) if self.options.drop_missing else tables
             codes = self._codes(kept, differing)
             if len(codes) and not differing.n_rows:
-                weight = self.options.weight
+                weight, together = self.options.weight, self.options.group
                 yield Rows(
                     codes,
                     [self._proba(*each) for each in zip(self.models, kept, strict=True)],
                     None if weight is None else number_column(kept[0], weight),
+                    None
+                    if together is None
+                    else whole_column(kept[0], together, "cluster").astype(str).to_numpy(),
                 )
             self.n_rows += len(codes)
             advance(min(table.share for table in tables))
@@ -152,6 +156,8 @@ class Pairs:
                 found.append(options.label)
             if model.needs_label and options.weight is not None:
                 found.append(options.weight)
+            if model.needs_label and options.group is not None:
+                found.append(options.group)
         if options.id is not None and not self.one_file:
             found.append(options.id)
         return [*dict.fromkeys(found)]

@@ -51,7 +51,10 @@ def finish(
             report.advise(advance)  # the verdict speaks of it
         advice = report.advice[model]
         few = advice is None
-        if advice is not None and options.label is not None and options.prob is not None:
+        of_table = options.label is not None and options.prob is not None
+        if any(getattr(options, name) is not None for name in ("prediction", "scale")):
+            of_table = False  # fit and apply do not know these
+        if advice is not None and of_table:
             advice.code = commands_of_repair(options)  # which read the file as audit does
     screen.show(*sections_of(report))
     if few:

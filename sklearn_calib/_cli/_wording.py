@@ -13,7 +13,7 @@ _OPTIONS = {
     "if they are meant, pass check_columns=False": "if they are meant, add --any-order",
     "Pass tabulate=1e-6 ": "Add --tabulate 1e-6 ",
     "pass labels= with all classes": "name all of them with --classes",
-    "divide percentages by 100": "add --percent for percentages",
+    "divide percentages by 100": "add --percent for percentages, or audit --scale 0,10 for marks",
     "Name all classes, CalibrationMonitor(classes=[...])": "Name all classes with --classes",
     "Pass all classes, or drop those rows": "Name all of them with --classes, or drop those rows",
     "at least one sample_weight above 0": "at least one weight above 0 in the column of --weight",
@@ -35,13 +35,15 @@ _OPTIONS = {
     "rows of y_proba, got": "rows of --prob, got",
     "Pass more, or say their law by linear_predictor=(mean, deviation)": "Plan with a "
     "table of more",
+    "where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true": "of "
+    "a confidence in one predicted class name that class's column with audit --prediction",
     "Pass groups=, such as the number of the patient or of the election; instead of repeated rows "
     "sample_weight": "Name the column of what belongs together, such as a patient, with fit "
     "--group; instead of repeated rows use --weight",
     "Pass fewer folds as cv, or groups that are finer": "Name a column of more groups with --group",
-    "expected counts, whole numbers >= 0, got others. Pass numbers of rows, not weights": "for "
-    "--grades, which counts rows, expected whole numbers >= 0 in the column of --weight, got "
-    "others. Leave one of the two options out",
+    "expected whole numbers >= 0 as sample_weight, for grades count rows": "for --grades, which "
+    "counts rows, expected whole numbers >= 0 in the column of --weight",
+    "Leave grades out, or the weights": "Leave one of the two options out",
     "lower min_rows, or pass coarser groups": "name a column of larger groups with --by",
     "Pass scale=(lowest, highest), such as (1, 10), or scale=None for any numbers": "Add --scale "
     "with the lowest and the highest score possible, such as --scale 1,10, or --scale any",

@@ -1,7 +1,7 @@
 """LossDecomposition: a mean loss and its parts, with intervals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -210,6 +210,10 @@ class LossDecomposition:
         named = [name for name, share in (self.feature_gains or {}).items() if share >= 0.1]
         *first, last = [plain(name, 40) for name in named[:_NAMED]] or ["the features"]
         return f"{', '.join(first)} and {last}" if first else last
+
+    def without_intervals(self) -> "LossDecomposition":
+        """The same terms, of which nothing says how far they may be from the population."""
+        return replace(self, standard_errors=dict.fromkeys(self.standard_errors), _laws={})
 
     def interval(self, term: str, level: float = 0.95) -> tuple[float, float] | None:
         """A confidence interval for the value of a term in the population.

@@ -10,6 +10,7 @@ from ._group_reliability import GroupReliabilityDisplay as GroupReliabilityDispl
 from ._heatmap import HeatmapDisplay as HeatmapDisplay
 from ._instability import InstabilityDisplay as InstabilityDisplay
 from ._monitor import MonitorDisplay as MonitorDisplay
+from ._murphy import MurphyDisplay as MurphyDisplay
 from ._refinement import RefinementCurveDisplay as RefinementCurveDisplay
 from ._regret import RegretDisplay as RegretDisplay
 from ._reliability import ReliabilityDisplay as ReliabilityDisplay
@@ -29,6 +30,7 @@ __all__ = [
     "HeatmapDisplay",
     "InstabilityDisplay",
     "MonitorDisplay",
+    "MurphyDisplay",
     "NullDistributionDisplay",
     "RefinementCurveDisplay",
     "RegretDisplay",

@@ -1,10 +1,11 @@
 """Display: what all displays share."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from .._kernels._logit_axis import LogitAxis
 from .._typing import (
     AnyArray,
     ArrayLike,
@@ -20,6 +21,8 @@ from ..meta import check_gives_proba
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_CHARACTERS = 11.0  # of the numbers at an axis on log-odds, an inch
 
 
 class Display:
@@ -292,4 +295,65 @@ def grid(
 
 def draw_diagonal(ax: Axes) -> None:
     """Where observed frequencies equal predicted probabilities."""
-    ax.plot([0, 1], [0, 1], color="0.35", lw=1, ls="--", zorder=1.5)
+    ax.plot([0, 1], [0, 1], color=shade(ax, 0.35), lw=1, ls="--", zorder=1.5)
+
+
+def shade(ax: Axes, share: float) -> tuple[float, ...]:
+    """A colour between that of texts, 0, and that of the ground, 1: grey on black and on white.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    share : float
+    """
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgb
+
+    grounds: list[Any] = [ax.get_facecolor(), ax.figure.get_facecolor(), (1.0, 1.0, 1.0, 1.0)]
+    ground = next(color for color in grounds if color[3] > 0)
+    ink = to_rgb(rcParams["text.color"])
+    return tuple((1 - share) * a + share * b for a, b in zip(ink, ground[:3], strict=True))
+
+
+def on_log_odds(ax: Axes, axis: LogitAxis, which: Literal["x", "both"] = "both") -> LogitAxis:
+    """Put the horizontal axis, or both, on log-odds; all that was drawn moves along.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    axis : LogitAxis
+        What is to be shown; what the axes show already is added where they are on log-odds.
+    which : {"x", "both"}
+
+    Returns
+    -------
+    axis : LogitAxis
+        The axis that shows both.
+    """
+    if ax.get_xscale() == "function":
+        ends = ax.xaxis.get_transform().transform(np.array([1e-300, 1 - 1e-16]))
+        left, right = ax.get_xlim()
+        axis = axis.with_other(LogitAxis(ends[0], ends[1], left < 0, right > 1))
+    box: Any = ax.get_window_extent()
+    length = box.width if which == "x" else min(box.width, box.height)
+    ticks = axis.ticks(_CHARACTERS * length / ax.figure.dpi)
+    for name in ("x", "y") if which == "both" else ("x",):
+        one = getattr(ax, f"{name}axis")
+        getattr(ax, f"set_{name}scale")("function", functions=(axis, axis.inverse))
+        getattr(ax, f"set_{name}lim")(axis.limits)
+        one.set_ticks([p for p, _ in ticks], labels=[text for _, text in ticks])
+        one.set_ticks([], minor=True)
+    ax.tick_params(axis=which, labelsize="small")
+    return axis
+
+
+def next_color(ax: Axes) -> Any:
+    """The colour of the next line on these axes, after those that are there already."""
+    (line,) = ax.plot([], [])
+    line.remove()
+    return line.get_color()
+
+
+def once(ax: Axes, label: str | None) -> str | None:
+    """The label, or None where the legend of the axes will have it already."""
+    return None if label in ax.get_legend_handles_labels()[1] else label

@@ -19,7 +19,7 @@ from ..canonical import canonical_labels
 from ..exceptions import refuse
 from ..metrics import reliability_curve
 from ..recalibrators import resolve_recalibrator
-from ._base import Display, draw_diagonal, grid
+from ._base import Display, draw_diagonal, grid, shade
 
 if TYPE_CHECKING:
     from ..metrics import ReliabilityCurve
@@ -236,7 +236,7 @@ class CalibratingFunctionDisplay(Display):
             if self.curve is not None:
                 size = 6 + 90 * self.curve.weight / self.curve.weight.sum()
                 ax.scatter(
-                    self.curve.predicted, self.curve.observed, s=size, color="0.45", lw=0,
+                    self.curve.predicted, self.curve.observed, s=size, color=shade(ax, 0.45), lw=0,
                     label="observed", zorder=2,
                 )  # fmt: skip
             ax.plot(self.scores, values, color="C0", lw=1.6, label="map", zorder=3)

@@ -8,7 +8,7 @@ from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..exceptions import refuse_unknown
 from ..metrics import cumulative_differences
-from ._base import Display, predicted_by
+from ._base import Display, predicted_by, shade
 
 if TYPE_CHECKING:
     from ..metrics import CumulativeDifferences
@@ -170,8 +170,14 @@ class CumulativeDifferenceDisplay(Display):
         found = self.differences
         [[below, above]] = self.points()
         height = 2 * found.sigma
-        ax.axhspan(-height, height, color="0.85", lw=0, label="two standard deviations of all rows")
-        ax.axhline(0, color="0.35", lw=1, ls="--")
+        ax.axhspan(
+            -height,
+            height,
+            color=shade(ax, 0.85),
+            lw=0,
+            label="two standard deviations of all rows",
+        )
+        ax.axhline(0, color=shade(ax, 0.35), lw=1, ls="--")
         ax.step(*below, where="post", color="C0", label="up to the threshold")
         ax.step(*above, where="post", color="C1", label="above it")
         error, expected = found.averaged_two_bin, found.sigma**2
@@ -184,9 +190,9 @@ class CumulativeDifferenceDisplay(Display):
         found = self.differences
         [[path]] = self.points()
         height = 2 * found.sigma
-        ax.axhline(0, color="0.35", lw=1, ls="--", zorder=1.5)
+        ax.axhline(0, color=shade(ax, 0.35), lw=1, ls="--", zorder=1.5)
         corners = [0, _TRIANGLE, 0], [height, 0, -height]
-        ax.fill(*corners, color="0.7", lw=0, zorder=1, label="two standard deviations")
+        ax.fill(*corners, color=shade(ax, 0.7), lw=0, zorder=1, label="two standard deviations")
         label = f"range {found.range:.3g}"
         if found.sigma > 0:
             label += f", {found.range / found.sigma:.1f} standard deviations"

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._show import in_legend
 from ..decisions import DecisionCurve, decision_curve
-from ._base import ModelsDisplay
+from ._base import ModelsDisplay, next_color, once, shade
 from ._regret import draw_regret
 
 
@@ -73,24 +73,27 @@ class DecisionCurveDisplay(ModelsDisplay):
         )[1]
 
     def _draw(self, ax, *below):
-        for number, (name, curve) in enumerate(self.curves.items()):
-            label = in_legend(name)
-            ax.plot(curve.threshold, _value(curve), color=f"C{number}", label=label, zorder=3)
+        limits, before = self._limits(), ax.get_ylim() if ax.lines else ()
+        for name, curve in self.curves.items():
+            color, label = next_color(ax), in_legend(name)
+            ax.plot(curve.threshold, _value(curve), color=color, label=label, zorder=3)
         first = next(iter(self.curves.values()))
-        ax.set(xlim=(0, 1), ylim=self._limits(), ylabel="difference of net benefit")
+        ax.set(xlim=(0, 1), ylim=(min(*limits, *before), max(*limits, *before)))
+        ax.set(ylabel="difference of net benefit")
         if isinstance(first, DecisionCurve):
-            ax.plot(first.threshold, first.treat_all, color="0.5", lw=1.2, label="act on all")
+            given = {"lw": 1.2, "label": once(ax, "act on all")}
+            ax.plot(first.threshold, first.treat_all, color=shade(ax, 0.5), **given)
             ax.set(ylabel="net benefit")
         none = "act on none" if isinstance(first, DecisionCurve) else None
-        ax.axhline(0, color="0.2", lw=1.2, ls="--", label=none)
+        ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--", label=once(ax, none))
         if len(self.curves) == 1:
             for low, high, alpha, label in (
                 (first.low, first.high, 0.25, "interval at each threshold"),
                 (first.band_low, first.band_high, 0.12, "band for all thresholds"),
             ):
-                label = f"{first.level:.0%} {label}"
+                label = once(ax, f"{first.level:.0%} {label}")
                 ax.fill_between(
-                    first.threshold, low, high, color="C0", alpha=alpha, lw=0, label=label
+                    first.threshold, low, high, color=color, alpha=alpha, lw=0, label=label
                 )
         where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
         ax.legend(frameon=False, ncols=2, fontsize="small", **where)

@@ -1,16 +1,22 @@
-"""DecompositionDisplay: one bar per model, split into calibration and refinement."""
+"""DecompositionDisplay: losses split into calibration and refinement, as bars or in a plane."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .._kernels._loss_plane import Plane, label_places
 from .._show import in_picture
+from .._typing import ArrayLike, AxesLike, Self
 from ..decomposition import decompose_loss
+from ..exceptions import refuse_unknown
 from ..metrics import get_loss
-from ._base import ModelsDisplay
+from ._base import ModelsDisplay, next_color, shade
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
+
+_KINDS = ("bars", "plane")
+_NARROW = 4.2  # inches: a title in two lines
 
 
 class DecompositionDisplay(ModelsDisplay):
@@ -20,6 +26,11 @@ class DecompositionDisplay(ModelsDisplay):
     better use of the features gains at least. Whiskers are 95 % intervals, as
     `LossDecomposition.interval` gives them; where it gives none there is no whisker.
 
+    With ``kind="plane"`` each model is a point: its miscalibration to the right, what its loss has
+    too much for want of calibration, and its discrimination upwards, how far its refinement lies
+    below the loss of the class frequencies. Models on one of the dotted lines have the same loss,
+    which is written there; it falls towards the upper left.
+
     Make one with `from_predictions` or `from_estimator`, which call `decompose_loss`, whose
     options are features, loss, recalibrator, cv, sample_weight and labels; draw it again with
     `plot`.
@@ -28,11 +39,17 @@ class DecompositionDisplay(ModelsDisplay):
     ----------
     parts : dict of str to LossDecomposition
         Names and decompositions, as `decompose_loss` returns them.
+    kind : {"bars", "plane"}, default="bars"
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan, Vogel (2024), "Evaluating probabilistic classifiers: the
+    triptych", for the plane.
 
     Examples
     --------
@@ -45,12 +62,53 @@ class DecompositionDisplay(ModelsDisplay):
     >>> display = DecompositionDisplay.from_predictions(y, models)
     >>> [text.get_text() for text in display.ax_.get_yticklabels()]
     ['raw', 'dull']
+    >>> plane = DecompositionDisplay.from_predictions(y, models, kind="plane")
+    >>> plane.ax_.get_ylabel()
+    'discrimination [nats]'
     """
 
     _result_of = staticmethod(decompose_loss)
 
-    def __init__(self, parts: "dict[str, LossDecomposition]") -> None:
+    def __init__(
+        self, parts: "dict[str, LossDecomposition]", kind: Literal["bars", "plane"] = "bars"
+    ) -> None:
         self.parts = parts
+        self.kind = kind
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        name: str = "model",
+        ax: AxesLike | None = None,
+        kind: Literal["bars", "plane"] = "bars",
+        **options: Any,
+    ) -> Self:
+        """Split the losses of one or several models, and draw.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict
+            Probabilities, or several models' as a dict of name to probabilities.
+        name : str, default="model"
+            Where there is one model.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        kind : {"bars", "plane"}, default="bars"
+        **options
+            Passed to `decompose_loss`: features, loss, recalibrator, cv, sample_weight, labels.
+
+        Returns
+        -------
+        display : DecompositionDisplay
+        """
+        _check_kind(kind, f"{cls.__name__}.from_predictions")
+        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
+        parts = {key: decompose_loss(y_true, p, **options) for key, p in models.items()}
+        return cls(parts, kind).plot(ax=ax)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The ends of the bars.
@@ -58,8 +116,11 @@ class DecompositionDisplay(ModelsDisplay):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            One panel: refinements, and refinements plus calibrations, against the models' places.
+            One panel: refinements, and refinements plus calibrations, against the models' places;
+            in the plane discriminations against miscalibrations.
         """
+        if self.kind == "plane":
+            return [[self._plane()]]
         place = np.arange(len(self.parts))
         refinement, calibration = self._terms()
         return [[(refinement, place), (refinement + calibration, place)]]
@@ -68,10 +129,21 @@ class DecompositionDisplay(ModelsDisplay):
         parts = self.parts.values()
         return np.array([(part.refinement, part.calibration) for part in parts]).T
 
+    def _plane(self):
+        refinement, calibration = self._terms()
+        parts = self.parts.values()
+        return calibration, np.array([part.uncertainty for part in parts]) - refinement
+
     def _size(self):
+        if self.kind == "plane":
+            return 6.0, 4.6
         return 7, 1.6 + 0.45 * len(self.parts)
 
     def _draw(self, ax):
+        _check_kind(self.kind, "DecompositionDisplay.plot")
+        if self.kind == "plane":
+            self._draw_plane(ax)
+            return
         place = np.arange(len(self.parts))
         parts = list(self.parts.values())
         refinement, calibration = self._terms()
@@ -89,13 +161,47 @@ class DecompositionDisplay(ModelsDisplay):
         )
         _whiskers(ax, [part.interval("calibration") for part in parts], place - 0.12, refinement)
         uncertainty = parts[0].uncertainty
-        ax.axvline(uncertainty, color="0.35", ls="--", lw=1, label="class frequencies alone")
+        ax.axvline(
+            uncertainty, color=shade(ax, 0.35), ls="--", lw=1, label="class frequencies alone"
+        )
         known = any(part.interval("refinement") for part in parts)
         ax.set(yticks=place, xlabel=f"{unit}; whiskers: 95 % intervals" if known else unit)
         ax.set_yticklabels([in_picture(name) for name in self.parts])
         ax.invert_yaxis()
         columns = 2 if split else 3
         ax.legend(frameon=False, ncols=columns, loc="lower right", bbox_to_anchor=(1, 1))
+
+    def _draw_plane(self, ax):
+        parts = list(self.parts.values())
+        x, y = self._plane()
+        plane = Plane.around(x, y, parts[0].uncertainty)
+        ax.set(xlim=plane.x_limits, ylim=plane.y_limits)
+        ax.axvline(0, color=shade(ax, 0.5), lw=0.8, zorder=1)
+        for value, (across, up) in plane.lines():
+            ax.plot(across, up, color=shade(ax, 0.55), lw=0.9, ls=":", zorder=1)
+            given = {"fontsize": 8, "color": shade(ax, 0.35), "textcoords": "offset points"}
+            if up[1] < plane.y_limits[1]:
+                given |= {"ha": "left", "va": "center", "xytext": (3, 0)}
+            else:
+                given |= {"ha": "center", "va": "bottom", "xytext": (0, 2)}
+            ax.annotate(f"{value:.4g}", (across[1], up[1]), **given)
+        box = ax.get_window_extent()
+        inches = box.width / ax.figure.dpi, box.height / ax.figure.dpi
+        texts = [in_picture(name, 24) for name in self.parts]
+        sizes = [(0.085 * max(len(text), 1) / inches[0], 0.17 / inches[1]) for text in texts]
+        points = [*zip(*plane.share(x, y), strict=True)]
+        places = label_places(points, sizes, (0.06 / inches[0], 0.06 / inches[1]))
+        for number, (text, place) in enumerate(zip(texts, places, strict=True)):
+            ax.plot(x[number], y[number], "o", color=next_color(ax), ms=7, zorder=3)
+            ax.text(*place, text, fontsize=9, transform=ax.transAxes, va="bottom", zorder=4)
+        loss = get_loss(parts[0].loss)
+        unit = in_picture(loss.label[loss.label.find("[") :]) if "[" in loss.label else ""
+        ax.set(xlabel=f"miscalibration {unit}".strip(), ylabel=f"discrimination {unit}".strip())
+        said = f"dotted: equal {in_picture(loss.title)};"
+        said += " " if inches[0] > _NARROW else "\n"
+        said += f"{plane.uncertainty:.4g} by the class frequencies"
+        ax.set_title(said, fontsize=9, pad=16)
+        ax.spines[["top", "right"]].set_visible(False)
 
     def _draw_split(self, ax, best):
         """Refinement as what remains and what the features gain."""
@@ -109,8 +215,13 @@ class DecompositionDisplay(ModelsDisplay):
         _whiskers(ax, [part.interval("grouping") for part in parts], place, remains)
 
 
+def _check_kind(kind, where):
+    if kind not in _KINDS:
+        refuse_unknown(where, "kind", kind, _KINDS)
+
+
 def _whiskers(ax, intervals, place, left):
     """A line with caps for each interval, moved right by `left`; nothing where it is None."""
     for ends, y, x in zip(intervals, place, np.broadcast_to(left, place.shape), strict=True):
         if ends is not None:
-            ax.plot(x + np.array(ends), [y, y], color="0.2", lw=1, marker="|", ms=7)
+            ax.plot(x + np.array(ends), [y, y], color=shade(ax, 0.2), lw=1, marker="|", ms=7)

@@ -7,7 +7,7 @@ import numpy as np
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..groups import grade_calibration
-from ._base import Display, predicted_by
+from ._base import Display, predicted_by, shade
 
 if TYPE_CHECKING:
     from ..groups import GradeCalibration
@@ -149,7 +149,7 @@ class GradeDisplay(Display):
         ax.bar(place, height, 0.62, bottom, color=colors, zorder=1)
         ends = np.maximum(low, bottom), high
         level = f"{self.found.level:.0%} interval of one grade"
-        ax.vlines(place, *ends, color="0.2", lw=1.4, zorder=2, label=level)
+        ax.vlines(place, *ends, color=shade(ax, 0.2), lw=1.4, zorder=2, label=level)
         given = {"color": "C0", "zorder": 3, "ms": 26, "mew": 2.4, "label": "predicted"}
         ax.plot(place, predicted, "_", **given)
         ax.set_yscale("log")
@@ -169,5 +169,5 @@ class GradeDisplay(Display):
         ax.legend(handles, labels, **given)
         for spine in ("top", "right"):
             ax.spines[spine].set_visible(False)
-        ax.grid(axis="y", color="0.93", zorder=0)
+        ax.grid(axis="y", color=shade(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)

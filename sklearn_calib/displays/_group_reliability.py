@@ -12,13 +12,13 @@ from ..canonical import canonical_weight
 from ..exceptions import refuse
 from ..groups import group_calibration
 from ..metrics import canonical_case, reliability_curve
-from ._base import Display, draw_diagonal, predicted_by
+from ._base import Display, draw_diagonal, predicted_by, shade
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration, GroupRow
     from ..metrics import ReliabilityCurve
 
-_BAND, _FINE, _WRONG = "0.85", "C0", "C3"
+_FINE, _WRONG = "C0", "C3"
 _LINE = 31  # characters of a title
 _LABEL = 42
 
@@ -226,7 +226,7 @@ class GroupReliabilityDisplay(Display):
         )
         low, high = (np.where(np.isnan(end), value, end) for end in (low, high))  # no interval
         wrong = np.array([row.adjusted_p_value <= self.found.alpha for row in rows])
-        ax.axvline(1, color="0.35", lw=1, ls="--", zorder=1)
+        ax.axvline(1, color=shade(ax, 0.35), lw=1, ls="--", zorder=1)
         kinds = ((~wrong, _FINE, "no error found"), (wrong, _WRONG, "miscalibrated"))
         for chosen, color, label in kinds:
             if chosen.any():
@@ -246,20 +246,24 @@ class GroupReliabilityDisplay(Display):
         for spine in ("top", "right", "left"):
             ax.spines[spine].set_visible(False)
         ax.tick_params(axis="y", length=0)
-        ax.grid(axis="y", color="0.93", zorder=0)
+        ax.grid(axis="y", color=shade(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)
 
     def _draw_curve(self, ax, row, curve):
         draw_diagonal(ax)
         if curve.consistency_low is not None:
             ends = curve.consistency_low, curve.consistency_high
-            ax.fill_between(curve.predicted, *ends, color=_BAND, lw=0, zorder=1, step="mid")
+            ax.fill_between(
+                curve.predicted, *ends, color=shade(ax, 0.85), lw=0, zorder=1, step="mid"
+            )
         color = _WRONG if row.adjusted_p_value <= self.found.alpha else _FINE
         ax.step(curve.predicted, curve.observed, where="mid", color=color, lw=1.6)
         name = _name(self.found, row)
         ax.set_title(_in_lines(name, _LINE, 3), fontsize=8.5)
         told = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"
-        ax.text(0.04, 0.96, told, transform=ax.transAxes, va="top", fontsize=8, color="0.25")
+        ax.text(
+            0.04, 0.96, told, transform=ax.transAxes, va="top", fontsize=8, color=shade(ax, 0.25)
+        )
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         ax.set_xlabel("predicted", fontsize=9)
         ax.set_ylabel("observed", fontsize=9)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..inference import internal_validation
-from ._base import Display, draw_diagonal
+from ._base import Display, draw_diagonal, shade
 
 if TYPE_CHECKING:
     from ..inference import Instability, InternalValidation
@@ -169,7 +169,7 @@ class InstabilityDisplay(Display):
         errors.legend(loc="upper left", frameon=False, fontsize="small")
         decisions.scatter(*panels[2][0], s=7, color="C0", alpha=0.4, lw=0)
         label = f"threshold {found.threshold:.3g}"
-        decisions.axvline(found.threshold, color="0.35", lw=1, ls="--", label=label)
+        decisions.axvline(found.threshold, color=shade(decisions, 0.35), lw=1, ls="--", label=label)
         decisions.set(ylabel="share of models that decide otherwise", ylim=(-0.02, 1.02))
         decisions.legend(loc="upper right", frameon=False, fontsize="small")
         draw_diagonal(curves)

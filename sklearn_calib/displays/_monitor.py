@@ -7,7 +7,7 @@ import numpy as np
 
 from .._typing import AxesLike, Self
 from ..monitoring import Alarm, CalibrationMonitor, MonitorHistory
-from ._base import Display
+from ._base import Display, shade
 
 
 class MonitorDisplay(Display):
@@ -131,14 +131,14 @@ class MonitorDisplay(Display):
         lower.plot(*slope, color="C2", label="slope")
         lower.plot(*shift, color="C3", label="shift")
         for level in (0, 1):
-            lower.axhline(level, color="0.6", lw=0.8, ls="--", zorder=0.5)
+            lower.axhline(level, color=shade(lower, 0.6), lw=0.8, ls="--", zorder=0.5)
         lower.set_ylabel("posterior mean")
         by_time = self.history.time is not None
         lower.set_xlabel("time" if by_time else "rows")
         for number, alarm in enumerate(self.alarms):
             at = self._place(alarm)
-            upper.axvline(at, color="0.3", lw=1, label=None if number else "alarm")
-            lower.axvline(at, color="0.3", lw=1)
+            upper.axvline(at, color=shade(upper, 0.3), lw=1, label=None if number else "alarm")
+            lower.axvline(at, color=shade(lower, 0.3), lw=1)
         for ax in (upper, lower):
             ax.margins(x=0.01)
             ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

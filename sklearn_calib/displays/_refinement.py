@@ -9,7 +9,7 @@ from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Self
 from ..decomposition import refinement_curve
 from ..metrics import get_loss
-from ._base import Display
+from ._base import Display, shade
 
 if TYPE_CHECKING:
     from ..decomposition import RefinementCurve
@@ -140,7 +140,7 @@ class RefinementCurveDisplay(Display):
             [],
             [],
             "o",
-            color="0.3",
+            color=shade(ax, 0.3),
             label=f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement",
         )
         ax.legend(

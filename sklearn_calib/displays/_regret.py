@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from .._show import in_legend
 from .._typing import Axes
 from ..decisions import regret_curve
-from ._base import ModelsDisplay
+from ._base import ModelsDisplay, next_color, shade
 
 if TYPE_CHECKING:
     from ..decisions import RegretCurve
@@ -71,10 +71,9 @@ class RegretDisplay(ModelsDisplay):
 def draw_regret(
     ax: Axes, curves: "dict[str, RegretCurve]", colors: list[str] | None = None
 ) -> None:
-    """Draw regrets; `colors` are the names that the colours are counted from."""
-    names = list(curves) if colors is None else colors
+    """Draw regrets; `colors` are the names that the colours are counted from; else in turn."""
     for name, curve in curves.items():
-        color = f"C{names.index(name)}"
+        color = next_color(ax) if colors is None else f"C{colors.index(name)}"
         low, high = curve.maximum_interval
         text = f"{in_legend(name)}: largest {curve.maximum:.2g} at {curve.worst_threshold:.2f}"
         text += f", {100 * curve.level:g} % interval {low:.2g} to {high:.2g}"
@@ -84,7 +83,7 @@ def draw_regret(
         worst = curve.worst_threshold
         ax.plot(worst, curve.maximum, "o", color=color, ms=4)
         ax.plot([worst, worst], [low, high], color=color, lw=1, marker="_")
-    ax.axhline(0, color="0.2", lw=0.8)
+    ax.axhline(0, color=shade(ax, 0.2), lw=0.8)
     low, high = ax.get_ylim()
     ax.set(ylabel="regret", ylim=(low, high + 0.25 * (high - low)))
     ax.legend(frameon=False, fontsize="small", loc="upper right")

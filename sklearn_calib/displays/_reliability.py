@@ -5,17 +5,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._show import in_legend, in_picture
+from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Features, Self
 from ..exceptions import refuse, refuse_unknown
 from ..metrics import reliability_curve
-from ._base import ModelsDisplay, draw_diagonal, grid
+from ._base import ModelsDisplay, grid
+from ._reliability_panel import Panel, scale_of
 
-_BAND = "0.85"
+_BANDS = ("auto", "both", "consistency", "confidence", "none")
+_SCALES = ("auto", "linear", "logit")
 
 
 class ReliabilityDisplay(ModelsDisplay):
     """Reliability diagram: observed frequency against predicted probability.
+
+    With ``scale="logit"`` both axes and the histogram are on log-odds, with ticks in probabilities:
+    rare events fill the picture, which otherwise are a blot in its corner. Exact zeros and ones
+    have no log-odds; they lie in margins behind dotted lines, with open markers.
+
+    Several displays on the same axes, ``ax=first.axes_``, take colours in turn, share the
+    histogram, and have one entry for the bands in the legend.
 
     Make one with `from_predictions`, `from_estimator` or `from_cv_results`; draw it again with
     `plot`.
@@ -55,6 +64,7 @@ class ReliabilityDisplay(ModelsDisplay):
         name: str | None = None,
         ax: AxesLike | None = None,
         bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
+        scale: Literal["auto", "linear", "logit"] = "auto",
         **options: Any,
     ) -> Self:
         """Draw predictions against labels.
@@ -73,6 +83,9 @@ class ReliabilityDisplay(ModelsDisplay):
             Consistency band: where the points would lie if the predictions were calibrated.
             Confidence band: for the true frequencies. "auto" draws both for one model and none for
             several.
+        scale : {"auto", "linear", "logit"}, default="auto"
+            Of both axes. "logit" is for rare events, and for probabilities near 0 or 1. "auto" is
+            the scale of the display that is on the axes already, else "linear".
         **options
             Passed to `reliability_curve`: strategy, n_bins, multiclass, multilabel, level,
             n_resamples, sample_weight, labels, pos_label, random_state. ``multilabel="macro"``
@@ -86,7 +99,7 @@ class ReliabilityDisplay(ModelsDisplay):
         if bands == "none" or (bands == "auto" and len(models) > 1):
             options.setdefault("n_resamples", 0)  # nobody would see them
         curves = {key: reliability_curve(y_true, p, **options) for key, p in models.items()}
-        return cls(curves).plot(ax=ax, bands=bands)
+        return cls(curves).plot(ax=ax, bands=bands, scale=scale)
 
     @classmethod
     def from_cv_results(
@@ -160,6 +173,7 @@ class ReliabilityDisplay(ModelsDisplay):
         *,
         ax: AxesLike | None = None,
         bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
+        scale: Literal["auto", "linear", "logit"] = "auto",
     ) -> Self:
         """Draw.
 
@@ -169,17 +183,34 @@ class ReliabilityDisplay(ModelsDisplay):
             One per panel; a new figure by default.
         bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
             As in `from_predictions`.
+        scale : {"auto", "linear", "logit"}, default="auto"
+            As in `from_predictions`.
 
         Returns
         -------
         self : ReliabilityDisplay
+
+        Raises
+        ------
+        ValueError
+            An unknown option, another number of axes than panels, or axes on which a display of
+            the other scale is.
         """
-        kinds = ("auto", "both", "consistency", "confidence", "none")
-        if bands not in kinds:
-            refuse_unknown("ReliabilityDisplay.plot", "bands", bands, kinds)
+        where = "ReliabilityDisplay.plot"
+        if bands not in _BANDS:
+            refuse_unknown(where, "bands", bands, _BANDS)
+        if scale not in _SCALES:
+            refuse_unknown(where, "scale", scale, _SCALES)
         if bands == "auto":
             bands = "both" if len(self.curves) == 1 else "none"
-        return self._drawn_on(ax, bands=bands)
+        drawn = set() if ax is None else {scale_of(one) for one in np.ravel(np.array(ax))} - {None}
+        if scale == "auto":
+            scale = "logit" if drawn == {"logit"} else "linear"
+        if drawn - {scale}:
+            (other,) = drawn - {scale}
+            got = f"axes with a display of scale={other!r}"
+            refuse(where, f"axes for scale={scale!r}", got, "Leave scale out, or pass other axes")
+        return self._drawn_on(ax, bands=bands, logit=scale == "logit")
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The curves.
@@ -207,49 +238,15 @@ class ReliabilityDisplay(ModelsDisplay):
         count = len(self._panels())
         return grid(plt, count, (4.2, 5.0), layout="tight").flat[:count]
 
-    def _draw(self, *axes, bands):
+    def _draw(self, *axes, bands, logit):
         self.histogram_axes_ = []
         for ax, (title, named) in zip(axes, self._panels(), strict=True):
-            self._draw_panel(ax, named, title, bands, legend=ax is axes[0])
-
-    def _draw_panel(self, axes, named, title, bands, legend):
-        from mpl_toolkits.axes_grid1 import make_axes_locatable
-
-        draw_diagonal(axes)
-        divider = make_axes_locatable(axes)
-        histogram = divider.append_axes("bottom", size="22%", pad=0.12, sharex=axes)
-        edges = np.linspace(0, 1, 21)
-        for number, (name, curve) in enumerate(named.items()):
-            if curve is None:
-                continue
-            color = f"C{number}"
-            if bands in ("both", "consistency") and curve.consistency_low is not None:
-                axes.fill_between(
-                    curve.predicted,
-                    curve.consistency_low,
-                    curve.consistency_high,
-                    color=_BAND,
-                    lw=0,
-                    zorder=1,
-                    label=f"if calibrated ({curve.level:.0%})",
-                )
-            if bands in ("both", "confidence") and curve.confidence_low is not None:
-                _draw_confidence(axes, curve, color)
-            style = {"drawstyle": "steps-mid"} if curve.strategy == "isotonic" else {}
-            if curve.strategy in ("quantile", "uniform"):
-                style = {"marker": "o", "ms": 4}
-            axes.plot(curve.predicted, curve.observed, color=color, label=in_legend(name), **style)
-            histogram.stairs(curve.histogram, edges, color=color, fill=len(named) == 1, alpha=0.8)
-        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title=in_picture(title))
-        axes.set(ylabel="observed frequency", aspect="equal")
-        axes.tick_params(labelbottom=False)
-        histogram.set(xlabel="predicted probability", ylabel="share", ylim=(0, None))
-        for spine in ("top", "right"):
-            axes.spines[spine].set_visible(False)
-            histogram.spines[spine].set_visible(False)
-        if legend:
-            axes.legend(loc="upper left", frameon=False, fontsize="small")
-        self.histogram_axes_.append(histogram)
+            panel = Panel(ax, [one for one in named.values() if one is not None], logit)
+            for name, curve in named.items():
+                panel.add(name, curve, bands)
+            ax.set_title(in_picture(title))
+            panel.finish(legend=ax is axes[0])
+            self.histogram_axes_.append(panel.histogram)
 
 
 def _panel(curves, title, panel):
@@ -257,28 +254,6 @@ def _panel(curves, title, panel):
     if panel < len(curves) and curves[panel].title == title:
         return curves[panel]
     return next((curve for curve in curves if curve.title == title), None)
-
-
-def _draw_confidence(axes, curve, color):
-    if curve.strategy in ("isotonic", "polynomial"):
-        belt = curve.strategy == "polynomial"
-        axes.fill_between(
-            curve.predicted,
-            curve.confidence_low,
-            curve.confidence_high,
-            step=None if belt else "mid",
-            color=color,
-            alpha=0.25,
-            lw=0,
-            label=f"calibration belt ({curve.level:.0%})" if belt else None,
-        )
-        return
-    low = curve.observed - curve.confidence_low
-    high = curve.confidence_high - curve.observed
-    errors = np.maximum([low, high], 0)
-    axes.errorbar(
-        curve.predicted, curve.observed, errors, fmt="none", ecolor=color, elinewidth=1, alpha=0.7
-    )
 
 
 def _stacked(parts):

@@ -7,7 +7,7 @@ import numpy as np
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Self
 from ..metrics import calibration_witness, reliability_curve, smooth_calibration_error
-from ._base import Display, draw_diagonal
+from ._base import Display, draw_diagonal, shade
 
 if TYPE_CHECKING:
     from ..inference import MonteCarloResult
@@ -198,7 +198,7 @@ class NullDistributionDisplay(Display):
 
     def _draw(self, ax, bins):
         found = self.result
-        ax.hist(found.null_distribution, bins=bins, color="0.75", label="if calibrated")
+        ax.hist(found.null_distribution, bins=bins, color=shade(ax, 0.75), label="if calibrated")
         label = f"found: {found.statistic:.4g}, p = {found.pvalue:.3g}"
         ax.axvline(found.statistic, color="C3", lw=2, label=label)
         ax.set(xlabel=found.name.replace("_", " "), ylabel="replicates")

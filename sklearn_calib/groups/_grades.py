@@ -84,22 +84,7 @@ class Grades(Shown):
             refuse("Grades", rule, plain(repr(edges), 80), cure)
         return tuple(float(edge) for edge in edges)
 
-    # -- three ways to make them ----------------------------------------------------------------
-
-    @classmethod
-    def from_edges(cls, edges: Sequence[float], names: Sequence[str] | None = None) -> "Grades":
-        """The same as ``Grades(edges, names)``.
-
-        Parameters
-        ----------
-        edges : sequence of float
-        names : sequence of str, default=None
-
-        Returns
-        -------
-        grades : Grades
-        """
-        return cls(edges, names)
+    # -- other ways to make them ----------------------------------------------------------------
 
     @classmethod
     def from_quantiles(

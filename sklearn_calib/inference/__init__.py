@@ -7,6 +7,13 @@ from ._classical import cox_test as cox_test
 from ._classical import cumulative_test as cumulative_test
 from ._classical import hosmer_lemeshow_test as hosmer_lemeshow_test
 from ._classical import spiegelhalter_test as spiegelhalter_test
+from ._clusters import ClusterCurve as ClusterCurve
+from ._clusters import ClusterSample as ClusterSample
+from ._clusters import clusters_of as clusters_of
+from ._clusters import mean_error as mean_error
+from ._clusters import reads_residuals as reads_residuals
+from ._clusters import stretch as stretch
+from ._clusters import sum_error as sum_error
 from ._internal_result import Instability as Instability
 from ._internal_result import InternalValidation as InternalValidation
 from ._internal_result import InternalValidationRow as InternalValidationRow
@@ -40,6 +47,7 @@ from ._validation_table import ValidationTable as ValidationTable
 __all__ = [
     "CalibratedMean",
     "CalibrationTester",
+    "ClusterSample",
     "ConfidenceInterval",
     "Instability",
     "InternalValidation",

@@ -9,6 +9,7 @@ from .._kernels._binning import pool
 from .._typing import ArrayLike
 from ..exceptions import check_count, refuse_unknown
 from ..metrics import canonical_case
+from ._clusters import clusters_of, student
 
 
 class SignificanceResult(NamedTuple):
@@ -25,6 +26,7 @@ def spiegelhalter_test(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
+    groups: ArrayLike | None = None,
 ) -> SignificanceResult:
     """Spiegelhalter's z test, two-sided: is the Brier loss what calibrated predictions have?
 
@@ -36,6 +38,9 @@ def spiegelhalter_test(
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
+    groups : array-like of shape (n_samples,), default=None
+        Rows that belong together, such as the samples of one question (clusters): the variance is
+        that of their sums, and the law Student's with one degree less than clusters. At least two.
 
     Returns
     -------
@@ -61,13 +66,15 @@ def spiegelhalter_test(
     >>> spiegelhalter_test(y, proba).pvalue < 0.001
     True
     """
-    p, hit, w = _one_problem(
-        "spiegelhalter_test", y_true, y_proba, sample_weight, labels, pos_label
-    )
+    where = "spiegelhalter_test"
+    p, hit, w = _one_problem(where, y_true, y_proba, sample_weight, labels, pos_label)
+    excess = w * (hit - p) * (1 - 2 * p)
+    if groups is not None:
+        codes = clusters_of(groups, sample_weight, len(np.asarray(y_true)), where)
+        return SignificanceResult(*student(excess, codes))
     wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
     variance = (w**2) @ ((1 - 2 * p) ** 2 * p * (1 - p))
-    excess = w @ ((hit - p) * (1 - 2 * p))
-    return SignificanceResult(*_classical_tests.spiegelhalter(excess, variance, wrong))
+    return SignificanceResult(*_classical_tests.spiegelhalter(excess.sum(), variance, wrong))
 
 
 def hosmer_lemeshow_test(

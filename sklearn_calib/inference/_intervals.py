@@ -11,6 +11,7 @@ from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
 from ..exceptions import CalibrationWarning, check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
+from ._clusters import ClusterSample, clusters_of, reads_residuals, stretch
 from ._monte_carlo import refuse_missing_scores
 from ._resampling import bootstrap_distribution, distribution_of_draws, null_distribution
 
@@ -52,6 +53,7 @@ def confidence_interval(
     random_state: RandomStateLike = 0,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     **options: Any,
 ) -> ConfidenceInterval:
     """A confidence interval for any measure.
@@ -59,7 +61,7 @@ def confidence_interval(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,), or CalibrationSummary
-        A summary stands for labels, scores and weights.
+        A summary stands for labels, scores and weights; it knows of no clusters.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
     measure : str, default="smooth_calibration_error"
         A name from `all_metrics`; with a summary one that reads the weight of each label at each
@@ -79,6 +81,10 @@ def confidence_interval(
     random_state : int, Generator, RandomState or None, default=0
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
+    groups : array-like of shape (n_samples,), default=None
+        Rows that belong together, such as the samples of one question: clusters, at least two,
+        which need not be independent inside. Whole clusters are drawn, and the inversion gives the
+        residuals of each one sign (see `calibration_test`). Not for summaries.
     **options
         Options of the measure.
 
@@ -90,7 +96,8 @@ def confidence_interval(
     ------
     ValueError
         An unknown measure or method, a level outside (0, 1), or invalid scores, labels or
-        weights; see `canonical_proba`.
+        weights; see `canonical_proba`. Groups of a summary, or for the inversion of a measure that
+        is no calibration error with its default options.
 
     Notes
     -----
@@ -143,9 +150,9 @@ def confidence_interval(
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)
     sample = None
     if is_summary(y_true):
-        if not (y_proba is sample_weight is labels is None):
-            cure = "Give weights and labels to CalibrationSummary"
-            refuse(where, "a summary alone", "also scores, weights or labels", cure)
+        if not (y_proba is sample_weight is labels is groups is None):
+            cure = "Give weights and labels to CalibrationSummary; groups need the rows"
+            refuse(where, "a summary alone", "also scores, weights or labels, or groups", cure)
         estimate, sample, options = _of_cells(y_true, function, options, where)
         case, (seen, _) = sample.case, sample.filled
     else:
@@ -156,13 +163,22 @@ def confidence_interval(
         estimate = function.of_case(case, **options)
     if method == "auto":
         method = "bootstrap" if function.spec.proper else "inversion"
+    together = None
+    if groups is not None:
+        together = clusters_of(groups, sample_weight, len(np.asarray(y_true)), where)
+        if method == "inversion":
+            sample = _of_clusters(case, together, function, options, where)
+            case, (seen, _) = sample.case, sample.filled
     if method == "bootstrap":
         evaluate, given = partial(function.of_case, **options), (n_resamples, random_state)
         if sample is None:
-            values = bootstrap_distribution(case, evaluate, *given, n_jobs=n_jobs)
+            values = bootstrap_distribution(case, evaluate, *given, n_jobs=n_jobs, groups=together)
         else:
             values = distribution_of_draws(sample.redrawn, evaluate, *given, n_jobs=n_jobs)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
+        if together is not None:
+            longer = stretch(int(together.max()) + 1, level)
+            low, high = (estimate + longer * (end - estimate) for end in (low, high))
     else:
         law = _recalibrated(seen, recalibrator, where, case)
         settings = (n_resamples, n_jobs, random_state, sample)
@@ -188,6 +204,15 @@ def _of_cells(summary, function, options, where):
     if several:  # the problem is a two-class one by now
         options = {option: given for option, given in options.items() if option != "multiclass"}
     return value, samples[0], options
+
+
+def _of_clusters(case, groups, function, options, where):
+    """The cells of clusters to draw from, for a calibration error."""
+    if options or not function.has_pos_label or not reads_residuals(function.spec.name):
+        rule, got = "a calibration error with its default options, with groups", function.spec.name
+        refuse(where, rule, repr(got), "Take method='bootstrap', or leave groups out")
+    (problem,) = case.problems()
+    return ClusterSample(problem, groups, _CELLS)
 
 
 def _recalibrated(case, recalibrator, where, rows=None):

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
+from scipy.stats import t
 
 from .._kernels._exact_sums import UNIT_BITS, added
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
 from ..canonical import check_weights, read_numbers
 from ..exceptions import check_count, check_level, refuse, refuse_unknown
 from ..metrics import all_metrics, canonical_case
+from ..recalibrators import group_codes
+from ._clusters import clusters_of
 from ._intervals import confidence_interval, is_summary
 from ._resampling import bootstrap_distribution
 
@@ -87,9 +90,14 @@ class PairedLosses:
     def __init__(self) -> None:
         self.n_samples = 0
         self._sums = [0] * 6  # of w, w^2, w l1, w l2, w^2 d and w^2 d^2 with d = l2 - l1
+        self._clusters: dict[Any, tuple[float, float]] | None = None  # sums of w and w d of each
 
     def add(
-        self, first: ArrayLike, second: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        first: ArrayLike,
+        second: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Add a block of rows.
 
@@ -99,6 +107,10 @@ class PairedLosses:
             The loss of each row by each model, finite.
         sample_weight : array-like of shape (n_samples,), default=None
             At least 0; all of a block may be 0.
+        groups : array-like of shape (n_samples,), default=None
+            Rows that belong together, such as the samples of one question (clusters): in all
+            blocks or in none. A value means the same cluster in every block. Two sums of each
+            cluster are kept, in floating point.
 
         Returns
         -------
@@ -107,7 +119,8 @@ class PairedLosses:
         Raises
         ------
         ValueError
-            Losses that are not finite, other lengths, or invalid weights. Nothing is added then.
+            Losses that are not finite, other lengths, invalid weights, or groups of some blocks
+            only. Nothing is added then.
         """
         from .._kernels._exact_sums_compiled import sums_of
 
@@ -129,6 +142,7 @@ class PairedLosses:
         if len(wrong):
             got = f"{one[wrong[0]]} and {two[wrong[0]]} in row {wrong[0]}"
             refuse(where, "finite losses", got, "Cut off the loss, as log_loss does")
+        self._add_clusters(groups, one, moved, weight)
         if weight is None:
             sums = sums_of(np.array([one, two, np.square(moved, out=moved)]))
             n = len(one) << UNIT_BITS
@@ -140,6 +154,23 @@ class PairedLosses:
         self._sums = added(self._sums, sums)
         self.n_samples += len(one)
         return self
+
+    def _add_clusters(self, groups, one, moved, weight):
+        """The sums of w and w d of each cluster."""
+        where = "PairedLosses.add"
+        if self.n_samples and (groups is None) != (self._clusters is None):
+            got = "groups in some blocks only"
+            refuse(where, "groups in all blocks or in none", got, "Pass them each time")
+        if groups is None:
+            return
+        group_codes(groups, len(one), where)  # refuses missing ones
+        names, places = np.unique(np.asarray(groups).astype(str), return_inverse=True)
+        weight = np.ones(len(one)) if weight is None else weight
+        mass, change = (np.bincount(places.ravel(), w) for w in (weight, weight * moved))
+        known = self._clusters = self._clusters or {}
+        for name, *more in zip(names.tolist(), mass.tolist(), change.tolist(), strict=True):
+            own = known.get(name, (0.0, 0.0))
+            known[name] = own[0] + more[0], own[1] + more[1]
 
     def difference(self, measure: str, level: float = 0.95) -> PairedDifference:
         """The difference of the mean losses, with its normal interval.
@@ -157,7 +188,12 @@ class PairedLosses:
         Raises
         ------
         ValueError
-            A level outside (0, 1), or no rows of positive weight.
+            A level outside (0, 1), no rows of positive weight, or fewer than two groups.
+
+        Notes
+        -----
+        With groups the standard error is that of the sums of the clusters, and the law Student's
+        with one degree less than clusters.
         """
         where = "PairedLosses.difference"
         check_level(level, where)
@@ -171,9 +207,21 @@ class PairedLosses:
         freedom, half = total**2 - squares, float("inf")
         if freedom > 0:
             half = float(ndtri((1 + level) / 2) * np.sqrt(float(around / freedom)))
+        if self._clusters is not None:
+            half = self._half_of_clusters(float(mean), level, where)
         first, second, middle = float(one / total), float(two / total), float(mean)
         ends = middle - half, middle + half
         return PairedDifference(measure, first, second, middle, *ends, level, "normal")
+
+    def _half_of_clusters(self, mean, level, where):
+        """Half of the interval, by the sums of the clusters."""
+        mass, change = np.array([*(self._clusters or {}).values()]).T
+        mass, change = mass[mass > 0], change[mass > 0]
+        n = len(mass)
+        if n < 2:
+            refuse(where, "at least two groups", f"{n}", "Pass one value for each question, say")
+        error = np.sqrt(n / (n - 1) * ((change - mean * mass) ** 2).sum()) / mass.sum()
+        return float(t.ppf((1 + level) / 2, n - 1) * error)
 
 
 def paired_difference(
@@ -188,6 +236,7 @@ def paired_difference(
     random_state: RandomStateLike = 0,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> PairedDifference:
     """Compare two models on the same rows.
 
@@ -210,6 +259,10 @@ def paired_difference(
         Of the draws; without effect where the interval is "normal".
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
+    groups : array-like of shape (n_samples,), default=None
+        Rows that belong together, such as the samples of one question: clusters, at least two,
+        which need not be independent inside. Standard errors are those of the clusters' sums,
+        whole clusters are drawn. Not for summaries.
 
     Returns
     -------
@@ -218,8 +271,8 @@ def paired_difference(
     Raises
     ------
     ValueError
-        An unknown measure, a level outside (0, 1), or invalid scores, labels or weights; see
-        `canonical_proba`.
+        An unknown measure, a level outside (0, 1), or invalid scores, labels, weights or groups;
+        see `canonical_proba`.
 
     Notes
     -----
@@ -263,22 +316,29 @@ def paired_difference(
         "random_state": random_state,
     }
     if y_true is None and all(map(is_summary, probas)):
+        if groups is not None:
+            refuse(where, "rows, with groups", "summaries, which know of none", "Pass the rows")
         if measure == "accuracy" or known[measure].spec.proper:
             cure = "Add up the losses of each row with PairedLosses"
             refuse(where, f"rows for {measure!r}", "summaries, which keep no pairs", cure)
         one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
         return _combined(measure, one, two)
     cases = [canonical_case(where, y_true, p, sample_weight, labels) for p in probas]
+    together = None
+    if groups is not None:
+        together = clusters_of(groups, sample_weight, len(np.asarray(y_true)), where)
     loss = None if measure == "accuracy" else known[measure].spec.loss
     if measure == "accuracy" or loss is not None:  # means of one number per row
         of_rows = hits if loss is None else loss.of_rows
         losses = [of_rows(case.proba, case.codes) for case in cases]
-        return PairedLosses().add(losses[0], losses[1], cases[0].weight).difference(measure, level)
+        given = cases[0].weight, together
+        return PairedLosses().add(losses[0], losses[1], *given).difference(measure, level)
     function = known[measure]
     if function.spec.proper:
         first, second = (function.of_case(case) for case in cases)
+        more: Any = {"n_jobs": n_jobs, "groups": together}
         draws = [  # the same seed draws the same rows
-            bootstrap_distribution(case, function.of_case, n_resamples, random_state, n_jobs=n_jobs)
+            bootstrap_distribution(case, function.of_case, n_resamples, random_state, **more)
             for case in cases
         ]
         low, high = np.quantile(draws[1] - draws[0], [(1 - level) / 2, (1 + level) / 2])
@@ -290,6 +350,7 @@ def paired_difference(
         level=level,
         sample_weight=None if sample_weight is None else cases[0].weight,  # rows of weight 0 left
         labels=range(len(cases[0].classes)),  # what was to be said of the labels has been said
+        groups=together,
         **random,
     )
     one, two = (interval(case.codes, case.proba) for case in cases)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._random import draw_labels, label_bounds, multiplicities, spawned
-from .._typing import FloatArray, Progress, RandomStateLike
+from .._random import draw_labels, drawn_clusters, label_bounds, multiplicities, spawned
+from .._typing import FloatArray, IntArray, Progress, RandomStateLike
 from ..exceptions import called, is_number, refuse
 
 if TYPE_CHECKING:
@@ -63,10 +63,18 @@ def bootstrap_distribution(
     *,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    groups: IntArray | None = None,
 ) -> FloatArray:
-    """A statistic of a `Case` on rows drawn with replacement; arguments as `null_distribution`."""
+    """A statistic of a `Case` on rows drawn with replacement; arguments as `null_distribution`.
+
+    With `groups`, the cluster of each row numbered from 0, whole clusters are drawn, one fewer than
+    there are.
+    """
+    n_groups = 0 if groups is None else int(groups.max()) + 1
 
     def draw(rng):
+        if groups is not None:
+            return case.with_weight(case.weight * drawn_clusters(n_groups, rng)[groups])
         return case.with_weight(case.weight * multiplicities(len(case.codes), rng))
 
     given = n_resamples, random_state

@@ -16,6 +16,7 @@ from ..decomposition import indices_of_problem
 from ..exceptions import caution, check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
+from ._clusters import ClusterSample, clusters_of, student
 from ._monte_carlo import MonteCarloResult
 from ._polynomial import warn_of_certain_and_wrong
 from ._pooled import pooled_rows
@@ -41,6 +42,7 @@ def validation_summary(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
+    groups: ArrayLike | None = None,
 ) -> ValidationSummary:
     """Validate a prediction model: the numbers that clinical papers report, in one table.
 
@@ -73,6 +75,10 @@ def validation_summary(
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns, where `y_true` misses one.
     pos_label : label, default=None
+    groups : array-like of shape (n_samples,), default=None
+        Rows that belong together, such as the visits of a patient or the samples of one question:
+        clusters, at least three, which need not be independent inside. Not the subgroups that
+        `sklearn_calib.groups.group_calibration` looks at one by one.
 
     Returns
     -------
@@ -85,7 +91,8 @@ def validation_summary(
     ------
     ValueError, TypeError
         A level outside (0, 1), an unknown `ci` or smoother, fewer than one draw, predictions that
-        are all 0, or invalid scores, labels or weights; see `canonical_proba`.
+        are all 0, or invalid scores, labels or weights; see `canonical_proba`. Fewer than three
+        groups, or groups with another smoother than "loess".
 
     Warns
     -----
@@ -109,6 +116,11 @@ def validation_summary(
     * p-values by likelihood ratios: of calibration in the large against 0; of the slope against 1
       given the former; "Cox chi-square", of intercept and slope against 0 and 1, is the statistic
       of `cox_test` and has 2 degrees of freedom.
+    * With `groups`: O/E by Korn and Graubard's interval; intercepts and slope by the sandwich of
+      the clusters' scores, with Student's and F laws of as many degrees as clusters allow, so `ci`
+      is "sandwich"; the column "if calibrated" and the p-values of ICI to Emax from draws that
+      turn the sign of a cluster's residuals (see `calibration_test`). Measured with 5 rows a
+      cluster: ``benchmarks/cluster_coverage``.
     * With unequal weights `ci` is "sandwich" whatever is asked for; p-values, and the chi-square
       statistic, are then Wald's.
     * The interval of calibration in the large by "profile" or "wald" takes the slope for 1: it is
@@ -152,28 +164,49 @@ def validation_summary(
     n_resamples = check_count(n_resamples, "n_resamples", _WHERE, cure=cure)
     case = canonical_case(_WHERE, y_true, y_proba, sample_weight, labels, pos_label)
     equal = bool((case.weight == case.weight[0]).all())
-    how = ci if equal else "sandwich"
+    together = _together(groups, sample_weight, len(np.asarray(y_true)), smoother)
+    how = ci if equal and together is None else "sandwich"
     draws = n_resamples, random_state, n_jobs
     tables = []
     for problem in case.problems(multiclass):
+        own = None
+        if together is not None:
+            own = np.unique(together[problem.rows], return_inverse=True)[1].ravel()
+            _check_clusters(own, problem.title)
         weight = problem.weight / problem.weight.max()  # only ratios matter; squares are finite
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
         two = Case(both, codes, None if equal else problem.weight, np.arange(2), where=_WHERE)
-        rows = _rates(problem, weight, level)
+        rows = _rates(problem, weight, level, own)
         warn_of_certain_and_wrong(_WHERE, problem.score, problem.hit, "the slope rests on it")
-        rows += _MovedLines(problem, weight, level, how).rows()
-        rows += _overall(two, weight, smoother, draws)
+        rows += _MovedLines(problem, weight, level, how, own).rows()
+        rows += _overall(two, weight, smoother, draws, own)
         rate = float(weight @ problem.hit / weight.sum())
         tables.append(ValidationTable(problem.title, len(codes), rate, tuple(rows)))
     name = smoother if isinstance(smoother, str) else type(smoother).__name__
     return ValidationSummary(tuple(tables), float(level), how, name, int(n_resamples))
 
 
+def _together(groups, sample_weight, n_rows, smoother):
+    """The cluster of each row, or None."""
+    if groups is None:
+        return None
+    if smoother != "loess":
+        cure = "Leave smoother out"
+        refuse(_WHERE, "smoother='loess' with groups", repr(smoother)[:60], cure)
+    return clusters_of(groups, sample_weight, n_rows, _WHERE)
+
+
+def _check_clusters(groups, title):
+    if groups.max() < 2:
+        got = f"{groups.max() + 1} ({title})"
+        refuse(_WHERE, "at least three groups", got, "More clusters are needed, not more rows")
+
+
 # -- observed and expected ------------------------------------------------------------------------
 
 
-def _rates(problem, weight, level):
+def _rates(problem, weight, level, groups=None):
     p, hit = problem.score, problem.hit
     expected, observed, total = weight @ p, weight @ hit, weight.sum()
     if not expected > 0:
@@ -183,11 +216,17 @@ def _rates(problem, weight, level):
             f"0 in all rows ({problem.title})",
             "O/E needs expected events: leave this class out",
         )
-    kish = total**2 / (weight @ weight)
-    low, high = share_interval(kish * observed / total, kish, level)
-    variance = (weight**2) @ (p * (1 - p))
-    wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
-    pvalue = spiegelhalter(observed - expected, variance, wrong)[1]
+    if groups is not None:
+        sample = ClusterSample(problem, groups)
+        ends = sample.share_intervals(np.zeros(len(sample.proba), dtype=np.intp), 1, level)
+        (low,), (high,) = ends
+        pvalue = student(weight * (hit - p), groups)[1]
+    else:
+        kish = total**2 / (weight @ weight)
+        low, high = share_interval(kish * observed / total, kish, level)
+        variance = (weight**2) @ (p * (1 - p))
+        wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
+        pvalue = spiegelhalter(observed - expected, variance, wrong)[1]
     scale = total / expected
     ends = float(low * scale), float(high * scale)
     return [ValidationRow("O/E", float(observed / expected), *ends, 1.0, pvalue)]
@@ -199,13 +238,21 @@ def _rates(problem, weight, level):
 class _MovedLines:
     """logit P = a + b z: estimates, intervals and p-values of one problem."""
 
-    def __init__(self, problem, weight, level, ci):
+    def __init__(self, problem, weight, level, ci, groups=None):
         self.z = of_probability(problem.score, 1 - problem.score)
         self.hit, self.weight, self.title, self.ci = problem.hit, weight, problem.title, ci
         self.one = np.ones_like(self.z)
         self.certain = bool((problem.score == problem.hit).all())
         self.columns = np.column_stack([self.one, self.z])
-        self.drop = float(stats.chi2.ppf(level, 1))
+        self.groups = groups
+        self.drop = float(self._law(1).ppf(level))
+
+    def _law(self, n):
+        """Of a quadratic form of n estimates: chi-square, or as few clusters allow."""
+        if self.groups is None:
+            return stats.chi2(n)
+        freedom = int(self.groups.max()) + 1 - n
+        return stats.f(n, freedom, scale=n * (freedom + n - 1) / freedom)
 
     def rows(self):
         names = "calibration in the large", "intercept", "slope", "Cox chi-square"
@@ -244,7 +291,7 @@ class _MovedLines:
             ends = self._wald(estimate, error)
         if self.ci == "sandwich":
             ratio = (estimate / error) ** 2
-        return estimate, ends, float(stats.chi2.sf(ratio, 1))
+        return estimate, ends, float(self._law(1).sf(ratio))
 
     def _both(self, start, top_of_large):
         (a, b), top = line.fit_line(self.z, self.hit, self.weight)
@@ -283,7 +330,7 @@ class _MovedLines:
         return self._three(_NAN, sign * np.inf, [_NOTHING, ends], ratios)
 
     def _three(self, a, b, ends, ratios):
-        slope, both = float(stats.chi2.sf(ratios[0], 1)), float(stats.chi2.sf(ratios[1], 2))
+        slope, both = (float(self._law(n).sf(ratios[n - 1])) for n in (1, 2))
         return [(a, ends[0], _NAN), (b, ends[1], slope), (float(ratios[1]), _NOTHING, both)]
 
     def _profile(self, held, start):
@@ -302,8 +349,13 @@ class _MovedLines:
 
     def _errors(self, columns, eta):
         squares = self.weight**2 if self.ci == "sandwich" else None
-        found = line.covariance(columns, eta, self.hit, self.weight, squares)
+        clusters = None if self.groups is None else self._of_clusters
+        found = line.covariance(columns, eta, self.hit, self.weight, squares, clusters)
         return found, np.sqrt(found.diagonal())
+
+    def _of_clusters(self, rows):
+        """Weighted sums of columns over the rows of each cluster."""
+        return np.array([np.bincount(self.groups, self.weight * column) for column in rows.T]).T
 
     def _wald(self, estimate, error):
         half = np.sqrt(self.drop) * error
@@ -325,23 +377,29 @@ def _entropy(p):
 _EXPECTED = {"Brier": lambda p: p * (1 - p), "log loss": _entropy}
 
 
-def _overall(case, weight, smoother, draws):
+def _overall(case, weight, smoother, draws, groups=None):
     """ICI to R2, of a two-class case; values for calibrated predictions from draws of labels."""
     n_resamples, random_state, n_jobs = draws
     pooled = pooled_rows(case)
+    if groups is not None:
+        clusters = ClusterSample(case.problems()[0], groups)
 
     def evaluate(case):
         return _of_cells(case, smoother)
 
     observed = evaluate(case)
     given = evaluate, n_resamples, random_state
-    if pooled is None:
+    if groups is not None:
+        ranked = evaluate(clusters.case)
+        drawn = distribution_of_draws(clusters.relabelled, *given, n_jobs=n_jobs)
+    elif pooled is None:
         ranked, drawn = observed, null_distribution(case, *given, n_jobs=n_jobs)
     else:
         ranked = evaluate(pooled.observed)
         drawn = distribution_of_draws(pooled.relabelled, *given, n_jobs=n_jobs)
     p, hit = case.second, case.codes
-    brier = spiegelhalter_test(hit, p, sample_weight=weight, labels=[0, 1]).pvalue
+    how = {"sample_weight": weight, "labels": [0, 1], "groups": groups}
+    brier = spiegelhalter_test(hit, p, **how).pvalue
     rows = []
     for number, name in enumerate(_QUANTITIES):
         null, pvalue = drawn[:, number], _NAN

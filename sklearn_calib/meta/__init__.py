@@ -1,6 +1,7 @@
 """Estimators on features: they wrap a classifier and its recalibrator."""
 
 from ._angular import AngularCalibratedClassifier as AngularCalibratedClassifier
+from ._attributions import calibrated_attributions as calibrated_attributions
 from ._brought import check_gives_proba as check_gives_proba
 from ._calibrated_model import CalibratedModel as CalibratedModel
 from ._pairs import GIVES_SCORES as GIVES_SCORES
@@ -15,4 +16,5 @@ __all__ = [
     "CalibratedModel",
     "CalibratedPair",
     "RefineThenCalibrateCV",
+    "calibrated_attributions",
 ]

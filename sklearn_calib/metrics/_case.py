@@ -455,7 +455,10 @@ def canonical_case(
             where,
             f"one class for each of the {columns} columns of y_proba",
             f"{len(classes)} classes, {classes[:10].tolist()}",
-            "If y_true misses a class, pass labels= with all classes in the order of the columns",
+            "If y_true misses a class, pass labels= with all classes in the order of the columns"
+            if len(classes) < columns
+            else "Pass one column per class, or where y_proba is the confidence in one predicted "
+            "class, pass y_true == y_pred as y_true",
         )
     positive = 1
     if pos_label is not None:

@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
 import numpy as np
+from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
 from .._kernels._binning import bin_of_rows, bin_sums, distinct, swept_bins
 from .._kernels._log_odds import of_probability
+from .._kernels._logit_axis import histogram as log_odds_histogram
 from .._kernels._polynomial_test import fit_polynomial
 from .._kernels._proportion import share_interval
 from .._random import generator, multiplicities
@@ -37,8 +39,8 @@ class ReliabilityCurve:
     ----------
     predicted, observed : ndarray of shape (n_points,)
         Mean prediction and frequency of each bin; for "isotonic" the distinct scores and the fit
-        there, or 1000 of them evenly spaced in rank; for "polynomial" evenly spaced scores and the
-        fit there.
+        there, or 1000 of them evenly spaced in rank; for "polynomial" scores evenly spaced, and
+        evenly spaced in log-odds, and the fit there.
     weight : ndarray of shape (n_points,)
         Sum of the sample weights; for "polynomial" of the rows nearest to each point.
     consistency_low, consistency_high : ndarray of shape (n_points,) or None
@@ -53,6 +55,9 @@ class ReliabilityCurve:
         The binary problem: "class x", "confidence", "predicted x" or "label x".
     histogram : ndarray of shape (20,)
         Share of the rows with a score in each twentieth of [0, 1].
+    log_odds_histogram : ndarray of shape (66,)
+        Share of the rows with a score of exactly 0, in each half of a unit of log-odds from -16 to
+        16 (the first and the last one with what lies beyond), and of exactly 1.
     """
 
     predicted: FloatArray
@@ -66,6 +71,7 @@ class ReliabilityCurve:
     strategy: str
     title: str
     histogram: FloatArray
+    log_odds_histogram: FloatArray
 
 
 def reliability_curve(
@@ -252,6 +258,8 @@ def curve_of(
         )
         rows_of_bin = mass**2 / squares
         confidence = share_interval(observed * rows_of_bin, rows_of_bin, level)
+        if (of_clusters := getattr(rows, "share_intervals", None)) is not None:
+            confidence = [ends[filled] for ends in of_clusters(row_bin, n_bins, level)]
     nothing = None, None
     expected = np.quantile(consistency, tails, axis=0) if len(consistency) else nothing
     low, high = nothing if confidence is None else confidence
@@ -267,6 +275,7 @@ def curve_of(
         strategy=strategy,
         title=title,
         histogram=np.histogram(score, bins=20, range=(0, 1), weights=weight)[0] / weight.sum(),
+        log_odds_histogram=log_odds_histogram(score, weight),
     )
 
 
@@ -275,7 +284,10 @@ def _belt(rows, level):
     kish = rows.weight.sum() / rows.squares.sum()
     z = of_probability(rows.score, 1 - rows.score)
     fit = fit_polynomial(z, kish * rows.weight, kish * rows.hits, internal=False)
-    points = np.unique(np.linspace(rows.score.min(), rows.score.max(), _BELT_POINTS))
+    ends = np.linspace(rows.score.min(), rows.score.max(), _BELT_POINTS)
+    points = np.union1d(
+        ends, np.clip(expit(np.linspace(z.min(), z.max(), _BELT_POINTS)), ends[0], ends[-1])
+    )
     nearest = np.searchsorted((points[1:] + points[:-1]) / 2, rows.score)
     z = of_probability(points, 1 - points)
     mass = np.bincount(nearest, rows.weight, len(points))

@@ -1,5 +1,7 @@
 """Calibration watched while labels come in: evidence that may be looked at at any time."""
 
+from ._aftermath import Diagnosis as Diagnosis
+from ._aftermath import ShiftRegion as ShiftRegion
 from ._monitor import CalibrationMonitor as CalibrationMonitor
 from ._result import Alarm as Alarm
 from ._result import MonitorHistory as MonitorHistory
@@ -9,7 +11,9 @@ from ._safe_test import safe_calibration_test as safe_calibration_test
 __all__ = [
     "Alarm",
     "CalibrationMonitor",
+    "Diagnosis",
     "MonitorHistory",
     "SafeTestResult",
+    "ShiftRegion",
     "safe_calibration_test",
 ]

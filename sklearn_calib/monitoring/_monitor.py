@@ -9,8 +9,10 @@ from .._kernels._logistic_grid import COARSE, detect, log_mixture, log_ratios
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
 from ..exceptions import refuse, refuse_unknown
+from ._aftermath import diagnosis
 from ._course import Course
 from ._findings import MOST_NEW, Findings
+from ._record import Record
 from ._result import Alarm
 from ._rows import check_time_goes_on, read_rows, shown_time
 from ._state import StorableMonitor
@@ -34,7 +36,9 @@ class CalibrationMonitor(Findings, StorableMonitor):
     * The **evidence** ``e_value_`` asks whether the probabilities were calibrated *all along*. The
       probability that it ever reaches 1/alpha, while they are, is at most `alpha`.
 
-    Both are always computed; `alarm` says which of them raises alarms.
+    Both are always computed; `alarm` says which of them raises alarms. Each alarm tells since when
+    the probabilities are off and what is enough to mend them (`diagnose`), and `region` how far off
+    they are, at every look at once.
 
     Parameters
     ----------
@@ -108,7 +112,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
     the sum of the detectors, so their sum raises the alarm, and the run length counts the rows of
     all groups.
 
-    Cost: some 6 µs a row in batches, for each class with "classwise"; memory does not grow with
+    Cost: some 7 µs a row in batches, for each class with "classwise"; memory does not grow with
     the rows. Small departures cost many rows: the power against a slope of 0.8 within 1000 rows is
     0.55, where a test that looks once, after a number of rows that was fixed before, has 0.83.
 
@@ -180,6 +184,8 @@ class CalibrationMonitor(Findings, StorableMonitor):
         self._largest = 0.0  # of the logarithms of the e-values
         self._last = None  # time
         self._written = None  # the same as it came
+        self._rows = None  # that are not in the records yet
+        self._taken = 0  # of them
         self._course = Course()
         self._open()
         return self
@@ -291,6 +297,8 @@ class CalibrationMonitor(Findings, StorableMonitor):
         self._total = self._total + other._total
         self._impossible = self._impossible + other._impossible
         self._detector = self._detector + other._detector
+        for own, more in zip(self._all_records(), other._all_records(), strict=True):
+            own.merge(more, self.n_samples_)
         self.n_samples_ += other.n_samples_
         self.n_alarms_ += other.n_alarms_
         self.alarms_ = [*self.alarms_, *other.alarms_][-_MOST_ALARMS:]
@@ -313,6 +321,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
         self._total = np.zeros((*shape, len(COARSE.slope)))
         self._detector = np.zeros_like(self._total)
         self._impossible = np.zeros(shape, dtype=np.int64)
+        self._records = [[Record() for _ in range(shape[1])] for _ in range(n_groups)]
 
     def _settings(self):
         known = None if self.groups is None else self.groups.tolist()
@@ -330,6 +339,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
         n, parallel = rows.hit.shape
         gain, impossible = log_ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), COARSE)
         gain, impossible = gain.reshape(n, parallel, -1), impossible.reshape(n, parallel)
+        self._rows, self._taken = rows, 0
         self._see(self._evidence(gain, impossible, rows.group), self.n_samples_ + 1, rows)
         certain = impossible.any(axis=1)
         row, given = -1, (gain, certain, rows.group, COARSE, self.average_run_length)
@@ -340,11 +350,31 @@ class CalibrationMonitor(Findings, StorableMonitor):
             when = None if rows.time is None else rows.time[row]
             log = math.inf if certain[row] else math.log(statistic)
             self._raise_detector(log, self.n_samples_ + row + 1, when, rows.written(row))
+        self._record(n)
+        self._rows = None
         self.n_samples_ += n
         if rows.time is not None:
             self._last, self._written = rows.time[-1], rows.written(-1)
         if self._course.is_due(self.n_samples_):
             self._course.add(self._moment())
+
+    def _record(self, until):
+        """Give the records the rows before one of the block."""
+        rows, first = self._rows, self._taken
+        if rows is None or first == until:
+            return
+        self._taken = until
+        new = slice(first, until)
+        number = self.n_samples_ + 1 + np.arange(first, until)
+        time = None if rows.time is None else rows.time[new]
+        with np.errstate(invalid="ignore"):
+            z = rows.log_pair[new, :, 1] - rows.log_pair[new, :, 0]
+        hit, group = rows.hit[new], rows.group[new]
+        for place in np.unique(group).tolist() if len(self._records) > 1 else (0,):
+            own = group == place if len(self._records) > 1 else slice(None)
+            when = None if time is None else time[own]
+            for column, record in enumerate(self._records[place]):
+                record.add(z[own, column], hit[own, column], number[own], when)
 
     def _evidence(self, gain, impossible, group):
         """The log e-value after each row; adds the rows."""
@@ -386,29 +416,40 @@ class CalibrationMonitor(Findings, StorableMonitor):
 
     def _raise(self, log_statistic, n_samples, when, parts, written):
         time = None if when is None else shown_time(when)
+        self._record(n_samples - self.n_samples_)
+        stream = self._stream(parts)
         alarm = Alarm(
             n_samples,
             time,
             log_statistic,
             self.slope_,
             self.shift_,
-            self._stream(parts),
+            stream,
             self.meaning_,
             written,
+            self._diagnosed(parts, log_statistic),
         )
+        for record in self._all_records():
+            record.begin_anew(n_samples)
         if self.n_alarms_ - self._n_before < MOST_NEW:
             self.alarms_ = [*self.alarms_, alarm][-_MOST_ALARMS:]
         self.n_alarms_ += 1
 
     def _stream(self, parts):
         """The name of the largest part."""
-        if parts.size == 1:
+        return None if parts.size == 1 else self._streams()[int(parts.argmax())]
+
+    def _diagnosed(self, parts, log_statistic):
+        """Of the largest part; the last one where few rows are new."""
+        if log_statistic == math.inf:
             return None
-        group, column = np.unravel_index(int(parts.argmax()), parts.shape)
-        said = [] if self.groups is None else [f"group {self.groups[group]}"]
-        if parts.shape[1] > 1:
-            said.append(f"class {self.classes_[column]}")
-        return ", ".join(said)
+        record = self._record_of(int(parts.argmax()))
+        if record.is_due() or record.diagnosis is None:
+            record.diagnosis = diagnosis(record, forget=True)
+        return record.diagnosis
+
+    def _all_records(self):
+        return [record for row in self._records for record in row]
 
 
 def _check_number(value, above, below, rule, where):

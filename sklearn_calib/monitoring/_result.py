@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
+from ._aftermath import Diagnosis
 
 _FAR_SLOPE = 1.1  # what is called too extreme or too cautious
 _FAR_SHIFT = 0.1
@@ -32,6 +33,10 @@ class Alarm(NamedTuple):
         Slope and shift in words.
     time_as_given : str or None
         The time as it came, where it came as text or as a whole number.
+    diagnosis : Diagnosis or None
+        Since when the stream is off, and what is enough to mend it; None where an event of
+        probability 0 raised the alarm. Of alarms that follow each other closely it is looked for
+        again when a fifth of the rows is new.
     """
 
     n_samples: int
@@ -42,6 +47,7 @@ class Alarm(NamedTuple):
     stream: str | None
     meaning: str
     time_as_given: str | None = None
+    diagnosis: Diagnosis | None = None
 
     def __str__(self) -> str:
         when = "" if self.time is None else f" ({self.time_as_given or self.time})"

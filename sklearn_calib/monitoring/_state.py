@@ -8,12 +8,15 @@ import numpy as np
 from .._files.checksum import ENTRY, checksum
 from .._typing import Self
 from ..exceptions import caution, refuse
+from ._aftermath import from_state, in_state
+from ._record import Record
 from ._result import Alarm, in_json
 from ._rows import read_stored, stored_time
 
 _FORMAT = "sklearn-calib monitor"
-_VERSION = 2
+_VERSION = 3
 _WITH_CHECKSUM = 2  # the first version that has one
+_WITH_RECORDS = 3  # the first version that has counts by log-odds
 
 
 class StorableMonitor:
@@ -26,7 +29,7 @@ class StorableMonitor:
         -------
         state : dict
             ``json.dumps(state, allow_nan=False)`` writes it and `from_state_dict` reads it; no bit
-            is lost. Some 60 KB at most, and 2 KB for each group.
+            is lost. Some 100 KB at most, and 5 to 50 KB for each group.
 
         Raises
         ------
@@ -123,8 +126,17 @@ def _to_dict(monitor: Any) -> dict[str, Any]:
         "n_alarms": monitor.n_alarms_,
         "n_before": monitor._n_before,
         "alarms": [
-            [alarm.n_samples, alarm.time, _finite(alarm.log_statistic), *alarm[3:]]
+            [
+                *alarm[:2],
+                _finite(alarm.log_statistic),
+                *alarm[3:-1],
+                in_state(alarm.diagnosis),
+            ]
             for alarm in monitor.alarms_
+        ],
+        "records": [
+            [record.to_dict() | {"diagnosis": in_state(record.diagnosis)} for record in row]
+            for row in monitor._records
         ],
         "stride": monitor._course.stride,
         "course": [
@@ -161,15 +173,26 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     monitor._last = None if state["time"] is None else read_stored(state["time"])
     monitor._written = state.get("time_as_given")
     monitor.n_alarms_, monitor._n_before = int(state["n_alarms"]), int(state["n_before"])
-    monitor.alarms_ = [
-        Alarm(n, time, _number(log), *rest) for n, time, log, *rest in state["alarms"]
-    ]
+    monitor.alarms_ = [_alarm(*entries) for entries in state["alarms"]]
+    if state["version"] >= _WITH_RECORDS:
+        for row, found in zip(monitor._records, state["records"], strict=True):
+            row[:] = [_record(own) for _, own in zip(row, found, strict=True)]
     monitor._course.stride = int(state["stride"])
     monitor._course.moments = [
         (n, *map(_number, numbers), None if time is None else read_stored(time))
         for n, *numbers, time in state["course"]
     ]
     return monitor
+
+
+def _alarm(n, time, log, slope, shift, stream, meaning, written=None, found=None):
+    return Alarm(n, time, _number(log), slope, shift, stream, meaning, written, from_state(found))
+
+
+def _record(found):
+    record = Record.from_dict(found)
+    record.diagnosis = from_state(found["diagnosis"])
+    return record
 
 
 def _labels(labels, what, where):

@@ -262,6 +262,9 @@ class Invertible:
         Methods that round scores to 36 bits may take those whose log-odds are within the last digit
         of such a border to either side.
 
+        A ``Pipeline`` of recalibrators, which is scikit-learn's, has no such method; as a map it
+        has one: ``from_dict(to_dict(pipeline)).threshold(target)`` of `sklearn_calib.export`.
+
         Maps that turn are cut at their knots and stationary points first. Of sums of curves that
         rise and fall (some maps of "auto") these points are searched for on a grid of thousands of
         scores: a turn between two scores of it is not seen.

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold
 
 from .._random import generator
-from .._typing import Progress
+from .._typing import FloatArray, Progress
 from ..exceptions import CalibrationWarning, require
+from ..inference import sum_error
 from ..metrics import LogLoss, all_metrics
-from ..recalibrators import get_recalibrator
+from ..recalibrators import cross_fitted_proba, get_recalibrator
 from ..summary import CalibrationSummary
 
 if TYPE_CHECKING:
@@ -131,7 +133,9 @@ def advise(
     progress : callable, default=None
         Called as ``progress(done, total)``.
     """
-    source = _OfCells(model.summary) if model.two_classes else _OfRows(model)
+    source: Any = _OfCells(model.summary) if model.two_classes else _OfRows(model)
+    if model.groups is not None:
+        source = _OfClusters(model)
     if not source.draw(generator(random_state)):
         return None
     steps, cases = len(ADVISED) + 1, {}
@@ -147,7 +151,7 @@ def advise(
     loss = LogLoss()
     losses = {name: loss.of_rows(case.proba, case.codes) for name, case in cases.items()}
     whole = source.loss_as_given()
-    rows = [_row(name, cases[name], losses, source.squares, whole) for name in ADVISED]
+    rows = [_row(name, cases[name], losses, source.error, whole) for name in ADVISED]
     given, recalibrated = cases["identity"], cases["auto"]
     return Advice(
         rows=rows,
@@ -165,20 +169,29 @@ def advise(
     )
 
 
-def _row(name, case, losses, squares, whole):
+def _row(name, case, losses, error_of, whole):
     """Loss, gain and its standard error, and the other measures.
 
     The gain is that of the cells; `whole` is the loss of the rows as given, where it is known.
     """
     gains = losses["identity"] - losses[name]
-    gain, total = case.mean(gains), case.weight.sum()
+    gain = case.mean(gains)
     loss = case.mean(losses[name]) if whole is None else whole - gain
-    error = np.sqrt(2 * squares @ (gains - gain) ** 2) / total
+    error = error_of(case, gains - gain)
     measures = [all_metrics()[field].of_case(case) for field in AdviceRow._fields[4:]]
     return AdviceRow(name, float(loss), gain, float(error), *measures)
 
 
-class _OfCells:
+class _OfIndependent:
+    """Rows or cells with the sums of their squared weights."""
+
+    squares: FloatArray
+
+    def error(self, case, deviations):
+        return np.sqrt(2 * self.squares @ deviations**2) / case.weight.sum()
+
+
+class _OfCells(_OfIndependent):
     """Two classes: all rows, in cells."""
 
     def __init__(self, summary):
@@ -214,7 +227,7 @@ class _OfCells:
         return summary.update(case.codes, case.proba, given, counts=self._counts)
 
 
-class _OfRows:
+class _OfRows(_OfIndependent):
     """Several classes: of many rows a sample that their digits draw."""
 
     def __init__(self, model):
@@ -252,3 +265,57 @@ class _OfRows:
     def summary_of(self, case):
         summary = CalibrationSummary(classes=np.arange(len(case.classes)))
         return summary.update(case.codes, np.asarray(case.proba), case.weight)
+
+
+class _OfClusters:
+    """Rows that belong together: folds, and a sample of many rows, of whole clusters."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def draw(self, rng):
+        """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
+        case, groups = self._model.case, self._model.groups
+        most = max(_ENTRIES // len(case.classes), 1000)
+        order = rng.permutation(int(groups.max()) + 1)
+        size = np.cumsum(np.bincount(groups)[order])
+        chosen = order[: max(int(np.searchsorted(size, most, side="right")), _FOLDS)]
+        kept = np.flatnonzero(np.isin(groups, chosen))
+        self._case = case.take(kept)
+        self._groups = np.unique(groups[kept], return_inverse=True)[1].ravel()
+        pairs = np.unique(np.column_stack([self._case.codes, self._groups]), axis=0)
+        of_class = np.bincount(pairs[:, 0], minlength=len(case.classes))
+        if of_class[of_class > 0].min() < _FEWEST or (of_class > 0).sum() < 2:
+            return False
+        self.n_rows = len(kept)
+        splitter = StratifiedGroupKFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
+        given = self._case.codes, self._case.codes, self._groups
+        self._folds = [*splitter.split(*given)]
+        return all(len(test) for _, test in self._folds)
+
+    def held_out(self, name):
+        case = self._case
+        more = {"sample_weight": case.weight, "classes": np.arange(len(case.classes))}
+        more["groups"] = self._groups
+        given = name, np.asarray(case.proba), case.codes
+        return case.with_proba(cross_fitted_proba(*given, cv=self._folds, **more))
+
+    def error(self, case, deviations):
+        return np.sqrt(2) * sum_error(case.weight * deviations, self._groups) / case.weight.sum()
+
+    def loss_as_given(self):
+        summary = self._model.summary
+        whole = self.n_rows == summary.n_samples
+        return summary.totals.log_loss / summary.weight if whole else None
+
+    def stack(self):
+        case = self._case
+        given = {"sample_weight": case.weight, "classes": np.arange(len(case.classes))}
+        method = get_recalibrator("auto")
+        return method.fit(case.proba, case.codes, groups=self._groups, **given)
+
+    def summary_of(self, case):
+        positive = case.positive if len(case.classes) == 2 else None
+        summary = CalibrationSummary(classes=np.arange(len(case.classes)), pos_label=positive)
+        weight = None if (case.weight == 1).all() else case.weight
+        return summary.update(case.codes, np.asarray(case.proba), weight)

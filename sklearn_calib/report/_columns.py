@@ -163,7 +163,11 @@ def names_of_columns(
 
 
 def code_to_paste(
-    names: tuple[str, list[str]] | None, source: str | None, classes: Sequence[Any], rows: bool
+    names: tuple[str, list[str]] | None,
+    source: str | None,
+    classes: Sequence[Any],
+    rows: bool,
+    clusters: bool = False,
 ) -> str:
     """Python that fits "auto" to the rows of a report and applies it to new ones.
 
@@ -177,9 +181,11 @@ def code_to_paste(
         In the order of the columns.
     rows : bool
         Whether there are rows; otherwise a summary.
+    clusters : bool, default=False
+        Whether they belong together, as `groups` say.
     """
     imports = "from sklearn_calib.recalibrators import get_recalibrator\n"
-    given = f", classes={list(classes)!r}"
+    given = f", classes={list(classes)!r}" + ", groups=groups" * clusters
     if names is not None:
         label, columns = names
         wanted = repr(columns[0] if len(columns) == 1 else list(columns))

@@ -44,6 +44,7 @@ class Content:
     groups: dict[str, GroupCalibration] = field(repr=False, default_factory=dict)
     features: dict[str, LossDecomposition | None] = field(repr=False, default_factory=dict)
     grades: dict[str, GradeCalibration] = field(repr=False, default_factory=dict)
+    n_clusters: int | None = None
     _data: dict[str, Any] = field(repr=False, default_factory=dict)
     _models: dict[str, Model] = field(repr=False, default_factory=dict)
     _codes: dict[str, str] = field(repr=False, default_factory=dict)
@@ -139,7 +140,7 @@ class Content:
         """
         where = "CalibrationReport.bins"
         n_bins = check_count(n_bins, "n_bins", where)
-        (sample,) = self._models[self._name(model, where)].summary.samples()
+        sample = self._models[self._name(model, where)].cells()
         return bins_of(sample, n_bins, self.level)
 
     def line(self, model: str | None = None) -> Line | None:
@@ -156,8 +157,7 @@ class Content:
             None where they are not determined: fewer than ten events, or a threshold that separates
             the outcomes. Of more than two classes, of the largest probability.
         """
-        (sample,) = self._models[self._name(model, "CalibrationReport.line")].summary.samples()
-        return line_of(sample)
+        return line_of(self._models[self._name(model, "CalibrationReport.line")].cells())
 
     def decomposition_lines(self) -> list[str]:
         """The decomposition of the log loss in words, one line per model.

@@ -11,9 +11,12 @@ from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
 from .._kernels._seen_errors import Errors
 from ..exceptions import check_level
+from ..inference import ClusterSample, stretch
 
 if TYPE_CHECKING:
     from ..summary import CellSample
+
+    Cells = CellSample | ClusterSample
 
 MOST_BINS = 10
 _ROWS_OF_BIN = 20  # expected rows of the rarer outcome, in a bin on average
@@ -62,17 +65,22 @@ class Line(NamedTuple):
     slope, intercept : float
     slope_error, intercept_error : float
         Standard errors, by the sandwich formula.
+    n_clusters : int or None
+        Clusters whose sums these count; None for independent rows.
     """
 
     slope: float
     intercept: float
     slope_error: float
     intercept_error: float
+    n_clusters: int | None = None
 
     def slope_interval(self, level: float) -> tuple[float, float]:
-        """The normal interval of the slope."""
+        """The normal interval of the slope; of clusters by Student's law."""
         check_level(level, "Line.slope_interval")
         half = float(ndtri((1 + level) / 2)) * self.slope_error
+        if self.n_clusters is not None:
+            half *= stretch(self.n_clusters, level)
         return self.slope - half, self.slope + half
 
 
@@ -116,13 +124,26 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(
-    sample: "CellSample", coarse: "CellSample", level: float, bandwidth: float, critical: float
+    sample: "Cells",
+    coarse: "Cells",
+    level: float,
+    bandwidth: float,
+    critical: float,
+    inflation: float = 1.0,
 ) -> Evidence:
-    """The evidence of all cells; `coarse` ones are enough for the power of the test."""
+    """The evidence of all cells; `coarse` ones are enough for the power of the test.
+
+    `inflation` is by how much clusters enlarge the variance.
+    """
     weight = sample.weight.sum()
     observed = sample.weight[:, 1].sum() / weight
     rows = weight**2 / sample.squares.sum()
-    low, high = share_interval(observed * rows, rows, level)
+    if isinstance(sample, ClusterSample):
+        rows = weight**2 / (sample.sums(np.ones(sample.weight.size)) ** 2).sum()  # all alike
+        ends = sample.share_intervals(np.zeros(len(sample.proba), dtype=np.intp), 1, level)
+        low, high = (float(end[0]) for end in ends)
+    else:
+        low, high = share_interval(observed * rows, rows, level)
     n_bins = bins_for_band(sample)
     bins = bins_of(sample, n_bins, level ** (1 / n_bins))
     return Evidence(
@@ -133,7 +154,7 @@ def evidence_of(
         line_of(sample),
         bins,
         *outside_of_band(bins),
-        *smallest_seen(coarse, bandwidth, critical),
+        *smallest_seen(coarse, bandwidth, critical, inflation),
         float(share_interval(0, rows, level)[1]) if _separated(sample) else 0.0,
     )
 
@@ -144,7 +165,7 @@ def _separated(sample):
     return threshold_separates(sample.proba[cell, 1], outcome)
 
 
-def bins_of(sample: "CellSample", n_bins: int, level: float) -> list[Bin]:
+def bins_of(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     """Bins of equal weight with intervals that hold one by one; equal scores share a bin."""
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
     place = bin_of_distinct(score, mass, n_bins, "quantile")
@@ -156,7 +177,10 @@ def bins_of(sample: "CellSample", n_bins: int, level: float) -> list[Bin]:
         column[filled] for column in (mass, expected, events, squares, rows)
     )
     number = mass**2 / squares
-    low, high = share_interval(np.minimum(events / mass, 1.0) * number, number, level)
+    if isinstance(sample, ClusterSample):
+        low, high = (end[filled] for end in sample.share_intervals(place, n_bins, level))
+    else:
+        low, high = share_interval(np.minimum(events / mass, 1.0) * number, number, level)
     first = np.searchsorted(place, filled)
     last = np.searchsorted(place, filled, side="right") - 1
     columns = score[first], score[last], rows.astype(int), mass, expected / mass, events / mass
@@ -165,7 +189,7 @@ def bins_of(sample: "CellSample", n_bins: int, level: float) -> list[Bin]:
     return [Bin(*values) for values in zip(*listed, ratio, strict=True)]
 
 
-def bins_for_band(sample: "CellSample") -> int:
+def bins_for_band(sample: "Cells") -> int:
     """How many bins the rows can tell apart: from the scores alone, so that intervals hold."""
     share = sample.proba * sample.counts.sum(axis=1)[:, None]
     return int(np.clip(share.sum(axis=0).min() // _ROWS_OF_BIN, 1, MOST_BINS))
@@ -204,26 +228,50 @@ def outside_of_band(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
     return runs, worst
 
 
-def line_of(sample: "CellSample") -> Line | None:
-    """Slope and intercept with standard errors; None for few events, one score or separation."""
+def line_of(sample: "Cells") -> Line | None:
+    """Slope and intercept with standard errors; None for few events, one score or separation.
+
+    Where a prediction of exactly 0 or 1 is wrong, its log-odds are infinite and those would be all
+    that the slope rests on: certain predictions are then left out.
+    """
+    used = np.ones(len(sample.proba), dtype=bool)
+    if of_certain(sample)[1]:
+        used = ~(sample.proba == 0).any(axis=1)
     z = _log_odds(sample.proba)
-    if min(sample.counts.sum(axis=0)) < _FEWEST_EVENTS or np.ptp(z) == 0:
+    few = not used.any() or min(sample.counts[used].sum(axis=0)) < _FEWEST_EVENTS
+    if few or np.ptp(z[used]) == 0:
         return None
+    together = sample if isinstance(sample, ClusterSample) else None
     weight, squares = sample.weight.T.ravel(), sample.squares.T.ravel()
     hit, both = np.repeat([0.0, 1.0], len(z)), np.tile(z, 2)
-    kept = weight > 0
+    kept = (weight > 0) & np.tile(used, 2)
     z, hit, weight, squares = both[kept], hit[kept], weight[kept], squares[kept]
     if threshold_separates(z, hit):
         return None
     (intercept, slope), _ = fit_line(z, hit, weight)
     columns = np.column_stack([np.ones_like(z), z])
-    found = covariance(columns, intercept + slope * z, hit, weight, squares)
+    clusters, n_clusters = None, None
+    if together is not None:
+        n_clusters = together.n_clusters
+
+        def clusters(rows):
+            whole = np.zeros((2, len(sample.proba), rows.shape[1]))
+            whole.reshape(-1, rows.shape[1])[kept] = rows
+            return together.sums(whole.swapaxes(0, 1).reshape(-1, rows.shape[1]))
+
+    found = covariance(columns, intercept + slope * z, hit, weight, squares, clusters)
     errors = np.sqrt(found.diagonal())
-    return Line(float(slope), float(intercept), float(errors[1]), float(errors[0]))
+    return Line(float(slope), float(intercept), float(errors[1]), float(errors[0]), n_clusters)
+
+
+def of_certain(sample: "Cells") -> tuple[int, int]:
+    """How many rows are predicted with certainty, exactly 0 or 1, and how many of these wrongly."""
+    never = sample.proba == 0
+    return int(sample.counts[never.any(axis=1)].sum()), int(sample.counts[never].sum())
 
 
 def smallest_seen(
-    sample: "CellSample", bandwidth: float, critical: float
+    sample: "Cells", bandwidth: float, critical: float, inflation: float = 1.0
 ) -> tuple[float | None, bool]:
     """The smallest mean error that the test finds with probability 0.8.
 
@@ -237,6 +285,8 @@ def smallest_seen(
     bandwidth, critical : float
         Of the kernel calibration error, and its value that calibrated predictions exceed with
         probability 0.05.
+    inflation : float, default=1.0
+        Of the variance, by clusters.
 
     Returns
     -------
@@ -249,7 +299,7 @@ def smallest_seen(
         return None, True  # labels that cannot vary
     score, rows = sample.proba[:, 1], sample.weight.sum(axis=1)
     errors = Errors(score, rows / rows.sum(), _log_odds(sample.proba), bandwidth)
-    return errors.smallest(sample.squares.sum(axis=1) / rows.sum() ** 2, critical)
+    return errors.smallest(inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical)
 
 
 def _log_odds(proba):

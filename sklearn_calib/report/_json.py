@@ -21,6 +21,7 @@ def as_dict(report: "Content") -> dict[str, Any]:
         "created": report.created,
         "source": report.source,
         "n_rows": report.n_samples,
+        "n_clusters": report.n_clusters,
         "classes": report.classes,
         "level": report.level,
         "models": [_model(report, name) for name in report.accuracy],

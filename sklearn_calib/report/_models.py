@@ -1,6 +1,7 @@
 """The models of a report: what was passed, checked, summarised, and its simplest numbers."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,18 +15,22 @@ from ..decomposition import (
     enough_for_features,
 )
 from ..exceptions import refuse
+from ..groups import GradeCalibration, grade_calibration, grades_of
+from ..inference import ClusterSample
 from ..metrics import LogLoss
 from ..summary import CalibrationSummary, DrawnSample, RowDraw, rows_to_draw
 
 if TYPE_CHECKING:
+    from .._typing import IntArray
     from ..metrics import Case
 
 
 class Model(NamedTuple):
-    """Predictions of one model: a summary, and the rows where they are there."""
+    """Predictions of one model: a summary, and the rows and their clusters where they are there."""
 
     summary: CalibrationSummary
     case: "Case | None" = None
+    groups: "IntArray | None" = None
 
     @property
     def two_classes(self) -> bool:
@@ -57,6 +62,19 @@ class Model(NamedTuple):
         known = None if case is None else case.proba[drawn.extras]  # with its logarithms
         return DrawnSample(drawn, classes, proba=known)
 
+    def cells(self, most: int | None = None) -> Any:
+        """The rows of the one two-class problem in cells, to draw from: of whole clusters, or rows.
+
+        Returns
+        -------
+        sample : CellSample or ClusterSample
+        """
+        if self.groups is None or self.case is None:
+            (sample,) = self.summary.samples(most)
+            return sample
+        (problem,) = self.case.problems()
+        return ClusterSample(problem, self.groups, most or self.summary.max_cells)
+
     @property
     def positive(self) -> Any:
         """The label of the positive class of two."""
@@ -82,6 +100,47 @@ def models_of_summaries(summaries: object, name: str, more: bool, where: str) ->
             got = f"multiclass={model.summary.multiclass!r} for {plain(key)}"
             refuse(where, rule, got, "Summarise with multiclass='auto'")
     return models
+
+
+def grades_of_models(
+    models: Mapping[str, Model], grades: Any, sample_weight: Any, where: str
+) -> dict[str, GradeCalibration]:
+    """The rating grades of each model."""
+    bands, counts = grades_of(grades, where), None
+    for model in models.values():
+        if not model.two_classes:
+            got = f"{len(size_and_classes(model)[1])}"
+            cure = "Leave grades out, or pass the probability of one class and y == label"
+            refuse(where, "two classes, whose probability has grades", got, cure)
+    if sample_weight is not None:
+        given = np.asarray(sample_weight)
+        counts = given[given > 0]  # the rows of a case
+        if not (counts == np.floor(counts)).all():
+            got = f"{counts[counts != np.floor(counts)][0]:.6g}"
+            cure = "Leave grades out, or the weights"
+            rule = "whole numbers >= 0 as sample_weight, for grades count rows"
+            refuse(where, rule, got, cure)
+    return {name: _graded(model, bands, counts) for name, model in models.items()}
+
+
+def _graded(model, grades, counts):
+    """Grades of rows, or of the cells of a summary."""
+    if model.case is not None:
+        case = model.case
+        named = {"labels": case.classes, "pos_label": model.positive}
+        y = case.classes[case.codes]
+        return grade_calibration(y, case.proba, grades, counts=counts, **named)
+    summary = model.summary
+    rows = summary.rows()
+    found = grade_calibration(
+        rows.y,
+        rows.proba,
+        grades,
+        counts=rows.sample_weight,
+        labels=summary.classes,
+        pos_label=summary.positive_label,
+    )
+    return replace(found, n_unsure=summary.rows_across(grades.edges))
 
 
 def summarised(case: "Case") -> CalibrationSummary:
@@ -115,6 +174,8 @@ def accuracy_of(model: Model) -> float:
 def decomposed(model: Model) -> LossDecomposition | None:
     """The log loss by temperature; of two classes from the cells, unless logarithms are known."""
     case = model.case
+    if case is not None and model.groups is not None:
+        return decompose_case(case).without_intervals()  # they are those of independent rows
     if model.two_classes and (case is None or not carries_log(case.proba)):
         (sample,) = model.summary.samples()
         cells, squares = sample.filled

@@ -1,13 +1,16 @@
 """The reliability diagrams of a report: of which rows, of which classes, in which frame."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._kernels._logit_axis import MEDIAN_OF_RARE
 from .._show import in_page, plain
 from .._typing import FloatArray
-from ..metrics import reliability_curve
-from ._svg import LARGE, SMALL, Frame, Series, diagram
+from ..inference import ClusterCurve
+from ..metrics import curve_of, reliability_curve
+from ._svg import LARGE, SMALL, Frame, Series, diagram, short
 
 if TYPE_CHECKING:
     from ..metrics import Case, ReliabilityCurve
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
 SHOWN_CLASSES, _WORST = 12, 6  # of more classes: the worst, and the most frequent of the others
 _BINS, _SMALL_BINS, _CLASS_BINS = 15, 10, 5
+_BANDS = 200  # draws of clusters
 _CELLS = 4096  # bands are drawn from so many cells of a summary
 _BEFORE, _AFTER = "before", "after recalibration (auto)"
 
@@ -43,6 +47,7 @@ def reliability_pictures(report: "Content") -> str:
     few = len(report.accuracy) <= FEW_MODELS
     keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
     keys += _KEYS_AFTER if any(report.advice.values()) else ()
+    keys += (_KEY_RARE,) if rare(report) else ()
     legend = "".join(keys).format(level=f"{report.level:.0%}")
     drawn = _before_and_after(report) if few else _models_in_small(report)
     return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{drawn}</div>'
@@ -55,14 +60,17 @@ def _before_and_after(report: "Content") -> str:
         event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
         advice = report.advice.get(name)
         if advice is None:
-            series = [_with_steps(model.summary, report.level, 0)]
-            singles += _Figure(name, event, plain(name), series).drawn(LARGE)
+            series = [_with_steps(model.summary, report.level, 0, model)]
+            frame = _frame(LARGE, report, series)
+            singles += _Figure(name, event, plain(name), series).drawn(frame)
             continue
-        both = zip((_BEFORE, _AFTER), advice.summaries().values(), strict=True)
-        figures = ""
-        for tone, (when, summary) in enumerate(both):
-            series = [_with_steps(summary, report.level, tone)]
-            figures += _Figure(when, event, f"{name}, {when}", series).drawn(LARGE)
+        drawn = [
+            _with_steps(summary, report.level, tone, model._replace(case=None) if tone else model)
+            for tone, summary in enumerate(advice.summaries().values())
+        ]
+        frame, figures = _frame(LARGE, report, drawn), ""
+        for when, one in zip((_BEFORE, _AFTER), drawn, strict=True):
+            figures += _Figure(when, event, f"{name}, {when}", [one]).drawn(frame)
         if len(report.accuracy) > 1:
             pairs += f"<h3><bdi>{in_page(name, 60)}</bdi></h3>\n"
         pairs += f'<div class="pair">\n{figures}</div>\n'
@@ -79,8 +87,27 @@ def _models_in_small(report: "Content") -> str:
             Series(_curve(summary, level=report.level, n_bins=_SMALL_BINS, n_resamples=0), None, t)
             for t, summary in enumerate(shown)
         ]
-        figures += _Figure(name, "", plain(name), series).drawn(SMALL)
+        frame = _frame(SMALL, report, series)
+        figures += _Figure(name, "", plain(name), series).drawn(frame)
     return f'<div class="panels">\n{figures}</div>\n'
+
+
+def rare(report: "Content") -> bool:
+    """Whether the median probability of every model of two classes is below 0.02."""
+    for model in report._models.values():
+        if not model.two_classes:
+            return False
+        (sample,) = model.summary.samples()
+        score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
+        if mass[score < MEDIAN_OF_RARE].sum() < 0.5 * mass.sum():
+            return False
+    return True
+
+
+def _frame(frame: Frame, report: "Content", series: list[Series]) -> Frame:
+    """The frame, on log-odds where events are rare."""
+    curves = [curve for one in series for curve in (one.curve, one.steps) if curve is not None]
+    return frame.on_log_odds(curves) if rare(report) else frame
 
 
 def classes_in_small(report: "Content", name: str) -> str:
@@ -114,9 +141,19 @@ def _of_classes(case: "Case", level: float) -> "list[ReliabilityCurve]":
     )
 
 
-def _with_steps(summary, level, tone):
+def _with_steps(summary, level, tone, model):
     steps = _curve(summary, strategy="isotonic", n_resamples=0)
-    return Series(_curve(summary, level=level, n_bins=_BINS), steps, tone)
+    if model.groups is None:
+        return Series(_curve(summary, level=level, n_bins=_BINS), steps, tone)
+    if model.case is None:  # recalibrated: of these clusters nothing is kept
+        curve = _curve(summary, level=level, n_bins=_BINS, n_resamples=0)
+        curve = replace(curve, confidence_low=curve.observed, confidence_high=curve.observed)
+        return Series(curve, steps, tone)
+    (problem,) = model.case.problems()
+    rows = ClusterCurve(model.cells(_CELLS), problem.title)
+    rng = np.random.default_rng(0)
+    given = "quantile", _BINS, level, _BANDS, rng, "calibration_report"
+    return Series(curve_of(rows, *given), steps, tone)
 
 
 def _curve(summary: "CalibrationSummary", **options: Any) -> "ReliabilityCurve":
@@ -134,8 +171,9 @@ def _sentence(series):
     for one in series:
         curve = one.curve
         parts.append(
-            f"predictions from {curve.predicted[0]:.2f} (observed {curve.observed[0]:.2f}) to "
-            f"{curve.predicted[-1]:.2f} (observed {curve.observed[-1]:.2f}), on average "
+            f"predictions from {short(curve.predicted[0], 2)} (observed "
+            f"{short(curve.observed[0], 2)}) to {short(curve.predicted[-1], 2)} (observed "
+            f"{short(curve.observed[-1], 2)}), on average "
             f"{100 * binned_error(curve):.1f} percentage points from the diagonal"
         )
     return "; after recalibration ".join(parts) + "."
@@ -165,6 +203,10 @@ _KEYS = (
     f'{_KEY}<path class="band" d="M1 4H29V12H1Z"/></svg>where calibrated predictions lie '
     "({level})</li>\n",
     f'{_KEY}<path class="diagonal" d="M1 8H29"/></svg>as often as predicted</li>\n',
+)
+_KEY_RARE = (
+    f'{_KEY}<path class="margin" d="M15 1V15"/></svg>events are rare, so axes are on log-odds; '
+    "exactly 0 and 1 lie beyond such lines</li>\n"
 )
 _KEYS_AFTER = (
     _KEY.replace("tone0", "tone1") + '<path class="interval" d="M15 1V15"/><circle class="dot" '

@@ -60,8 +60,11 @@ class CalibrationReport(Content, Shown):
         Of the log loss, with what a better use of the features gains, where ``features=`` was
         given; None where the rows are too few to say.
     grades : dict of str to GradeCalibration
-        Rating grades of each model: what you put here, ``report.grades[model] =
-        grade_calibration(...)``, is shown with the rest. The command line does with ``--grades``.
+        The rating grades of each model, where ``grades=`` was given; else empty. What you put here,
+        ``report.grades[model] = grade_calibration(...)`` with options of your own, is shown too.
+    n_clusters : int or None
+        Clusters of rows, where ``groups=`` was given: intervals, p-values, verdict and advice count
+        these, not the rows.
     """
 
     def to_frame(self) -> "pd.DataFrame":
@@ -135,6 +138,8 @@ class CalibrationReport(Content, Shown):
         if len(data["proba"]) == 1:
             options.setdefault("n_resamples", affordable_resamples(self.n_samples))
         model = next(iter(self._models.values()))
+        if self.n_clusters is not None:
+            options["n_resamples"] = 0  # bands of rows would be too narrow
         options.setdefault("pos_label", model.positive if model.two_classes else None)
         return ReliabilityDisplay.from_predictions(
             data["y"], data["proba"], labels=self.classes, sample_weight=data["weight"], **options

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .._show import Cell, Section, Table, plain, rows_with_best
 from ..metrics import all_metrics
+from ._compared import compared, comparison
 from ._pictures import FEW_MODELS, SHOWN_CLASSES, classes_in_small, reliability_pictures
 from ._table import cells
 
@@ -35,6 +36,7 @@ def sections_of(report: "Content") -> list[Section]:
         verdicts(report),
         reliability(report),
         measures(report),
+        _compared(report),
         _gains(report),
         _features(report),
         _bins(report),
@@ -63,7 +65,8 @@ def _by_model(
 
 
 def _origin(report):
-    lines = [f"{report.n_samples} rows, {len(report.classes)} classes"]
+    together = "" if report.n_clusters is None else f" in {report.n_clusters} clusters"
+    lines = [f"{report.n_samples} rows{together}, {len(report.classes)} classes"]
     if report.source is not None:
         said = f"{plain(report.source, 200)}; {report.created}; sklearn-calib {report.version}"
         lines.insert(0, f"source: {said}")
@@ -122,6 +125,14 @@ def measures(report: "Content") -> Section:
         return Section("Measures", tables=[_long(report)], parts=[note])
     intervals = Section(tables=[_long(report)], folded="with intervals", only="html")
     return Section("Measures", tables=[_wide(report)], parts=[intervals, note])
+
+
+def _compared(report):
+    """Models beside each other, as pictures."""
+    if not compared(report):
+        return Section()
+    drawn = partial(comparison, report)
+    return Section("Models compared", picture=drawn, kind="whole", only="html")
 
 
 def _long(report):

@@ -25,6 +25,7 @@ DIAGRAM = """.diagram { display: block; width: 100%; height: auto; overflow: vis
 .diagram path { fill: none; }
 .grid { stroke: var(--rule); stroke-width: .6; } .frame { stroke: var(--muted); }
 .diagonal { stroke: var(--muted); stroke-width: 1.2; stroke-dasharray: 5 4; }
+.margin { stroke: var(--muted); stroke-width: .9; stroke-dasharray: 1 3; }
 .diagram .band { fill: var(--band); }
 .tone0 { --tone: var(--before); } .tone1 { --tone: var(--after); }
 .line { stroke: var(--tone); stroke-width: 1.4; }
@@ -79,6 +80,7 @@ summary { cursor: pointer; font-weight: 600; padding: .3rem 0; }
 .pair { grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); max-width: 58rem; }
 .panels { grid-template-columns: repeat(auto-fill, minmax(9.8rem, 1fr)); }
 figure { margin: 0; max-width: 28rem; } .panels figure { max-width: 13rem; }
+figure ol { margin: .3rem 0; padding-left: 1.6rem; font-size: .9rem; }
 figcaption { font-weight: 600; line-height: 1.3; margin-bottom: .4rem; }
 figcaption span { display: block; font-weight: 400; }
 .panels figcaption { font-size: .9rem; }

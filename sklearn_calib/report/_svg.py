@@ -5,10 +5,14 @@ Colours are classes, which `_style` fills; what a pointer rests on tells its num
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
+from .._kernels._logit_axis import EDGES, LogitAxis
+from .._kernels._logit_axis import number as probability
 from .._show import in_page
 from .._typing import FloatArray
 
@@ -47,6 +51,8 @@ class Frame(NamedTuple):
         Top and bottom of the histogram below it.
     ticks : tuple of float
         Numbers at both axes.
+    axis : LogitAxis or None
+        Where both are on log-odds.
     """
 
     width: int
@@ -56,15 +62,29 @@ class Frame(NamedTuple):
     side: int
     bars: tuple[int, int]
     ticks: tuple[float, ...]
+    axis: LogitAxis | None = None
 
     def x(self, value: float) -> float:
         """The horizontal place of a probability."""
-        return self.left + self.side * value
+        return self.left + self.side * self._share(value)
 
     def y(self, value: float) -> float:
         """The vertical place of a frequency."""
-        return self.top + self.side * (1 - value)
+        return self.top + self.side * (1 - self._share(value))
 
+    def _share(self, value):
+        return value if self.axis is None else np.clip(self.axis.share(value), 0, 1)
+
+    def on_log_odds(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
+        """The frame whose axes are on log-odds, with room for the curves."""
+        axis = LogitAxis.of_curves(curves)
+        ticks = axis.ticks(self.side / _LETTER)
+        left, width = self.left + _MORE, self.width + _MORE
+        return self._replace(left=left, width=width, axis=axis, ticks=tuple(p for p, _ in ticks))
+
+
+_LETTER = 7.2  # the width of a digit
+_MORE = 14  # room for 0.0001 at the left axis
 
 LARGE = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
 SMALL = Frame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
@@ -82,10 +102,12 @@ def diagram(series: Sequence[Series], label: str, frame: Frame = LARGE) -> str:
     frame : Frame
     """
     parts = _axes(frame, series[0].curve.title == "confidence")
+    parts += [_margins(frame)]
+    left, bottom = frame.left, frame.top + frame.side
     if len(series) == 1:
         parts.append(_band(frame, series[0].curve))
     parts.append(
-        f'<path class="diagonal" d="M{_at(frame.x(0), frame.y(0))}L{_at(frame.x(1), frame.y(1))}">'
+        f'<path class="diagonal" d="M{_at(left, bottom)}L{_at(left + frame.side, frame.top)}">'
         "<title>calibrated: as often as predicted</title></path>"
     )
     for one in series:
@@ -114,21 +136,26 @@ def _line(points: Iterable[tuple[float, float]]) -> str:
 
 def _axes(frame, confidence):
     """Grid, numbers and names of the axes."""
-    left, right = frame.x(0), frame.x(1)
+    left, right = frame.left, frame.left + frame.side
     low, high = frame.bars[1], frame.bars[0]
     grid, numbers = "", []
     for tick in frame.ticks:
         x, y = frame.x(tick), frame.y(tick)
-        grid += f"M{_at(left, y)}H{_number(right)}M{_at(x, frame.top)}V{_number(frame.y(0))}"
-        numbers.append(f'<text x="{_number(x)}" y="{low + 14}" class="middle">{tick:g}</text>')
-        numbers.append(f'<text x="{left - 8}" y="{_number(y + 4)}" class="end">{tick:g}</text>')
+        grid += f"M{_at(left, y)}H{_number(right)}M{_at(x, frame.top)}V{frame.top + frame.side}"
+        text = f"{tick:g}" if frame.axis is None else probability(tick)
+        numbers.append(f'<text x="{_number(x)}" y="{low + 14}" class="middle">{text}</text>')
+        numbers.append(
+            f'<text x="{_number(left - 8)}" y="{_number(y + 4)}" class="end">{text}</text>'
+        )
     small = frame.side < LARGE.side
     across, up = ("predicted", "observed") if small else _names(confidence)
+    if frame.axis is not None:
+        across, up = (name.replace("(0 to 1)", "(log-odds)") for name in (across, up))
     numbers.append(
         f'<text x="{_number((left + right) / 2)}" y="{frame.height - 6}" class="middle name">'
         f"{across}</text>"
     )
-    numbers.append(_turned(up, 10 if small else 14, frame.y(0.5)))
+    numbers.append(_turned(up, 10 if small else 14, frame.top + frame.side / 2))
     if not small:
         numbers.append(_turned("rows, %", 14, (low + high) / 2))
     return [
@@ -136,6 +163,18 @@ def _axes(frame, confidence):
         f'<path class="frame" d="M{_at(left, low)}H{_number(right)}"/>',
         *numbers,
     ]
+
+
+def _margins(frame):
+    """Dotted lines behind which exact zeros and ones lie."""
+    if frame.axis is None or not frame.axis.borders:
+        return ""
+    right, bottom = frame.left + frame.side, frame.top + frame.side
+    lines = "".join(
+        f"M{_number(frame.x(p))} {frame.top}V{bottom}M{frame.left} {_number(frame.y(p))}H{right}"
+        for p in frame.axis.borders
+    )
+    return f'<path class="margin" d="{lines}"><title>beyond: exactly 0 or 1</title></path>'
 
 
 def _names(confidence):
@@ -212,8 +251,8 @@ def _texts(curve: "ReliabilityCurve") -> list[str]:
     texts = []
     for at in range(len(share)):
         lines = [
-            f"predicted {curve.predicted[at]:.4f}",
-            f"observed {curve.observed[at]:.4f}" + _interval(curve, "confidence", at),
+            f"predicted {short(curve.predicted[at], 4)}",
+            f"observed {short(curve.observed[at], 4)}" + _interval(curve, "confidence", at),
         ]
         if expected := _interval(curve, "consistency", at):
             lines.append(f"if calibrated{expected}")
@@ -227,41 +266,62 @@ def _interval(curve, kind, at):
     high: FloatArray | None = getattr(curve, f"{kind}_high")
     if low is None or high is None:
         return ""
-    return f" ({curve.level:.0%}: {low[at]:.4f} to {high[at]:.4f})"
+    return f" ({curve.level:.0%}: {short(low[at], 4)} to {short(high[at], 4)})"
+
+
+def short(value: float, digits: int) -> str:
+    """A probability to so many digits behind the point, or to two that count."""
+    return f"{value:.{digits}f}" if value == 0 or value >= 10.0**-digits * 10 else f"{value:.2g}"
+
+
+def _shares(frame, curve):
+    """The shares of a histogram, and its edges."""
+    if frame.axis is None:
+        return curve.histogram, np.linspace(0, 1, len(curve.histogram) + 1)
+    shares, edges = curve.log_odds_histogram[1:-1], expit(EDGES)
+    shown = frame.axis.shows(edges[1:]) | frame.axis.shows(edges[:-1])
+    return shares[shown], edges[np.append(shown, False) | np.append(False, shown)]
 
 
 def _histogram(frame, series):
     """The shares of the scores: filled for one model, outlines for several."""
     top, bottom = frame.bars
-    most = max(float(one.curve.histogram.max()) for one in series)
+    drawn = [_shares(frame, one.curve) for one in series]
+    ends = [
+        [0.0, 0.0] if frame.axis is None else c.curve.log_odds_histogram[[0, -1]] for c in series
+    ]
+    most = max(float(max(*one, *shares)) for one, (shares, _) in zip(ends, drawn, strict=True))
     small = frame.side < LARGE.side
     scale = (bottom - top) / most if most else 0.0
     parts = [
         f'<text x="{frame.left - 8}" y="{top + 8}" class="end">{100 * most:.0f}'
         f"{'%' if small else ''}</text>",
     ]
-    for one in series:
-        shares = one.curve.histogram
-        edges = np.linspace(0, 1, len(shares) + 1)
+    for one, beyond, (shares, edges) in zip(series, ends, drawn, strict=True):
         heights = bottom - scale * shares
         kind = "bars" if len(series) == 1 else "outline"
-        outline = f"M{_at(frame.x(0), bottom)}"
+        outline = f"M{_at(frame.x(edges[0]), bottom)}"
         for right, height in zip(edges[1:], heights, strict=True):
             outline += f"V{_number(height)}H{_number(frame.x(right))}"
-        parts.append(f'<path class="{kind} tone{one.tone}" d="{outline}V{bottom}"/>')
+        outline += f"V{bottom}"
+        for p, share in zip((0, 1), beyond, strict=True):
+            if share > 0:
+                left = frame.x(p) - 3
+                outline += f"M{_at(left, bottom)}v{_number(-scale * share)}h6V{bottom}"
+        parts.append(f'<path class="{kind} tone{one.tone}" d="{outline}"/>')
     if not small:
-        parts += _columns(frame, series, edges)
+        parts += _columns(frame, [shares for shares, _ in drawn], drawn[0][1])
     return "\n".join(parts)
 
 
-def _columns(frame, series, edges):
+def _columns(frame, heights, edges):
     """What the columns of the histogram tell, over their whole height."""
     top, bottom = frame.bars
-    width = frame.side / (len(edges) - 1)
-    for number, left in enumerate(edges[:-1]):
-        shares = " and ".join(f"{one.curve.histogram[number]:.1%}" for one in series)
+    for at, (left, right) in enumerate(pairwise(edges)):
+        shares = " and ".join(f"{one[at]:.1%}" for one in heights)
+        width = frame.x(right) - frame.x(left)
         yield (
             f'<rect class="near" x="{_number(frame.x(left))}" y="{top}" width="{_number(width)}" '
-            f'height="{bottom - top}"><title>{left:.2f} to {edges[number + 1]:.2f}: {shares} of '
+            f'height="{bottom - top}"><title>{short(left, 2)} to {short(right, 2)}: {shares} of '
             "the rows</title></rect>"
         )

@@ -12,7 +12,15 @@ from .._random import generator
 from .._show import plain
 from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import check_count, refuse, refuse_unknown
-from ..inference import bootstrap_distribution, distribution_of_draws, null_distribution
+from ..inference import (
+    bootstrap_distribution,
+    distribution_of_draws,
+    mean_error,
+    null_distribution,
+    reads_residuals,
+    stretch,
+    sum_error,
+)
 from ..metrics import all_metrics
 from ..summary import ADDED_UP
 
@@ -71,9 +79,16 @@ def affordable_resamples(n: int) -> int:
     return int(np.clip(2e7 / n, 20, _RESAMPLES))
 
 
-def report_measures(names: Iterable[str] | None, where: str) -> "list[Measure]":
-    """The measures of these names; by default those that are meant for reports."""
+def report_measures(
+    names: Iterable[str] | None, where: str, clustered: bool = False
+) -> "list[Measure]":
+    """The measures of these names; by default those that are meant for reports.
+
+    Those of `clustered` rows read the residuals of cells.
+    """
     registered = all_metrics()
+    if clustered:
+        registered = {name: f for name, f in registered.items() if reads_residuals(name)}
     if names is None:
         return [f for f in registered.values() if f.spec.in_report]
     if isinstance(names, str) or not isinstance(names, Iterable):
@@ -121,7 +136,7 @@ def report_rows(
                 given = partial(_evaluate, part.functions), part.n_resamples, seed
                 values.append(draws(*given, progress=step))
                 done += part.n_resamples
-            found |= _of_draws(name, part, values, level)
+            found |= _of_draws(name, part, values, level, model.groups)
         rows += [found[function] for function in functions]
     return rows
 
@@ -148,7 +163,7 @@ def _parts(model, functions, n_resamples):
     if on_cells:
         size = model.summary.n_samples // _ROWS_OF_CELL
         size = int(np.clip(size, _FEWEST_CELLS, _MOST_CELLS))
-        (whole,), (sample,) = (model.summary.samples(n) for n in (None, size))
+        (whole,), sample = model.summary.samples(), model.cells(size)
         draws = (
             partial(distribution_of_draws, sample.redrawn),
             partial(distribution_of_draws, sample.relabelled),
@@ -162,7 +177,8 @@ def _parts(model, functions, n_resamples):
             names = ", ".join(f.spec.name for f in on_rows)
             rule, cure = "measures of cells", "Report on the rows themselves, or leave these out"
             refuse("calibration_report", rule, names, cure)
-        draws = partial(bootstrap_distribution, case), partial(null_distribution, case)
+        together = partial(bootstrap_distribution, case, groups=model.groups)
+        draws = together, partial(null_distribution, case)
         number = affordable_resamples(len(case.codes)) if n_resamples == "auto" else n_resamples
         parts.append(_Part(on_rows, _evaluate(on_rows, case), draws, number))
     return parts
@@ -176,15 +192,18 @@ def _value(function, model, case):
     return getattr(model.summary.totals, key) / model.summary.weight
 
 
-def _of_draws(model, part, values, level):
+def _of_draws(model, part, values, level, groups=None):
     resampled, null = values
     rows = {}
+    longer = 1.0 if groups is None else stretch(int(groups.max()) + 1, level)
     for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan
         if len(resampled):
             draws = resampled[:, number], null[:, number]
             low, high = interval_of_draws(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
+            low, high = (value + longer * (end - value) for end in (low, high))
+            low = max(low, min(function.spec.range[0], value))
             limit = np.quantile(draws[1], tail)
         name = function.spec.name
         rows[function] = ReportRow(model, name, value, float(low), float(high), float(limit))
@@ -228,8 +247,15 @@ def _of_totals(name, function, model, level):
     spread = sums[f"squared_{key}"] - 2 * value * sums[f"{key}_of_squares"] + value**2 * squares
     freedom = weight**2 - squares
     error = np.sqrt(max(spread, 0.0) / freedom) if freedom > 0 else np.inf
-    half = ndtri((1 + level) / 2) * error
-    limit = sums[f"expected_{key}"] + ndtri(level) * np.sqrt(sums[f"variance_of_{key}"])
+    half, spread = ndtri((1 + level) / 2) * error, np.sqrt(sums[f"variance_of_{key}"])
+    if model.groups is not None:
+        loss, case = function.spec.loss, model.case
+        losses, weight_of_row = loss.of_rows(case.proba, case.codes), case.weight
+        longer = stretch(int(model.groups.max()) + 1, level)
+        half = ndtri((1 + level) / 2) * longer * mean_error(losses, weight_of_row, model.groups)
+        expected = (np.asarray(case.proba) * loss.of_labels(case.proba)).sum(axis=1)
+        spread = longer * sum_error(weight_of_row * (losses - expected), model.groups)
+    limit = sums[f"expected_{key}"] + ndtri(level) * spread
     ends = float(value - half), float(value + half), float(limit / weight)
     return ReportRow(name, function.spec.name, value, *ends)
 

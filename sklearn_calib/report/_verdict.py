@@ -10,7 +10,7 @@ from .._kernels._seen_errors import BANDWIDTH, SEEN, SIGNIFICANCE
 from .._show import plain
 from ..groups import WHOLE
 from ..inference import MonteCarloResult
-from ._evidence import Evidence, evidence_of
+from ._evidence import Evidence, evidence_of, of_certain
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _DRAWS = 999
 _TESTED_CELLS = 1024
 _POWER_CELLS = 512
+_FEW_VALUES = 20  # of predictions that are named in a sentence
 _TOLERABLE = 0.05  # mean error of predictions that are called calibrated
 _TOLERABLE_PART = 0.25  # of the rate of the rarer outcome, where that is less
 
@@ -32,7 +33,8 @@ class Sentence(NamedTuple):
     Parameters
     ----------
     topic : str
-        "calibrated", "size", "direction", "where", "groups", "power", "gain", "map" or "action".
+        "calibrated", "size", "direction", "where", "certain", "groups", "power", "gain", "map" or
+        "action".
     text : str
         Plain English.
     numbers : dict
@@ -57,10 +59,12 @@ class Verdict:
         at least, since resamples hardly differ. None: there are too few rows to say.
     p_value : float
         Of the one test that decides: the kernel calibration error with bandwidth 0.2, against 999
-        draws of labels from the predictions. Exact.
+        draws of labels from the predictions. Exact. With ``groups=`` against 999 draws of a sign
+        for the residuals of each cluster: approximate, see `calibration_test`.
     sentences : list of Sentence
-        In the order "calibrated", "size", "direction", "where", "groups", "power", "gain", "map",
-        "action". Those about which the rows say nothing are left out; "gain" and "map" need
+        In the order "calibrated", "size", "direction", "where", "certain", "groups", "power",
+        "gain", "map", "action". "certain" is there where predictions of exactly 0 or 1 are wrong.
+        Those about which the rows say nothing are left out; "gain" and "map" need
         `CalibrationReport.advise`, "action" (recalibrate, retrain, both or neither) needs
         ``calibration_report(features=)``. "groups" is there where the rows as a whole pass and a
         group of ``calibration_report(by=...)`` does not; `calibrated` and `p_value` are of the
@@ -103,7 +107,8 @@ class Verdict:
 class _Findings(NamedTuple):
     """What the sentences are made of."""
 
-    n_rows: int
+    rows: str
+    certain: tuple[int, int, int]  # rows, wrong ones, and different predictions
     level: float
     event: str
     of_several: bool
@@ -113,6 +118,10 @@ class _Findings(NamedTuple):
     advice: "Advice | None"
     groups: "GroupCalibration | None"
     features: "LossDecomposition | None"
+
+    @property
+    def clustered(self) -> bool:
+        return self.rows.endswith("clusters")
 
     @property
     def rejected(self) -> bool:
@@ -164,13 +173,13 @@ def verdict_of(
     features : LossDecomposition, default=None
     """
     summary = model.summary
-    ((whole,), (tested,), (coarse,)) = (
-        summary.samples(n) for n in (None, _TESTED_CELLS, _POWER_CELLS)
-    )
+    n = None if model.groups is None else int(model.groups.max()) + 1
+    whole, tested, coarse = (model.cells(n) for n in (None, _TESTED_CELLS, _POWER_CELLS))
     test = _test(tested, seed)
     critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
     found = _Findings(
-        summary.n_samples,
+        f"{summary.n_samples} rows" + ("" if n is None else f" in {n} clusters"),
+        (*of_certain(whole), len(whole.proba)),
         level,
         f"the class {plain(model.positive, 40)} was true"
         if model.two_classes
@@ -178,15 +187,35 @@ def verdict_of(
         not model.two_classes,
         test,
         error,
-        evidence_of(whole, coarse, level, BANDWIDTH, critical),
+        evidence_of(whole, coarse, level, BANDWIDTH, critical, _inflation(model, tested, test)),
         advice,
         groups,
         features,
     )
-    parts = (_calibrated, _size, _direction, _where, _groups, _power, _gain, _map, _action)
+    parts = (
+        _calibrated,
+        _size,
+        _direction,
+        _where,
+        _certain,
+        _groups,
+        _power,
+        _gain,
+        _map,
+        _action,
+    )
     sentences = [part(found) for part in parts]
     said = [sentence for sentence in sentences if sentence is not None]
     return Verdict(found.calibrated, test.pvalue, said, found.evidence)
+
+
+def _inflation(model, sample, test):
+    """The mean square of the statistic over that of independent rows, where there are clusters."""
+    if model.groups is None:
+        return 1.0
+    p, mass = sample.proba[:, 1], sample.weight.sum()
+    alone = (sample.squares.sum(axis=1) * p * (1 - p)).sum() / mass**2
+    return float(np.mean(test.null_distribution**2) / alone) if alone > 0 else 1.0
 
 
 def _test(sample: "CellSample", seed):
@@ -225,14 +254,16 @@ def _between(found, ends, show):
 
 
 def _calibrated(found):
-    p, rows = found.test.pvalue, f"{found.n_rows} rows"
+    p, rows = found.test.pvalue, found.rows
     numbers = {"p_value": p, "draws": _DRAWS, "significance": SIGNIFICANCE}
     numbers |= {"test": found.test.name, "bandwidth": BANDWIDTH, "tolerable": found.tolerable}
     if found.rejected:
         more = round(p * (_DRAWS + 1)) - 1
-        text = (
-            f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of {_DRAWS} "
-            "sets of labels drawn from them deviated as much as the true labels."
+        text = f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of {_DRAWS} "
+        text += (
+            "sets of residuals with random signs of the clusters deviated as much as the true ones."
+            if found.clustered
+            else "sets of labels drawn from them deviated as much as the true labels."
         )
     elif found.calibrated:
         text = (
@@ -336,6 +367,21 @@ def _where(found):
     return Sentence("where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers)
 
 
+def _certain(found):
+    """Certain predictions that are wrong, and ties: what the log loss and a slope make of them."""
+    rows, wrong, values = found.certain
+    if not wrong:
+        return None
+    text = (
+        f"{rows} of the predictions are exactly 0 or 1, and {wrong} of these are wrong: the log "
+        "loss counts each wrong one as 36 nats, so judge by the Brier loss and the bins; a slope "
+        "leaves the certain ones out."
+    )
+    if values <= _FEW_VALUES:
+        text += f" There are only {values} different predictions, and ties cannot be told apart."
+    return Sentence("certain", text, {"certain": rows, "wrong": wrong, "values": values})
+
+
 def _groups(found):
     """That the whole passes and a group does not."""
     if found.rejected or found.groups is None:
@@ -362,10 +408,10 @@ def _power(found):
     seen, blind = found.evidence.smallest_seen, found.evidence.blind
     numbers = {"smallest_error": seen, "probability": SEEN, "blind": blind}
     if seen is None:
-        text = f"With {found.n_rows} such rows no error could be seen."
+        text = f"With {found.rows} like these no error could be seen."
     else:
         text = (
-            f"With {found.n_rows} rows the test finds an error of {_points(seen)} percentage "
+            f"With {found.rows} the test finds an error of {_points(seen)} percentage "
             "points on average, or more, with probability 80 %"
         )
         text += "; scores without any information might pass, if their mean is right." * blind

@@ -209,7 +209,7 @@ def test_level_of_the_order_and_of_all_grades():
 
 
 def test_edges_belong_to_the_grade_above():
-    grades = Grades.from_edges([0.01, 0.02], names=["A", "B", "C"])
+    grades = Grades([0.01, 0.02], names=["A", "B", "C"])
     scores = [0.0, np.nextafter(0.01, 0), 0.01, np.nextafter(0.02, 0), 0.02, 1.0]
     assert grades.assign(scores).tolist() == list("AABBCC")
     assert grades.transform(np.column_stack([1 - np.array(scores), scores])).tolist() == [

@@ -141,6 +141,38 @@ def test_632_plus_by_a_plain_loop(rows, drawn):
     assert found["O/E"].corrected == pytest.approx((1 - part) * own["O/E"] + part * out, abs=1e-6)
 
 
+def test_weights_by_a_plain_loop(rows, drawn):
+    """Fits and measures of each set of rows take the weights; a row drawn twice counts twice."""
+    (X, y), chosen = rows, samples(80)
+    weight = 1.0 + np.arange(80) % 3
+    model = GaussianNB().fit(X, y, weight)
+
+    def brier(model, s):
+        p = model.predict_proba(X[s])[:, 1]
+        return brier_score_loss(y[s], p, sample_weight=weight[s])
+
+    all_rows = np.arange(80)
+    left = [np.setdiff1d(all_rows, s) for s in chosen]
+    fits = [GaussianNB().fit(X[s], y[s], weight[s]) for s in chosen]
+    excess = [brier(m, s) - brier(m, all_rows) for m, s in zip(fits, chosen, strict=True)]
+    out = np.mean([brier(m, s) for m, s in zip(fits, left, strict=True)])
+    options = {"n_resamples": B, "sample_weight": weight, "measures": "Brier"}
+    drawn(chosen)
+    found = validate(GaussianNB(), X, y, **options)["Brier"]
+    own = brier(model, all_rows)
+    assert found.apparent == pytest.approx(own, abs=1e-9)
+    assert found.optimism == pytest.approx(np.mean(excess), abs=1e-9)
+    drawn(chosen)
+    found = validate(GaussianNB(), X, y, method=".632+", **options)["Brier"]
+    share = np.average(y, weights=weight)
+    p = model.predict_proba(X)[:, 1]
+    mean = np.average(share * (1 - p) ** 2 + (1 - share) * p**2, weights=weight)
+    rate = (out - own) / (mean - own)
+    part = 0.632 / (1 - 0.368 * rate)
+    assert 0 < rate < 1
+    assert found.corrected == pytest.approx((1 - part) * own + part * out, abs=1e-9)
+
+
 def test_folds_by_a_plain_loop(rows):
     X, y = rows
     found = validate(GaussianNB(), X, y, n_resamples=11, method="cross_validation")

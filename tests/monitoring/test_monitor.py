@@ -286,7 +286,7 @@ def test_a_state_goes_on_as_if_nothing_had_happened():
 def test_states_of_other_versions_and_damaged_ones():
     state = CalibrationMonitor().update(*stream()).state_dict()
     for change, said in (
-        ({"version": 3}, "version 1 to 2, got version 3"),
+        ({"version": 4}, "version 1 to 3, got version 4"),
         ({"format": "x"}, "the state of a monitor"),
         ({"detector": [[[0.0]]]}, "unchanged"),
         ({"detector": None}, "unchanged"),
@@ -301,7 +301,9 @@ def test_states_of_other_versions_and_damaged_ones():
     former = {k: v for k, v in state.items() if k not in ("sha256", "time_as_given")}
     with pytest.warns(CalibrationWarning, match="checksum of the state, got none, as of version 1"):
         again = CalibrationMonitor.from_state_dict(former | {"version": 1})
-    assert again.state_dict() == state
+    for found in (now := again.state_dict(), state):
+        del found["records"], found["sha256"]  # counts by log-odds came with version 3
+    assert now == state
     for wrong in (None, [], {}):
         with pytest.raises(ValueError, match="the state of a monitor"):
             CalibrationMonitor.from_state_dict(wrong)

@@ -1,0 +1,140 @@
+"""Level and coverage of everything that takes `groups`: five rows a cluster, few clusters too."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import norm
+
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.inference import (
+    calibration_test,
+    confidence_interval,
+    paired_difference,
+    spiegelhalter_test,
+    validation_summary,
+)
+from sklearn_calib.metrics import log_loss
+from sklearn_calib.report import calibration_report
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import runner
+
+HERE = Path(__file__).parent
+LEVEL, ROWS = 0.9, 5
+SHIFT = {"calibrated": 0.0, "overconfident": 0.0, "rare": -3.0}
+SLOPE = {"calibrated": 1.0, "overconfident": 0.6, "rare": 1.0}
+SIZES = (  # part, clusters, what is given, draws
+    ("inference", 30, "clusters", 400),
+    ("report", 30, "clusters", 40),
+    ("report", 200, "clusters", 40),
+    ("inference", 200, "clusters", 150),
+    ("inference", 10, "clusters", 200),
+    ("report", 200, "rows", 60),
+    ("inference", 200, "rows", 200),
+)
+JOBS = [
+    (part, family, n_clusters, given, draws)
+    for part, n_clusters, given, draws in SIZES
+    for family in (SHIFT if given == "clusters" else ("calibrated",))
+]
+
+
+def draw(family, n_clusters, rng):
+    """Clusters, log-odds of two models, labels; labels of a cluster share six tenths of a cause."""
+    groups = np.repeat(np.arange(n_clusters), ROWS)
+    z = rng.normal(size=n_clusters)[groups] + 0.5 * rng.normal(size=len(groups)) + SHIFT[family]
+    cause = np.sqrt(0.6) * rng.normal(size=n_clusters)[groups]
+    cause = cause + np.sqrt(0.4) * rng.normal(size=len(groups))
+    y = (norm.cdf(cause) < expit(SLOPE[family] * z)).astype(int)
+    return groups, z, z + 0.5 * rng.normal(size=len(groups)), y
+
+
+def population(family, n=400_000):
+    """True values: of the log loss, of its difference, and of the calibration parameters."""
+    rng = np.random.default_rng(2**32)
+    _, z, other, _ = draw(family, n // ROWS, rng)
+    truth = expit(SLOPE[family] * z)
+    y, weight = np.repeat([1, 0], len(z)), np.r_[truth, 1 - truth]
+    one, two = (log_loss(y, np.tile(expit(each), 2), sample_weight=weight) for each in (z, other))
+    error = np.abs(truth - expit(z)).mean()
+    found = {"log loss": one, "difference": two - one, "frequency": truth.mean()}
+    found |= {"O/E": truth.mean() / expit(z).mean(), "slope": SLOPE[family], "intercept": 0.0}
+    return found | {"mean error": error}
+
+
+def of_inference(y, z, other, groups, seed):
+    """Intervals by name, and p-values by name, of the functions of `inference`."""
+    p, given = expit(z), {"groups": groups}
+    summary = validation_summary(y, p, level=LEVEL, n_resamples=19, random_state=seed, **given)
+    difference = paired_difference(y, p, expit(other), level=LEVEL, **given)
+    loss = confidence_interval(
+        y, p, "log_loss", level=LEVEL, n_resamples=199, random_state=seed, **given
+    )
+    intervals = {name: summary[name] for name in ("O/E", "intercept", "slope")}
+    intervals |= {"difference": difference, "log loss": loss}
+    tests = {"Cox": summary["Cox chi-square"].pvalue, "ICI": summary["ICI"].pvalue}
+    tests |= {"O/E": summary["O/E"].pvalue, "Spiegelhalter": spiegelhalter_test(y, p, **given)[1]}
+    how = {"n_resamples": 99, "random_state": seed, **given}
+    tests["smooth calibration error"] = calibration_test(y, p, **how).pvalue
+    return {name: (one.low, one.high) for name, one in intervals.items()}, tests
+
+
+def of_report(y, z, other, groups, seed):
+    """The same of `calibration_report` and its verdict."""
+    given = {"groups": groups, "level": LEVEL, "random_state": seed}
+    report = calibration_report(y, expit(z), n_resamples=100, **given)
+    rows = {row.measure: row for row in report.rows}
+    of, line = report.verdict.evidence, report.line()
+    intervals = {"log loss": (rows["log_loss"].low, rows["log_loss"].high)}
+    intervals["frequency"] = of.observed_low, of.observed_high
+    if line is not None:
+        intervals["slope"] = line.slope_interval(LEVEL)
+    error = rows["expected_calibration_error"]
+    intervals["mean error"] = error.low, error.high
+    return intervals, {"verdict": report.verdict.p_value}
+
+
+def coverage(part, family, n_clusters, given, draws):
+    """Rows of the table: one for each interval, one for each test."""
+    truth, found = population(family), []
+    for number in range(draws):
+        rng = np.random.default_rng([n_clusters, number])
+        groups, z, other, y = draw(family, n_clusters, rng)
+        if not 2 <= y.sum() <= len(y) - 2:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            work = of_inference if part == "inference" else of_report
+            found.append(work(y, z, other, groups if given == "clusters" else None, number))
+    head = {"part": part, "family": family, "clusters": n_clusters, "given": given}
+    rows = []
+    for name in found[0][0]:
+        ends = np.array([one[0][name] for one in found if name in one[0]], dtype=float)
+        ends = ends[np.isfinite(ends).any(axis=1)]
+        low, high = ends.T
+        row = head | {"quantity": name, "kind": "interval", "draws": len(ends)}
+        row["truth_below"] = f"{(truth[name] < low).mean():.3f}"
+        row["truth_above"] = f"{(truth[name] > high).mean():.3f}"
+        inside = (low <= truth[name]) & (truth[name] <= high)
+        rows.append(row | {"covered_or_rejected": f"{inside.mean():.3f}"})
+    for name in found[0][1]:
+        pvalues = np.array([one[1][name] for one in found])
+        pvalues = pvalues[np.isfinite(pvalues)]
+        row = head | {"quantity": name, "kind": "test at .05", "draws": len(pvalues)}
+        row |= {"truth_below": "", "truth_above": ""}
+        rows.append(row | {"covered_or_rejected": f"{(pvalues <= 0.05).mean():.3f}"})
+    return rows
+
+
+def main():
+    rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, coverage)
+    runner.write(HERE / "results.csv", rows, list(rows[0]))
+    for row in rows:
+        print(row)
+
+
+if __name__ == "__main__":
+    main()

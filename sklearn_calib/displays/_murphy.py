@@ -1,0 +1,226 @@
+"""MurphyDisplay: the mean elementary score at every threshold, or how two models differ in it."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import expit
+
+from .._kernels._logit_axis import MEDIAN_OF_RARE, LogitAxis
+from .._show import in_legend
+from .._typing import ArrayLike, AxesLike, FloatArray, Self
+from ..decisions import decision_difference
+from ..exceptions import refuse, refuse_unknown
+from ..metrics import canonical_case
+from ._base import ModelsDisplay, next_color, on_log_odds, once, shade
+
+if TYPE_CHECKING:
+    from ..decisions import NetBenefitDifference
+
+_SCALES = ("auto", "linear", "logit")
+_THRESHOLDS = 99
+_NARROW = 4.2  # inches: entries of the legend one below the other
+
+
+class MurphyDisplay(ModelsDisplay):
+    """Murphy diagram: which of two models is better for which users, and for every proper loss.
+
+    The elementary score of a row at a threshold t is what someone loses who acts on probabilities
+    of at least t: t for acting without the event, 1 - t for an event without acting. Every proper
+    loss is a mixture of elementary scores, so a model whose curve is nowhere above that of another
+    one is at least as good by all of them. Half the Brier loss is the area under the curve, and on
+    the axis of log-odds the log loss is.
+
+    With one curve there are its intervals at each threshold and, lighter, the band for all
+    thresholds.
+
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. Several on the
+    same axes take colours in turn.
+
+    Parameters
+    ----------
+    curves : dict of str to NetBenefitDifference
+        Names, and results of `decision_difference`: by how much the net benefit of a perfect
+        prediction is above that of the model or, with `difference`, that of the first model above
+        that of the one named. Times 1 - threshold this is an elementary score or a difference.
+    difference : bool, default=False
+    scale : {"linear", "logit"}, default="linear"
+        Of the thresholds.
+
+    Attributes
+    ----------
+    curves : dict
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Notes
+    -----
+    Intervals and bands are those of `decision_difference`, times 1 - t. Measured coverage of 95 %
+    (``benchmarks/decisions``, 500 and 5000 rows, 500 draws each): of an elementary score .934 to 1
+    at each threshold, the truth above it in at most 3.8 % and below it in at most 3.6 %, bands
+    .960 to .992; of a difference as there. Cost: O(n log n), some 0.3 s for a million rows.
+
+    References
+    ----------
+    Ehm, Gneiting, Jordan, Krüger (2016), "Of quantiles and expectiles: consistent scoring
+    functions, Choquet representations and forecast rankings"; here ties are acted on.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_calib.datasets import make_overconfident
+    >>> from sklearn_calib.displays import MurphyDisplay
+    >>> proba, y = make_overconfident(2, 1000)
+    >>> models = {"raw": proba, "softer": 0.8 * proba + 0.1}
+    >>> display = MurphyDisplay.from_predictions(y, models, difference=True)
+    >>> display.ax_.get_ylabel().splitlines()[1]
+    'below 0: softer is better'
+    """
+
+    def __init__(
+        self,
+        curves: "dict[str, NetBenefitDifference]",
+        difference: bool = False,
+        scale: Literal["linear", "logit"] = "linear",
+    ) -> None:
+        super().__init__(curves)
+        self.difference = difference
+        self.scale = scale
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | dict[str, Any],
+        *,
+        name: str = "model",
+        ax: AxesLike | None = None,
+        difference: bool = False,
+        scale: Literal["auto", "linear", "logit"] = "auto",
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: object = None,
+        **options: Any,
+    ) -> Self:
+        """Compute and draw the elementary scores of one or several models.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels of two classes.
+        y_proba : array-like of shape (n_samples, 2) or (n_samples,), or dict
+            Probabilities, or several models' as a dict of name to probabilities.
+        name : str, default="model"
+            Where there is one model.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        difference : bool, default=False
+            Draw the elementary scores of each other model less those of the first, by paired rows.
+        scale : {"auto", "linear", "logit"}, default="auto"
+            Of the thresholds. "auto" is that of the display on the axes, else "logit" where the
+            median probability of every model is below 0.02 and "linear" elsewhere.
+        sample_weight, labels, pos_label
+            As in `decision_curve`.
+        **options
+            Passed to `decision_difference`: thresholds, level, prevalence, n_resamples,
+            random_state. There are 99 thresholds by default, evenly spaced on the scale.
+
+        Returns
+        -------
+        display : MurphyDisplay
+
+        Raises
+        ------
+        ValueError
+            More than two classes, a difference of a single model, or invalid input; see
+            `decision_difference`.
+        """
+        where = f"{cls.__name__}.from_predictions"
+        models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
+        if scale not in _SCALES:
+            refuse_unknown(where, "scale", scale, _SCALES)
+        if difference and len(models) < 2:
+            cure = "Pass a dict of names to probabilities"
+            refuse(where, "at least two models for difference=True", f"{len(models)}", cure)
+        scores: dict[str, FloatArray] = {}
+        for key, proba in models.items():
+            case = canonical_case(where, y_true, proba, sample_weight, labels, pos_label)
+            if len(case.classes) != 2:
+                cure = "Pass one class against the others, y == c with proba[:, c]"
+                refuse(where, "two classes", f"{len(case.classes)}", cure)
+            problem = case.problems()[0]
+            scores[key] = problem.score
+        kind = _scale_for(list(scores.values()), ax) if scale == "auto" else scale
+        if kind == "logit" and options.get("thresholds") is None:
+            axis = LogitAxis.around([np.quantile(s, [0.01, 0.99]) for s in scores.values()])
+            options["thresholds"] = expit(np.linspace(axis.low, axis.high, _THRESHOLDS))
+        hit = problem.hit.astype(int)
+        given = {"sample_weight": problem.weight, "labels": [0, 1], **options}
+        first, *others = scores.values()
+        pairs = dict(zip(list(scores)[1:], others, strict=True)) if difference else scores
+        better = first if difference else hit.astype(np.float64)
+        curves = {key: decision_difference(hit, s, better, **given) for key, s in pairs.items()}
+        return cls(curves, difference, kind).plot(ax=ax)
+
+    def points(self) -> list[list[tuple[Any, ...]]]:
+        """The curves.
+
+        Returns
+        -------
+        panels : list of list of tuple of ndarray
+            One panel: mean elementary scores, or differences, against the thresholds.
+        """
+        curves = self.curves.values()
+        return [[(one.threshold, _scaled(one, "difference")) for one in curves]]
+
+    def _size(self):
+        return 6.4, 4.4
+
+    def _draw(self, ax):
+        if self.scale == "logit":
+            ends = [one.threshold[[0, -1]] for one in self.curves.values()]
+            on_log_odds(ax, LogitAxis.around(ends), "x")
+        elif ax.get_xscale() == "linear":
+            ax.set_xlim(0, 1)
+        for name, curve in self.curves.items():
+            color, values = next_color(ax), _scaled(curve, "difference")
+            ax.plot(curve.threshold, values, color=color, label=in_legend(name), zorder=3)
+            if len(self.curves) > 1:
+                continue
+            for kind, alpha, said in (
+                ("", 0.25, "interval at each threshold"),
+                ("band_", 0.12, "band for all thresholds"),
+            ):
+                low, high = (_scaled(curve, f"{kind}{end}") for end in ("low", "high"))
+                if not self.difference:
+                    low = np.maximum(low, 0)
+                label = once(ax, f"{curve.level:.0%} {said}")
+                given = {"color": color, "alpha": alpha, "lw": 0, "label": label}
+                ax.fill_between(curve.threshold, low, high, **given)
+        said = "mean elementary score"
+        if self.difference:
+            ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--")
+            better = f"{in_legend(next(iter(self.curves)), 24)} is" if len(self.curves) == 1 else ""
+            said = f"difference of elementary scores\nbelow 0: {better or 'they are'} better"
+        elif ax.get_ylim()[0] != 0:
+            ax.set_ylim(0, None)
+        ax.set(xlabel="threshold", ylabel=said)
+        ax.spines[["top", "right"]].set_visible(False)
+        where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+        narrow = ax.get_window_extent().width < _NARROW * ax.figure.dpi
+        ax.legend(frameon=False, ncols=1 if narrow else 2, fontsize="small", **where)
+
+
+def _scaled(curve, name):
+    """A column of a difference of net benefits, as elementary scores."""
+    return (1 - curve.threshold) * getattr(curve, name)
+
+
+def _scale_for(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit"]:
+    """The scale of the axes that were drawn on, else that of rare events where they are."""
+    if ax is not None:
+        (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]
+        if only.lines:
+            return "logit" if only.get_xscale() == "function" else "linear"
+    rare = all(np.median(score) < MEDIAN_OF_RARE for score in scores)
+    return "logit" if rare else "linear"

@@ -1,0 +1,272 @@
+"""Clusters of rows: several rows of one question or patient, which are no independent rows.
+
+One mechanism serves all of inference: what each cluster adds to each cell of the scores. Clusters
+are drawn with replacement (resamples), their residuals change sign (what calibrated predictions
+have by chance), or their sums are squared (standard errors). No assumption is made about the
+dependence inside of a cluster; clusters are independent of each other.
+"""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse, stats
+
+from .._kernels._cells import runs_of_sorted
+from .._kernels._proportion import share_interval
+from .._random import drawn_clusters
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from ..exceptions import refuse
+from ..metrics import BinaryProblem, Case, all_metrics
+from ..recalibrators import group_codes
+
+MOST_CELLS = 4096
+_AT_ONCE = 2**22  # signs that are held at a time
+
+
+def clusters_of(
+    groups: ArrayLike, sample_weight: ArrayLike | None, n_rows: int, where: str
+) -> IntArray:
+    """The cluster of each row of weight above 0, numbered from 0.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,)
+        Values of any type, none missing.
+    sample_weight : array-like of shape (n_rows,) or None
+    n_rows : int
+    where : str
+        The opening of error messages.
+
+    Raises
+    ------
+    ValueError
+        Another number of values, missing ones, or fewer than two clusters.
+    """
+    codes = group_codes(groups, n_rows, where)
+    if sample_weight is not None:
+        codes = codes[np.asarray(sample_weight, dtype=float) > 0]
+    codes = np.unique(codes, return_inverse=True)[1].ravel()
+    if not len(codes) or codes.max() == 0:
+        cure = "Pass one value for each question or patient, say, or leave groups out"
+        refuse(where, "at least two groups, which are drawn", "one", cure)
+    return codes
+
+
+def reads_residuals(name: str) -> bool:
+    """Whether a measure is a calibration error or a proper loss: what signs of residuals draw.
+
+    Not the lower distance, which moves predictions to frequencies between 0 and 1; residuals of
+    another sign may ask for others.
+    """
+    measure = all_metrics().get(name)
+    if measure is None or not measure.spec.cells or name == "lower_distance_to_calibration":
+        return False
+    return measure.spec.loss is not None or (measure.spec.perfect == 0 and measure.has_pos_label)
+
+
+def stretch(n_clusters: int, level: float) -> float:
+    """The quantile of Student's law with a degree less than clusters, over the normal one."""
+    tail = (1 + level) / 2
+    return float(stats.t.ppf(tail, n_clusters - 1) / stats.norm.ppf(tail))
+
+
+class ClusterSample:
+    """Rows of a two-class problem in cells, of which whole clusters are drawn.
+
+    Has the attributes and draws of `sklearn_calib.summary.CellSample`.
+
+    Parameters
+    ----------
+    problem : BinaryProblem
+    groups : ndarray of shape (n_samples,), intp
+        The cluster of each row, numbered from 0; at least two.
+    most_cells : int, default=4096
+        Equal scores share a cell; of more different ones the narrowest intervals.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_cells, 2)
+        Mean probabilities of both labels, cells in increasing order of the second.
+    counts, weight, squares : ndarray of shape (n_cells, 2)
+        Numbers of rows with label 0 and 1, sums of their weights and squared weights.
+    n_samples, n_clusters : int
+    groups, place : ndarray of shape (n_samples,)
+        Of each row its cluster, and its place in the flattened `weight`.
+    table : sparse array of shape (n_clusters, 2 n_cells)
+        The weight of each cluster at each place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.inference import ClusterSample
+    >>> from sklearn_calib.metrics import canonical_case
+    >>> (problem,) = canonical_case("example", [0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9]).problems()
+    >>> sample = ClusterSample(problem, np.array([0, 0, 1, 1]))
+    >>> sample.weight.tolist(), sample.table.toarray().tolist()
+    ([[1.0, 1.0], [0.0, 2.0]], [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0]])
+    """
+
+    def __init__(
+        self, problem: BinaryProblem, groups: IntArray, most_cells: int = MOST_CELLS
+    ) -> None:
+        score, hit = problem.score, problem.hit > 0
+        order = np.argsort(score, kind="stable")
+        ordered = score[order]
+        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        if len(starts) > most_cells:
+            starts = runs_of_sorted(ordered, 1 - ordered, most_cells)
+        cell = np.zeros(len(score), dtype=np.intp)
+        cell[starts[1:]] = 1
+        cell[order] = np.cumsum(cell)
+        n, shape = len(starts), (len(starts), 2)
+        mass = np.bincount(cell, problem.weight, n)
+        mean = np.bincount(cell, problem.weight * score, n) / mass
+        last = np.append(starts[1:], len(score)) - 1
+        mean = np.clip(mean, ordered[starts], ordered[last])  # equal ones stay as they are
+        self.proba = np.column_stack([1 - mean, mean])
+        self.groups, self.place, self._rows = groups, 2 * cell + hit, problem.weight
+        self.counts = np.bincount(self.place, minlength=2 * n).reshape(shape)
+        self.weight: FloatArray
+        self.weight, self.squares = (
+            np.bincount(self.place, w, 2 * n).reshape(shape).astype(np.float64)
+            for w in (problem.weight, problem.weight**2)
+        )
+        self.n_samples, self.n_clusters = len(score), int(groups.max()) + 1
+        given = problem.weight, (groups, self.place)
+        self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
+
+    @cached_property
+    def case(self) -> Case:
+        """The cells as a `Case` of the labels 0 and 1: two rows each, one a label."""
+        codes = np.tile(np.arange(2), len(self.proba))
+        weight = self.weight.ravel()
+        case = Case(np.repeat(self.proba, 2, axis=0), codes, weight, np.arange(2))
+        case.problems()  # sorted once for all that is drawn
+        return case
+
+    @cached_property
+    def filled(self) -> tuple[Case, FloatArray]:
+        """The entries of `case` that have rows, and their summed squared weights."""
+        kept = np.flatnonzero(self.counts.ravel())
+        return self.case.take(kept), self.squares.ravel()[kept]
+
+    def redrawn(self, rng: np.random.Generator) -> Case:
+        """Clusters drawn with replacement, see `drawn_clusters`: the cells with other weights."""
+        drawn = drawn_clusters(self.n_clusters, rng)
+        return self.case.with_weight(np.maximum(self.table.T @ drawn, 0.0))
+
+    def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Case:
+        """What the rows could have been if calibrated: the residuals of whole clusters turn sign.
+
+        Parameters
+        ----------
+        rng : Generator
+        law : ndarray of shape (n_cells,), default=None
+            The probability of label 1 in each cell, instead of the predictions.
+
+        Returns
+        -------
+        case : Case
+            The cells with other weights, whose sums over labels are those of the rows. Single
+            ones may be below 0: they are for what is a function of the residuals of cells.
+        """
+        (weight,) = self._turned(1, rng, law)
+        total = self.weight.sum(axis=1)
+        return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
+
+    def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """`relabelled` many times: of shape (n_draws, n_cells), the weight of label 1."""
+        return self._turned(n_draws, rng, None)
+
+    def _turned(self, n_draws, rng, law):
+        law = self.proba[:, 1] if law is None else law
+        middle = self.weight.sum(axis=1) * law
+        turned = np.empty((n_draws, len(law)))
+        step = max(1, _AT_ONCE // self.n_clusters)
+        for start in range(0, n_draws, step):
+            size = min(step, n_draws - start)
+            signs = 2.0 * rng.integers(0, 2, (size, self.n_clusters)) - 1
+            sums = (self.table.T @ signs.T).T
+            zeros, ones = sums[:, ::2], sums[:, 1::2]
+            turned[start : start + size] = middle + ones - (zeros + ones) * law
+        return turned
+
+    def sums(self, of_places: FloatArray) -> FloatArray:
+        """Weighted sums over the rows of each cluster, of numbers of shape (2 n_cells, ...)."""
+        return self.table @ of_places
+
+    def share_intervals(
+        self, cell_bin: IntArray, n_bins: int, level: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Intervals for the frequency of label 1 in each bin; NaN for empty ones.
+
+        Clopper and Pearson's with as many rows as have the variance of the clusters' sums, fewer
+        for few clusters: Korn, Graubard (1998), "Confidence intervals for proportions with small
+        expected number of positive counts estimated from survey data", eqs. 2 and 3. Of events all
+        alike, each cluster counts as one row.
+
+        Parameters
+        ----------
+        cell_bin : ndarray of shape (n_cells,)
+        n_bins : int
+        level : float
+        """
+        cells = np.arange(len(cell_bin))
+        of_bin = sparse.csr_array((np.ones(len(cells)), (cells, cell_bin)), (len(cells), n_bins))
+        ones = self.table[:, 1::2] @ of_bin
+        mass = (ones + self.table[:, ::2] @ of_bin).toarray()
+        ones, total, seen = ones.toarray(), mass.sum(axis=0), np.count_nonzero(mass, axis=0)
+        squares = np.bincount(cell_bin, self.squares.sum(axis=1), n_bins)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.clip(ones.sum(axis=0) / total, 0.0, 1.0)
+            around = ((ones - share * mass) ** 2).sum(axis=0) * seen / (seen - 1.0)
+            rows = share * (1 - share) * total**2 / around
+            alike = total**2 / (mass**2).sum(axis=0)
+            rows = np.where((share * (1 - share) > 1e-12) & (around > 0), rows, alike)
+            freedom = np.maximum(seen - 1, 1)
+            few = np.maximum(total**2 / squares - 1, 1)
+            shorter = stats.t.ppf((1 + level) / 2, few) / stats.t.ppf((1 + level) / 2, freedom)
+            rows = np.minimum(rows, total**2 / squares) * np.minimum(shorter, 1.0) ** 2
+        ends: Any = np.full((2, n_bins), np.nan)
+        kept = total > 0
+        ends[:, kept] = share_interval(share[kept] * rows[kept], rows[kept], level)
+        return ends[0], ends[1]
+
+
+class ClusterCurve:
+    """A `ClusterSample` as `sklearn_calib.metrics.CurveRows`: what reliability curves draw."""
+
+    def __init__(self, sample: ClusterSample, title: str) -> None:
+        self.score, self.weight = sample.proba[:, 1], sample.weight.sum(axis=1)
+        self.hits, self.squares = sample.weight[:, 1], sample.squares.sum(axis=1)
+        self.title, self._sample = title, sample
+        self.share_intervals = sample.share_intervals
+
+    def relabelled(self, rng: np.random.Generator) -> AnyArray:
+        return self._sample.relabelled(rng).weight[1::2]
+
+    def redrawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        weight = self._sample.redrawn(rng).weight.reshape(-1, 2)
+        return weight.sum(axis=1), weight[:, 1]
+
+
+def mean_error(values: FloatArray, weight: FloatArray, groups: IntArray) -> float:
+    """The standard error of a weighted mean of rows, by the sums of the clusters."""
+    mean = weight @ values / weight.sum()
+    return sum_error(weight * (values - mean), groups) / float(weight.sum())
+
+
+def sum_error(terms: FloatArray, groups: IntArray) -> float:
+    """The standard deviation of a sum of terms of mean 0, by the sums of the clusters."""
+    sums = np.bincount(groups, terms)
+    return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()))
+
+
+def student(terms: FloatArray, groups: IntArray) -> tuple[float, float]:
+    """(t, p-value) of a sum of terms of mean 0, with one degree of freedom less than clusters."""
+    error, total = sum_error(terms, groups), float(terms.sum())
+    if error <= 0:
+        return 0.0, 1.0
+    t = total / error
+    return t, float(2 * stats.t.sf(abs(t), groups.max()))

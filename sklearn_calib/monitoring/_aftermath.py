@@ -1,0 +1,177 @@
+"""After an alarm: how far off the probabilities are, since when, and what is enough."""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from .._kernels._log_odds_cells import (
+    COARSE_CELLS,
+    Atoms,
+    contains,
+    fit_line,
+    is_enough,
+    region,
+)
+from .._typing import FloatArray
+from ..exceptions import refuse
+from ._record import Record
+from ._rows import shown_time
+
+_TOO_MUCH = 0.05  # p-value below which something is missing
+
+
+class ShiftRegion(NamedTuple):
+    """Where shift and slope of the log-odds are: a region that holds at every look at once.
+
+    Attributes
+    ----------
+    shift, slope : float
+        The likeliest pair, P(event) = sigmoid(shift + slope * log-odds). 0 and 1 where the
+        probabilities are calibrated.
+    shift_interval, slope_interval : tuple of float
+        The region seen from its two sides, (low, high); infinite where the rows cannot tell
+        (beyond 50).
+    border : ndarray of shape (256, 2)
+        Shift and slope along the border of the region, which is convex, in turn.
+    level : float
+    n_samples : int
+        Rows that say something: not those of probability 0 or 1.
+    calibrated : bool
+        Whether (0, 1) is in the region.
+    """
+
+    shift: float
+    slope: float
+    shift_interval: tuple[float, float]
+    slope_interval: tuple[float, float]
+    border: FloatArray
+    level: float
+    n_samples: int
+    calibrated: bool
+
+
+class Diagnosis(NamedTuple):
+    """Since when the probabilities are off, how far, and what is enough to mend them.
+
+    Attributes
+    ----------
+    onset : int
+        The likeliest first row behind the change, counted from 1.
+    onset_interval : tuple of int
+        Rows between which that row is with probability 0.95.
+    onset_time : float, str or None
+        The time of the row `onset`.
+    n_samples : int
+        Rows from there on, on which the rest stands; without those of probability 0 or 1.
+    enough : {"offset", "line", "refit"}
+        What is enough: a number added to the log-odds; a new slope, too; or nothing less than a
+        new map or model.
+    shift, slope : float
+        What to do with the log-odds, shift + slope * log-odds; the slope of "offset" is 1.
+    p_line, p_bent : float
+        P-values: that an offset leaves no slope, and that a line leaves no bend.
+    mean_proba, event_rate : float
+        Mean probability and share of events of these rows.
+    """
+
+    onset: int
+    onset_interval: tuple[int, int]
+    onset_time: float | str | None
+    n_samples: int
+    enough: Literal["offset", "line", "refit"]
+    shift: float
+    slope: float
+    p_line: float
+    p_bent: float
+    mean_proba: float
+    event_rate: float
+
+    @property
+    def advice(self) -> str:
+        """The whole in words, and what to do next."""
+        low, high = self.onset_interval
+        when = "" if self.onset_time is None else f", {self.onset_time}"
+        rows = f"{self.n_samples} row{'s' * (self.n_samples != 1)}"
+        since = f"off since about row {self.onset} ({low} to {high}{when})"
+        rates = f"mean probability {self.mean_proba:.3g}, events {self.event_rate:.3g}"
+        line = f"{self.shift:+.2f} {self.slope:+.2f} * log-odds"
+        said = {
+            "offset": f"an offset is enough so far: add {self.shift:+.2f} to the log-odds "
+            f"({rates})",
+            "line": f"an offset is not enough (p = {self.p_line:.1g}), a line is so far: make the "
+            f"log-odds {line}, or fit PlattScaling to these rows",
+            "refit": f"a line is not enough (p = {self.p_bent:.1g}): fit a map of any shape to "
+            "more of these rows, such as SplineCalibration, or the model anew",
+        }[self.enough]
+        if self.enough == "refit" and self.slope <= 0:
+            said = f"the order of the scores is lost (slope {self.slope:.2f}): fit the model anew"
+        return f"{since}; by its {rows} {said}"
+
+
+def shift_region(found: Atoms, level: float) -> ShiftRegion:
+    """The region of rows that were seen so far."""
+    centre, border = region(found, level)
+    (shift, slope), _ = fit_line(found, np.full(2, 1e-4)) if len(found.z) else (centre, None)
+    low, high = border.min(axis=0).tolist(), border.max(axis=0).tolist()
+    n, calibrated = round(float(found.n.sum())), contains(found, level, 0.0, 1.0)
+    intervals = (low[0], high[0]), (low[1], high[1])
+    return ShiftRegion(float(shift), float(slope), *intervals, border, level, n, calibrated)
+
+
+def diagnosis(record: Record, *, forget: bool) -> Diagnosis | None:
+    """Of the rows since the change, None without rows; `forget` what was surely before it."""
+    if not record.settle().blocks:
+        return None
+    likely, low, high = record.onset()
+    blocks = record.blocks
+    when = blocks[likely].when
+    rows = record.from_block(likely)
+    offset, line, p_line, p_bent = is_enough(rows, COARSE_CELLS)
+    enough: Any = "offset"
+    if p_bent < _TOO_MUCH or (line[1] <= 0 and p_line < _TOO_MUCH):
+        enough = "refit"
+    elif p_line < _TOO_MUCH:
+        enough = "line"
+    n = float(rows.n.sum())
+    shift, slope = (offset if enough == "offset" else line).tolist()
+    found = Diagnosis(
+        blocks[likely].first,
+        (blocks[low].first, blocks[high].last),
+        None if when is None else shown_time(when),
+        round(n),
+        enough,
+        shift,
+        slope,
+        p_line,
+        p_bent,
+        float(rows.n @ expit(rows.z)) / n,
+        float(rows.k.sum()) / n,
+    )
+    if forget:
+        record.forget(low, high)
+    return found
+
+
+def in_state(found: Diagnosis | None) -> list[Any] | None:
+    """As JSON holds it."""
+    return None if found is None else [[*v] if isinstance(v, tuple) else v for v in found]
+
+
+def from_state(found: list[Any] | None) -> Diagnosis | None:
+    """What `in_state` made a list of."""
+    if found is None:
+        return None
+    first, (low, high), *rest = found
+    return Diagnosis(first, (low, high), *rest)
+
+
+def choose(names: list[str], stream: str | None, where: str) -> int:
+    """The number of a stream by its name, as alarms say it."""
+    if stream is None and len(names) == 1:
+        return 0
+    if stream is None or stream not in names:
+        shown = ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
+        known = f"stream among {shown}" if len(names) > 1 else "no stream, as there is only one"
+        refuse(where, known, repr(stream), "Name it as alarms do")
+    return names.index(stream)

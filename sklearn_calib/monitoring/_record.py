@@ -1,0 +1,267 @@
+"""What a monitor keeps of the rows of one stream: to say how far off, since when, what helps."""
+
+from typing import Any
+
+import numpy as np
+
+from .._kernels._log_odds_cells import COARSE_CELLS, FINE, Atoms, atoms, onset, pair_gains
+from .._kernels._logistic_grid import COARSE
+from .._typing import AnyArray, FloatArray, IntArray
+from ._rows import read_stored, stored_time
+
+_ROWS = 32  # of the newest blocks
+_MOST = 8  # blocks of one size
+_WAITING = 4096  # rows that are counted at once
+_LEVEL = 0.95  # of the interval of the onset
+
+
+class Block:
+    """Counts of consecutive rows.
+
+    Attributes
+    ----------
+    level : int
+        It was made of up to 2^level of the newest blocks.
+    first, last : int
+        Rows of the monitor, counted from 1.
+    when : float, datetime64 or None
+        The time of the first row.
+    counts : ndarray of shape (5, n_cells), int64
+    """
+
+    def __init__(self, level: int, first: int, last: int, when: Any, counts: IntArray) -> None:
+        self.level, self.first, self.last, self.when = level, first, last, when
+        self.counts = counts
+        self._gains: FloatArray | None = None
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts[0].sum())
+
+    def gains(self) -> FloatArray:
+        """How much likelier each pair makes the labels; computed once the block is whole."""
+        if self._gains is None:
+            self._gains = pair_gains(atoms(self.counts, COARSE_CELLS), COARSE)
+        return self._gains
+
+    def add(self, counts: IntArray, last: int) -> None:
+        self.counts, self.last = self.counts + counts, last
+        self._gains = None
+
+
+class Record:
+    """Counts of one stream: all rows, those since the last alarm, and blocks since the change.
+
+    Blocks are the larger the older they are, so that their number grows with the logarithm of the
+    rows. Everything is whole numbers, the same in every bit however the rows were batched.
+
+    Attributes
+    ----------
+    every, fresh : ndarray of shape (5, n_cells), int64
+    blocks : list of Block
+        The last one may still be filled.
+    rows : int
+        Of the blocks, and those that wait.
+    behind : int
+        The row of the last alarm; rows behind it are fresh.
+    kept : int
+        The last row of the interval of the onset; blocks up to there stay as they are.
+    judged : int
+        Rows of the blocks when the change was last looked for at an alarm.
+    diagnosis : Diagnosis or None
+        What was found then.
+    """
+
+    def __init__(self) -> None:
+        self.every = np.zeros((5, FINE.n), dtype=np.int64)
+        self.fresh = np.zeros_like(self.every)
+        self.blocks: list[Block] = []
+        self.rows = self.behind = self.kept = self.judged = 0
+        self.diagnosis: Any = None
+        self._waiting: list[tuple[AnyArray, AnyArray, AnyArray, AnyArray | None]] = []
+        self._n_waiting = 0
+
+    # -- rows -------------------------------------------------------------------------------------
+
+    def add(self, z: FloatArray, hit: AnyArray, number: IntArray, time: AnyArray | None) -> None:
+        """Add rows with their numbers; those of infinite log-odds say nothing and are left out."""
+        sure = np.isfinite(z)
+        if not sure.all():
+            z, hit, number = z[sure], hit[sure], number[sure]
+            time = None if time is None else time[sure]
+        if len(z):
+            self._waiting.append((z, hit, number, time))
+            self._n_waiting += len(z)
+            self.rows += len(z)
+        if self._n_waiting >= _WAITING:
+            self.settle()
+
+    def settle(self) -> "Record":
+        """Count the rows that wait."""
+        waiting, self._waiting, self._n_waiting = self._waiting, [], 0
+        for z, hit, number, time in _joined(waiting):
+            counts = FINE.count(z, hit, np.zeros(len(z), dtype=np.intp), 1)[0]
+            self.every += counts
+            new = number > self.behind
+            if not new.all():
+                part = np.zeros(int(new.sum()), dtype=np.intp)
+                counts = FINE.count(z[new], hit[new], part, 1)[0]
+            self.fresh += counts
+            room = 0
+            if self.blocks and self.blocks[-1].level < 0:
+                room = _ROWS - self.blocks[-1].rows
+            part = (np.arange(len(z)) - room) // _ROWS + 1
+            starts = np.unique(part, return_index=True)[1]
+            parts = COARSE_CELLS.count(z, hit, part, int(part[-1]) + 1)
+            ends = np.append(starts[1:], len(z)) - 1
+            for start, end, own in zip(starts, ends, parts[part[starts]], strict=True):
+                when = None if time is None else time[start]
+                self._put(own, int(number[start]), int(number[end]), when)
+        return self
+
+    def _put(self, counts, first, last, when):
+        """Rows of one block, which may be begun; `level` -1 is one that is not full."""
+        if self.blocks and self.blocks[-1].level < 0:
+            self.blocks[-1].add(counts, last)
+        else:
+            self.blocks.append(Block(-1, first, last, when, counts))
+        if self.blocks[-1].rows >= _ROWS:
+            self.blocks[-1].level = 0
+            self._thin()
+
+    def _thin(self):
+        """Of too many blocks of one size the two oldest become one."""
+        level, end = 0, len(self.blocks)
+        while True:
+            start = end
+            while start and self._is_free(self.blocks[start - 1], level):
+                start -= 1
+            if end - start <= _MOST:
+                return
+            old, new = self.blocks[start : start + 2]
+            both = Block(level + 1, old.first, new.last, old.when, old.counts + new.counts)
+            self.blocks[start : start + 2] = [both]
+            level, end = level + 1, start + 1
+
+    def _is_free(self, block, level):
+        return block.level == level and block.first > self.kept
+
+    # -- answers ----------------------------------------------------------------------------------
+
+    def since(self, alarm: bool) -> Atoms:
+        """All rows, or those since the last alarm."""
+        self.settle()
+        return atoms(self.fresh if alarm else self.every, FINE)
+
+    def onset(self) -> tuple[int, int, int]:
+        """Blocks: the one with which the change began, and those that bound an interval."""
+        gains = np.array([block.gains() for block in self.settle().blocks])
+        rows = np.array([block.rows for block in self.blocks])
+        return onset(gains, rows, COARSE.log_prior, _LEVEL)
+
+    def from_block(self, place: int) -> Atoms:
+        """The rows of a block and of all later ones."""
+        counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
+        return atoms(counts, COARSE_CELLS)
+
+    # -- alarms and other records -----------------------------------------------------------------
+
+    def begin_anew(self, behind: int) -> None:
+        """Rows behind this one are fresh."""
+        self.behind = behind
+        self.fresh = np.zeros_like(self.fresh)
+
+    def is_due(self) -> bool:
+        """Whether enough rows are new to look for the change again: one in five."""
+        return 5 * (self.rows - self.judged) >= self.rows > 0
+
+    def forget(self, low: int, high: int) -> None:
+        """Leave out what was before the interval of the onset, and keep that as it is."""
+        self.kept = self.blocks[high].last
+        self.blocks = self.blocks[low:]
+        self.rows = self.judged = sum(block.rows for block in self.blocks)
+
+    def merge(self, other: "Record", n_before: int) -> None:
+        """Add the rows of another one behind the own, of a monitor with so many rows before."""
+        self.settle()
+        self.rows += other.rows
+        self.every = self.every + other.settle().every
+        self.fresh = self.fresh + other.fresh
+        most = max([0, *(block.level for block in other.blocks)])
+        for block in self.blocks:  # none may be smaller than a later one
+            block.level = max(block.level, most)
+        self.blocks += [
+            Block(b.level, b.first + n_before, b.last + n_before, b.when, b.counts)
+            for b in other.blocks
+        ]
+
+    # -- files ------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        self.settle()
+        blocks = [
+            [
+                block.level,
+                block.first,
+                block.last,
+                None if block.when is None else stored_time(block.when),
+                _sparse(block.counts),
+            ]
+            for block in self.blocks
+        ]
+        every, fresh = _sparse(self.every), _sparse(self.fresh)
+        numbers = {
+            "rows": self.rows,
+            "behind": self.behind,
+            "judged": self.judged,
+            "kept": self.kept,
+        }
+        return {"every": every, "fresh": fresh, "blocks": blocks} | numbers
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> "Record":
+        """What `to_dict` made a dict of."""
+        record = cls()
+        record.every, record.fresh = (_dense(found[key], FINE.n) for key in ("every", "fresh"))
+        record.blocks = [
+            Block(
+                int(level),
+                int(first),
+                int(last),
+                None if when is None else read_stored(when),
+                _dense(counts, COARSE_CELLS.n),
+            )
+            for level, first, last, when, counts in found["blocks"]
+        ]
+        for key in ("rows", "behind", "judged", "kept"):
+            setattr(record, key, int(found[key]))
+        if record.rows != sum(block.rows for block in record.blocks):
+            raise ValueError("blocks of another number of rows")
+        return record
+
+
+def _joined(waiting):
+    """Rows as one batch; those with times and those without stay apart."""
+    if len({part[3] is None for part in waiting}) > 1:
+        return waiting
+    if not waiting:
+        return []
+    z, hit, number, time = zip(*waiting, strict=True)
+    times = None if time[0] is None else np.concatenate(time)
+    return [(np.concatenate(z), np.concatenate(hit), np.concatenate(number), times)]
+
+
+def _sparse(counts):
+    """The cells that are not empty: place and whole numbers."""
+    used = np.flatnonzero(counts[0])
+    return np.column_stack([used, counts[:, used].T]).tolist()
+
+
+def _dense(cells, n):
+    found = np.zeros((5, n), dtype=np.int64)
+    for place, *numbers in cells:
+        if not 0 <= place < n or len(numbers) != 5 or not 0 <= numbers[1] <= numbers[0] > 0:
+            raise ValueError("counts that cannot be")
+        found[:, place] = numbers
+    return found

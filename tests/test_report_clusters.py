@@ -1,0 +1,152 @@
+"""Reports on rows that belong together."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from sklearn_calib.__main__ import main
+from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.report import calibration_report
+
+QUICK = {"n_resamples": 40}
+
+
+def rows(n=150, times=5, slope=1.0, k=2, seed=0):
+    """Five equal rows of each cluster: labels, probabilities, clusters."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n), times)
+    if k == 2:
+        z = rng.normal(size=n)
+        return (rng.random(n) < expit(slope * z)).astype(int)[groups], expit(z)[groups], groups
+    p = rng.dirichlet(np.ones(k), n)
+    y = (rng.random(n)[:, None] > p.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return y[groups], p[groups], groups
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_groups_reach_everything(k):
+    y, p, groups = rows(k=k)
+    with_, without = (calibration_report(y, p, groups=g, **QUICK) for g in (groups, None))
+    assert with_.n_clusters == 150 and without.n_clusters is None
+    assert {row.measure for row in without.rows} - {row.measure for row in with_.rows} == {
+        "lower_distance_to_calibration"
+    }
+    others = {row.measure: row for row in without.rows}
+    for one in with_.rows:
+        other = others[one.measure]
+        assert one.value == pytest.approx(other.value)
+        if one.measure in ("brier_loss", "log_loss"):
+            assert one.high - one.low > 1.6 * (other.high - other.low), one.measure
+        assert abs(one.if_calibrated - one.value) != abs(other.if_calibrated - other.value)
+    assert with_.verdict.p_value > without.verdict.p_value
+    of, rest = with_.verdict.evidence, without.verdict.evidence
+    assert of.observed_high - of.observed_low > 1.6 * (rest.observed_high - rest.observed_low)
+    assert of.smallest_seen > 1.4 * rest.smallest_seen
+    assert with_.line().slope_error > 1.7 * without.line().slope_error
+    assert with_.line().n_clusters == 150
+    low, high = with_.line().slope_interval(0.9)
+    assert high - low > 2 * 1.6449 * with_.line().slope_error  # by Student's law
+    bins = zip(with_.bins(n_bins=4), without.bins(n_bins=4), strict=True)
+    for one, other in bins:
+        width = one.observed_high - one.observed_low
+        assert width > 1.4 * (other.observed_high - other.observed_low)
+    parts = with_.decomposition["model"]
+    assert parts.risk == pytest.approx(without.decomposition["model"].risk)
+    assert parts.interval("risk") is None and str(parts)
+    content = json.loads(with_.to_json())
+    assert content["n_clusters"] == 150 and "750 rows in 150 clusters" in str(with_)
+
+
+def test_advice_by_whole_clusters(tmp_path):
+    y, p, groups = rows(60, slope=0.3)
+    with_ = calibration_report(y, p, groups=groups, advice=True, **QUICK).advice["model"]
+    with pytest.warns(CalibrationWarning, match="scores that repeat with the same labels"):
+        without = calibration_report(y, p, advice=True, **QUICK).advice["model"]
+    names = "identity", "temperature", "isotonic"
+    assert with_.row("isotonic").loss > without.row("isotonic").loss  # which has seen the copies
+    for name in names[1:]:
+        assert with_.row(name).standard_error > 1.5 * without.row(name).standard_error
+    assert "groups=groups" in with_.code and "groups=groups" not in without.code
+    report = calibration_report(y, p, groups=groups, **QUICK)
+    page = (tmp_path / "page.html", report.to_html(tmp_path / "page.html"))[0].read_text()
+    assert "in 60 clusters" in page
+
+
+def test_few_clusters_of_a_class_have_no_advice():
+    y, p, groups = rows(40)
+    y = np.where(groups < 3, 1, 0)
+    assert calibration_report(y, p, groups=groups, advice=True, **QUICK).advice["model"] is None
+
+
+def test_two_models_have_no_bands_of_rows(tmp_path):
+    y, p, groups = rows(40)
+    both = {"one": p, "two": np.sqrt(p)}
+    for given in (groups, None):
+        calibration_report(y, both, groups=given, n_resamples=0).to_html(tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert ("Murphy" in page) == (given is None)
+
+
+def test_what_groups_do_not_go_with():
+    y, p, groups = rows(10)
+    for more in ({"by": {"g": groups}}, {"features": groups[:, None]}, {"grades": [0.5]}):
+        with pytest.raises(ValueError, match="groups without by, features, grades"):
+            calibration_report(y, p, groups=groups, **more)
+    with pytest.raises(ValueError, match="expected measures among"):
+        calibration_report(y, p, groups=groups, measures=["lower_distance_to_calibration"])
+    summary = calibration_report(y, p, **QUICK)._models["model"].summary
+    with pytest.raises(ValueError, match="rows, for groups, got summaries"):
+        calibration_report(summary, groups=groups)
+
+
+# -- the command line -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    y, p, groups = rows(60)
+    rng = np.random.default_rng(0)
+    q = np.clip(p + 0.3 * rng.normal(size=60)[groups], 0.01, 0.99)
+    frame = pd.DataFrame({"q_id": [f"q{g}" for g in groups], "y": y, "p": p, "q": q})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+def numbers(table, command, *more):
+    out = table.parent / "numbers.json"
+    options = ["--no-page", "--resamples", "40", "--no-advice"] if command == "audit" else []
+    words = [command, str(table), "--label", "y", "--prob", "p", "--json", str(out)]
+    assert main([*words, *options, *more]) == 0
+    return json.loads(out.read_text())
+
+
+@pytest.mark.parametrize("option", ["--cluster", "--group"])
+def test_audit_by_cluster(table, option, capsys):
+    found = numbers(table, "audit", option, "q_id")
+    y, p, groups = rows(60)
+    assert found["n_clusters"] == 60
+    wanted = calibration_report(y, p, groups=groups, n_resamples=40)
+    (model,) = found["models"]
+    assert model["line"]["slope_error"] == pytest.approx(wanted.line().slope_error)
+    assert "300 rows in 60 clusters" in capsys.readouterr().out
+
+
+def test_compare_by_cluster(table, capsys):
+    two = numbers(table, "compare", "--prob", "q", "--resamples", "39")
+    found = numbers(table, "compare", "--prob", "q", "--resamples", "39", "--cluster", "q_id")
+    for one, other in zip(found["differences"], two["differences"], strict=True):
+        assert one["difference"] == pytest.approx(other["difference"], abs=1e-6)
+        width = other["high"] - other["low"]
+        assert one["high"] - one["low"] > 1.5 * width or width == 0, one["measure"]
+    assert sum(each["high"] > each["low"] for each in two["differences"]) >= 4
+    assert "clusters by q_id" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("more", [["--by", "q"], ["--save", "x.parquet"], ["--recalibrate"]])
+def test_options_that_know_no_clusters(table, more, capsys):
+    words = ["audit", str(table), "--label", "y", "--prob", "p", "--cluster", "q_id", *more]
+    assert main(words) == 2
+    assert f"expected --cluster without {more[0]}" in capsys.readouterr().err
