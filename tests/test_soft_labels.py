@@ -9,13 +9,20 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from words import QUICKER
+from words import QUICKER, differ, same
 
 import sklearn_calib
 from sklearn_calib import CalibratedModel
 from sklearn_calib.canonical import soft_rows
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
+from sklearn_calib.inference import (
+    calibration_test,
+    confidence_interval,
+    paired_difference,
+    spiegelhalter_test,
+    validation_summary,
+)
 from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
@@ -31,6 +38,8 @@ from sklearn_calib.recalibrators import (
     StackedCalibration,
     all_recalibrators,
 )
+from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary
 
 SLOW = {
     *("AdaptiveCalibration", "RestrictedPolynomialRegression", "StackedCalibration"),
@@ -320,3 +329,82 @@ def test_metadata_routing_takes_the_shares_to_whom_they_are_for():
             cv=2,
         )
         assert search.fit(X, y, soft_labels=True).best_score_ < 0
+
+
+# -- uncertainty: items are drawn, not the rows that stand for them -------------------------------
+
+SUMS = {"n_resamples": 60, "random_state": 0}
+
+
+def inferences():
+    """Each function with soft labels as a function of (y, proba, weight, groups, soft_labels)."""
+    yield lambda y, p, **how: spiegelhalter_test(y, p, **how).pvalue
+    yield lambda y, p, **how: calibration_test(y, p, **SUMS, **how).pvalue
+    yield lambda y, p, **how: confidence_interval(y, p, "brier_loss", **SUMS, **how)
+    yield lambda y, p, **how: paired_difference(y, p, p**1.5, "brier_loss", **SUMS, **how)
+    yield lambda y, p, **how: validation_summary(y, p, **SUMS, **how).tables[0].rows
+
+
+def tables(n=80):
+    rng = np.random.default_rng(3)
+    p = rng.random(n)
+    return p, rng.binomial(5, p) / 5
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_tests_and_intervals_count_items(number):
+    function = [*inferences()][number]
+    p, y = tables()
+    items, labels, mass = doubled(np.column_stack([1 - y, y]), np.full(80, 5.0))
+    found = function(y, p, sample_weight=np.full(80, 5), soft_labels=True)
+    rows = {"sample_weight": mass, "labels": [0, 1]}
+    same(function(labels, p[items], groups=items, **rows), found, rtol=1e-9, exact=False)
+    assert differ(function(labels, p[items], **rows), found)
+    pairs = np.arange(80) // 2
+    found = function(y, p, sample_weight=np.full(80, 5), soft_labels=True, groups=pairs)
+    same(function(labels, p[items], groups=pairs[items], **rows), found, rtol=1e-9, exact=False)
+
+
+def test_a_report_counts_items():
+    p, y = tables()
+    weight = np.full(80, 5)
+    report = calibration_report(y, p, sample_weight=weight, soft_labels=True, n_resamples=20)
+    assert (report.n_samples, report.n_clusters) == (80, 80)
+    loss = next(row for row in report.rows if row.measure == "log_loss")
+    assert loss.value == pytest.approx(log_loss(y, p, sample_weight=weight, soft_labels=True))
+    items, labels, mass = doubled(np.column_stack([1 - y, y]), weight)
+    rows = calibration_report(
+        labels, p[items], sample_weight=mass, groups=items, n_resamples=20
+    ).rows
+    for one, other in zip(report.rows, rows, strict=True):
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-6)
+    assert all("soft_labels=True" in code for code in report._codes.values())
+    assert "80 rows in 80 clusters" in str(report)
+    pairs = np.arange(80) // 2
+    report = calibration_report(y, p, groups=pairs, soft_labels=True, n_resamples=20)
+    assert (report.n_samples, report.n_clusters) == (80, 40)
+    with pytest.raises(ValueError, match="soft labels without by"):
+        calibration_report(y, p, soft_labels=True, by={"a": pairs})
+    with pytest.raises(ValueError, match="rows, for soft labels, got summaries"):
+        calibration_report(CalibrationSummary().update(y > 0.5, p), soft_labels=True)
+
+
+@pytest.mark.slow
+def test_coverage_of_shares():
+    """Overdispersed votes, each item another number: intervals hold the truth, tests their level.
+
+    400 draws of 120 items: of .95 two standard errors are .022.
+    """
+    rng, held, kept = np.random.default_rng(4), np.zeros(3), 0
+    for _ in range(400):
+        p = rng.beta(2, 2, 120)
+        n = rng.integers(1, 10, 120)
+        own = rng.beta(4 * p, 4 * (1 - p))  # what an item's annotators say, on average p
+        y = rng.binomial(n, own) / n
+        given = {"sample_weight": n, "soft_labels": True}
+        rate = validation_summary(y, p, n_resamples=2, **given)["O/E"]
+        slope = validation_summary(y, p, n_resamples=2, **given)["slope"]
+        held += [rate.low < 1 < rate.high, slope.low < 1 < slope.high, rate.pvalue > 0.05]
+        kept += spiegelhalter_test(y, p, **given).pvalue > 0.05
+    for share in (*held / 400, kept / 400):
+        assert 0.925 <= share <= 0.985, (held, kept)

@@ -269,6 +269,11 @@ class Case:
     def weight(self) -> FloatArray:
         return np.ones(len(self.codes)) if self._weight is None else self._weight
 
+    @property
+    def n_items(self) -> int:
+        """The number of rows that were given, of weight above 0."""
+        return len(self.codes) if self.items is None else len(np.unique(self.items))
+
     def mean(self, values: FloatArray) -> float:
         """The weighted mean of one number per row."""
         if self._weight is None:
