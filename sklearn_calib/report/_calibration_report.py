@@ -187,8 +187,7 @@ def calibration_report(
         data: dict[str, Any] = {"summaries": {key: m.summary for key, m in models.items()}}
     else:
         cases = _cases(y_true, named, given, normalize, check_columns, where, soft_labels)
-        one = next(reversed(cases.values()))
-        together = clusters_of_case(one, groups, sample_weight, y_true)
+        together = clusters_of_case(next(iter(cases.values())), groups, sample_weight, y_true)
         scikit = _losses_of_scikit_learn(cases, named)
         models = {key: Model(summarised(case), case, together) for key, case in cases.items()}
         data = _data_of(cases)
