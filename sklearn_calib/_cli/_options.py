@@ -117,7 +117,7 @@ def add_soft_labels(group: Any) -> None:
         "--soft-labels",
         action="store_const",
         const=True,
-        help="--label holds the share of the class of --prob, from 0 to 1, as of several "
+        help="labels are shares of the class of --prob, from 0 to 1, such as those of several "
         "annotators; --weight may hold their number. Each row is a cluster, if --cluster names no "
         "larger ones (the tables are read whole)",
     )
