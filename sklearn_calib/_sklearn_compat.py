@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _safe_split as safe_split
@@ -188,6 +189,7 @@ __all__ = [
     "clone_by_value",
     "rebuilt",
     "routing_enabled",
+    "safe_indexing",
     "safe_split",
     "with_callbacks",
 ]

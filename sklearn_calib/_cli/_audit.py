@@ -15,6 +15,7 @@ from ._options import (
     add_dask,
     add_files,
     add_reading,
+    add_soft_labels,
     examples,
     share,
     whole_number,
@@ -78,6 +79,7 @@ def add_to(commands: Any) -> None:
         "columns would gain; all: every other column. Name what is known when the model predicts "
         "(of several files and of tables above 8 MB a sample of 20,000 rows)",
     )
+    add_soft_labels(columns)
     add_clusters(
         columns,
         "intervals, tests and the verdict count these clusters, not the rows (the tables are then "
@@ -201,6 +203,7 @@ def _audit_rows(files, options, conditions):
                 features=rows.features,
                 grades=options.grades,
                 groups=rows.together,
+                soft_labels=bool(options.soft_labels),
                 name=plain(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,

@@ -78,7 +78,11 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     together = None
     if (name := getattr(options, "group", None)) is not None:
         together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
-    if getattr(options, "prediction", None) is None:
+    if getattr(options, "soft_labels", None):
+        for table in tables:
+            checked_labels(table, options.label)
+        labels = joined([_shares(table, options) for table in tables])
+    elif getattr(options, "prediction", None) is None:
         labels = joined([checked_labels(table, options.label) for table in tables])
     else:
         labels = _right(tables, options, names)
@@ -86,6 +90,13 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     shown = joined(used) if len(used[0].columns) else None
     said = "; ".join(left_out)
     return Columns(np.vstack(scores), labels, weight, names, said, by, together, shown)
+
+
+def _shares(table, options):
+    """The column of labels as numbers."""
+    import pandas as pd
+
+    return pd.Series(number_column(table, options.label))
 
 
 def _labels_are_text(table, name):

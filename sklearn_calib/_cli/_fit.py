@@ -27,6 +27,7 @@ from ._options import (
     add_files,
     add_logits,
     add_reading,
+    add_soft_labels,
     any_number,
     check_of_logits,
     examples,
@@ -35,7 +36,7 @@ from ._options import (
 )
 from ._printing import Screen, check_writable, note, progress, write_text
 from ._remote import local_files
-from ._rows import called, read_rows
+from ._rows import called, expanded, read_rows
 from ._wording import for_the_command
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def add_to(commands: Any) -> None:
     add_files(parser)
     columns = add_columns(parser)
     add_logits(columns)
+    add_soft_labels(columns)
     add_clusters(
         columns,
         "none of them is split between the folds by which the map is chosen and judged",
@@ -134,6 +136,9 @@ def fit(options: "argparse.Namespace") -> int:
         how: dict[str, Any] = {"copied": True, "workers": options.dask}
         with local_files(options.files, options.allow_remote, **how) as files:
             check_writable(options.out, [*files, *options.files])
+            if options.soft_labels:
+                _check_soft(method, options)
+                return _fit(expanded(read_rows(files, options)), options)
             if not method.capabilities.ordered and is_large(files, options, several=False):
                 return _fit_large(files, options)
             rows = read_rows(files, options)
@@ -150,6 +155,20 @@ def fit(options: "argparse.Namespace") -> int:
         raise UserError(for_the_command(str(error))) from error
 
 
+def _check_soft(method, options):
+    if method.capabilities.ordered:
+        raise UserError(
+            f"expected labels of rows in their order for {options.recalibrator}, got "
+            "--soft-labels. Choose another --recalibrator."
+        )
+    for name in ("classes", "positive", "dask"):
+        if getattr(options, name, None):
+            raise UserError(
+                f"expected --soft-labels without --{name}, got both: shares are those of the class "
+                f"1. Leave --{name} out."
+            )
+
+
 def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     """Learn from rows in memory."""
     from ..canonical import canonical_proba
@@ -161,7 +180,7 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     given = {"sample_weight": rows.weight, "classes": rows.classes, "groups": rows.together}
     screen = Screen()
     names = ", ".join(plain(label, 40) for label in rows.classes.tolist())
-    screen.print(f"{len(rows.labels)} rows, classes {names}", highlight=False)
+    screen.print(f"{len(rows.given)} rows, classes {names}", highlight=False)
     gain = None
     if _are_enough(np.unique(rows.labels, return_counts=True)[1], options):
         gain = cross_validated_rows(options.recalibrator, proba, rows.labels, **given)

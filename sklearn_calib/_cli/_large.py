@@ -41,7 +41,12 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: boo
     return bool(wanted) or many or sum(map(os.path.getsize, tables)) > _AT_ONCE
 
 
-_WHOLE = {"group": "--cluster", "prediction": "--prediction", "scale": "--scale"}
+_WHOLE = {
+    "group": "--cluster",
+    "prediction": "--prediction",
+    "scale": "--scale",
+    "soft_labels": "--soft-labels",
+}
 
 
 def read_whole(options: "argparse.Namespace") -> bool:
@@ -57,7 +62,11 @@ def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
             f"expected rows for {asked}, got summaries, which do not keep single rows. Give the "
             "rows."
         )
-    others = ["save", "dask"] + ["by", "features", "grades", "recalibrate"] * (asked == "--cluster")
+    others = ["save", "dask"]
+    if options.group is not None or options.soft_labels:
+        others += ["by", "features", "grades", "recalibrate"]
+    if options.soft_labels:
+        asked, others = "--soft-labels", [*others, "classes", "positive", "prediction"]
     if options.prediction is not None:
         others += ["classes", "positive", "features"]
     if options.scale is not None:

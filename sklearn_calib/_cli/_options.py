@@ -111,6 +111,18 @@ def add_clusters(group: Any, more: str) -> None:
     )
 
 
+def add_soft_labels(group: Any) -> None:
+    """Add the option that says that the column of labels holds shares."""
+    group.add_argument(
+        "--soft-labels",
+        action="store_const",
+        const=True,
+        help="labels are shares of the class of --prob, from 0 to 1, such as those of several "
+        "annotators; --weight may hold their number. Each row is a cluster, if --cluster names no "
+        "larger ones (the tables are read whole)",
+    )
+
+
 def add_confidence(group: Any) -> None:
     """Add the options of tables that hold a predicted class and how sure the model was of it."""
     group.add_argument(

@@ -4,7 +4,7 @@ import argparse
 import re
 
 from .._show import in_shell
-from ._options import add_clusters, add_columns, add_reading, add_scores
+from ._options import add_clusters, add_columns, add_reading, add_scores, add_soft_labels
 
 _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
 
@@ -12,7 +12,9 @@ _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
 def commands_of_repair(options: argparse.Namespace) -> str:
     """``fit`` with the files and options of an audit, then ``apply``, one line each."""
     fit, apply = (argparse.ArgumentParser(add_help=False) for _ in range(2))
-    add_clusters(add_columns(fit), "")
+    columns = add_columns(fit)
+    add_clusters(columns, "")
+    add_soft_labels(columns)
     add_reading(fit)
     add_scores(apply)
     add_reading(apply, rows_go=False)

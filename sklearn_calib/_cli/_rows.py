@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .._files.tables import UserError
 from .._show import plain
 from .._typing import AnyArray, FloatArray
@@ -48,6 +50,8 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
     names, scores = columns.names, columns.scores
     if columns.left_out:
         note(f"left out, with missing values: {columns.left_out}")
+    if getattr(options, "soft_labels", None):
+        return _soft(columns, options)
     given, positive = named_classes(options, columns.labels, len(names))
     try:
         classes, codes = canonical_labels(columns.labels, classes=given, _where="audit")
@@ -67,6 +71,40 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
     own = columns.groups, columns.together, columns.features
     rest = columns.weight, classes, positive, names, columns.scores
     return LabelledRows(labels, scores, *rest, *own)
+
+
+def _soft(columns, options):
+    """Rows whose labels are shares of the class 1."""
+    from ..canonical import canonical_proba
+
+    if len(columns.names) > 2:
+        raise UserError(
+            f"expected one or two columns of --prob with --soft-labels, got {len(columns.names)}. "
+            "In Python pass shares with one column per class, soft_labels=True."
+        )
+    scores, own = columns.scores, (columns.groups, columns.together, columns.features)
+    if kind_of(options) == "logits":
+        scores = canonical_proba(scores, kind="logits", _where="audit")
+    elif options.tolerance is not None:
+        scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
+    rest = columns.weight, np.arange(2), None, columns.names, columns.scores
+    return LabelledRows(columns.labels.to_numpy(), scores, *rest, *own)
+
+
+def expanded(rows: LabelledRows) -> LabelledRows:
+    """Soft labels as weighted rows of one label each, which belong together."""
+    from ..canonical import soft_rows
+
+    soft = soft_rows(rows.labels, rows.weight, n_rows=len(rows.scores), where="fit")
+    together = np.arange(len(rows.labels)) if rows.together is None else rows.together
+    scores, labels, weight, classes = soft.expanded(rows.scores)
+    return rows._replace(
+        labels=labels,
+        scores=scores,
+        weight=weight,
+        classes=classes,
+        together=together[soft.items],
+    )
 
 
 def another_order(

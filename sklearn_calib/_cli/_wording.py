@@ -40,6 +40,7 @@ _OPTIONS = {
     "Pass groups=, such as the number of the patient or of the election; instead of repeated rows "
     "sample_weight": "Name the column of what belongs together, such as a patient, with fit "
     "--group; instead of repeated rows use --weight",
+    "pass soft_labels=True to fit, to the measure or to the report": "add --soft-labels",
     "Pass fewer folds as cv, or groups that are finer": "Name a column of more groups with --group",
     "expected whole numbers >= 0 as sample_weight, for grades count rows": "for --grades, which "
     "counts rows, expected whole numbers >= 0 in the column of --weight",

@@ -11,6 +11,10 @@ from ._arguments import naming
 from ._arrays import is_missing, read_array
 
 _MAX_COUNTED_RANGE = 65_536
+_SHARES = (
+    "For shares of a class, such as those of several annotators, pass soft_labels=True to fit, to "
+    "the measure or to the report; otherwise turn the target into classes first"
+)
 _DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
 
 
@@ -63,7 +67,7 @@ def canonical_labels(
                 _where,
                 "class labels",
                 "fractions (Unknown label type: continuous)",
-                "Turn the target into classes first",
+                _SHARES,
             )
     if classes is None:
         return known, codes

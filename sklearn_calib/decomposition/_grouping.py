@@ -221,7 +221,7 @@ def corrected(
     fold = np.empty(len(codes), dtype=np.intp)
     maps: list[list[FloatArray]] = [[], []]
     for number, (train, test) in enumerate(folds):
-        given = {"classes": numbers, "sample_weight": weight[train]}
+        given: dict[str, Any] = {"classes": numbers, "sample_weight": weight[train]}
         with warnings.catch_warnings():  # a constant prediction is a fact here, not a mistake
             warnings.simplefilter("ignore", CalibrationWarning)
             method = resolve_recalibrator(recalibrator, case.where)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from .._typing import AnyArray, ArrayLike, Self
-from ..canonical import canonical_labels, canonical_proba, check_same_length
+from ..canonical import canonical_labels, canonical_proba, check_same_length, soft_rows
 from ..exceptions import refuse
 from ..recalibrators import Capabilities, Recalibrator
 from ._describe import description
@@ -91,6 +91,8 @@ class ExportedMap(Recalibrator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        *,
+        soft_labels: bool = False,
     ) -> Self:
         """Check that rows and labels are those of the map; nothing is learned.
 
@@ -104,6 +106,8 @@ class ExportedMap(Recalibrator):
             Not used.
         classes : array-like of shape (n_classes,), default=None
             If given, they must be those of the map, in the same order.
+        soft_labels : bool, default=False
+            Whether `y` holds shares of these classes, as `Recalibrator.fit` takes them.
 
         Returns
         -------
@@ -126,6 +130,9 @@ class ExportedMap(Recalibrator):
                     "Pass labels and columns in the order of classes_",
                 )
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        if soft_labels:
+            soft_rows(y, sample_weight, self.classes_, n_rows=len(proba), where=where)
+            return self
         _, codes = canonical_labels(y, classes=self.classes_, _where=where)
         check_same_length(codes, proba, where)
         return self

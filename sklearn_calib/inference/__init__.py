@@ -10,6 +10,7 @@ from ._classical import spiegelhalter_test as spiegelhalter_test
 from ._clusters import ClusterCurve as ClusterCurve
 from ._clusters import ClusterSample as ClusterSample
 from ._clusters import clusters_of as clusters_of
+from ._clusters import clusters_of_case as clusters_of_case
 from ._clusters import mean_error as mean_error
 from ._clusters import reads_residuals as reads_residuals
 from ._clusters import stretch as stretch

@@ -9,7 +9,7 @@ from .._kernels._binning import pool
 from .._typing import ArrayLike
 from ..exceptions import check_count, refuse_unknown
 from ..metrics import canonical_case
-from ._clusters import clusters_of, student
+from ._clusters import clusters_of_case, student
 
 
 class SignificanceResult(NamedTuple):
@@ -27,6 +27,7 @@ def spiegelhalter_test(
     labels: ArrayLike | None = None,
     pos_label: object = None,
     groups: ArrayLike | None = None,
+    soft_labels: bool = False,
 ) -> SignificanceResult:
     """Spiegelhalter's z test, two-sided: is the Brier loss what calibrated predictions have?
 
@@ -41,6 +42,9 @@ def spiegelhalter_test(
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as the samples of one question (clusters): the variance is
         that of their sums, and the law Student's with one degree less than clusters. At least two.
+    soft_labels : bool, default=False
+        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
+        then one cluster, if `groups` do not name larger ones.
 
     Returns
     -------
@@ -67,11 +71,14 @@ def spiegelhalter_test(
     True
     """
     where = "spiegelhalter_test"
-    p, hit, w = _one_problem(where, y_true, y_proba, sample_weight, labels, pos_label)
+    rows = y_true, y_proba, sample_weight, labels, pos_label
+    case = canonical_case(where, *rows, soft_labels=soft_labels)
+    (problem,) = case.problems()
+    p, hit, w = problem.score, problem.hit, problem.weight
     excess = w * (hit - p) * (1 - 2 * p)
-    if groups is not None:
-        codes = clusters_of(groups, sample_weight, len(np.asarray(y_true)), where)
-        return SignificanceResult(*student(excess, codes))
+    together = clusters_of_case(case, groups, sample_weight, y_true)
+    if together is not None:
+        return SignificanceResult(*student(excess, together))
     wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
     variance = (w**2) @ ((1 - 2 * p) ** 2 * p * (1 - p))
     return SignificanceResult(*_classical_tests.spiegelhalter(excess.sum(), variance, wrong))

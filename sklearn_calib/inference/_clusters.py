@@ -53,6 +53,20 @@ def clusters_of(
     return codes
 
 
+def clusters_of_case(
+    case: Case, groups: ArrayLike | None, sample_weight: ArrayLike | None, y_true: Any
+) -> IntArray | None:
+    """The cluster of each row of a case, or None where its rows are independent.
+
+    The rows that a soft label stands for are one cluster, if `groups` do not name larger ones.
+    """
+    n_rows = len(np.asarray(y_true))
+    if case.items is None:
+        return None if groups is None else clusters_of(groups, sample_weight, n_rows, case.where)
+    own = np.arange(n_rows) if groups is None else group_codes(groups, n_rows, case.where)
+    return clusters_of(own[case.items], None, len(case.items), case.where)
+
+
 def reads_residuals(name: str) -> bool:
     """Whether a measure is a calibration error or a proper loss: what signs of residuals draw.
 

@@ -11,7 +11,7 @@ from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
 from ..exceptions import CalibrationWarning, check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
-from ._clusters import ClusterSample, clusters_of, reads_residuals, stretch
+from ._clusters import ClusterSample, clusters_of_case, reads_residuals, stretch
 from ._monte_carlo import refuse_missing_scores
 from ._resampling import bootstrap_distribution, distribution_of_draws, null_distribution
 
@@ -54,6 +54,7 @@ def confidence_interval(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    soft_labels: bool = False,
     **options: Any,
 ) -> ConfidenceInterval:
     """A confidence interval for any measure.
@@ -85,6 +86,9 @@ def confidence_interval(
         Rows that belong together, such as the samples of one question: clusters, at least two,
         which need not be independent inside. Whole clusters are drawn, and the inversion gives the
         residuals of each one sign (see `calibration_test`). Not for summaries.
+    soft_labels : bool, default=False
+        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
+        then one cluster, if `groups` do not name larger ones.
     **options
         Options of the measure.
 
@@ -148,9 +152,9 @@ def confidence_interval(
         refuse_unknown(where, "method", method, _METHODS)
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)
-    sample = None
+    sample = together = None
     if is_summary(y_true):
-        if not (y_proba is sample_weight is labels is groups is None):
+        if soft_labels or not (y_proba is sample_weight is labels is groups is None):
             cure = "Give weights and labels to CalibrationSummary; groups need the rows"
             refuse(where, "a summary alone", "also scores, weights or labels, or groups", cure)
         estimate, sample, options = _of_cells(y_true, function, options, where)
@@ -158,17 +162,16 @@ def confidence_interval(
     else:
         if y_proba is None:
             refuse_missing_scores(y_true, "Pass it as y_true", where)
-        case = seen = canonical_case(where, y_true, y_proba, sample_weight, labels)
+        rows = y_true, y_proba, sample_weight, labels
+        case = seen = canonical_case(where, *rows, soft_labels=soft_labels)
+        together = clusters_of_case(case, groups, sample_weight, y_true)
         function.check_options(options, where)
         estimate = function.of_case(case, **options)
     if method == "auto":
         method = "bootstrap" if function.spec.proper else "inversion"
-    together = None
-    if groups is not None:
-        together = clusters_of(groups, sample_weight, len(np.asarray(y_true)), where)
-        if method == "inversion":
-            sample = _of_clusters(case, together, function, options, where)
-            case, (seen, _) = sample.case, sample.filled
+    if together is not None and method == "inversion":
+        sample = _of_clusters(case, together, function, options, where)
+        case, (seen, _) = sample.case, sample.filled
     if method == "bootstrap":
         evaluate, given = partial(function.of_case, **options), (n_resamples, random_state)
         if sample is None:

@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import check_count, refuse, refuse_unknown
 from ..metrics import Measure, all_metrics, canonical_case
-from ._clusters import ClusterSample, clusters_of, reads_residuals
+from ._clusters import ClusterSample, clusters_of_case, reads_residuals
 from ._pooled import pooled_rows
 from ._resampling import distribution_of_draws, null_distribution
 
@@ -75,6 +75,7 @@ def calibration_test(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    soft_labels: bool = False,
     progress: Progress | None = None,
     **options: Any,
 ) -> MonteCarloResult:
@@ -106,6 +107,9 @@ def calibration_test(
         Rows that belong together, such as the samples of one question: clusters, which need not be
         independent inside. The p-value is then approximate, see Notes. Subgroups to be tested one
         by one are something else: `sklearn_calib.groups.group_calibration`.
+    soft_labels : bool, default=False
+        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
+        then one cluster, if `groups` do not name larger ones.
     progress : callable, default=None
         Called with (done, total) after every batch of replicates.
     **options
@@ -164,16 +168,18 @@ def calibration_test(
         refuse_missing_scores(y_true, "Call its method test", where)
     cure = "Pass 999 for p-values down to 0.001"
     n_resamples = check_count(n_resamples, "n_resamples", where, cure=cure)
-    case = canonical_case(where, y_true, y_proba, sample_weight, labels)
+    rows = y_true, y_proba, sample_weight, labels
+    case = canonical_case(where, *rows, soft_labels=soft_labels)
+    together = clusters_of_case(case, groups, sample_weight, y_true)
     evaluate, name = _evaluation(case, statistic, options, where)
     given = evaluate, n_resamples, random_state
-    if groups is not None:
-        codes = clusters_of(groups, sample_weight, len(np.asarray(y_true)), where)
+    if together is not None:
         if not _reads_cells(case, name, statistic, options) or not reads_residuals(name):
             rule = "a calibration error or a proper loss with its default options, with groups"
+            rule += " or soft labels"
             refuse(where, rule, f"the statistic {name!r}", "Leave groups or options out")
         (problem,) = case.problems()
-        sample = ClusterSample(problem, codes)
+        sample = ClusterSample(problem, together)
         ranked = evaluate(sample.case)
         null = distribution_of_draws(sample.relabelled, *given, n_jobs=n_jobs, progress=progress)
         return MonteCarloResult.of_draws(evaluate(case), null, name, ranked)

@@ -15,7 +15,7 @@ from ..canonical import check_weights, read_numbers
 from ..exceptions import check_count, check_level, refuse, refuse_unknown
 from ..metrics import all_metrics, canonical_case
 from ..recalibrators import group_codes
-from ._clusters import clusters_of
+from ._clusters import clusters_of_case
 from ._intervals import confidence_interval, is_summary
 from ._resampling import bootstrap_distribution
 
@@ -237,6 +237,7 @@ def paired_difference(
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    soft_labels: bool = False,
 ) -> PairedDifference:
     """Compare two models on the same rows.
 
@@ -263,6 +264,9 @@ def paired_difference(
         Rows that belong together, such as the samples of one question: clusters, at least two,
         which need not be independent inside. Standard errors are those of the clusters' sums,
         whole clusters are drawn. Not for summaries.
+    soft_labels : bool, default=False
+        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
+        then one cluster, if `groups` do not name larger ones.
 
     Returns
     -------
@@ -316,23 +320,27 @@ def paired_difference(
         "random_state": random_state,
     }
     if y_true is None and all(map(is_summary, probas)):
-        if groups is not None:
-            refuse(where, "rows, with groups", "summaries, which know of none", "Pass the rows")
+        if groups is not None or soft_labels:
+            refuse(
+                where,
+                "rows, with groups or soft labels",
+                "summaries, which know of none",
+                "Pass the rows",
+            )
         if measure == "accuracy" or known[measure].spec.proper:
             cure = "Add up the losses of each row with PairedLosses"
             refuse(where, f"rows for {measure!r}", "summaries, which keep no pairs", cure)
         one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
         return _combined(measure, one, two)
-    cases = [canonical_case(where, y_true, p, sample_weight, labels) for p in probas]
-    together = None
-    if groups is not None:
-        together = clusters_of(groups, sample_weight, len(np.asarray(y_true)), where)
+    given = sample_weight, labels
+    cases = [canonical_case(where, y_true, p, *given, soft_labels=soft_labels) for p in probas]
+    together = clusters_of_case(cases[0], groups, sample_weight, y_true)
     loss = None if measure == "accuracy" else known[measure].spec.loss
     if measure == "accuracy" or loss is not None:  # means of one number per row
         of_rows = hits if loss is None else loss.of_rows
         losses = [of_rows(case.proba, case.codes) for case in cases]
-        given = cases[0].weight, together
-        return PairedLosses().add(losses[0], losses[1], *given).difference(measure, level)
+        paired = PairedLosses().add(losses[0], losses[1], cases[0].weight, together)
+        return paired.difference(measure, level)
     function = known[measure]
     if function.spec.proper:
         first, second = (function.of_case(case) for case in cases)
@@ -344,11 +352,12 @@ def paired_difference(
         low, high = np.quantile(draws[1] - draws[0], [(1 - level) / 2, (1 + level) / 2])
         ends = float(low), float(high)
         return PairedDifference(measure, first, second, second - first, *ends, level, "bootstrap")
+    weighted = sample_weight is not None or soft_labels
     interval: Any = partial(
         confidence_interval,
         measure=measure,
         level=level,
-        sample_weight=None if sample_weight is None else cases[0].weight,  # rows of weight 0 left
+        sample_weight=cases[0].weight if weighted else None,  # rows of weight 0 left
         labels=range(len(cases[0].classes)),  # what was to be said of the labels has been said
         groups=together,
         **random,

@@ -16,7 +16,7 @@ from ..decomposition import indices_of_problem
 from ..exceptions import caution, check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
-from ._clusters import ClusterSample, clusters_of, student
+from ._clusters import ClusterSample, clusters_of_case, student
 from ._monte_carlo import MonteCarloResult
 from ._polynomial import warn_of_certain_and_wrong
 from ._pooled import pooled_rows
@@ -43,6 +43,7 @@ def validation_summary(
     labels: ArrayLike | None = None,
     pos_label: object = None,
     groups: ArrayLike | None = None,
+    soft_labels: bool = False,
 ) -> ValidationSummary:
     """Validate a prediction model: the numbers that clinical papers report, in one table.
 
@@ -79,6 +80,9 @@ def validation_summary(
         Rows that belong together, such as the visits of a patient or the samples of one question:
         clusters, at least three, which need not be independent inside. Not the subgroups that
         `sklearn_calib.groups.group_calibration` looks at one by one.
+    soft_labels : bool, default=False
+        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
+        then one cluster, if `groups` do not name larger ones.
 
     Returns
     -------
@@ -162,9 +166,11 @@ def validation_summary(
         refuse_unknown(_WHERE, "ci", ci, ("profile", "wald", "sandwich"))
     cure = "An ICI says nothing without its draws"
     n_resamples = check_count(n_resamples, "n_resamples", _WHERE, cure=cure)
-    case = canonical_case(_WHERE, y_true, y_proba, sample_weight, labels, pos_label)
+    given = y_true, y_proba, sample_weight, labels, pos_label
+    case = canonical_case(_WHERE, *given, soft_labels=soft_labels)
     equal = bool((case.weight == case.weight[0]).all())
-    together = _together(groups, sample_weight, len(np.asarray(y_true)), smoother)
+    together = clusters_of_case(case, groups, sample_weight, y_true)
+    _check_smoother(together, smoother)
     how = ci if equal and together is None else "sandwich"
     draws = n_resamples, random_state, n_jobs
     tables = []
@@ -182,19 +188,16 @@ def validation_summary(
         rows += _MovedLines(problem, weight, level, how, own).rows()
         rows += _overall(two, weight, smoother, draws, own)
         rate = float(weight @ problem.hit / weight.sum())
-        tables.append(ValidationTable(problem.title, len(codes), rate, tuple(rows)))
+        n_rows = len(codes) if case.items is None else len(np.unique(case.items[problem.rows]))
+        tables.append(ValidationTable(problem.title, n_rows, rate, tuple(rows)))
     name = smoother if isinstance(smoother, str) else type(smoother).__name__
     return ValidationSummary(tuple(tables), float(level), how, name, int(n_resamples))
 
 
-def _together(groups, sample_weight, n_rows, smoother):
-    """The cluster of each row, or None."""
-    if groups is None:
-        return None
-    if smoother != "loess":
+def _check_smoother(groups, smoother):
+    if groups is not None and smoother != "loess":
         cure = "Leave smoother out"
-        refuse(_WHERE, "smoother='loess' with groups", repr(smoother)[:60], cure)
-    return clusters_of(groups, sample_weight, n_rows, _WHERE)
+        refuse(_WHERE, "smoother='loess' with groups or soft labels", repr(smoother)[:60], cure)
 
 
 def _check_clusters(groups, title):

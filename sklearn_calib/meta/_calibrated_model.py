@@ -30,6 +30,7 @@ from ._pairs import (
     splits_of,
 )
 from ._scores import RESPONSE_METHODS, aligned_scores
+from ._soft_labels import check_weighted, soft_input
 
 
 class CalibratedModel(CalibratedClassifier):
@@ -188,7 +189,13 @@ class CalibratedModel(CalibratedClassifier):
     @with_callbacks
     @whole_or_not_at_all
     def fit(
-        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        soft_labels: bool = False,
+        **fit_params: Any,
     ) -> Self:
         """Fit the classifier and its recalibrator.
 
@@ -201,6 +208,12 @@ class CalibratedModel(CalibratedClassifier):
             1.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0, passed to the estimator where it takes them, and to the recalibrator.
+        soft_labels : bool, default=False
+            Whether `y` holds shares of classes instead: of shape (n_samples,) the share of the
+            second class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given
+            once per class, with the share times its weight as weight, in one fold; so the
+            estimator, unless it is a FrozenEstimator, takes ``sample_weight``. The classes are 0,
+            1, ..., or those of a FrozenEstimator.
         **fit_params : dict
             ``groups``, rows that belong together, is passed to the splitter (where `cv` is a number
             or None, folds that split no group) and to a recalibrator that takes them, as "auto"
@@ -213,13 +226,19 @@ class CalibratedModel(CalibratedClassifier):
         -------
         self : object
         """
-        many = is_label_table(y)
+        many = not soft_labels and is_label_table(y)
         start = start_labels if many else CalibratedModel._start
-        job = start(self, X, y, sample_weight, fit_params)
+        given = X, y, sample_weight, fit_params
+        if soft_labels:
+            rows, items = soft_input(self.estimator, f"{type(self).__name__}.fit", *given)
+            job = CalibratedModel._start(self, *rows)._replace(items=items)
+            check_weighted(job)
+        else:
+            job = start(self, *given)
         frozen = isinstance(self.estimator, FrozenEstimator)
         ensemble = self.ensemble if self.ensemble != "auto" else not frozen
         if self.cv == "alo":
-            self._check_alo(job, many)
+            self._check_alo(job, many, soft_labels)
             self.calibrated_pairs_ = [self._single("fit", _calibrate_alo, job)]
         elif frozen and not ensemble:
             self.calibrated_pairs_ = [self._single("calibrate", _calibrate_frozen, job)]
@@ -313,9 +332,10 @@ class CalibratedModel(CalibratedClassifier):
             tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
-    def _check_alo(self, job, many):
-        if many:
-            refuse(job.where, "folds for many labels", "cv='alo'", "Leave cv out")
+    def _check_alo(self, job, many, soft):
+        if many or soft:
+            what = "many" if many else "soft"
+            refuse(job.where, f"folds for {what} labels", "cv='alo'", "Leave cv out")
         if self.ensemble is True or self.response_method == "predict_proba":
             refuse(
                 job.where,

@@ -24,6 +24,7 @@ from .._sklearn_compat import (
     check_method_params,
     rebuilt,
     routing_enabled,
+    safe_indexing,
     safe_split,
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
@@ -68,6 +69,7 @@ class Job(NamedTuple):
     recalibrator_params: dict[str, Any]
     split_params: dict[str, Any]
     response_method: str
+    items: IntArray | None = None  # of soft labels: rows of one item are never split
 
     @property
     def all_columns(self) -> IntArray:
@@ -157,6 +159,8 @@ class Job(NamedTuple):
 
     def _fitted_recalibrator(self, scores, rows):
         params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
+        if self.items is not None:
+            params.setdefault("groups", self.items[rows])
         return fit_recalibrator(
             clone(self.recalibrator),
             scores,
@@ -181,7 +185,19 @@ def folds_of_rows(cv: CV, job: Any) -> Any:
 def splits_of(job: Any, splitter: Any) -> list[Any]:
     """The pairs (train, test) of a splitter."""
     given = {} if (groups := groups_of(job)) is None else {"groups": groups}
-    return list(splitter.split(job.X, job.codes, **{**given, **job.split_params}))
+    given |= job.split_params
+    if (items := getattr(job, "items", None)) is None:
+        return list(splitter.split(job.X, job.codes, **given))
+    first = np.flatnonzero(np.append(True, items[1:] != items[:-1]))
+    number = np.cumsum(np.append(False, items[1:] != items[:-1]))
+    order = np.lexsort((job.codes, -job.weight, number))
+    likeliest = job.codes[order[first]]  # the class of the largest share of each item
+    X, given = safe_indexing(job.X, first), check_method_params(job.X, params=given, indices=first)
+    places = np.arange(len(first))
+    return [
+        tuple(np.flatnonzero(np.isin(number, places[part])) for part in parts)
+        for parts in splitter.split(X, likeliest, **given)
+    ]
 
 
 def check_fitted(model: Estimator) -> None:

@@ -122,6 +122,8 @@ def _check(case, norm, strategy, n_bins, debias, bin_weight):
             refuse_unknown(where, name, value, _OPTIONS[name])
     if debias and norm == "max":
         refuse(where, "debias with norm 'l1' or 'l2'", "'max'", "Set debias=False")
+    if debias:
+        case.check_single_labels("the variance that debias takes off", "Set debias=False")
     return checked_bins(where, n_bins, case)
 
 

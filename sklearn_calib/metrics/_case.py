@@ -12,6 +12,7 @@ from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from ..canonical import (
     canonical_labels,
     check_same_length,
+    soft_rows,
     two_columns,
     valid_proba,
     warn_of_order,
@@ -221,6 +222,9 @@ class Case:
     is_resample : bool
         Whether it came from `with_labels` or `with_weight`: there will be others like it, so what
         serves many of one size pays.
+    items : ndarray of shape (n_samples,), intp, or None
+        For soft labels, which of the rows that were given each row comes from: rows of one item
+        are not independent. None for labels of one class.
 
     Examples
     --------
@@ -248,6 +252,7 @@ class Case:
         self.where = where
         self.unit = unit
         self.is_resample = False
+        self.items: IntArray | None = None
         self._layouts: dict[str, list[_Layout]] = {}
         self._derived: dict[Any, Any] = {}
         self._problems: dict[str, list[BinaryProblem]] = {}
@@ -264,6 +269,11 @@ class Case:
     def weight(self) -> FloatArray:
         return np.ones(len(self.codes)) if self._weight is None else self._weight
 
+    @property
+    def n_items(self) -> int:
+        """The number of rows that were given, of weight above 0."""
+        return len(self.codes) if self.items is None else len(np.unique(self.items))
+
     def mean(self, values: FloatArray) -> float:
         """The weighted mean of one number per row."""
         if self._weight is None:
@@ -274,12 +284,22 @@ class Case:
         """Some of the rows."""
         rest = self.classes, self.positive, self.where, self.unit
         weight = None if self._weight is None else self._weight[rows]
-        return Case(self._given[rows], self.codes[rows], weight, *rest)
+        taken = Case(self._given[rows], self.codes[rows], weight, *rest)
+        taken.items = None if self.items is None else self.items[rows]
+        return taken
 
     def with_proba(self, proba: FloatArray) -> "Case":
         """The same labels and weights with other predictions, canonical ones."""
         rest = self.classes, self.positive, self.where, self.unit
-        return Case(proba, self.codes, self._weight, *rest)
+        changed = Case(proba, self.codes, self._weight, *rest)
+        changed.items = self.items
+        return changed
+
+    def check_single_labels(self, option: str, cure: str) -> None:
+        """Raise ValueError for soft labels, where an option needs rows that are independent."""
+        if self.items is not None:
+            got = "soft labels, of which one row stands for several"
+            refuse(self.where, f"rows of one label each, for {option}", got, cure)
 
     def with_labels(self, codes: IntArray) -> "Case":
         """The same predictions and weights with other labels."""
@@ -292,7 +312,7 @@ class Case:
     def _changed(self, codes, weight):
         rest = self.classes, self.positive, self.where, self.unit
         changed = Case(self._given, codes, weight, *rest)
-        changed.is_resample = True
+        changed.is_resample, changed.items = True, self.items
         changed._layouts, changed._derived = self._layouts, self._derived
         if "proba" in self.__dict__:
             changed.__dict__["proba"] = self.proba
@@ -386,6 +406,7 @@ def canonical_case(
     validate: Callable[..., FloatArray] | None = None,
     *,
     check_order: bool = True,
+    soft_labels: bool = False,
 ) -> Case:
     """Check the arguments that every measure takes, and return them as a `Case`.
 
@@ -400,11 +421,14 @@ def canonical_case(
         ``(y_proba, _where=where)``.
     check_order : bool, default=True
         Warn where the columns fit another order than that of `labels` far better.
+    soft_labels : bool, default=False
+        Whether `y_true` holds shares of classes, as every measure takes them.
 
     Returns
     -------
     case : Case
-        Rows of weight 0 are left out.
+        Rows of weight 0 are left out. Of soft labels each row comes once per class that has a share
+        of it, one after the other.
 
     Raises
     ------
@@ -423,6 +447,11 @@ def canonical_case(
     [1]
     """
     proba = (valid_proba if validate is None else validate)(y_proba, _where=where)
+    in_order, items = labels is not None and check_order, None
+    if soft_labels:
+        soft = soft_rows(y_true, sample_weight, labels, n_rows=len(proba), where=where)
+        proba, y_true, sample_weight, labels = soft.expanded(proba)
+        items = soft.items
     classes, codes = canonical_labels(y_true, classes=labels, _where=where)
     check_same_length(codes, proba, where)
     columns = max(proba.shape[1], 2)
@@ -455,9 +484,11 @@ def canonical_case(
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
         if (weight == 1).all():
             weight = None
-    if labels is not None and check_order:
+    if in_order:
         warn_of_order(proba, codes, classes, "labels", where)
-    return Case(proba, codes, weight, classes, positive, where, unit)
+    case = Case(proba, codes, weight, classes, positive, where, unit)
+    case.items = items
+    return case
 
 
 def _is_label(given, label):

@@ -27,7 +27,9 @@ def _canonical(case: "Case", *, kernel="laplace", bandwidth=1.0, estimator="auto
     _check(case.where, kernel, estimator)
     n = len(case.codes)
     if estimator == "auto":
-        estimator = "unbiased"
+        estimator = "unbiased" if case.items is None else "biased"
+    if estimator != "biased":
+        case.check_single_labels("pairs of different rows", "Take estimator='biased'")
     if n < 2 and estimator != "biased":
         refuse(case.where, "at least two rows", f"{n}", "Take estimator='biased'")
     if n > _MOST_ROWS and estimator != "linear":
@@ -89,9 +91,9 @@ def kernel_calibration_error(
         those of 2000 rows evenly spaced among more.
     estimator : {"auto", "biased", "unbiased", "linear"}, default="auto"
         Of whole vectors only. "biased": the mean over all pairs of rows, those of a row with
-        itself included. "unbiased", the default there: without these. "linear": over the pairs of
-        rows 1 and 2, 3 and 4, and so on; unbiased as well, much less precise, but of any number of
-        rows.
+        itself included. "unbiased", the default there but for soft labels: without these. "linear":
+        over the pairs of rows 1 and 2, 3 and 4, and so on; unbiased as well, much less precise, but
+        of any number of rows.
 
     Returns
     -------

@@ -204,6 +204,8 @@ def _error_of_labels(case, p, n_levels, estimator):
     from .._kernels._level_sets_compiled import gap_powers
 
     p = _check(case.where, p, n_levels, estimator)
+    if estimator == "unbiased":
+        case.check_single_labels("pairs of different rows", "Take estimator='plugin'")
     table, weight = case.proba, case.weight / case.weight.sum()
     order, starts = case.of_proba(group_rows, int(n_levels))
 

@@ -135,12 +135,15 @@ class Measure:
         self.option_names = tuple(p.name for p in own)
         self.has_pos_label = any(option in BINARY for option in spec.multiclass)
         shared = ["sample_weight", "labels", *(["pos_label"] if self.has_pos_label else [])]
-        shared.append("multilabel")
+        shared += ["multilabel", "soft_labels"]
         update_wrapper(self, function)
         self.__signature__ = Signature(
             [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("y_true", "y_proba")]
             + own
-            + [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in shared],
+            + [
+                Parameter(name, Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name))
+                for name in shared
+            ],
             return_annotation=float,
         )
         described = [name for name in self.option_names if name in _SHARED] + shared
@@ -158,23 +161,26 @@ class Measure:
     ) -> float:
         """The measure, on anything that `canonical_case` or `label_cases` takes."""
         self._check_call(y_true, rest)
-        multilabel = options.pop("multilabel", None)
+        multilabel, soft = (options.pop(n, None) for n in ("multilabel", "soft_labels"))
         if multilabel is not None:
+            if soft:
+                cure = "Call it for the column of each label, with soft_labels=True"
+                refuse(self.spec.name, "soft_labels or multilabel", "both", cure)
             return self._of_labels(y_true, y_proba, multilabel, sample_weight, labels, options)
-        if is_label_table(y_true):
+        if not soft and is_label_table(y_true):
             refuse(
                 self.spec.name,
                 "one label per row, a 1d array",
                 f"labels of {np.shape(y_true)[1]} columns",
-                "For one-hot labels pass y.argmax(axis=1); for many labels per row say how to "
-                "average over them, multilabel='macro' or 'micro'",
+                "For one-hot labels pass y.argmax(axis=1), for shares of the classes "
+                "soft_labels=True; for many labels per row say how to average over them, "
+                "multilabel='macro' or 'micro'",
             )
         pos_label = options.pop("pos_label", None) if self.has_pos_label else None
         self.check_options(options)
-        rows = y_true, y_proba, sample_weight, labels, pos_label
-        return self.of_case(
-            canonical_case(self.spec.name, *rows, validate=self._validate), **options
-        )
+        rows = self.spec.name, y_true, y_proba, sample_weight, labels, pos_label
+        case = canonical_case(*rows, validate=self._validate, soft_labels=bool(soft))
+        return self.of_case(case, **options)
 
     def _check_call(self, first, rest):
         """Refuse (estimator, X, y), as scikit-learn calls scorers, and options without names."""
@@ -334,6 +340,7 @@ def metric(
     return decorate
 
 
+_DEFAULTS = {"soft_labels": False}
 _SHARED = {
     "y_true": """y_true : array-like of shape (n_samples,)
     Labels.""",
@@ -355,6 +362,11 @@ _SHARED = {
     For many labels per row: `y_true` has a column of 0, 1 or NaN (unknown) for each label,
     `y_proba` one of probabilities, or is a list of arrays of two columns. "macro": the mean over
     the labels. "micro": all pairs of a row and a label as rows of one two-class problem.""",
+    "soft_labels": """soft_labels : bool, default=False
+    Whether `y_true` holds shares of classes instead: of shape (n_samples,) the share of the second
+    class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given once per class,
+    with the share times its weight as weight. Of k votes of n pass k / n and n as `sample_weight`.
+    The classes are 0, 1, ..., unless `labels` names them.""",
 }
 _RAISES = """ValueError, TypeError
     An unknown option, or invalid scores, labels or weights; see `canonical_proba`."""

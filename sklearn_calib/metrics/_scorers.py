@@ -94,6 +94,7 @@ def make_probability_scorer(function: "Measure", **options: Any) -> ProbabilityS
     if not hasattr(function, "spec"):
         cure = "Name one of them with get_scorer, or make one with metric"
         refuse("make_probability_scorer", "function as a measure", repr(function)[:60], cure)
-    shared = {"labels", "multilabel"} | ({"pos_label"} if function.has_pos_label else set())
+    shared = {"labels", "multilabel", "soft_labels"}
+    shared |= {"pos_label"} if function.has_pos_label else set()
     function.check_options(set(options) - shared, f"get_scorer({function.spec.scorer_name!r})")
     return ProbabilityScorer(function, 1 if function.spec.greater_is_better else -1, options)

@@ -13,7 +13,7 @@ from .._kernels._information import logistic_covariance, standard_error
 from .._kernels._log_odds import interpolated
 from .._simplex import log_odds, rank_score
 from .._typing import ArrayLike, FloatArray, Self
-from ..canonical import canonical_weight, rows_per_weight
+from ..canonical import canonical_weight, rows_per_weight, soft_rows
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import curve
@@ -123,6 +123,8 @@ class AdaptiveCalibration(Recalibrator):
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         intervals: ArrayLike | None = None,
+        *,
+        soft_labels: bool = False,
     ) -> Self:
         """Keep the scores and labels.
 
@@ -139,6 +141,8 @@ class AdaptiveCalibration(Recalibrator):
         intervals : array-like of shape (n_samples, 2), default=None
             Lower and upper end, in [0, 1], of each row's probability of the second class; two
             classes and ``neighborhood="interval"`` only.
+        soft_labels : bool, default=False
+            Whether `y` holds shares of classes, as every recalibrator takes them.
 
         Returns
         -------
@@ -167,10 +171,13 @@ class AdaptiveCalibration(Recalibrator):
                     "Leave intervals out",
                 )
             given = _checked(intervals, np.shape(X)[0], where)
-            given = given[canonical_weight(sample_weight, len(given), _where=where) > 0]
+            if soft_labels:
+                given = given[soft_rows(y, sample_weight, classes, where=where).items]
+            else:
+                given = given[canonical_weight(sample_weight, len(given), _where=where) > 0]
         self._given = None if intervals is None else given
         try:
-            return super().fit(X, y, sample_weight=sample_weight, classes=classes)
+            return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
         finally:
             del self._given
 

@@ -18,7 +18,7 @@ from .._sklearn_compat import (
     with_callbacks,
 )
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike, Self
-from ..canonical import canonical_weight, rows_per_weight
+from ..canonical import canonical_weight, rows_per_weight, soft_rows
 from ..exceptions import caution, refuse, require
 from ._anybody import group_codes
 from ._base import Capabilities, Recalibrator
@@ -218,10 +218,12 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
+        soft_labels: bool = False,
     ) -> Self:
         self._groups = groups
         try:
-            return super().fit(X, y, sample_weight=sample_weight, classes=classes)
+            return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
         finally:
             del self._groups
 
@@ -253,11 +255,16 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     # -- fit ----------------------------------------------------------------------------------
 
-    def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False):
-        found = super()._checked(X, y, sample_weight, classes, where, keeps_unit)
-        if self._groups is not None:
-            own = group_codes(self._groups, np.shape(y)[0], where)
-            if sample_weight is not None:  # the rows that `found` has
+    def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False, soft_labels=False):
+        given = X, y, sample_weight, classes, where, keeps_unit
+        found = super()._checked(*given, soft_labels=soft_labels)
+        if self._groups is not None or soft_labels:
+            n_rows = np.shape(y)[0]
+            groups = np.arange(n_rows) if self._groups is None else self._groups
+            own = group_codes(groups, n_rows, where)
+            if soft_labels:  # no item is split between folds
+                own = own[soft_rows(y, sample_weight, classes, where=where).items]
+            elif sample_weight is not None:  # the rows that `found` has
                 own = own[canonical_weight(sample_weight, len(own), _where=where) > 0]
             self._groups = np.unique(own, return_inverse=True)[1].ravel()
         return found

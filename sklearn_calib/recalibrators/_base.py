@@ -24,6 +24,7 @@ from ..canonical import (
     canonical_weight,
     check_columns_of,
     check_same_length,
+    soft_rows,
     warn_of_order,
 )
 from ..exceptions import caution, refuse
@@ -157,6 +158,8 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        *,
+        soft_labels: bool = False,
     ) -> Self:
         """Learn the map from scores to calibrated probabilities.
 
@@ -174,6 +177,11 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
             All classes in the order of the columns, for a calibration set that misses one, or
             columns that are not in the order of the sorted labels. It names the columns and moves
             nothing.
+        soft_labels : bool, default=False
+            Whether `y` holds shares of classes instead: of shape (n_samples,) the share of the
+            second class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given
+            once per class, with the share times its weight as weight. Of k votes of n pass k / n
+            and n as `sample_weight`. The classes are 0, 1, ..., unless `classes` names them.
 
         Returns
         -------
@@ -182,9 +190,11 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         Raises
         ------
         ValueError, TypeError
-            Anything `canonical_proba` refuses; labels that do not match the columns; weights that
-            are negative or all zero; more classes than ``capabilities.max_classes``. After any
-            error or interruption the estimator is unfitted, also where it was fitted before.
+            Anything `canonical_proba` refuses; labels that do not match the columns; soft labels
+            outside [0, 1], or where the order of the rows matters (``capabilities.ordered``);
+            weights that are negative or all zero; more classes than ``capabilities.max_classes``.
+            After any error or interruption the estimator is unfitted, also where it was fitted
+            before.
 
         Warns
         -----
@@ -197,9 +207,10 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         where = f"{type(self).__name__}.fit"
         self._forget()
         self._validate_params()
-        if self._fit_unread(X, y, sample_weight, classes, where):
+        given = X, y, sample_weight, classes, where
+        if not soft_labels and self._fit_unread(*given):
             return self
-        proba, codes, weight, known = self._checked(X, y, sample_weight, classes, where)
+        proba, codes, weight, known = self._checked(*given, soft_labels=soft_labels)
         first = np.asarray(proba)[0]
         if len(proba) > 1 and not (proba[-1] != first).any() and not (proba != first).any():
             caution(
@@ -288,9 +299,13 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
             if name.endswith("_") and not name.startswith("_") and name not in parameters:
                 delattr(self, name)
 
-    def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False):
+    def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False, soft_labels=False):
         """Rows of positive weight as (proba, codes, weight), and the classes."""
         proba, named = canonical_proba(X, _where=where), classes is not None
+        if soft_labels:
+            self._check_takes_soft(where)
+            soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), where=where)
+            proba, y, sample_weight, classes = soft.expanded(proba)
         classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
         self._check_fit_shapes(proba, classes, where)
@@ -309,6 +324,15 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         if named:
             warn_of_order(proba, codes, classes, "classes", where)
         return proba, codes, weight, classes
+
+    def _check_takes_soft(self, where):
+        if self.capabilities.ordered:
+            refuse(
+                where,
+                "labels of rows in their order, which this method follows",
+                "soft labels, which stand for several rows at once",
+                "Draw a label for each row, or take a method such as 'platt'",
+            )
 
     def _check_fit_shapes(self, proba, classes, where):
         check_columns_of(classes, proba.shape[1], where)

@@ -15,6 +15,7 @@ from ..canonical import (
     check_columns_of,
     check_same_length,
     rows_per_weight,
+    soft_rows,
     warn_of_order,
 )
 from ..exceptions import caution
@@ -31,7 +32,7 @@ class Given(NamedTuple):
     codes: IntArray
     weight: FloatArray  # adds up to the number of rows that the weights stand for
     columns: dict[Any, AnyArray]
-    rows: IntArray  # those with a weight above 0, which are what the other fields hold
+    rows: IntArray  # of X, those of weight above 0: the other fields'; soft labels repeat them
 
 
 class ByGroup(ClassifierMixin, BaseEstimator):
@@ -54,6 +55,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         groups: object = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        *,
+        soft_labels: bool = False,
     ) -> Self:
         """Learn the correction of the probabilities.
 
@@ -74,6 +77,9 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             rows are cross-validated, in the same folds.
         classes : array-like of shape (n_classes,), default=None
             All classes in the order of the columns; needed if the calibration rows lack a class.
+        soft_labels : bool, default=False
+            Whether `y` holds shares of classes, as `Recalibrator.fit` takes them. The rows that
+            such a label stands for are never in different folds.
 
         Returns
         -------
@@ -83,10 +89,16 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self._validate_params()
         proba = canonical_proba(X, _where=where)
         named = classes is not None
+        columns = table_columns(groups, len(proba), where)
+        items = np.arange(len(proba))
+        if soft_labels:
+            soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), where=where)
+            items = soft.items
+            proba, y, sample_weight, classes = soft.expanded(proba)
+            columns = {name: column[items] for name, column in columns.items()}
         classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
         check_columns_of(classes, proba.shape[1], where)
-        columns = table_columns(groups, len(codes), where)
         weight = canonical_weight(sample_weight, len(codes), _where=where)
         rows = np.flatnonzero(weight > 0)
         if named:
@@ -97,7 +109,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             codes[rows],
             weight[rows] * rows_per_weight(weight[rows]),
             {name: column[rows] for name, column in columns.items()},
-            rows,
+            items[rows],
         )
         self.classes_, self.group_names_ = classes, list(columns)
         self.n_features_in_ = 1 if np.ndim(X) == 1 or np.shape(X)[1] == 1 else len(classes)

@@ -278,18 +278,22 @@ class MulticalibratedScores(ByGroup):
                 "Pass cv= as pairs (train, test) that keep together what belongs together",
             )
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
-            place = np.full(int(given.rows[-1]) + 1, -1)
-            place[given.rows] = np.arange(len(given.rows))
-            return [(_kept(train, place), _kept(test, place)) for train, test in cv]
-        return list(folds_of(given.codes, cv))
+            return [(_kept(train, given.rows), _kept(test, given.rows)) for train, test in cv]
+        soft = len(np.unique(given.rows)) < len(given.rows)
+        return list(folds_of(given.codes, cv, groups=given.rows if soft else None))
 
 
-def _kept(rows, place):
-    """The new places of rows, without those that were left out."""
+def _kept(rows, known):
+    """The places, among known ones, of rows; those that are not known were left out."""
     rows = np.asarray(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-    rows = rows[rows < len(place)]
-    return place[rows][place[rows] >= 0]
+    return np.concatenate([np.arange(*ends) for ends in _places(rows, known)] or [rows[:0]])
+
+
+def _places(rows, known):
+    """Where the run of each row, one or more equal numbers, begins and ends."""
+    starts, ends = (np.searchsorted(known, rows, side) for side in ("left", "right"))
+    return zip(starts, ends, strict=True)
 
 
 def _is_turned(given):

@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import check_level, refuse
 from ..groups import audit_case
-from ..inference import clusters_of
+from ..inference import clusters_of_case
 from ..meta import check_gives_proba
 from ..summary import CalibrationSummary
 from ._columns import (
@@ -54,6 +52,7 @@ def calibration_report(
     features: Any = None,
     grades: Any = None,
     groups: ArrayLike | None = None,
+    soft_labels: bool = False,
     measures: Iterable[str] | None = None,
     level: float = 0.9,
     n_resamples: int | Literal["auto"] = "auto",
@@ -105,6 +104,10 @@ def calibration_report(
         then those of independent clusters, not rows; the decomposition has no intervals, and of
         the measures the lower distance to calibration is left out. Not the subgroups to audit,
         which are `by`; and not for summaries, `by`, `features` or `grades`.
+    soft_labels : bool, default=False
+        Whether `y_true` holds shares of classes, as measures take them: of several annotators, or
+        of counts with these as `sample_weight`. What stands for one row is then one cluster, if
+        `groups` do not name larger ones, and all that is said of `groups` holds.
     measures : list of str, default=None
         Names from `all_metrics`; by default the registered measures that are meant for reports.
     level : float in (0, 1), default=0.9
@@ -170,10 +173,11 @@ def calibration_report(
     True
     """
     where, given = "calibration_report", (sample_weight, labels, pos_label)
-    functions = report_measures(measures, where, groups is not None)
+    functions = report_measures(measures, where, groups is not None or soft_labels)
     _check_options(level, name, columns, progress, where)
     others = {"by": by, "features": features, "grades": grades}
-    together = _clusters(groups, others, y_true, y_proba, sample_weight, where)
+    _check_clusters(groups, soft_labels, others, y_proba, where)
+    together = None
     named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
     scikit: dict[str, float] = {}
     if y_proba is None:
@@ -182,10 +186,9 @@ def calibration_report(
             check_order_of_summaries(models, where)
         data: dict[str, Any] = {"summaries": {key: m.summary for key, m in models.items()}}
     else:
-        cases = _cases(y_true, named, given, normalize, check_columns, where)
-        for key, case in cases.items():
-            if (loss := loss_of_scikit_learn(case, named[key])) is not None:
-                scikit[key] = loss
+        cases = _cases(y_true, named, given, normalize, check_columns, where, soft_labels)
+        together = clusters_of_case(next(iter(cases.values())), groups, sample_weight, y_true)
+        scikit = _losses_of_scikit_learn(cases, named)
         models = {key: Model(summarised(case), case, together) for key, case in cases.items()}
         data = _data_of(cases)
     audited = {} if by is None else _groups(models, by, sample_weight, where)
@@ -194,7 +197,8 @@ def calibration_report(
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
     n, classes = size_and_classes(next(iter(models.values())))
-    how = classes, "y" in data, groups is not None
+    more = {"groups=groups": groups is not None, "soft_labels=True": soft_labels}
+    how = classes, "y" in data, "".join(f", {word}" for word, given in more.items() if given)
     report = CalibrationReport(
         rows,
         n,
@@ -220,18 +224,24 @@ def calibration_report(
     return report
 
 
-def _clusters(groups, others, y_true, y_proba, sample_weight, where):
-    """The numbers of the rows' clusters, or None; refused where nothing would heed them."""
-    if groups is None:
-        return None
+def _check_clusters(groups, soft, others, y_proba, where):
+    """Refuse rows that belong together where nothing would heed it."""
+    if groups is None and not soft:
+        return
+    what = "soft labels" if groups is None else "groups"
     if y_proba is None:
         cure = "Pass y_true and y_proba; a summary does not know which rows belong together"
-        refuse(where, "rows, for groups", "summaries", cure)
+        refuse(where, f"rows, for {what}", "summaries", cure)
     for name, other in others.items():
         if other is not None:
             cure = "Its intervals would take the rows for independent: leave one of the two out"
-            refuse(where, f"groups without {', '.join(others)}", f"also {name}", cure)
-    return clusters_of(groups, sample_weight, len(np.asarray(y_true)), where)
+            refuse(where, f"{what} without {', '.join(others)}", f"also {name}", cure)
+
+
+def _losses_of_scikit_learn(cases, named):
+    """Those that are other than ours, by model."""
+    losses = {key: loss_of_scikit_learn(case, named[key]) for key, case in cases.items()}
+    return {key: loss for key, loss in losses.items() if loss is not None}
 
 
 def _codes(models, columns, y_true, named, source, how):
@@ -247,12 +257,12 @@ def _data_of(cases):
     return {"y": case.classes[case.codes], "weight": case.weight, "proba": proba}
 
 
-def _cases(y_true, named, given, normalize, check_columns, where):
+def _cases(y_true, named, given, normalize, check_columns, where, soft_labels):
     """The rows of each model."""
     cases = {}
     for key, proba in named.items():
         _check_no_model(proba, where)
-        case = cases[key] = case_of_rows(y_true, proba, given, normalize, where)
+        case = cases[key] = case_of_rows(y_true, proba, given, normalize, where, soft_labels)
         if check_columns:
             check_order(case, plain(key), where)
     return cases

@@ -124,7 +124,12 @@ def check_order_of_summaries(models: Mapping[str, Model], where: str) -> None:
 
 
 def case_of_rows(
-    y_true: ArrayLike, y_proba: ArrayLike, given: tuple[Any, ...], normalize: bool, where: str
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    given: tuple[Any, ...],
+    normalize: bool,
+    where: str,
+    soft_labels: bool = False,
 ) -> Case:
     """The case of rows that sum to 1 or were rounded, or are to be divided by their sums.
 
@@ -136,6 +141,8 @@ def case_of_rows(
     normalize : bool
         Divide whatever the sums are, without a warning.
     where : str
+    soft_labels : bool, default=False
+        As for `canonical_case`.
 
     Warns
     -----
@@ -143,9 +150,9 @@ def case_of_rows(
         Rows were rounded; see `canonical_proba`.
     """
     if normalize:
-        divided = canonical_proba(y_proba, tolerance=1 - 1e-6, _where=where)
-        return canonical_case(where, y_true, divided, *given, check_order=False)
-    return canonical_case(where, y_true, y_proba, *given, check_order=False)
+        y_proba = canonical_proba(y_proba, tolerance=1 - 1e-6, _where=where)
+    how: Any = {"check_order": False, "soft_labels": soft_labels}
+    return canonical_case(where, y_true, y_proba, *given, **how)
 
 
 def names_of_columns(
@@ -167,7 +174,7 @@ def code_to_paste(
     source: str | None,
     classes: Sequence[Any],
     rows: bool,
-    clusters: bool = False,
+    more: str = "",
 ) -> str:
     """Python that fits "auto" to the rows of a report and applies it to new ones.
 
@@ -181,11 +188,11 @@ def code_to_paste(
         In the order of the columns.
     rows : bool
         Whether there are rows; otherwise a summary.
-    clusters : bool, default=False
-        Whether they belong together, as `groups` say.
+    more : str, default=""
+        Further arguments of the fit, such as ", groups=groups".
     """
     imports = "from sklearn_calib.recalibrators import get_recalibrator\n"
-    given = f", classes={list(classes)!r}" + ", groups=groups" * clusters
+    given = f", classes={list(classes)!r}" + more
     if names is not None:
         label, columns = names
         wanted = repr(columns[0] if len(columns) == 1 else list(columns))

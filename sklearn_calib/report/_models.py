@@ -155,7 +155,7 @@ def summarised(case: "Case") -> CalibrationSummary:
 def size_and_classes(model: Model) -> tuple[int, list[Any]]:
     """The number of rows, and the labels."""
     if model.case is not None:
-        return len(model.case.codes), model.case.classes.tolist()
+        return model.case.n_items, model.case.classes.tolist()
     classes = model.summary.classes
     return model.summary.n_samples, [0, 1] if classes is None else classes.tolist()
 

@@ -11,6 +11,7 @@ from .._show import plain
 from ..groups import WHOLE
 from ..inference import MonteCarloResult
 from ._evidence import Evidence, evidence_of, of_certain
+from ._models import size_and_classes
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -172,13 +173,12 @@ def verdict_of(
     groups : GroupCalibration, default=None
     features : LossDecomposition, default=None
     """
-    summary = model.summary
     n = None if model.groups is None else int(model.groups.max()) + 1
     whole, tested, coarse = (model.cells(n) for n in (None, _TESTED_CELLS, _POWER_CELLS))
     test = _test(tested, seed)
     critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
     found = _Findings(
-        f"{summary.n_samples} rows" + ("" if n is None else f" in {n} clusters"),
+        f"{size_and_classes(model)[0]} rows" + ("" if n is None else f" in {n} clusters"),
         (*of_certain(whole), len(whole.proba)),
         level,
         f"the class {plain(model.positive, 40)} was true"

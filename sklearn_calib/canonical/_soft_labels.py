@@ -1,0 +1,144 @@
+"""Soft labels: shares of classes instead of one class, as weighted rows with one label each."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
+from ..exceptions import refuse
+from ._arguments import naming
+from ._arrays import read_numbers
+from ._labels import canonical_labels
+from ._scores import check_same_length
+from ._weights import are_counts, raw_weight
+
+_SLACK = 1e-6  # of the sum of a row, as of probabilities
+_DIGITS = 4  # units in the last place that a share of a count may be off
+
+
+class SoftRows(NamedTuple):
+    """The rows that soft labels stand for: one for each class that has a share of an item.
+
+    Attributes
+    ----------
+    items : ndarray of shape (n_rows,), intp
+        Which item, row of `y`, each of them comes from; neighbours, in the order of `y`.
+    classes : ndarray of shape (n_classes,)
+    codes : ndarray of shape (n_rows,), intp
+        Positions among `classes`.
+    weight : ndarray of shape (n_rows,)
+        The share of the class, times the weight of the item; above 0.
+    """
+
+    items: IntArray
+    classes: AnyArray
+    codes: IntArray
+    weight: FloatArray
+
+    @property
+    def labels(self) -> AnyArray:
+        """The label of each row."""
+        return self.classes[self.codes]
+
+    def expanded(self, scores: FloatArray) -> tuple[FloatArray, AnyArray, FloatArray, AnyArray]:
+        """Scores of the items as scores, labels and weights of these rows, and the classes."""
+        return scores[self.items], self.labels, self.weight, self.classes
+
+
+def soft_rows(
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    *,
+    n_rows: int | None = None,
+    where: str = "soft_rows",
+) -> SoftRows:
+    """Read shares of classes, and make weighted rows with one label each of them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_classes)
+        One dimension: the share of the second class, in [0, 1]. Two: the share of each class, in
+        rows that sum to 1 within 1e-6.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights >= 0. Of whole numbers n the share k / n gives whole weights k and n - k.
+    classes : array-like of shape (n_classes,), default=None
+        The classes; by default 0, 1, ..., n_classes - 1.
+    n_rows : int, default=None
+        Of the scores beside it, where there are some.
+    where : str
+        The opening of error messages.
+
+    Returns
+    -------
+    rows : SoftRows
+        Those of weight 0 are left out.
+
+    Raises
+    ------
+    ValueError
+        Values outside [0, 1], missing ones, rows of another sum, another number of classes.
+    TypeError
+        Text and what else is no number.
+
+    Examples
+    --------
+    >>> from sklearn_calib.canonical import soft_rows
+    >>> rows = soft_rows([0.75, 1, 0], [4, 1, 2])
+    >>> rows.items.tolist(), rows.labels.tolist(), rows.weight.tolist()
+    ([0, 0, 1, 2], [0, 1, 1, 0], [1.0, 3.0, 1.0, 2.0])
+    """
+    with naming(y):
+        shares, unit = _shares(y, where)
+    n, k = shares.shape
+    if n_rows is not None:
+        check_same_length(shares, range(n_rows), where)
+    known = np.arange(k)
+    if classes is not None:
+        known = canonical_labels(classes, classes=classes, _where=where)[0]
+        if len(known) != k:
+            cure = "For more than two classes pass soft labels with one column per class"
+            refuse(where, f"{k} classes, as the soft labels have", f"{len(known)}", cure)
+    weight = raw_weight(sample_weight, n, where)
+    mass = shares * weight[:, None]
+    if sample_weight is not None and are_counts(weight):  # k of n: 3 * (1 / 3) votes are one
+        whole = np.rint(mass)
+        if (np.abs(mass - whole) <= _DIGITS * unit * weight[:, None]).all():
+            mass = whole
+    items, codes = np.nonzero(mass)
+    return SoftRows(items, known, codes, mass[items, codes])
+
+
+def _shares(y, where):
+    """Soft labels as rows that sum to 1, and the unit in their last place."""
+    raw = read_numbers(y, "soft labels", where)
+    unit = float(np.finfo(raw.dtype if raw.dtype.kind == "f" else np.float64).eps)
+    if raw.ndim == 2 and raw.shape[1] == 1:
+        raw = raw.ravel()
+    if raw.ndim not in (1, 2) or raw.size == 0:
+        refuse(
+            where,
+            "soft labels of shape (n_samples,) or (n_samples, n_classes), with at least one row",
+            f"shape {raw.shape}",
+            "Pass the share of the second class, or one column per class",
+        )
+    given = raw.astype(np.float64)
+    wrong = ~((given >= 0) & (given <= 1))
+    if raw.ndim == 2 and wrong.any() and (given >= 0).all() and (given == np.floor(given)).all():
+        cure = "Divide each row by its sum, and pass the sums as sample_weight"
+        refuse(where, "soft labels in [0, 1]", "whole numbers, which may be counts of votes", cure)
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0])
+        column = f", column {place[1]}" if raw.ndim == 2 else ""
+        cure = "Drop rows that nobody judged; of k votes of n pass k / n, with sample_weight n"
+        got = f"{given[place]:g} in row {place[0]}{column}"
+        refuse(where, "soft labels in [0, 1]", got, cure)
+    if raw.ndim == 1:
+        return np.column_stack([1 - given, given]), unit
+    total = given.sum(axis=1)
+    off = np.abs(total - 1) > max(_SLACK, _DIGITS * unit)
+    if off.any():
+        row = int(off.argmax())
+        cure = "Divide each row by its sum; for many labels per row see the page Many labels"
+        refuse(where, "soft labels whose rows sum to 1", f"{total[row]:g} in row {row}", cure)
+    return given / total[:, None], unit

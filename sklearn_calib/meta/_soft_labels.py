@@ -1,0 +1,58 @@
+"""Fits to soft labels: weighted rows in place of items, which no fold splits."""
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import indexable
+
+from .._sklearn_compat import check_method_params, routing_enabled, safe_indexing
+from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, IntArray
+from ..canonical import soft_rows
+from ..exceptions import refuse
+from ._brought import frozen_with_classes
+from ._pairs import Job
+
+_Input = tuple[Features, AnyArray, FloatArray, dict[str, Any]]
+
+
+def soft_input(
+    estimator: Estimator,
+    where: str,
+    X: Features,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    fit_params: dict[str, Any],
+) -> tuple[_Input, IntArray]:
+    """The arguments of a fit for the rows that soft labels stand for, and the item of each."""
+    (X,) = indexable(X)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    classes = None
+    if isinstance(estimator, FrozenEstimator):
+        k = np.shape(y)[1] if np.ndim(y) == 2 and np.shape(y)[1] > 1 else 2
+        classes = frozen_with_classes(estimator, lambda: np.arange(k), where).classes_
+    elif not routing_enabled() and "sample_weight" not in signature(estimator.fit).parameters:
+        _refuse_without_weights(estimator, where)
+    soft = soft_rows(y, sample_weight, classes, n_rows=n_rows, where=where)
+    params = check_method_params(X, params=fit_params, indices=soft.items)
+    return (safe_indexing(X, soft.items), soft.labels, soft.weight, params), soft.items
+
+
+def check_weighted(job: Job) -> None:
+    """Raise ValueError where metadata routing keeps the shares from whom they are for."""
+    takers = {"estimator": job.estimator_params, "recalibrator": job.recalibrator_params}
+    for name, params in takers.items():
+        part = getattr(job, name)
+        if "sample_weight" not in params and not isinstance(part, FrozenEstimator):
+            _refuse_without_weights(part, job.where)
+
+
+def _refuse_without_weights(part, where):
+    refuse(
+        where,
+        "a fit that takes sample_weight, the shares of soft labels",
+        f"{type(part).__name__}",
+        "Take another method, or a fitted model in a FrozenEstimator; for a pipeline enable "
+        "metadata routing, and call set_fit_request(sample_weight=True) on its steps",
+    )
