@@ -45,6 +45,31 @@ MUTANTS = {
         "0.0 if",
         "inference/test_calibrated_mean.py::test_two_systems",
     ),
+    # -- rows in clusters
+    "rows of a cluster counted as independent": Mutant(
+        "inference._clusters",
+        "sums = np.bincount(groups, terms)",
+        "sums = terms",
+        "inference/test_clusters.py::test_copies_of_a_row_are_one_row",
+    ),
+    "the variance of few clusters without n / (n - 1)": Mutant(
+        "inference._clusters",
+        "len(sums) / (len(sums) - 1) * (sums**2)",
+        "(sums**2)",
+        "inference/test_clusters.py::test_the_error_of_a_mean_against_the_definition",
+    ),
+    "clusters whose rows lose their weights": Mutant(
+        "inference._clusters",
+        "sum_error(weight * (values - mean), groups)",
+        "sum_error(values - mean, groups)",
+        "inference/test_clusters.py::test_the_error_of_a_mean_against_the_definition",
+    ),
+    "null draws that turn rows, not clusters": Mutant(
+        "inference._clusters",
+        "sums = (self.table.T @ signs.T).T",
+        "sums = rng.normal(size=(size, self.squares.size)) * np.sqrt(self.squares.ravel())",
+        "inference/test_clusters.py::test_draws_of_clusters",
+    ),
     # -- reliability diagrams
     "Clopper-Pearson, lower end": Mutant(
         "_kernels._proportion",

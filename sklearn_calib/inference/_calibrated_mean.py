@@ -68,6 +68,7 @@ def calibrated_mean(
         The class whose share is asked for; the second of two by default.
     bounds : tuple of two floats, default=None
         The least and the greatest label possible, where labels are numbers: intervals end there.
+        Of numbers that are all 0 or 1, the share of the 1, unless these bounds are others.
     sample_weight : array-like of shape (n_labelled,), default=None
         1 / probability that the row was labelled, up to a factor, where these differ.
     groups : array-like of shape (n_labelled,), default=None
@@ -141,7 +142,12 @@ def calibrated_mean(
     outcome, positive, is_share = _outcome(y, pos_label)
     scores = read_scores(score, score_unlabelled, scale, _WHERE)
     check_same_length(outcome, scores.given, _WHERE)
-    limits = (0.0, 1.0) if is_share else check_bounds(bounds, outcome, _WHERE)
+    if bounds is not None and positive is not None:
+        cure = "Leave bounds out: a share is between 0 and 1"
+        refuse(_WHERE, "no bounds where a class is counted", f"{bounds!r}", cure)
+    limits = check_bounds(bounds, outcome, _WHERE)
+    is_share = is_share and limits in (None, (0.0, 1.0))  # not where labels could be 5
+    limits = (0.0, 1.0) if is_share else limits
     rows = _rows(scores, outcome, sample_weight, groups, groups_unlabelled)
     _check(rows, limits, recalibrator)
     _warn_of_one_column(rows, y)

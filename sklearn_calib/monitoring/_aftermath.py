@@ -89,7 +89,12 @@ class Diagnosis(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """The whole in words, and what to do next."""
+        """The whole in words, and what to do next.
+
+        The recalibrators that it names are fitted to the probabilities and labels of the rows from
+        `onset` on, and then applied to those of new rows. ``PriorShift(mean=)`` is that of two
+        classes or one label; of one class among several it takes the means of all of them.
+        """
         low, high = self.onset_interval
         when = "" if self.onset_time is None else f", {self.onset_time}"
         rows = f"{self.n_samples} row{'s' * (self.n_samples != 1)}"
@@ -97,16 +102,22 @@ class Diagnosis(NamedTuple):
         rates = f"mean probability {self.mean_proba:.3g}, events {self.event_rate:.3g}"
         line = f"{self.shift:+.2f} {self.slope:+.2f} * log-odds"
         said = {
-            "offset": f"an offset is enough so far: add {self.shift:+.2f} to the log-odds "
-            f"({rates})",
+            "offset": f"an offset is enough so far: add {self.shift:+.2f} to the log-odds"
+            f"{self._call_of_offset()} ({rates})",
             "line": f"an offset is not enough (p = {self.p_line:.1g}), a line is so far: make the "
-            f"log-odds {line}, or fit PlattScaling to these rows",
+            f"log-odds {line}, or fit PlattScaling() to these rows",
             "refit": f"a line is not enough (p = {self.p_bent:.1g}): fit a map of any shape to "
-            "more of these rows, such as SplineCalibration, or the model anew",
+            "more of these rows, such as SplineCalibration(), or the model anew",
         }[self.enough]
         if self.enough == "refit" and self.slope <= 0:
             said = f"the order of the scores is lost (slope {self.slope:.2f}): fit the model anew"
         return f"{since}; by its {rows} {said}"
+
+    def _call_of_offset(self):
+        if not 0 < self.event_rate < 1:  # there is no such mean
+            return ""
+        rate = next(r for r in (f"{self.event_rate:.4g}", f"{self.event_rate}") if float(r) < 1)
+        return f", or fit PriorShift(mean={rate}) to these rows"
 
 
 def shift_region(found: Atoms, level: float) -> ShiftRegion:

@@ -32,6 +32,7 @@ from ..canonical import (
     warn_of_order,
 )
 from ..exceptions import called, refuse
+from ._record import without_records
 from ._repeated import GROUPS, warn_of_repeated_rows
 
 
@@ -252,14 +253,15 @@ def cross_fitted_proba(
     numbers = np.arange(len(names))
     out = np.full(proba.shape, np.nan)
     for train, test in folds_of(codes, cv, random_state, together):
-        fitted = fit_recalibrator(
-            resolve_recalibrator(recalibrator, where),
-            proba[train],
-            codes[train],
-            classes=numbers,
-            sample_weight=None if sample_weight is None else sample_weight[train],
-            groups=None if together is None else together[train],
-        )
+        with without_records():
+            fitted = fit_recalibrator(
+                resolve_recalibrator(recalibrator, where),
+                proba[train],
+                codes[train],
+                classes=numbers,
+                sample_weight=None if sample_weight is None else sample_weight[train],
+                groups=None if together is None else together[train],
+            )
         out[test] = aligned_proba(fitted, proba[test], numbers)
     if (left := int(np.isnan(out).any(axis=1).sum())) > 0:
         refuse(

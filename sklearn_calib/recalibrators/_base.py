@@ -29,7 +29,7 @@ from ..canonical import (
 )
 from ..exceptions import caution, refuse
 from ._falling import falling_by, warn_of_falling_scores
-from ._record import fit_record
+from ._record import fit_record, records_are_kept
 from ._threshold import Invertible
 
 
@@ -227,7 +227,8 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
                 self.floor_ = learned_floor(proba)
                 proba = raised(proba, self.floor_)
             self._fit_lifted(proba, codes, weight)
-            self.record_ = self._recorded(given, proba, codes, weight)
+            if records_are_kept():
+                self.record_ = self._recorded(given, proba, codes, weight)
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ._base import Capabilities, Recalibrator
+from ._record import fit_record
 
 
 class Identity(Recalibrator):
@@ -29,6 +30,9 @@ class Identity(Recalibrator):
 
     def _predict_proba(self, proba):
         return np.array(proba)
+
+    def _recorded(self, given, proba, codes, weight):
+        return fit_record(self, given, proba, codes, weight, moves=False)
 
     def _nodes(self):
         return {"node": "identity"}

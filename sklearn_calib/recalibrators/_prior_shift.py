@@ -459,7 +459,7 @@ class PriorShift(Recalibrator):
 
     def _recorded(self, given, proba, codes, weight):
         to_mean = "offset_" in vars(self)
-        found = fit_record(self, given, proba, codes, weight, whole=to_mean)
+        found = fit_record(self, given, proba, codes, weight, to_mean, not self._changes_nothing())
         if to_mean and codes is not None and proba.shape[1] == 2:
             found |= line_of(proba, codes, weight)
         return found

@@ -1,5 +1,8 @@
 """What a fitted recalibrator keeps of the rows it was fitted to."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,22 @@ from .._typing import FloatArray, IntArray
 _ENTRIES = 2**13
 _LARGEST = 2.0**53  # of whole numbers that every reader of JSON keeps
 _SLOPES = 1e6  # of a line that is no estimate any more
+_kept: ContextVar[bool] = ContextVar("_kept", default=True)
+
+
+@contextmanager
+def without_records() -> Iterator[None]:
+    """Fits within the block keep no record, such as those of folds, which nobody sees."""
+    before = _kept.set(False)
+    try:
+        yield
+    finally:
+        _kept.reset(before)
+
+
+def records_are_kept() -> bool:
+    """Whether this is outside of any block `without_records`."""
+    return _kept.get()
 
 
 def fit_record(
@@ -20,6 +39,7 @@ def fit_record(
     codes: IntArray | None,
     weight: FloatArray,
     whole: bool = False,
+    moves: bool = True,
 ) -> dict[str, Any]:
     """The entries of `Recalibrator.record_`.
 
@@ -35,14 +55,18 @@ def fit_record(
     whole : bool
         Whether the mean afterwards is that of all rows, however many they are. Otherwise, of
         many, what the map adds to the mean is that of some rows, evenly spaced.
+    moves : bool
+        Whether predictions differ from `given`: otherwise nothing is predicted.
     """
     n, k = proba.shape
     found: dict[str, Any] = {"rows": n}
     if codes is not None:
-        found["events"] = [_number(x) for x in np.bincount(codes, weights=weight, minlength=k)]
+        found["events"] = [_number(x) for x in _masses(codes, weight, k)]
     before = _mean(np.asarray(given), weight)
     most = n if whole else max(_ENTRIES // k, 1)
-    if n <= most:
+    if not moves:
+        after = before
+    elif n <= most:
         after = _mean(model._predict_lifted(proba), weight)
     else:
         kept = np.arange(most) * n // most  # the same for the same rows
@@ -74,6 +98,16 @@ def line_of(proba: FloatArray, codes: IntArray, weight: FloatArray) -> dict[str,
     if not (np.isfinite([intercept, slope]).all() and abs(slope) < _SLOPES):
         return {}
     return {"intercept": float(intercept), "slope": float(slope)}
+
+
+def _masses(codes, weight, k):
+    """The weight of each class; several times as fast where all rows have one weight."""
+    if not (weight == weight[0]).all():
+        return np.bincount(codes, weights=weight, minlength=k)
+    if k > 2:
+        return weight[0] * np.bincount(codes, minlength=k)
+    hits = np.count_nonzero(codes)
+    return weight[0] * np.array([len(codes) - hits, hits])
 
 
 def _mean(rows, weight):

@@ -25,7 +25,16 @@ from sklearn_calib.export import (
     to_json,
 )
 from sklearn_calib.export._nodes import NODES
-from sklearn_calib.recalibrators import IsotonicCalibration, PlattScaling, PriorShift
+from sklearn_calib.recalibrators import (
+    Identity,
+    IsotonicCalibration,
+    PlattScaling,
+    PriorShift,
+    StackedCalibration,
+    TemperatureScaling,
+    _base,
+    cross_fitted_proba,
+)
 from sklearn_calib.summary import CalibrationSummary
 
 Y, P = golden_set()
@@ -83,6 +92,36 @@ def test_of_many_rows_some_tell_the_mean():
     of_cells = CalibrationSummary().update(y, proba).fit("isotonic")
     assert of_cells.record_["rows"] == 10_000 and sum(of_cells.record_["events"]) == 10_000
     assert of_cells.record_["mean_after"][1] == pytest.approx(after.mean(), abs=1e-5)
+
+
+def test_of_what_moves_nothing_all_rows_tell_the_mean():
+    proba, y = make_overconfident(3, 10_000, random_state=0)
+    weight = np.tile([1.0, 3.0], 5000)
+    for one in (Identity(), PriorShift()):
+        record = one.fit(proba, y, weight).record_
+        assert "rows_of_mean_after" not in record
+        assert record["mean_after"] == record["mean_before"]
+        assert record["mean_before"] == pytest.approx(np.average(proba, axis=0, weights=weight))
+        assert record["events"] == np.bincount(y, weights=weight).tolist()
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_events_of_one_weight(k):
+    """Counted by another way than those of weights that differ."""
+    proba, y = make_overconfident(k, 100, random_state=0)
+    counts = np.bincount(y, minlength=k)
+    assert Identity().fit(proba, y).record_["events"] == counts.tolist()
+    assert Identity().fit(proba, y, np.full(100, 0.5)).record_["events"] == (counts / 2).tolist()
+
+
+def test_fits_of_folds_keep_no_record(monkeypatch):
+    """They cost time, and nobody sees them; the maps that stay have theirs."""
+    calls = []
+    monkeypatch.setattr(_base, "fit_record", lambda *args: calls.append(type(args[0])) or {})
+    cross_fitted_proba("platt", P, Y)
+    assert not calls
+    StackedCalibration(["platt", "temperature"]).fit(P, Y)
+    assert calls == [PlattScaling, TemperatureScaling, StackedCalibration]
 
 
 def test_an_adapted_map_has_the_record_of_its_rows():

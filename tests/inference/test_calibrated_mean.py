@@ -270,6 +270,8 @@ def test_text_and_json():
         ({"y": [3] * 120}, "expected labels that differ, got 3 in all rows. Pass bounds"),
         ({"y": [3, 9] * 60, "bounds": (1, 5)}, "expected labels within bounds, 1 to 5, got 9"),
         ({"bounds": (5, 1), "y": [1, 3] * 60}, r"expected bounds as \(lowest, highest\)"),
+        ({"bounds": (1, 0), "y": [0, 1] * 60}, r"expected bounds as \(lowest, highest\)"),
+        ({"bounds": (0, 1), "y": ["n", "y"] * 60}, "expected no bounds where a class is counted"),
         ({"scale": 10}, r"expected scale as \(lowest, highest\) or None"),
         ({"power": 2}, "expected power 'auto' or from 0 to 1, got 2"),
         ({"power": "full"}, "expected power 'auto' or from 0 to 1"),
@@ -336,3 +338,14 @@ def test_coverage(n):
         missed += [found.low > 0.5, found.high < 0.5]
     assert 0.02 < missed.sum() / 600 < 0.085
     assert (missed < 0.055 * 600).all()
+
+
+def test_labels_of_0_and_1_that_could_be_5_are_numbers():
+    rng = np.random.default_rng(0)
+    score, rest = 5 * rng.random(120), 5 * rng.random(400)
+    y = (rng.random(120) < 0.1).astype(int)
+    how = {"recalibrator": None, "scale": (0, 5), "power": 0.0}
+    wide, share = (calibrated_mean(y, score, rest, bounds=b, **how) for b in ((0, 5), (0, 1)))
+    assert (wide.outcome, share.outcome) == ("mean", "share")
+    assert wide.labels_estimate == share.labels_estimate and wide.labels_low != share.labels_low
+    assert str(share) == str(calibrated_mean(y, score, rest, **how))

@@ -15,6 +15,7 @@ from sklearn_calib.inference import (
     spiegelhalter_test,
     validation_summary,
 )
+from sklearn_calib.inference._clusters import mean_error
 from sklearn_calib.metrics import brier_loss, canonical_case, smooth_calibration_error
 from sklearn_calib.summary import CalibrationSummary
 
@@ -106,6 +107,16 @@ def test_slope_errors_against_the_definition():
     half = stats.t.ppf(0.975, 79) * error
     assert (row.low, row.high) == pytest.approx((beta[1] - half, beta[1] + half), rel=1e-6)
     assert row.estimate == pytest.approx(beta[1])
+
+
+def test_the_error_of_a_mean_against_the_definition():
+    """Sums of clusters, by hand; few of them and weights that differ, so that both matter."""
+    values, weight = np.array([0.3, 0.9, 0.1, 0.4, 0.8]), np.array([1.0, 5.0, 2.0, 0.5, 1.0])
+    groups = np.array([0, 0, 1, 2, 2])
+    off = weight * (values - np.average(values, weights=weight))
+    pull = np.array([off[:2].sum(), off[2], off[3:].sum()])
+    error = np.sqrt(3 / 2 * (pull**2).sum()) / 9.5
+    assert mean_error(values, weight, groups) == pytest.approx(error, rel=1e-13)
 
 
 def test_paired_losses_against_the_definition():

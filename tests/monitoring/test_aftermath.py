@@ -1,6 +1,7 @@
 """Region, onset and what is enough, beside their definitions on the rows themselves."""
 
 import json
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 from scipy.special import chdtrc, expit, log_expit, logit, logsumexp
 
+from sklearn_calib import recalibrators
 from sklearn_calib._files.checksum import checksum
 from sklearn_calib._kernels._log_odds_cells import FINE, atoms, contains, onset
 from sklearn_calib.monitoring import CalibrationMonitor, Diagnosis
@@ -167,7 +169,7 @@ def test_score_test_of_the_slope_by_definition():
     ("change", "enough", "said"),
     [
         (lambda z: z - 0.8, "offset", "an offset is enough so far: add -0."),
-        (lambda z: 0.5 * z, "line", "or fit PlattScaling to these rows"),
+        (lambda z: 0.5 * z, "line", "or fit PlattScaling() to these rows"),
         (lambda z: np.where(z > 0, 0.2, 2.0) * z, "refit", "a line is not enough"),
         (lambda z: -0.5 * z, "refit", "the order of the scores is lost"),
     ],
@@ -178,6 +180,26 @@ def test_what_is_enough(change, enough, said):
     assert found.enough == enough and said in found.advice
     assert (found.slope == 1) == (enough == "offset")
     assert monitor.alarms_[-1].diagnosis.enough in ("offset", "line", "refit")
+
+
+@pytest.mark.parametrize("change", [lambda z: z - 0.8, lambda z: 0.5 * z + 0.3])
+def test_the_call_of_the_advice_mends_the_rows(change):
+    """What it names exists, and does what the numbers beside it say."""
+    y, p = changed(change)
+    found = CalibrationMonitor(average_run_length=1e6).update(y, p).diagnose()
+    calls = re.findall(r"fit (\w+\(.*?\)) to these rows", found.advice)
+    assert len(calls) == 1 and f"mean={found.event_rate:.4g})" * (found.slope == 1) in calls[0]
+    rows = slice(found.onset - 1, None)
+    mended = eval(calls[0], vars(recalibrators)).fit(p[rows], y[rows]).predict_proba([0.2, 0.7])
+    by_hand = found.shift + found.slope * logit([0.2, 0.7])
+    assert_allclose(logit(mended[:, 1]), by_hand, atol=0.01)
+
+
+def test_a_mean_that_cannot_be_is_not_advised():
+    found = CalibrationMonitor().update([1] * 400, [0.9] * 400).diagnose()
+    assert found.enough == "offset" and "PriorShift" not in found.advice
+    most = found._replace(event_rate=1 - 1e-6)
+    assert "PriorShift(mean=0.999999)" in most.advice
 
 
 def test_no_diagnosis_of_an_impossible_event():
