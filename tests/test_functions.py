@@ -142,7 +142,7 @@ def rows(k, seed=0):
     second = 0.7 * first + 0.3 * rng.dirichlet(np.ones(k), N)
     law = np.cumsum(0.6 * first + 0.4 / k * np.linspace(0.5, 1.5, k), axis=1)
     y = (rng.random(N)[:, None] * law[:, -1:] > law).sum(axis=1)
-    return {"y": y, "first": first, "second": second, "groups": np.arange(N) % 2}
+    return {"y": y, "first": first, "second": second, "groups": np.arange(N) % 10}
 
 
 def call(function, data, **more):

@@ -100,7 +100,7 @@ def _add_columns(group):
     group.add_argument(
         "--weight",
         metavar="COLUMN",
-        help="1 / probability that the row was labelled, where these differ",
+        help="the inverse of the probability that a row is labelled, where rows differ in it",
     )
     group.add_argument(
         "--cluster",
