@@ -14,7 +14,14 @@ from ._drawn import check_rows, draw_of, gains_by_features, sample_of
 from ._gate import Condition
 from ._grades import check_columns
 from ._names import split_columns
-from ._options import check_different, check_groups, check_named, form_of, kind_of
+from ._options import (
+    check_confidence,
+    check_different,
+    check_groups,
+    check_named,
+    form_of,
+    kind_of,
+)
 from ._printing import Screen, progress
 from ._result import finish, settings_of
 
@@ -41,7 +48,12 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: boo
     return bool(wanted) or many or sum(map(os.path.getsize, tables)) > _AT_ONCE
 
 
-_WHOLE = {"group": "--cluster", "prediction": "--prediction", "scale": "--scale"}
+_WHOLE = {
+    "group": "--cluster",
+    "prediction": "--prediction",
+    "scale": "--scale",
+    "absent": "--absent",
+}
 
 
 def read_whole(options: "argparse.Namespace") -> bool:
@@ -58,12 +70,9 @@ def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
             "rows."
         )
     others = ["save", "dask"] + ["by", "features", "grades", "recalibrate"] * (asked == "--cluster")
-    if options.prediction is not None:
-        others += ["classes", "positive", "features"]
-    if options.scale is not None:
-        others.append("percent")
+    check_confidence(options)
     for name in others:
-        if getattr(options, name):
+        if getattr(options, name, None):
             raise UserError(
                 f"expected {asked} without --{name}, got both: what --{name} does would be wrong "
                 f"for these rows. Leave one of the two out."
