@@ -59,8 +59,8 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
         if kind_of(options) == "logits":
             scores = canonical_proba(scores, kind="logits", absent=absent, _where="audit")
         elif absent:
-            given = {"tolerance": tolerance_of(options), "absent": absent}
-            scores = canonical_proba(scores, **given, _where="audit")
+            divided = tolerance_of(options)
+            scores = canonical_proba(scores, tolerance=divided, absent=absent, _where="audit")
         said = another_order(labels, scores, classes, len(names), options)
         if said is not None:
             raise UserError(said)
