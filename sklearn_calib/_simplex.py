@@ -24,6 +24,8 @@ LARGEST_FLOOR = 0.01  # a model whose smallest probability is large may still sa
 LOG_LOSS_FLOOR = float(np.finfo(np.float64).eps)
 LARGEST_LOG_LOSS = -float(np.log(LOG_LOSS_FLOOR))
 
+_ABSENT = """expected probabilities of all classes in every row, got rows without some of them \
+(absent='nan'). They are for 'temperature', log_loss, brier_loss and errors of the largest p."""
 _EXPONENTS = 1076  # of float64 in [0, 1]
 _FAR_BELOW = 10  # binary exponents without a value: a factor of 1000
 _MOST_LEVELS = 1000  # trees, neighbours, or digits after the point
@@ -43,9 +45,10 @@ class SimplexArray(np.ndarray):
     """
 
     _log: FloatArray | None = None
+    _absent: AnyArray | None = None  # of bool: options that a row does not have
 
     def __array_finalize__(self, obj: object) -> None:
-        self._log = None
+        self._log = self._absent = None
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         array = np.asarray(array)
@@ -53,15 +56,23 @@ class SimplexArray(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         rows = np.asarray(self)[key]
-        if self._log is None or isinstance(key, tuple) or np.ndim(rows) != 2:
+        if isinstance(key, tuple) or np.ndim(rows) != 2:
             return rows
-        return with_log(rows, self._log[key])
+        if self._absent is not None:
+            return with_absent(
+                rows, self._absent[key], None if self._log is None else self._log[key]
+            )
+        return rows if self._log is None else with_log(rows, self._log[key])
 
     def copy(self, order: Any = "C") -> FloatArray:
         copied = np.array(self, order=order)
+        if self._absent is not None:
+            return with_absent(copied, self._absent, self._log)
         return copied if self._log is None else with_log(copied, self._log.copy())
 
     def __reduce__(self) -> Any:
+        if self._absent is not None:
+            return with_absent, (np.array(self), self._absent, self._log)
         if self._log is None:
             return np.asarray(self).__reduce__()
         return with_log, (np.array(self), self._log)
@@ -79,6 +90,28 @@ def with_log(proba: FloatArray, log: FloatArray) -> FloatArray:
     out._log = log
     out.flags.writeable = False
     return out
+
+
+def with_absent(proba: FloatArray, absent: AnyArray, log: FloatArray | None = None) -> FloatArray:
+    """A `SimplexArray` that knows which options a row does not have; their probability is 0."""
+    out = np.asarray(proba).view(SimplexArray)
+    out._log, out._absent = log, absent
+    out.flags.writeable = False
+    return out
+
+
+def absent_of(proba: FloatArray) -> AnyArray | None:
+    """Which options each row does not have, bool of the shape of `proba`; None where all do."""
+    return proba._absent if isinstance(proba, SimplexArray) else None
+
+
+def log_of_options(proba: FloatArray) -> FloatArray:
+    """As `log_proba`, with -inf for the options that a row does not have."""
+    if not isinstance(proba, SimplexArray) or proba._absent is None:
+        return log_proba(proba)
+    log = log_proba(np.asarray(proba)) if proba._log is None else proba._log.copy()
+    log[proba._absent] = -np.inf
+    return log
 
 
 def row_blocks(table: AnyArray, entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
@@ -125,6 +158,8 @@ def log_proba(proba: FloatArray) -> FloatArray:
     >>> log_proba(canonical_proba([1000.0], kind="logits")).tolist()
     [[-1000.0, -0.0]]
     """
+    if absent_of(proba) is not None:
+        raise ValueError(_ABSENT)
     if isinstance(proba, SimplexArray) and proba._log is not None:
         return proba._log
     positive = np.maximum(np.asarray(proba), SMALLEST_PROBABILITY)
@@ -184,7 +219,9 @@ def low_end(proba: FloatArray, shares: bool = True) -> LowEnd:
 
 def learned_floor(proba: FloatArray) -> float:
     """What an exact zero counts as, see `LowEnd.floor`."""
-    plain = np.asarray(proba)
+    plain, absent = np.asarray(proba), absent_of(proba)
+    if absent is not None:
+        plain = plain[~absent][:, None]
     if carries_log(proba) or (plain.min(initial=1.0) > 0 and not _may_be_shares(plain)):
         return _floor_below(float(plain.min(initial=1.0, where=plain > 0)))
     return low_end(plain).floor
@@ -227,13 +264,18 @@ def raised(proba: FloatArray, floor: float) -> FloatArray:
     """
     if carries_log(proba):
         return proba
-    low = (proba < floor).any(axis=1)
+    absent, under = absent_of(proba), np.asarray(proba) < floor
+    if absent is not None:
+        under &= ~absent
+    low = under.any(axis=1)
     if not low.any():
         return proba
     out = np.array(proba)
     rows = np.maximum(out[low], floor)
+    if absent is not None:
+        rows[absent[low]] = 0.0
     out[low] = rows / rows.sum(axis=1, keepdims=True)
-    return out
+    return out if absent is None else with_absent(out, absent)
 
 
 def log_losses(proba: AnyArray, at: Any = ...) -> FloatArray:

@@ -85,6 +85,15 @@ def test_credit_risk(capsys, tmp_path, monkeypatch):
         pytest.skip("the code ran on invented loans: set SKLEARN_CALIB_DATA for the figures")
 
 
+@pytest.mark.slow
+def test_confidence_of_language_models(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    follow("confidence_of_language_models.rst", capsys)
+    rows = pd.read_json("repaired.jsonl", lines=True)
+    assert rows["mark_calibrated"].max() < 0.95 and len(rows) == 1500
+    assert "only 5 different predictions" in Path("answers.html").read_text()
+
+
 def finished(folder):
     """The last step of the page was reached."""
     assert (folder / "report.html").stat().st_size > 10_000

@@ -13,10 +13,13 @@ from ._columns import probability, without_missing
 from ._map import add_edited, add_map, check_kind, label_names, read_map
 from ._names import split_columns, split_names
 from ._options import (
+    absent_in,
     add_files,
     add_logits,
+    add_marks,
     add_reading,
     add_scores,
+    check_confidence,
     check_different,
     check_of_logits,
     examples,
@@ -62,6 +65,7 @@ def add_to(commands: Any) -> None:
     )
     columns = parser.add_argument_group("columns")
     add_scores(columns, "the classes of the map")
+    add_marks(columns)
     add_logits(columns)
     columns.add_argument(
         "--name",
@@ -96,6 +100,7 @@ def apply(options: "argparse.Namespace") -> int:
             "per class."
         )
     check_of_logits(options)
+    check_confidence(options)
     into = format_of(options.out)
     found = read_map(options.map, edited=options.edited)
     check_kind(found, kind_of(options), options.map)
@@ -193,12 +198,14 @@ class Calibration:
         from ..canonical import canonical_proba
 
         kind, tolerance = kind_of(self.options), tolerance_of(self.options)
+        absent = absent_in(self.options)
         if len(self.codes) == 1:
             flip = self.codes[0] == 0
             proba = canonical_proba(
                 -scores if flip and kind == "logits" else scores,
                 kind=kind,
                 tolerance=tolerance,
+                absent=absent,
                 _where="apply",
                 _first=first,
             )
@@ -206,9 +213,15 @@ class Calibration:
         else:
             places = np.argsort(self.codes)
             proba = canonical_proba(
-                scores[:, places], kind=kind, tolerance=tolerance, _where="apply", _first=first
+                scores[:, places],
+                kind=kind,
+                tolerance=tolerance,
+                absent=absent,
+                _where="apply",
+                _first=first,
             )
-        return np.asarray(self.map.predict_proba(proba))[:, self.codes]
+        found = np.asarray(self.map.predict_proba(proba))[:, self.codes]
+        return found if absent is None else np.where(np.isnan(scores), np.nan, found)
 
 
 def _codes(found, names, options):

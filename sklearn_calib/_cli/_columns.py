@@ -16,8 +16,8 @@ from .._files.tables import (
 )
 from .._show import plain, quoted, rows_in_words
 from .._typing import FloatArray
-from ._names import split_columns
-from ._options import check_different, check_groups, form_of
+from ._names import split_columns, split_names
+from ._options import absent_in, check_different, check_groups, form_of
 from ._printing import note
 from ._wording import AS_MISSING
 
@@ -198,7 +198,14 @@ def without_missing(table: FileTable) -> tuple[FileTable, str]:
 
 def probability(table: FileTable, name: str, options: "argparse.Namespace") -> FloatArray:
     """A column of numbers; of percentages a hundredth."""
-    numbers = number_column(table, name)
+    try:
+        numbers = number_column(table, name, holes=absent_in(options) is not None)
+    except UserError as error:
+        several = len(split_names(options.prob)) > 1 or name not in options.prob
+        if not (several and "got nan" in str(error) and hasattr(options, "absent")):
+            raise
+        cure = "Where that is an option which the row does not have, add --absent."
+        raise UserError(f"{error} {cure}") from error
     texts = table.frame[name]
     signed = texts.dtype.kind == "O" and any("%" in str(text) for text in texts[:1])
     if (scale := getattr(options, "scale", None)) is not None and not signed:

@@ -23,12 +23,14 @@ from ._names import split_names
 from ._options import (
     add_clusters,
     add_columns,
+    add_confidence,
     add_dask,
     add_files,
     add_logits,
     add_reading,
     add_soft_labels,
     any_number,
+    check_confidence,
     check_of_logits,
     examples,
     kind_of,
@@ -75,6 +77,7 @@ def add_to(commands: Any) -> None:
     columns = add_columns(parser)
     add_logits(columns)
     add_soft_labels(columns)
+    add_confidence(columns)
     add_clusters(
         columns,
         "none of them is split between the folds by which the map is chosen and judged",
@@ -127,9 +130,10 @@ def add_to(commands: Any) -> None:
 def fit(options: "argparse.Namespace") -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
-    from ._large import is_large
+    from ._large import check_whole, is_large
 
     check_of_logits(options)
+    check_confidence(options)
     _check_date(options.date)
     try:
         method = get_recalibrator(options.recalibrator)  # no method is refused before the work
@@ -139,14 +143,17 @@ def fit(options: "argparse.Namespace") -> int:
             if options.soft_labels:
                 _check_soft(method, options)
                 return _fit(expanded(read_rows(files, options)), options)
-            if not method.capabilities.ordered and is_large(files, options, several=False):
+            whole = method.capabilities.ordered or _needs_table(options)
+            if _needs_table(options):
+                check_whole(files, options)
+            elif not whole and is_large(files, options, several=False):
                 return _fit_large(files, options)
             rows = read_rows(files, options)
             several = _needs_rows(len(rows.names), options)
-            if len(rows.labels) > _ROWS and not (several or method.capabilities.ordered):
+            if len(rows.labels) > _ROWS and not (several or whole):
                 return _fit_large(files, options)  # a small file of many rows
             try:
-                if several and not method.capabilities.ordered:
+                if several and not whole:
                     return _fit_drawn(summary_of_rows(rows, options), options)
                 return _fit(rows, options)
             except (ValueError, TypeError) as error:
@@ -161,7 +168,7 @@ def _check_soft(method, options):
             f"expected labels of rows in their order for {options.recalibrator}, got "
             "--soft-labels. Choose another --recalibrator."
         )
-    for name in ("classes", "positive", "dask"):
+    for name in ("classes", "positive", "dask", "prediction", "absent"):
         if getattr(options, name, None):
             raise UserError(
                 f"expected --soft-labels without --{name}, got both: shares are those of the class "
@@ -196,6 +203,11 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
 def _needs_rows(n_columns, options):
     """Whether cells of probabilities do not suffice."""
     return n_columns > 2 or kind_of(options) == "logits" or options.group is not None
+
+
+def _needs_table(options):
+    """Whether an option makes the labels or the scores out of whole tables."""
+    return any(getattr(options, name) is not None for name in ("prediction", "scale", "absent"))
 
 
 def _fit_large(files, options):
@@ -287,6 +299,7 @@ def _judged_and_written(screen, gain, fitted, options, groups=None):
 def _columns(options):
     """The names of the columns that were read, for the record; none of a saved summary."""
     roles = {"label": options.label, "weight": options.weight, "group": options.group}
+    roles["prediction"] = options.prediction
     found = {role: [name] for role, name in roles.items() if name is not None}
     return found | ({"scores": split_names(options.prob)} if options.prob else {}) or None
 

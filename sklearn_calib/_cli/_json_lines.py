@@ -64,7 +64,7 @@ def _fields(names, values, missing):
     """The new fields of each row as text."""
     keys = [json.dumps(name, ensure_ascii=False) for name in names]
     columns = [
-        [f"{key}: {value!r}" for value in column.tolist()]
+        [f"{key}: {'null' if value != value else repr(value)}" for value in column.tolist()]
         for key, column in zip(keys, np.asarray(values).T, strict=True)
     ]
     rows = [", ".join(row) for row in zip(*columns, strict=True)]

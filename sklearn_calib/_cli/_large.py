@@ -14,7 +14,14 @@ from ._drawn import check_rows, draw_of, gains_by_features, sample_of
 from ._gate import Condition
 from ._grades import check_columns
 from ._names import split_columns
-from ._options import check_different, check_groups, check_named, form_of, kind_of
+from ._options import (
+    check_confidence,
+    check_different,
+    check_groups,
+    check_named,
+    form_of,
+    kind_of,
+)
 from ._printing import Screen, progress
 from ._result import finish, settings_of
 
@@ -46,6 +53,7 @@ _WHOLE = {
     "prediction": "--prediction",
     "scale": "--scale",
     "soft_labels": "--soft-labels",
+    "absent": "--absent",
 }
 
 
@@ -66,13 +74,10 @@ def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
     if options.group is not None or options.soft_labels:
         others += ["by", "features", "grades", "recalibrate"]
     if options.soft_labels:
-        asked, others = "--soft-labels", [*others, "classes", "positive", "prediction"]
-    if options.prediction is not None:
-        others += ["classes", "positive", "features"]
-    if options.scale is not None:
-        others.append("percent")
+        asked, others = "--soft-labels", [*others, "classes", "positive", "prediction", "absent"]
+    check_confidence(options)
     for name in others:
-        if getattr(options, name):
+        if getattr(options, name, None):
             raise UserError(
                 f"expected {asked} without --{name}, got both: what --{name} does would be wrong "
                 f"for these rows. Leave one of the two out."

@@ -129,14 +129,25 @@ def add_confidence(group: Any) -> None:
         "--prediction",
         metavar="COLUMN",
         help="the predicted class, where the one column of --prob is the confidence in it: what is "
-        "audited is whether it is the class of --label (the tables are then read whole)",
+        "looked at is whether it is the class of --label (the tables are then read whole)",
+    )
+    add_marks(group)
+
+
+def add_marks(group: Any) -> None:
+    """Add the options of numbers that are no probabilities yet, and of options that differ."""
+    group.add_argument(
+        "--absent",
+        action="store_const",
+        const="nan",
+        help="an empty cell (null) in a column of --prob, or the missing end of a list, is an "
+        "option that the row does not have, as for questions of three to five choices",
     )
     group.add_argument(
         "--scale",
         type=ends_of_scale,
         metavar="LOW,HIGH",
-        help="the numbers of --prob are marks from LOW (0 %%) to HIGH (100 %%), such as 0,10 (the "
-        "tables are then read whole)",
+        help="the numbers of --prob are marks from LOW (0 %%) to HIGH (100 %%), such as 0,10",
     )
 
 
@@ -152,6 +163,28 @@ def ends_of_scale(text: str) -> tuple[float, float]:
             "0,10"
         )
     return low, high
+
+
+def absent_in(options: argparse.Namespace) -> Literal["nan"] | None:
+    """How options that a row does not have are marked."""
+    return getattr(options, "absent", None)
+
+
+def check_confidence(options: argparse.Namespace) -> None:
+    """Refuse what would be wrong beside --prediction, --scale or --absent."""
+    beside = {
+        "prediction": ("classes", "positive", "features", "absent", "logits"),
+        "scale": ("percent", "logits"),
+        "absent": ("drop_missing",),
+    }
+    for asked, others in beside.items():
+        for name in others if getattr(options, asked, None) is not None else ():
+            if getattr(options, name, None):
+                name = name.replace("_", "-")
+                raise UserError(
+                    f"expected --{asked} without --{name}, got both: what --{name} does would be "
+                    "wrong for these rows. Leave one of the two out."
+                )
 
 
 def add_logits(group: Any) -> None:

@@ -52,8 +52,6 @@ def finish(
         advice = report.advice[model]
         few = advice is None
         of_table = options.label is not None and options.prob is not None
-        if any(getattr(options, name) is not None for name in ("prediction", "scale")):
-            of_table = False  # fit and apply do not know these
         if advice is not None and of_table:
             advice.code = commands_of_repair(options)  # which read the file as audit does
     screen.show(*sections_of(report))

@@ -11,7 +11,7 @@ from .._show import plain
 from .._typing import AnyArray, FloatArray
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
-from ._options import kind_of
+from ._options import absent_in, kind_of, tolerance_of
 from ._printing import note
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
     """
     from ..canonical import canonical_labels, canonical_proba
 
+    absent = absent_in(options)
     columns = read_columns(files, options)
     names, scores = columns.names, columns.scores
     if columns.left_out:
@@ -60,7 +61,10 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
         if positive is not None and len(names) == 1 and classes[0] == positive:
             classes = classes[::-1]  # the column is the probability of the first class
         if kind_of(options) == "logits":
-            scores = canonical_proba(scores, kind="logits", _where="audit")
+            scores = canonical_proba(scores, kind="logits", absent=absent, _where="audit")
+        elif absent:
+            divided = tolerance_of(options)
+            scores = canonical_proba(scores, tolerance=divided, absent=absent, _where="audit")
         said = another_order(labels, scores, classes, len(names), options)
         if said is not None:
             raise UserError(said)

@@ -250,7 +250,7 @@ class _Typed:
                 batch, share = found
                 frame = arrow_frame(pa.Table.from_batches([batch]).select(self.names))
                 values, missing = self.fill(FileTable(frame, file, ".", first))
-                columns = [pa.array(column, mask=missing) for column in values.T]
+                columns = [pa.array(column, mask=missing, from_pandas=True) for column in values.T]
                 wide = pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=schema)
                 first += batch.num_rows
                 yield wide, (number + share) / len(self.files)
@@ -349,7 +349,7 @@ class _Csv:
                 column.cast(kind)
                 for column, kind in zip(_columns(table), schema.types, strict=False)
             ]
-            columns += [pa.array(column, mask=missing) for column in values.T]
+            columns += [pa.array(column, mask=missing, from_pandas=True) for column in values.T]
             yield pa.Table.from_arrays(columns, schema=schema), share
 
     def _tables(self) -> Iterator[tuple[FileTable, float]]:
@@ -401,7 +401,7 @@ def _cells(values, missing, comma, sep):
     """The new cells of each row, joined."""
     columns = []
     for column in values.T:
-        texts = list(map(repr, column.tolist()))
+        texts = ["" if value != value else repr(value) for value in column.tolist()]
         if comma:
             texts = [_quoted(text.replace(".", ","), sep) for text in texts]
         columns.append(texts)

@@ -202,8 +202,11 @@ def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[s
     return dict(zip(texts, values.tolist(), strict=True))
 
 
-def number_column(table: FileTable, name: str) -> Any:
-    """A column as finite float64 numbers; text such as 37% and 0,37 is read where it is clear."""
+def number_column(table: FileTable, name: str, *, holes: bool = False) -> Any:
+    """A column as finite float64 numbers; text such as 37% and 0,37 is read where it is clear.
+
+    With `holes` NaN where a cell is empty, which is refused otherwise.
+    """
     column = table.frame[name]
     kind = getattr(column.dtype, "kind", "O")
     if kind in "fiub":
@@ -213,7 +216,7 @@ def number_column(table: FileTable, name: str) -> Any:
         wrong = np.isnan(numbers) & column.notna().to_numpy()
         if wrong.any():
             _refuse_text(table, name, int(wrong.argmax()))
-    bad = np.flatnonzero(~np.isfinite(numbers))
+    bad = np.flatnonzero(np.isinf(numbers) if holes else ~np.isfinite(numbers))
     if len(bad):
         value = numbers[bad[0]]
         places = rows_in_words([table.row(place) for place in bad])

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from .._simplex import SimplexArray, row_blocks, softmax_of_rows
+from .._simplex import SimplexArray, absent_of, row_blocks, softmax_of_rows, with_absent
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import refuse
 from ._arguments import naming
@@ -21,6 +21,7 @@ def canonical_proba(
     kind: Literal["proba", "logits"] = "proba",
     n_classes: int | None = None,
     tolerance: float | None = None,
+    absent: Literal["nan"] | None = None,
     _where: str = "canonical_proba",
     _first: int = 0,
 ) -> FloatArray:
@@ -44,12 +45,20 @@ def canonical_proba(
         is rounding in float32; for float16 arrays of k columns 4e-3, or ``1e-3 * sqrt(k)`` if that
         is more; and, with a `CalibrationWarning`, ``k / 2 * 10**-d`` (below 1) where all entries
         have at most d = 2, ..., 6 decimals, and as for float16 where all are such numbers.
+    absent : {"nan"}, default=None
+        "nan": rows have different options, as questions of three to five choices do, and NaN
+        stands for an option that a row does not have. Its probability is 0 and stays 0; no floor
+        raises it. By default NaN is refused.
 
     Returns
     -------
     proba : ndarray of shape (n_samples, n_classes), float64
         Finite, in [0, 1], rows summing to 1 within 1e-15. For logits, a `SimplexArray`, which
-        also carries the logarithms without underflow.
+        also carries the logarithms without underflow; with NaN and `absent`, one that knows which
+        options a row does not have, for "temperature", "identity", "auto" (a mixture of these
+        two), `log_loss`, `brier_loss`, accuracy, the calibration errors of the largest
+        probability, and `calibration_report`. Methods that need the logarithms of all classes
+        refuse it.
 
     Raises
     ------
@@ -57,7 +66,8 @@ def canonical_proba(
         Sparse, text, complex or date input, and what is no array: a set, a generator.
     ValueError
         Empty, more than two dimensions, masked, missing or infinite, negative, above 1, rows of
-        different lengths, or rows whose sum is farther than `tolerance` from 1.
+        different lengths, or rows whose sum is farther than `tolerance` from 1. With `absent` a
+        row without any option, and fewer than two columns.
 
     Warns
     -----
@@ -76,6 +86,7 @@ def canonical_proba(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn_calib import canonical_proba
     >>> canonical_proba([0.25, 0.5])
     array([[0.75, 0.25],
@@ -84,12 +95,18 @@ def canonical_proba(
     [[0.333, 0.333, 0.333]]
     >>> canonical_proba([[0.33, 0.33, 0.33]], tolerance=0.015).round(3).tolist()  # no warning
     [[0.333, 0.333, 0.333]]
+    >>> canonical_proba([[0.5, 0.5, np.nan], [0.25, 0.25, 0.5]], absent="nan").tolist()
+    [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]
     """
     if kind not in ("proba", "logits"):
         refuse(
             _where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are"
         )
     _check_tolerance(tolerance, kind, _where)
+    if absent is not None:
+        if absent != "nan":
+            refuse(_where, "absent 'nan' or None", repr(absent), "Mark such options with NaN")
+        return _with_absent(scores, kind, n_classes, tolerance, _where, _first)
     with naming(scores):
         if kind == "proba":
             given = valid_proba(scores, tolerance=tolerance, _where=_where, _first=_first)
@@ -97,6 +114,38 @@ def canonical_proba(
         return _check_columns(
             softmax_of_rows(_logit_table(scores, _where, _first)), n_classes, _where
         )
+
+
+def _with_absent(scores, kind, n_classes, tolerance, where, first):
+    """Rows of different options: what has no number gets the probability 0, and a mark."""
+    if isinstance(scores, SimplexArray):
+        return _check_columns(scores, n_classes, where)
+    with naming(scores):
+        table = _numeric_table(scores, where)
+        nothing = np.isnan(table.astype(np.float64, copy=False))
+        if table.shape[1] == 1:
+            cure = "Pass one column for each option"
+            refuse(where, "several columns of scores with absent", "one", cure)
+        empty = np.flatnonzero(nothing.all(axis=1))
+        if len(empty):
+            cure = "Drop or repair those rows first"
+            refuse(where, "an option in every row", f"none in row {first + empty[0]}", cure)
+        # far below the others for the softmax, whose logarithms then are those of the rest
+        if kind == "logits":
+            lowest, highest = np.nanmin(table), np.nanmax(table)
+            if not (np.isfinite(lowest) and np.isfinite(highest)):
+                lowest, highest = 0.0, 0.0  # refused below, with its place
+            filler = float(lowest) - 800.0 - (float(highest) - float(lowest))
+        else:
+            filler = 0.0
+        table = np.where(nothing, filler, table.astype(np.float64, copy=False))
+    proba = canonical_proba(
+        table, kind=kind, n_classes=n_classes, tolerance=tolerance, _where=where, _first=first
+    )
+    if not nothing.any():
+        return proba
+    log = proba._log if isinstance(proba, SimplexArray) else None
+    return with_absent(proba, nothing, log)
 
 
 def valid_proba(
@@ -107,7 +156,7 @@ def valid_proba(
     _first: int = 0,
 ) -> FloatArray:
     """As `canonical_proba` of probabilities, but a single column stays single."""
-    if isinstance(scores, SimplexArray) and scores._log is not None:
+    if isinstance(scores, SimplexArray) and (scores._log is not None or scores._absent is not None):
         return scores
     with naming(scores):
         return _simplex_from_proba(_numeric_table(scores, _where), tolerance, _where, _first)
@@ -203,7 +252,11 @@ def _simplex_from_proba(
     slack = slack_of(raw.dtype, raw.shape[1])
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
     table = raw.astype(np.float64, copy=False)
-    lowest, highest = _finite_range(table, where, "Drop or repair those rows first", first)
+    cure = "Drop or repair those rows first"
+    if table.shape[1] > 2:
+        cure += "; where NaN is an option that the row does not have, pass what "
+        cure += "canonical_proba(scores, absent='nan') returns"
+    lowest, highest = _finite_range(table, where, cure, first)
     if lowest < -slack or highest > 1 + slack:
         row, column = np.argwhere((table < -slack) | (table > 1 + slack))[0]
         refuse(
@@ -244,7 +297,10 @@ def _check_columns(proba, n_classes, where):
 
 
 def check_same_length(codes: Sized, proba: Sized, where: str) -> None:
-    """Raise ValueError where labels and scores have different numbers of rows."""
+    """Raise ValueError where labels and scores have different numbers of rows.
+
+    Also where the label of a row is an option that the row does not have.
+    """
     if len(codes) != len(proba):
         refuse(
             where,
@@ -252,3 +308,14 @@ def check_same_length(codes: Sized, proba: Sized, where: str) -> None:
             f"{len(codes)} labels and {len(proba)} rows (inconsistent numbers of samples)",
             "Check that both come from the same selection",
         )
+    absent = absent_of(proba) if isinstance(proba, SimplexArray) else None
+    if absent is not None:
+        own = np.asarray(codes)
+        lost = np.flatnonzero(absent[np.arange(len(own)), own])
+        if len(lost):
+            refuse(
+                where,
+                "labels among the options of their rows",
+                f"option {own[lost[0]]} in row {lost[0]}, whose probability there is NaN",
+                "Repair the label or the probabilities of such rows",
+            )

@@ -8,6 +8,7 @@ from ..exceptions import refuse
 from ..recalibrators import Capabilities, Recalibrator
 from ._describe import description
 from ._document import read_document
+from ._nodes import takes_absent
 from ._tree import read_nodes
 
 
@@ -173,6 +174,10 @@ class ExportedMap(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         raise NotImplementedError  # `fit` is its own
+
+    def _check_absent(self, proba, where):
+        if not takes_absent(self._root):
+            super()._check_absent(proba, where)
 
     def _predict_proba(self, proba: Any) -> AnyArray:
         return self._root(proba)

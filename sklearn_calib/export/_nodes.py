@@ -20,7 +20,15 @@ from scipy.special import softmax
 
 from .._kernels._coupling import couple_pairs
 from .._kernels._ordinal import probabilities, thresholds
-from .._simplex import each_against_rest, log_proba, one_against_one, raised, top_against_rest
+from .._simplex import (
+    absent_of,
+    each_against_rest,
+    log_of_options,
+    log_proba,
+    one_against_one,
+    raised,
+    top_against_rest,
+)
 from .._typing import FloatArray, IntArray
 from ._fields import Flag, Number, Numbers, Parts, entry, wrong
 from ._functions import ClippedChebyshev as ClippedChebyshev
@@ -50,6 +58,9 @@ class Uniform(Node):
     """1 / k for each of the k classes."""
 
     def __call__(self, rows: FloatArray) -> FloatArray:
+        absent = absent_of(rows)
+        if absent is not None:
+            return ~absent / (~absent).sum(axis=1, keepdims=True)
         return np.full(rows.shape, 1.0 / rows.shape[1])
 
 
@@ -91,7 +102,7 @@ class SoftmaxAffine(Node):
             check_length(self.intercept, k, f"{at}.intercept")
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        return softmax(self.logits(np.asarray(log_proba(rows))), axis=1)
+        return softmax(self.logits(np.asarray(log_of_options(rows))), axis=1)
 
     def logits(self, u: Any) -> Any:
         """What softmax is taken of, from the array or the tensor of l."""
@@ -151,6 +162,17 @@ class Chain(Node):
         for part in self.parts:
             rows = part(rows)
         return rows
+
+
+def takes_absent(node: Node) -> bool:
+    """Whether a node keeps options that a row does not have at 0."""
+    if isinstance(node, SoftmaxAffine):
+        return node.coef.ndim == node.intercept.ndim == 0 and node.least is None
+    if isinstance(node, Mixture):
+        return all(map(takes_absent, node.parts))
+    if isinstance(node, Chain):  # what Raised gives is still marked
+        return all(isinstance(p, Raised) for p in node.parts[:-1]) and takes_absent(node.parts[-1])
+    return isinstance(node, Identity | Uniform | Raised)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

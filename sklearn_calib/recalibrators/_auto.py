@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from sklearn.utils._param_validation import Interval
 
 from .._show import quoted
-from .._simplex import carries_log, log_losses, log_odds, two_classes_of_margin
+from .._simplex import absent_of, carries_log, log_losses, log_odds, two_classes_of_margin
 from .._sklearn_compat import (
     CallbackSupportMixin,
     callback_fit,
@@ -140,8 +140,9 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     by `SplineCalibration`, one `VennAbers` map shared by all classes, and below 1000 rows the
     default followed by one spline that they share. From 50 classes on there is no Venn-Abers map
     but `StructuredVectorScaling`, and the spline after the default is shared, or recalibrates the
-    predicted class only; above 200 the matrix, k^2 numbers, is left out. Chosen with real tables;
-    see the folder ``benchmarks/stack``.
+    predicted class only; above 200 the matrix, k^2 numbers, is left out. Of rows with options of
+    their own (``canonical_proba(scores, absent="nan")``) it is the first two. Chosen with real
+    tables; see the folder ``benchmarks/stack``.
 
     All of it is one compiled program at prediction, where each candidate has nodes for it (up to 49
     classes; candidates of your own as well): a row costs some microseconds.
@@ -186,6 +187,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         takes_logarithm=True,
         nonparametric=True,
         weights="counts",
+        absent=True,
         cost="cv + 1 fits of each",
     )
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -273,7 +275,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
     def _fit(self, proba, codes, weight):
         per_weight = rows_per_weight(weight)
         n_rows = float(weight.sum() * per_weight)
-        chains = self._chains(proba.shape[1], n_rows)
+        chains = self._chains(proba, n_rows)
         folds = []
         alone = self._groups is not None and self._groups.max() == 0
         if alone:
@@ -306,10 +308,13 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
                 self._weigh(self._without_failures(chains, outside), outside, per_weight)
                 self._refit(chains, proba, codes, weight, n_rows)
 
-    def _chains(self, k, n_rows):
+    def _chains(self, proba, n_rows):
         where = "StackedCalibration.fit"
         if isinstance(self.recalibrators, str) and self.recalibrators == "auto":
-            return candidates(k, n_rows, monotone=self.monotone)
+            found = candidates(proba.shape[1], n_rows, monotone=self.monotone)
+            if absent_of(proba) is None:
+                return found
+            return {name: found[name] for name in ("identity", "temperature") if name in found}
         chains = named_chains(self.recalibrators, where)
         for name, steps in chains.items():
             if self.monotone and not all(
@@ -390,7 +395,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         return state | {"_programs": {}} if "_programs" in state else state
 
     def _predict_proba(self, proba):
-        program = self._program(carries_log(proba))
+        program = self._program(carries_log(proba)) if absent_of(proba) is None else None
         return self._mixed(proba) if program is None else program(proba)
 
     def _program(self, carried):

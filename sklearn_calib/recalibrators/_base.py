@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels._logistic import smoothed_targets
-from .._simplex import each_against_rest, learned_floor, raised
+from .._simplex import absent_of, each_against_rest, learned_floor, raised
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
 from ..canonical import (
@@ -72,6 +72,8 @@ class Capabilities:
         Cost of a fit for n rows and k classes.
     max_classes : int or None
         More classes are refused, since a fit would take minutes even on 2000 rows.
+    absent : bool
+        Takes rows of which each has its own options, see ``canonical_proba(absent="nan")``.
     not_exported : str
         Why a fitted map cannot be written as nodes, with what to do instead; empty where it can.
     """
@@ -88,6 +90,7 @@ class Capabilities:
     weights: str = "ratios"
     cost: str = "O(n k)"
     max_classes: int | None = None
+    absent: bool = False
     not_exported: str = ""
 
 
@@ -319,6 +322,7 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
                 "weights that differ",
                 "Leave sample_weight out, or choose a method that declares it",
             )
+        self._check_absent(proba, where)
         kept = weight > 0
         if not kept.all():
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
@@ -351,8 +355,18 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
             check_is_fitted(self)
         where = f"{type(self).__name__}.{method}"
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
+        self._check_absent(proba, where)
         self._remember_input(X, proba, reset=False)
         return raised(proba, self.floor_) if self.capabilities.takes_logarithm else proba
+
+    def _check_absent(self, proba, where):
+        if absent_of(proba) is not None and not self.capabilities.absent:
+            refuse(
+                where,
+                "scores of all classes in every row",
+                "rows without some of them (absent='nan')",
+                "Take 'temperature', 'identity' or 'auto', which keep such options at 0",
+            )
 
     def _remember_input(self, X, proba, *, reset):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)

@@ -11,8 +11,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._kernels._expected_accuracy import fit_expected_accuracy
 from .._kernels._temperature import fit_temperature
+from .._kernels._temperature_absent import fit_temperature_of_options
 from .._kernels._temperature_blocks import fit_temperature_passes, temperature_pass
-from .._simplex import log_proba, row_blocks
+from .._simplex import absent_of, log_of_options, row_blocks
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
 from ..exceptions import caution, refuse
@@ -80,6 +81,10 @@ class TemperatureScaling(Recalibrator):
     temperature, so "expectation_consistency" is one root, found by Brent's method in some 15
     passes; blocks and warm starts are for the log loss only.
 
+    Rows of which each has its own options (``canonical_proba(scores, absent="nan")``): the sum goes
+    over those that are there, the others stay exactly 0, and "uniform" means evenly on those that
+    are there. `predict_proba` wants such rows marked in the same way.
+
     References
     ----------
     Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq. 9.
@@ -108,7 +113,7 @@ class TemperatureScaling(Recalibrator):
     n_iter_: int
 
     capabilities = Capabilities(
-        multiclass="native", monotone=True, continuous=True, takes_logarithm=True
+        multiclass="native", monotone=True, continuous=True, takes_logarithm=True, absent=True
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "laplace": ["boolean"],
@@ -257,9 +262,19 @@ class TemperatureScaling(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         start = getattr(self, "_last", None) if self.warm_start else None
-        z, total = log_proba(proba), float(weight.sum())
+        total, options = float(weight.sum()), absent_of(proba) is not None
+        z = log_of_options(proba)
+        if options and self.criterion != "log_loss":
+            refuse(
+                "TemperatureScaling.fit",
+                "criterion='log_loss' for rows of different options",
+                repr(self.criterion),
+                "Take the log loss",
+            )
 
         def solve(smoothing):
+            if options:
+                return fit_temperature_of_options(z, codes, weight, smoothing), total
             if self.criterion != "log_loss":
                 return fit_expected_accuracy(z, codes, weight, smoothing), total
             near = None if smoothing else start
@@ -301,13 +316,16 @@ class TemperatureScaling(Recalibrator):
     def _predict_proba(self, proba):
         scaled = np.empty(proba.shape)
         for block in row_blocks(proba):
-            log = log_proba(proba[block])
+            log = log_of_options(proba[block])
             # relative to the maximum first: a product of 1e150 and beta may overflow otherwise
             log = self.inverse_temperature_ * (log - log.max(axis=1, keepdims=True))
             scaled[block] = softmax(log, axis=1)
         if not self.laplace:
             return scaled
         share = 1.0 / (self.n_samples_ + 1.0)
+        absent = absent_of(proba)
+        if absent is not None:  # evenly on the options that are there
+            return (1.0 - share) * scaled + share * ~absent / (~absent).sum(axis=1, keepdims=True)
         return (1.0 - share) * scaled + share / np.shape(scaled)[1]
 
     def _nodes(self, offsets=None):

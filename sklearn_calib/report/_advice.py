@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold
 
 from .._random import generator
+from .._simplex import absent_of
 from .._typing import FloatArray, Progress
 from ..exceptions import CalibrationWarning, require
 from ..inference import sum_error
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ._table import Model
 
 ADVISED = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
+_OF_OPTIONS = ("identity", "auto", "temperature")  # where rows have options of their own
 _FOLDS = 5
 _CELLS = 4096  # of a summary; moves no score by more than 1/512 of it
 _ENTRIES = 50_000  # rows times classes
@@ -138,10 +140,12 @@ def advise(
         source = _OfClusters(model)
     if not source.draw(generator(random_state)):
         return None
-    steps, cases = len(ADVISED) + 1, {}
+    options = model.case is not None and absent_of(model.case.proba) is not None
+    names = _OF_OPTIONS if options else ADVISED
+    steps, cases = len(names) + 1, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        for number, name in enumerate(ADVISED, 1):
+        for number, name in enumerate(names, 1):
             cases[name] = source.held_out(name)
             if progress is not None:
                 progress(number, steps)
@@ -151,7 +155,7 @@ def advise(
     loss = LogLoss()
     losses = {name: loss.of_rows(case.proba, case.codes) for name, case in cases.items()}
     whole = source.loss_as_given()
-    rows = [_row(name, cases[name], losses, source.error, whole) for name in ADVISED]
+    rows = [_row(name, cases[name], losses, source.error, whole) for name in names]
     given, recalibrated = cases["identity"], cases["auto"]
     return Advice(
         rows=rows,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._show import plain
-from .._simplex import LARGEST_LOG_LOSS, LOG_LOSS_FLOOR, carries_log
+from .._simplex import LARGEST_LOG_LOSS, LOG_LOSS_FLOOR, absent_of, carries_log
 from ..decomposition import (
     LossDecomposition,
     decompose_by_features,
@@ -172,8 +172,13 @@ def accuracy_of(model: Model) -> float:
 
 
 def decomposed(model: Model) -> LossDecomposition | None:
-    """The log loss by temperature; of two classes from the cells, unless logarithms are known."""
+    """The log loss by temperature; of two classes from the cells, unless logarithms are known.
+
+    None where rows have options of their own: there the frequencies of the classes are no forecast.
+    """
     case = model.case
+    if case is not None and absent_of(case.proba) is not None:
+        return None
     if case is not None and model.groups is not None:
         return decompose_case(case).without_intervals()  # they are those of independent rows
     if model.two_classes and (case is None or not carries_log(case.proba)):
