@@ -26,8 +26,8 @@ JOBS = [
 ]
 
 
-def rows_of(law, shape, n, labels, rng, slope=1.0):
-    """(labels, probabilities): the same probability for all labels of a row, where all are equal."""
+def rows_of(law, shape, n, labels, rng):
+    """(labels, probabilities); where all are equal, so are the probabilities of a row."""
     rho = LAWS[law]
     P = rng.beta(*SHAPES[shape], size=(n, 1 if rho == 1 else labels))
     P = np.repeat(P, labels, axis=1) if rho == 1 else P

@@ -224,15 +224,9 @@ def calibration_report(
     >>> [row.group for row in report.labels if row.adjusted_p_value < 0.05]
     ['wind']
     """
-    where = "calibration_report"
     if multilabel:
-        alone = {"pos_label": pos_label, "columns": columns, "by": by, "features": features}
-        alone |= {"normalize": normalize or None, "advice": advice or None}
-        _check_many_labels(y_proba, alone, where)
-        how: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "progress": progress}
-        how |= {"sample_weight": sample_weight, "labels": labels, "random_state": random_state}
-        _check_options(level, name, columns, progress, where)
-        return label_report(y_true, y_proba, name=name, source=source, measures=measures, **how)
+        return _of_many_labels(**locals())
+    where = "calibration_report"
     functions = report_measures(measures, where)
     _check_options(level, name, columns, progress, where)
     given = sample_weight, labels, pos_label
@@ -295,8 +289,14 @@ def _cases(y_true, named, given, normalize, check_columns, where):
     return cases
 
 
-def _check_many_labels(y_proba, alone, where):
-    """Refuse what only rows of one label can have."""
+def _of_many_labels(
+    *, y_true, y_proba, multilabel, check_columns, pos_label, columns, by, features, **options
+):
+    """`label_report`, but for what only rows of one label can have."""
+    where = "calibration_report"
+    alone = {"pos_label": pos_label, "columns": columns, "by": by, "features": features}
+    alone |= {name: options.pop(name) or None for name in ("normalize", "advice")}
+    _check_options(options["level"], options["name"], columns, options["progress"], where)
     if y_proba is None or isinstance(y_proba, dict):
         got = "no y_proba" if y_proba is None else "a dict"
         cure = "Pass them as y_proba; report on several models one by one"
@@ -306,6 +306,7 @@ def _check_many_labels(y_proba, alone, where):
     if given is not None:
         cure = f"Leave {given} out, or report on one label, Y[:, 0] and P[:, 0]"
         refuse(where, f"no {given} for multilabel=True", "one", cure)
+    return label_report(y_true, y_proba, **options)
 
 
 def _check_no_model(given, where):
