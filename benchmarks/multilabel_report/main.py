@@ -52,7 +52,8 @@ def measured(law, shape, n, labels, part):
             random_state=number,
         )  # fmt: skip
         one = found.averages[0]
-        rows.append([found.p_value, one.macro_low > expected, one.macro_high < expected])
+        ends = int(one.macro_low > expected), int(one.macro_high < expected)
+        rows.append([float(found.p_value), *ends])
     return [{"law": law, "labels are": shape, "n": n, "labels": labels, "values": rows}]
 
 

@@ -32,7 +32,7 @@ class Choice(NamedTuple):
 
 
 class SelectiveClassifier(DecidingClassifier):
-    """A classifier that answers where it is confident enough: for an error rate, or a share of rows.
+    """A classifier that answers where it is confident enough for an error rate, or a share of rows.
 
     With `max_risk` and probability 1 - `delta` over the rows given to fit, at most a share
     `max_risk` of the answers to new rows of the same law is wrong. With `coverage` that share of
