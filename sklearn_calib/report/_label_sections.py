@@ -132,23 +132,25 @@ def _lines(report):
     short = [
         name.replace("expected_calibration_error", "ECE").replace("_", " ") for name in measured
     ]
-    header = ("label", "rows", "positives", "O/E", "slope", *short, "adjusted p", "found")
+    header = ("label", "found", "rows", "positives", "O/E", "slope", *short, "adjusted p")
 
     def line(row):
         p = f"{row.adjusted_p_value:.2g}"
         return [
             plain(row.group, _NAME),
+            finding(row),
             f"{row.n_rows}",
             _count(row.events),
             _estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
             _estimate(row.slope, row.slope_low, row.slope_high),
             *(f"{values[row.group, name].value:.4f}" for name in measured),
             Cell(p) if row.adjusted_p_value <= SIGNIFICANCE else p,
-            finding(row),
         ]
 
     def shown(most):
-        table = Table(header, [line(row) for row in report.worst(most)], kind="names", spare=(1, 4))
+        table = Table(
+            header, [line(row) for row in report.worst(most)], "", "names unbroken", 2, (2, 5)
+        )
         left = len(report.labels) - most
         notes = [f"... and {left} more, less far off"] if left > 0 else []
         return Section(tables=[table], notes=notes)
