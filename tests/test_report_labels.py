@@ -183,6 +183,8 @@ def test_bad_input(options, said):
         calibration_report([[0, 1], [1, 0]], [[0.2, 0.5], [0.4, 0.5]], multilabel=True, **options)
     with pytest.raises(ValueError, match=r"the probabilities of one model, for multilabel=True"):
         calibration_report([[0, 1]], {"a": [[0.2, 0.5]]}, multilabel=True)
+    with pytest.raises(ValueError, match=r"multilabel True or False, got 'macro'. Pass True"):
+        calibration_report([[0, 1]], [[0.2, 0.5]], multilabel="macro")
 
 
 # -- the command ------------------------------------------------------------------------------

@@ -224,7 +224,7 @@ def calibration_report(
     >>> [row.group for row in report.labels if row.adjusted_p_value < 0.05]
     ['wind']
     """
-    if multilabel:
+    if multilabel is not False:
         return _of_many_labels(**locals())
     where = "calibration_report"
     functions = report_measures(measures, where)
@@ -294,6 +294,9 @@ def _of_many_labels(
 ):
     """`label_report`, but for what only rows of one label can have."""
     where = "calibration_report"
+    if multilabel is not True:
+        cure = "Pass True: macro and micro means are both reported"
+        refuse(where, "multilabel True or False", repr(multilabel)[:60], cure)
     alone = {"pos_label": pos_label, "columns": columns, "by": by, "features": features}
     alone |= {name: options.pop(name) or None for name in ("normalize", "advice")}
     _check_options(options["level"], options["name"], columns, options["progress"], where)

@@ -56,7 +56,7 @@ def _model(report, name):
     }
 
 
-def clean(value):
+def clean(value: Any) -> Any:
     """Plain Python without NaN and infinities."""
     if isinstance(value, dict):
         return {str(key): clean(one) for key, one in value.items()}
