@@ -19,10 +19,10 @@ DRAWS, PARTS = 800, 16  # of the sets of rows in a full run; in parts, so that i
 MEASURES = ("log_loss", "expected_calibration_error")
 JOBS = [
     (law, shape, n, labels, part)
+    for n, labels in ((200, 5), (200, 40))
     for part in range(PARTS)
     for law in LAWS
     for shape in SHAPES
-    for n, labels in ((200, 5), (200, 40))
 ]
 
 

@@ -364,7 +364,7 @@ def test_bad_coverage(options, said):
 @pytest.mark.slow
 def test_laws_of_coverage_and_of_groups():
     """New coverage lies in its interval as often as said; all groups hold as often as said."""
-    draws, n, delta = 400, 200, 0.2
+    draws, n, delta = 200, 200, 0.2
     below = above = uniform = 0
     broken = {0.2: 0, 0.95: 0}
     for seed in range(draws):
