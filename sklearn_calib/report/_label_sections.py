@@ -1,7 +1,7 @@
 """What a report on many labels says, as sections."""
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ._table import cells
 
 if TYPE_CHECKING:
     from ..groups import GroupRow
-    from ._label_report import LabelReport
 
 PAIRS_DRAWN = 200  # resamples of a label at most
 SHOWN = 100  # labels in a page, the worst
@@ -23,7 +22,7 @@ _FEW = 10  # events, or rows without: fewer say hardly anything
 _IN_LINE = ("log_loss", "expected_calibration_error")
 
 
-def sections_of_labels(report: "LabelReport") -> list[Section]:
+def sections_of_labels(report: Any) -> list[Section]:
     """All sections, in the order in which they are read."""
     return [
         _origin(report),

@@ -389,4 +389,4 @@ def test_laws_of_coverage_and_of_groups():
     assert 0.1 - error <= below / draws <= 0.1 + error
     assert 0.1 - error - 0.03 <= above / draws <= 0.1 + error
     assert abs(uniform - 0.5) < 3 * np.sqrt(1 / 12 / draws)
-    assert broken[0.2] / draws <= 0.2 and broken[0.2] < broken[0.95]
+    assert all(count / draws <= allowed for allowed, count in broken.items())
