@@ -8,6 +8,7 @@ from .._files.tables import UserError
 from .._show import plain
 from ._gate import FORM, conditions_of
 from ._grades import add_grades, grades_in
+from ._labels import audit_labels, check_labels
 from ._options import (
     add_clusters,
     add_columns,
@@ -37,6 +38,7 @@ EXAMPLES = (
     "sklearn-calib audit june.parquet --out june.html",
     "sklearn-calib audit predictions.csv --label outcome --prob p --by sex,age",
     "sklearn-calib audit predictions.csv --label outcome --prob p --features age,region",
+    "sklearn-calib audit films.csv --labels comedy,drama --prob p_comedy,p_drama",
     "sklearn-calib audit predictions.csv --label outcome --prob p --grades 0.01,0.02,0.05",
     'sklearn-calib audit new.csv --label outcome --prob p --fail-if "log_loss > 0.6"',
     "sklearn-calib audit answers.jsonl --label correct --prob confidence --cluster question_id",
@@ -63,6 +65,13 @@ def add_to(commands: Any) -> None:
     )
     columns = add_columns(parser)
     add_confidence(columns)
+    columns.add_argument(
+        "--labels",
+        action="append",
+        metavar="COLUMN[,COLUMN...]",
+        help="many labels per row instead of --label: columns of 0 and 1 (or true and false, yes "
+        "and no; empty: not known), with as many columns of --prob in the same order",
+    )
     columns.add_argument(
         "--by",
         action="append",
@@ -168,6 +177,8 @@ def audit(options: "argparse.Namespace") -> int:
     """Report on a table and say whether recalibration would help; returns the exit code."""
     from ._large import audit_large, check_whole, is_large, read_whole
 
+    if options.labels is not None:
+        check_labels(options)
     if options.plan is not None:
         return plan(options)
     conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
@@ -176,6 +187,8 @@ def audit(options: "argparse.Namespace") -> int:
         how: dict[str, Any] = {"copied": True, "workers": options.dask}
         with local_files(options.files, options.allow_remote, **how) as files:
             check_outputs(options, files)
+            if options.labels is not None:
+                return audit_labels(files, options, conditions)
             if read_whole(options):
                 check_whole(files, options)
             elif is_large(files, options):

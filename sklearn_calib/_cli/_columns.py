@@ -185,9 +185,12 @@ def _read(file, options):
     return read_table(file, partial(picked, options), **form_of(options))
 
 
-def without_missing(table: FileTable) -> tuple[FileTable, str]:
-    """The rows without a missing value; in words which were left out."""
-    whole = table.frame.notna().all(axis=1).to_numpy()
+def without_missing(
+    table: FileTable, columns: Sequence[str] | None = None
+) -> tuple[FileTable, str]:
+    """The rows without a missing value, in some columns or all; in words which were left out."""
+    looked_at = table.frame if columns is None else table.frame[[*columns]]
+    whole = looked_at.notna().all(axis=1).to_numpy()
     if whole.all():
         return table, ""
     rows = np.flatnonzero(whole)

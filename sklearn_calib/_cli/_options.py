@@ -319,7 +319,7 @@ def check_of_logits(options: argparse.Namespace) -> None:
             raise UserError(f"expected {option} with probabilities, got --logits. Leave one out.")
 
 
-def check_different(label: str | None, columns: list[str]) -> None:
+def check_different(label: str | None, columns: list[str], option: str = "--prob") -> None:
     """Refuse a column that has two roles."""
     if label in columns:
         raise UserError(
@@ -329,7 +329,8 @@ def check_different(label: str | None, columns: list[str]) -> None:
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
         raise UserError(
-            f"expected each column once in --prob, got {twice!r} twice. Name one column per class."
+            f"expected each column once in {option}, got {twice!r} twice. Name one column per "
+            f"{'class' if option == '--prob' else 'label'}."
         )
 
 

@@ -16,7 +16,7 @@ from ._codes import MENDABLE
 if TYPE_CHECKING:
     import argparse
 
-    from ..report import CalibrationReport
+    from ..report import CalibrationReport, LabelReport
 
 EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
 
@@ -220,7 +220,7 @@ def write_text(text: str, out: str, option: str) -> None:
         refuse_out(out, error.strerror or error, option)
 
 
-def write_report(report: "CalibrationReport", out: str, title: str) -> str:
+def write_report(report: "CalibrationReport | LabelReport", out: str, title: str) -> str:
     try:
         with progress("pictures"):
             return str(report.to_html(out, title=title))

@@ -1,27 +1,42 @@
 """SelectiveClassifier: a classifier that abstains where it would err too often."""
 
-from typing import Any, Literal
+from collections.abc import Hashable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import betaincinv
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
+from .._kernels._proportion import upper_bound
 from .._kernels._risk_coverage import ROUNDING, largest_coverage, risk_by_coverage
 from .._random import legacy_generator
+from .._show import plain
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
-from ..canonical import canonical_labels, canonical_proba, check_same_length
+from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
 from ..exceptions import caution, is_number, refuse
 from ._costs import array_of_names
 from ._deciding import DecidingClassifier
 
 
-class SelectiveClassifier(DecidingClassifier):
-    """A classifier that answers only if it is confident enough to keep a guaranteed error rate.
+class Choice(NamedTuple):
+    """Where the rows, or those of a group, are answered."""
 
-    With probability 1 - `delta` over the rows given to fit, at most a share `max_risk` of the
-    answers to new rows of the same law is wrong.
+    threshold: float
+    coverage: float
+    risk: float
+    bound: float
+    interval: tuple[float, float]
+
+
+class SelectiveClassifier(DecidingClassifier):
+    """A classifier that answers where it is confident enough for an error rate, or a share of rows.
+
+    With `max_risk` and probability 1 - `delta` over the rows given to fit, at most a share
+    `max_risk` of the answers to new rows of the same law is wrong. With `coverage` that share of
+    the rows is answered, the most confident ones. Either for all rows, or for each group.
 
     Parameters
     ----------
@@ -29,12 +44,15 @@ class SelectiveClassifier(DecidingClassifier):
         With ``predict_proba``. A fitted one in a ``sklearn.frozen.FrozenEstimator`` stays as it
         is, and all rows given to fit choose the threshold: pass rows that it has not seen. Another
         one is fitted on a part of the rows, and the others choose the threshold.
-    max_risk : float in (0, 1), default=0.05
-        The largest error rate among the answers.
+    max_risk : float in (0, 1), default=None
+        The largest error rate among the answers. By default 0.05, unless `coverage` is given.
     delta : float in (0, 1), default=0.1
-        The probability that the guarantee fails.
+        The probability that the guarantee fails; with groups, that it fails in any of them.
     method : {"sgr"}, default="sgr"
         Selection with guaranteed risk, by bisection.
+    coverage : float in (0, 1], default=None
+        Instead of `max_risk`: answer at least this share of the rows that choose the threshold, and
+        as few more as rows of equal confidence allow. The weights of rows count.
     abstain_label : object, default=None
         What `predict` returns where it does not answer; no class.
     calibration_size : float in (0, 1), default=0.5
@@ -49,13 +67,19 @@ class SelectiveClassifier(DecidingClassifier):
     classes_ : ndarray of shape (n_classes,)
     threshold_ : float
         Rows are answered whose largest probability is at least that; 0 where all rows that chose it
-        are answered, infinite where none is.
+        are answered, infinite where none is. Not there after a fit with groups.
     coverage_ : float
         The share of the rows that chose the threshold which are answered.
+    coverage_interval_ : tuple of float
+        Of the share of new rows that will be answered, at level 1 - `delta`; see Notes.
     risk_ : float
         The error rate among these; NaN where there is none.
     risk_bound_ : float
-        The upper bound of the error rate of new rows; 1 where no row is answered.
+        The upper bound of the error rate of new rows; 1 where no row is answered. With groups the
+        largest of all.
+    thresholds_, coverages_, risks_, risk_bounds_, coverage_intervals_ : dict
+        The same of each group, after a fit with groups; each with all of `delta` shared equally
+        among them.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the classifier inside defines them.
@@ -63,8 +87,9 @@ class SelectiveClassifier(DecidingClassifier):
     Raises
     ------
     ValueError
-        `max_risk`, `delta` or `calibration_size` outside (0, 1), an `abstain_label` that is a
-        class, an unknown method, one class only.
+        `max_risk`, `delta` or `calibration_size` outside (0, 1), `coverage` outside (0, 1] or
+        beside `max_risk`, an `abstain_label` that is a class, an unknown method, one class only,
+        groups that are missing, or given to a classifier that was fitted without.
     TypeError
         A classifier without ``predict_proba``.
 
@@ -72,17 +97,26 @@ class SelectiveClassifier(DecidingClassifier):
     -----
     CalibrationWarning
         No number of answers that was tried has an error rate that is surely at most `max_risk`;
-        all rows are abstained from.
+        all rows are abstained from, or all of the groups that are named. Groups at predict that fit
+        has not seen; their rows are abstained from.
 
     Notes
     -----
     The rows are sorted by confidence, ties together, and a bisection of ceil(log2(n + 1)) steps
     looks for the largest number of answers whose upper bound of the error rate (Clopper and
     Pearson's, at level `delta` over the number of steps) is at most `max_risk`. New rows that
-    differ from those given to fit have no guarantee, and neither has a single class or group. It
+    differ from those given to fit have no guarantee, and neither has a single class, nor a group
+    unless `groups` are given. Each of G groups then has its own threshold, with `delta` / G: with
+    probability 1 - `delta` the guarantee holds in all of them. It
     takes some rows: with no error at all among n answers, the bound is about
     log(steps / delta) / n. The guarantee is cautious (``benchmarks/decisions``): allowed to fail in
     10 % of the draws, it failed in 1 %.
+
+    With `coverage` the threshold is a quantile of the confidence. Where k of n rows are answered
+    and confidences are continuous, the share of new rows that will be answered has the law
+    Beta(k, n + 1 - k); `coverage_interval_` goes from its lower quantile to the upper one of
+    Beta(k + 1, n - k), which allows for ties. Weighted rows count as sum(w)^2 / sum(w^2) rows.
+    `risk_bound_` is then Clopper and Pearson's at level `delta` for the answered rows.
 
     The guarantee does not need calibrated probabilities. If they are calibrated, the mean of
     1 - confidence over the answers is the error rate to expect.
@@ -110,10 +144,11 @@ class SelectiveClassifier(DecidingClassifier):
     def __init__(
         self,
         estimator: Estimator,
-        max_risk: float = 0.05,
+        max_risk: float | None = None,
         delta: float = 0.1,
         method: Literal["sgr"] = "sgr",
         *,
+        coverage: float | None = None,
         abstain_label: object = None,
         calibration_size: float = 0.5,
         random_state: RandomStateLike = 0,
@@ -122,11 +157,14 @@ class SelectiveClassifier(DecidingClassifier):
         self.max_risk = max_risk
         self.delta = delta
         self.method = method
+        self.coverage = coverage
         self.abstain_label = abstain_label
         self.calibration_size = calibration_size
         self.random_state = random_state
 
-    def fit(self, X: Features, y: ArrayLike, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Features, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
         """Fit the classifier, unless it is frozen, and choose the threshold on other rows.
 
         Parameters
@@ -134,9 +172,12 @@ class SelectiveClassifier(DecidingClassifier):
         X : array-like, sparse matrix or table of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels: integers, text, booleans.
+        groups : array-like of shape (n_samples,), default=None
+            A threshold for each group of rows; `predict` and `score` then need theirs.
         **fit_params : dict
             Passed to the classifier's fit, those with one entry per row for its rows; with metadata
-            routing enabled, what it requests. The guarantee counts rows, whatever their weights.
+            routing enabled, what it requests. The guarantee counts rows, whatever their weights;
+            `coverage` is a share of their ``sample_weight``, also of a frozen classifier.
 
         Returns
         -------
@@ -148,6 +189,8 @@ class SelectiveClassifier(DecidingClassifier):
         if self.abstain_label is not None and self.abstain_label in classes.tolist():
             cure = "Leave it out, or choose another word"
             refuse(where, "an abstain_label that is no class", repr(self.abstain_label), cure)
+        given = None if groups is None else _group_of_rows(groups, len(codes), where)
+        weight = canonical_weight(fit_params.get("sample_weight"), len(codes), _where=where)
         estimator, rows, held_out = self.estimator, slice(None), X
         if not self._is_frozen:
             X, codes = indexable(X, codes)
@@ -162,16 +205,19 @@ class SelectiveClassifier(DecidingClassifier):
             estimator.predict_proba(held_out), n_classes=len(classes), _where=where
         )
         check_same_length(codes[rows], proba, where)
-        self._choose(np.asarray(proba), codes[rows], where)
+        own = None if given is None else given[rows]
+        self._choose(np.asarray(proba), codes[rows], weight[rows], own, where)
         self._remember(estimator)
         return self
 
-    def predict(self, X: Features) -> AnyArray:
+    def predict(self, X: Features, groups: ArrayLike | None = None) -> AnyArray:
         """The class with the largest probability, or `abstain_label`.
 
         Parameters
         ----------
         X : array-like, sparse matrix or table of shape (n_samples, n_features)
+        groups : array-like of shape (n_samples,), default=None
+            After a fit with groups: those of the rows.
 
         Returns
         -------
@@ -180,19 +226,21 @@ class SelectiveClassifier(DecidingClassifier):
             type, else of dtype object.
         """
         check_is_fitted(self)
-        chosen, answered = self._answers(X)
+        chosen, answered = self._answers(X, groups, "predict")
         if answered.all():
             return self.classes_[chosen]
         names = array_of_names([*self.classes_.tolist(), self.abstain_label])
         return names[np.where(answered, chosen, len(self.classes_))]
 
-    def score(self, X: Features, y: ArrayLike) -> float:
+    def score(self, X: Features, y: ArrayLike, groups: ArrayLike | None = None) -> float:
         """The share of rows that are answered, and rightly.
 
         Parameters
         ----------
         X : array-like, sparse matrix or table of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        groups : array-like of shape (n_samples,), default=None
+            After a fit with groups: those of the rows.
 
         Returns
         -------
@@ -202,40 +250,162 @@ class SelectiveClassifier(DecidingClassifier):
         check_is_fitted(self)
         where = f"{type(self).__name__}.score"
         _, codes = canonical_labels(y, classes=self.classes_, _where=where)
-        chosen, answered = self._answers(X)
+        chosen, answered = self._answers(X, groups, "score")
         return float(np.mean(answered & (chosen == codes)))
 
-    def _answers(self, X):
+    def _answers(self, X, groups, method):
         """Position of the largest probability of each row, and whether it is answered."""
         proba = np.asarray(self.predict_proba(X))
-        least = np.round(self.threshold_, ROUNDING)
-        return proba.argmax(axis=1), np.round(proba.max(axis=1), ROUNDING) >= least
+        least = self._thresholds(groups, len(proba), f"{type(self).__name__}.{method}")
+        return proba.argmax(axis=1), np.round(proba.max(axis=1), ROUNDING) >= np.round(
+            least, ROUNDING
+        )
+
+    def _thresholds(self, groups, n_samples, where):
+        """The threshold of each row, or of all."""
+        known = getattr(self, "thresholds_", None)
+        if known is None:
+            if groups is not None:
+                cure = "Leave them out, or pass groups to fit"
+                refuse(where, "no groups, as fit had none", "groups", cure)
+            return self.threshold_
+        if groups is None:
+            refuse(where, "the groups of the rows, as fit had them", "none", "Pass groups")
+        given = _group_of_rows(groups, n_samples, where)
+        names = list(dict.fromkeys(given.tolist()))
+        new = [name for name in names if name not in known]
+        if new:
+            rows = int(np.isin(given, np.array(new, dtype=given.dtype)).sum())
+            caution(
+                where,
+                "groups that fit has seen",
+                f"{_listed(new)} in {rows} rows",
+                "These rows are abstained from. Fit with rows of these groups",
+            )
+        return np.array([known.get(name, np.inf) for name in given.tolist()])
 
     def _check_arguments(self, where):
-        for name in ("max_risk", "delta", "calibration_size"):
+        names = ["delta", "calibration_size"] + ["max_risk"] * (self.max_risk is not None)
+        for name in names:
             value = getattr(self, name)
             if not is_number(value) or not 0 < value < 1:
                 cure = "Pass for instance 0.05" if name == "max_risk" else "Leave the default"
                 refuse(where, f"{name} strictly between 0 and 1", repr(value), cure)
+        share = self.coverage
+        if share is not None:
+            if not is_number(share) or not 0 < share <= 1:
+                cure = "Pass for instance 0.9"
+                refuse(where, "coverage above 0 and at most 1", repr(share), cure)
+            if self.max_risk is not None:
+                got = f"max_risk={self.max_risk!r} and coverage={share!r}"
+                refuse(where, "max_risk or coverage", got, "Leave one of them out")
         if self.method != "sgr":
             refuse(where, "method 'sgr'", repr(self.method), "Leave the default")
 
-    def _choose(self, proba, codes, where):
-        error = (proba.argmax(axis=1) != codes).astype(float)
-        levels = risk_by_coverage(proba.max(axis=1), error, np.ones(len(codes)))
-        confidence, mass, errors = levels
-        count, bound = largest_coverage(mass, errors, self.max_risk, self.delta)
-        reached = mass[:count].sum()
-        self.threshold_ = float(confidence[count - 1]) if count else np.inf
-        if count == len(confidence):  # the bound is that of answering always
-            self.threshold_ = 0.0
-        self.coverage_ = float(reached / len(codes))
-        self.risk_ = float(errors[:count].sum() / reached) if count else np.nan
-        self.risk_bound_ = bound
-        if not count:
-            caution(
-                where,
-                "confident rows with an error rate that is surely small enough",
-                f"no bound of at most max_risk={self.max_risk:g} on {len(codes)} rows",
-                "All rows are abstained from. Allow a larger max_risk or delta, or pass more rows",
-            )
+    def _choose(self, proba, codes, weight, groups, where):
+        """Set the threshold, or that of each group."""
+        error, confidence = (proba.argmax(axis=1) != codes).astype(float), proba.max(axis=1)
+        for name in ("threshold_", *_OF_GROUPS):
+            vars(self).pop(name, None)
+        whole: dict[Hashable, Any] = {None: slice(None)}
+        if groups is not None:
+            whole = {name: groups == name for name in dict.fromkeys(groups.tolist())}
+        found = {}
+        for name, rows in whole.items():
+            given = confidence[rows], error[rows], weight[rows]
+            found[name] = self._choice(*given, self.delta / len(whole))
+        self._say_where_none(found, len(codes), where)
+        answered = np.zeros(len(codes), dtype=bool)
+        for name, rows in whole.items():
+            least = np.round(found[name].threshold, ROUNDING)
+            answered[rows] = np.round(confidence[rows], ROUNDING) >= least
+        counted = weight if self.coverage is not None else np.ones(len(codes))
+        mass = float(counted @ answered)
+        self.coverage_ = mass / float(counted.sum())
+        self.risk_ = float((counted * error) @ answered) / mass if mass else np.nan
+        self.risk_bound_ = max(one.bound for one in found.values())
+        size = float(counted.sum()) ** 2 / float(counted @ counted)
+        self.coverage_interval_ = _interval_of_share(self.coverage_, size, self.delta)
+        if groups is None:
+            self.threshold_ = found[None].threshold
+            return
+        for attribute, name in _OF_GROUPS.items():
+            setattr(self, attribute, {key: getattr(one, name) for key, one in found.items()})
+
+    def _choice(self, confidence, error, weight, delta):
+        """The threshold of some rows, and what it gives."""
+        counted = np.ones(len(error))
+        if self.coverage is not None:
+            kept = weight > 0
+            confidence, error, weight = confidence[kept], error[kept], weight[kept]
+            counted = weight
+        if not len(error):
+            return Choice(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
+        level, mass, errors = risk_by_coverage(confidence, error, np.ones(len(error)))
+        _, share, wrong = risk_by_coverage(confidence, error, counted)
+        if self.coverage is None:
+            risk = 0.05 if self.max_risk is None else self.max_risk
+            count, bound = largest_coverage(mass, errors, risk, delta)
+        else:
+            reached = np.cumsum(share) / share.sum()
+            count = min(int(np.searchsorted(reached, self.coverage - 1e-12)) + 1, len(level))
+            bound = float(upper_bound(errors[:count].sum(), mass[:count].sum(), delta))
+        threshold = float(level[count - 1]) if count else np.inf
+        if count == len(level):  # the bound is that of answering always
+            threshold = 0.0
+        answered = float(share[:count].sum())
+        part = answered / float(share.sum())
+        risk = float(wrong[:count].sum()) / answered if count else np.nan
+        size = float(counted.sum()) ** 2 / float(counted @ counted)
+        return Choice(threshold, part, risk, bound, _interval_of_share(part, size, delta))
+
+    def _say_where_none(self, found, n_samples, where):
+        none = [name for name, one in found.items() if one.threshold == np.inf]
+        if not none:
+            return
+        risk = 0.05 if self.max_risk is None else self.max_risk
+        groups = "" if None in found else f" in the groups {_listed(none)}"
+        caution(
+            where,
+            "confident rows with an error rate that is surely small enough",
+            f"no bound of at most max_risk={risk:g} on {n_samples} rows{groups}",
+            f"All {'rows' if not groups else 'their rows'} are abstained from. Allow a larger "
+            "max_risk or delta, or pass more rows",
+        )
+
+
+_OF_GROUPS = {
+    "thresholds_": "threshold",
+    "coverages_": "coverage",
+    "risks_": "risk",
+    "risk_bounds_": "bound",
+    "coverage_intervals_": "interval",
+}
+
+
+def _interval_of_share(share, size, delta):
+    """Ends of the share of new rows that are answered; see Notes of the class."""
+    count = share * size
+    low = float(betaincinv(count, size - count + 1, delta / 2)) if count > 0 else 0.0
+    rest = size - count
+    high = float(betaincinv(count + 1, rest, 1 - delta / 2)) if rest > 1e-9 * size else 1.0
+    return low, high
+
+
+def _group_of_rows(groups, n_samples, where):
+    """The group of each row, none missing."""
+    given = np.asarray(groups)
+    if given.shape != (n_samples,):
+        got = f"shape {given.shape}"
+        refuse(where, f"one group for each of the {n_samples} rows", got, "Pass one column")
+    given = given.astype(object) if given.dtype.kind not in "biufUS" else given
+    missing = np.array([one is None or one != one for one in given.tolist()], dtype=bool)
+    if missing.any():
+        got = f"none in row {int(missing.argmax())}"
+        refuse(where, "a group in every row", got, "Name a group of its own for these rows")
+    return given
+
+
+def _listed(names):
+    shown = ", ".join(plain(name, 40) for name in names[:5])
+    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")

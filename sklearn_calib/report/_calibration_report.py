@@ -1,7 +1,7 @@
 """calibration_report: from labels and probabilities, or summaries of them, to a report."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
@@ -19,6 +19,7 @@ from ._columns import (
     code_to_paste,
     names_of_columns,
 )
+from ._label_report import LabelReport, label_report
 from ._models import (
     Model,
     accuracy_of,
@@ -35,10 +36,57 @@ from ._report import CalibrationReport
 from ._table import report_measures, report_rows
 
 
+@overload
+def calibration_report(
+    y_true: ArrayLike | CalibrationSummary | dict[str, CalibrationSummary],
+    y_proba: ArrayLike | dict[str, Any] | None = ...,
+    *,
+    multilabel: Literal[False] = ...,
+    sample_weight: ArrayLike | None = ...,
+    labels: ArrayLike | None = ...,
+    pos_label: object = ...,
+    name: str = ...,
+    source: str | None = ...,
+    columns: Sequence[str] | None = ...,
+    normalize: bool = ...,
+    check_columns: bool = ...,
+    advice: bool = ...,
+    by: Any = ...,
+    features: Any = ...,
+    grades: Any = ...,
+    groups: ArrayLike | None = ...,
+    soft_labels: bool = ...,
+    measures: Iterable[str] | None = ...,
+    level: float = ...,
+    n_resamples: int | Literal["auto"] = ...,
+    random_state: RandomStateLike = ...,
+    progress: Progress | None = ...,
+) -> CalibrationReport: ...
+
+
+@overload
+def calibration_report(
+    y_true: ArrayLike,
+    y_proba: ArrayLike | list[Any],
+    *,
+    multilabel: Literal[True],
+    sample_weight: ArrayLike | None = ...,
+    labels: ArrayLike | None = ...,
+    name: str = ...,
+    source: str | None = ...,
+    measures: Iterable[str] | None = ...,
+    level: float = ...,
+    n_resamples: int | Literal["auto"] = ...,
+    random_state: RandomStateLike = ...,
+    progress: Progress | None = ...,
+) -> LabelReport: ...
+
+
 def calibration_report(
     y_true: ArrayLike | CalibrationSummary | dict[str, CalibrationSummary],
     y_proba: ArrayLike | dict[str, Any] | None = None,
     *,
+    multilabel: bool = False,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
@@ -58,7 +106,7 @@ def calibration_report(
     n_resamples: int | Literal["auto"] = "auto",
     random_state: RandomStateLike = 0,
     progress: Progress | None = None,
-) -> CalibrationReport:
+) -> CalibrationReport | LabelReport:
     """Judge the calibration of predictions: a verdict, a table of measures, and pictures.
 
     Parameters
@@ -67,9 +115,15 @@ def calibration_report(
         Labels; or, alone, a summary of labels and probabilities, or a dict of name to summary.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict, default=None
         Probabilities; a dict of name to probabilities compares models.
+    multilabel : bool, default=False
+        Many labels per row: `y_true` is a table of 0 and 1, NaN where a label is not known, and
+        `y_proba` a table with one column per label, or a list with an array of two columns for
+        each, as `MultiOutputClassifier` gives it. `pos_label`, `columns`, `normalize`, `advice`,
+        `by`, `features`, `grades`, `groups` and `soft_labels` are then refused.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns; needed if `y_true` lacks a class.
+        All classes in the order of the columns; needed if `y_true` lacks a class. Of many labels
+        their names, by default those of the columns of `y_true`, or numbers.
     pos_label : label, default=None
         The positive class of two; the second by default.
     name : str, default="model"
@@ -120,7 +174,7 @@ def calibration_report(
 
     Returns
     -------
-    report : CalibrationReport
+    report : CalibrationReport, or LabelReport of many labels
 
     Raises
     ------
@@ -160,6 +214,20 @@ def calibration_report(
     floor is reached, the report says in how many rows, and how many of them are exactly 0. Where
     scikit-learn says another number, of float32 and float16, the report quotes it.
 
+    Many labels: each is tested by the range of the cumulative differences (see
+    `group_calibration`) on 999 draws of labels, or as many more as the number of labels needs, at
+    0.95 of the level, and by Chernoff's bound of weighted sums of residuals at 0.05 of it, which
+    tells errors that no number of draws would resolve. The p-values are adjusted by Holm's method,
+    which holds under any dependence between the labels of a row; the smallest is that of all labels
+    together. "auto" resamples are 6000 over the number of labels, at least 20 and at most 200.
+    Cost: some 0.6 s per label up to 30 labels, 60 s for 500.
+
+    References
+    ----------
+    Holm (1979), "A simple sequentially rejective multiple test procedure". Chernoff (1952), "A
+    measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations",
+    theorem 1.
+
     Examples
     --------
     >>> from sklearn_calib.report import calibration_report
@@ -171,7 +239,21 @@ def calibration_report(
     >>> error = next(r for r in report.rows if r.measure == "expected_calibration_error")
     >>> error.value > error.if_calibrated
     True
+
+    Many labels per row, of which one is wrong:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.beta(1, [1, 3, 9], size=(800, 3))
+    >>> Y = (rng.random(truth.shape) < truth).astype(int)
+    >>> given = np.column_stack([truth[:, 0], np.sqrt(truth[:, 1]), truth[:, 2]])
+    >>> names = ["rain", "wind", "snow"]
+    >>> report = calibration_report(Y, given, multilabel=True, labels=names, n_resamples=20)
+    >>> [row.group for row in report.labels if row.adjusted_p_value < 0.05]
+    ['wind']
     """
+    if multilabel is not False:
+        return _of_many_labels(**locals())
     where, given = "calibration_report", (sample_weight, labels, pos_label)
     functions = report_measures(measures, where, groups is not None or soft_labels)
     _check_options(level, name, columns, progress, where)
@@ -266,6 +348,30 @@ def _cases(y_true, named, given, normalize, check_columns, where, soft_labels):
         if check_columns:
             check_order(case, plain(key), where)
     return cases
+
+
+def _of_many_labels(
+    *, y_true, y_proba, multilabel, check_columns, pos_label, columns, by, features, **options
+):
+    """`label_report`, but for what only rows of one label can have."""
+    where = "calibration_report"
+    if multilabel is not True:
+        cure = "Pass True: macro and micro means are both reported"
+        refuse(where, "multilabel True or False", repr(multilabel)[:60], cure)
+    alone = {"pos_label": pos_label, "columns": columns, "by": by, "features": features}
+    alone |= {name: options.pop(name) or None for name in ("normalize", "advice", "soft_labels")}
+    alone |= {name: options.pop(name) for name in ("grades", "groups")}
+    _check_options(options["level"], options["name"], columns, options["progress"], where)
+    if y_proba is None or isinstance(y_proba, dict):
+        got = "no y_proba" if y_proba is None else "a dict"
+        cure = "Pass them as y_proba; report on several models one by one"
+        refuse(where, "the probabilities of one model, for multilabel=True", got, cure)
+    _check_no_model(y_proba, where)
+    given = next((name for name, value in alone.items() if value is not None), None)
+    if given is not None:
+        cure = f"Leave {given} out, or report on one label, Y[:, 0] and P[:, 0]"
+        refuse(where, f"no {given} for multilabel=True", "one", cure)
+    return label_report(y_true, y_proba, **options)
 
 
 def _check_no_model(given, where):

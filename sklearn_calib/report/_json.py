@@ -26,7 +26,7 @@ def as_dict(report: "Content") -> dict[str, Any]:
         "level": report.level,
         "models": [_model(report, name) for name in report.accuracy],
     }
-    return _clean(content)
+    return clean(content)
 
 
 def _model(report, name):
@@ -57,12 +57,12 @@ def _model(report, name):
     }
 
 
-def _clean(value):
+def clean(value: Any) -> Any:
     """Plain Python without NaN and infinities."""
     if isinstance(value, dict):
-        return {str(key): _clean(one) for key, one in value.items()}
+        return {str(key): clean(one) for key, one in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [_clean(one) for one in value]
+        return [clean(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

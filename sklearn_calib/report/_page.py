@@ -1,9 +1,10 @@
 """The page of a report: one HTML file with everything in it, for a screen and for paper."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._show import MARK, html_of, in_notebook, in_page
-from ._sections import measures, reliability, sections_of, verdicts
+from .._show import sections_of as sections_of_result
+from ._sections import measures, reliability, verdicts
 from ._style import COLOURS, DIAGRAM, NOTEBOOK, PAGE
 
 if TYPE_CHECKING:
@@ -19,11 +20,21 @@ def page(report: "Content", title: str) -> str:
     title : str
         Not yet escaped, as all names in the report.
     """
+    shown = ", ".join(f"<bdi>{in_page(label, 24)}</bdi>" for label in report.classes[:12])
+    more = f" and {len(report.classes) - 12} more" if len(report.classes) > 12 else ""
+    rows = f"{report.n_samples:,} rows; {len(report.classes)} classes: {shown}{more}"
+    return page_of(report, title, rows)
+
+
+def page_of(report: Any, title: str, rows: str) -> str:
+    """The HTML of a result that is a page of its own; `rows` says of what, already escaped."""
+    source = "" if report.source is None else f"<bdi>{in_page(report.source)}</bdi>; "
+    made = f"{source}{in_page(report.created)}; sklearn-calib {in_page(report.version)}"
     return _FRAME.format(
         title=in_page(title),
         style=COLOURS + DIAGRAM + MARK + PAGE,
-        summary=_summary(report),
-        body=html_of(sections_of(report)),
+        summary=f'<p class="source">{made}<br>{rows}</p>',
+        body=html_of(sections_of_result(report)),
     )
 
 
@@ -31,16 +42,6 @@ def notebook(report: "Content") -> str:
     """Verdict, pictures and measures for a notebook, whose own style the tables keep."""
     shown = [verdicts(report), reliability(report), measures(report)]
     return in_notebook(html_of(shown, level=3), NOTEBOOK)
-
-
-def _summary(report):
-    """Where the rows come from, how many there are, and of what."""
-    shown = ", ".join(f"<bdi>{in_page(label, 24)}</bdi>" for label in report.classes[:12])
-    more = f" and {len(report.classes) - 12} more" if len(report.classes) > 12 else ""
-    rows = f"{report.n_samples:,} rows; {len(report.classes)} classes: {shown}{more}"
-    source = "" if report.source is None else f"<bdi>{in_page(report.source)}</bdi>; "
-    made = f"{source}{in_page(report.created)}; sklearn-calib {in_page(report.version)}"
-    return f'<p class="source">{made}<br>{rows}</p>'
 
 
 _FRAME = """<!DOCTYPE html>

@@ -1,5 +1,6 @@
 """The reliability diagrams of a report: of which rows, of which classes, in which frame."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..metrics import Case, ReliabilityCurve
     from ..summary import CalibrationSummary
     from ._content import Content
+    from ._models import Model
 
 FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
 SHOWN_CLASSES, _WORST = 12, 6  # of more classes: the worst, and the most frequent of the others
@@ -75,6 +77,18 @@ def _before_and_after(report: "Content") -> str:
             pairs += f"<h3><bdi>{in_page(name, 60)}</bdi></h3>\n"
         pairs += f'<div class="pair">\n{figures}</div>\n'
     return pairs + (f'<div class="pair">\n{singles}</div>\n' if singles else "")
+
+
+def drawn_apart(models: "Mapping[str, Model]", level: float) -> str:
+    """A large diagram of each of a few two-class problems, under the key to their signs."""
+    legend = "".join(_KEYS).format(level=f"{level:.0%}")
+    figures = ""
+    for name, model in models.items():
+        note = f"{model.summary.n_samples:,} rows"
+        series = [_with_steps(model.summary, level, 0)]
+        figures += _Figure(name, note, name, series).drawn(LARGE)
+    drawn = f'<div class="pair">\n{figures}</div>\n'
+    return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{drawn}</div>'
 
 
 def _models_in_small(report: "Content") -> str:

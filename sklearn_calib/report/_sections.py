@@ -43,7 +43,7 @@ def sections_of(report: "Content") -> list[Section]:
         _groups(report),
         _grades(report),
         _classes(report),
-        _descriptions(report),
+        described({row.measure for row in report.rows}),
     ]
 
 
@@ -299,10 +299,14 @@ def _best(report: "Content") -> str:
     return min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))
 
 
-def _descriptions(report):
-    names = {row.measure for row in report.rows}
+def _first_line(function):
+    return function.__doc__.splitlines()[0].replace("`", "")
+
+
+def described(names: set[str]) -> Section:
+    """What measures mean."""
     lines = "".join(
-        f"<dt>{name}</dt><dd>{html.escape(function.__doc__.splitlines()[0].replace('`', ''))}</dd>"
+        f"<dt>{name}</dt><dd>{html.escape(_first_line(function))}</dd>"
         for name, function in all_metrics().items()
         if name in names
     )

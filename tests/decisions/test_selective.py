@@ -249,3 +249,144 @@ def test_curve():
         assert certain.area == certain.perfect_area == (1.0 if y is not Y else 0.0)
     with pytest.raises(ValueError, match=r"^risk_coverage_curve: expected a level"):
         risk_coverage_curve(Y, P, level=0)
+
+
+# -- a share of rows, and groups --------------------------------------------------------------
+
+
+def test_coverage():
+    """The least number of rows that is at least the share; ties together; its Beta law."""
+    model = selective(P, Y, coverage=0.6)
+    answered = np.array([answer is not None for answer in model.predict(P[:, None])])
+    assert answered.sum() == 120 and model.coverage_ == 0.6
+    confidence = np.maximum(P, 1 - P)
+    assert model.threshold_ == pytest.approx(np.sort(confidence)[::-1][119])
+    low, high = model.coverage_interval_
+    assert (low, high) == pytest.approx(
+        (beta.ppf(0.05, 120, 81), beta.ppf(0.95, 121, 80)), abs=1e-12
+    )
+    wrong = ((P >= 0.5) != Y)[answered].sum()
+    assert model.risk_bound_ == pytest.approx(beta.ppf(0.9, wrong + 1, 120 - wrong))
+    assert selective(P, Y, coverage=0.6, delta=0.3).coverage_interval_[0] > low
+    tied = selective(np.array([0.9, 0.8, 0.8, 0.8, 0.6]), [1, 1, 0, 1, 0], coverage=0.3)
+    assert tied.coverage_ == 0.8 and tied.threshold_ == 0.8
+    assert selective(P, Y, coverage=1).threshold_ == 0.0
+    assert selective(P, Y, coverage=1).coverage_interval_[1] == 1.0
+    with pytest.warns(CalibrationWarning, match=r"no bound of at most max_risk=0.05"):
+        assert selective(P, Y).max_risk is None
+
+
+def test_coverage_of_weights():
+    p, y = np.array([0.9, 0.8, 0.7, 0.6]), np.array([1, 1, 1, 0])
+    frozen = FrozenEstimator(Given())
+    model = SelectiveClassifier(frozen, coverage=0.5)
+    assert model.fit(p[:, None], y).coverage_ == 0.5
+    heavy = model.fit(p[:, None], y, sample_weight=[3, 1, 1, 1])
+    assert heavy.coverage_ == 0.5 and heavy.threshold_ == 0.9
+    none = model.fit(p[:, None], y, sample_weight=[0, 1, 1, 1])
+    assert none.threshold_ == 0.7 and none.coverage_ == pytest.approx(2 / 3)
+
+
+def grouped(n=600):
+    rng = np.random.default_rng(0)
+    p, group = rng.uniform(0.5, 1, n), np.array(["a", "b"])[rng.integers(2, size=n)]
+    truth = np.where(group == "a", p, p - 0.05)
+    return p, (rng.random(n) < truth).astype(int), group
+
+
+def test_groups():
+    p, y, group = grouped()
+    frozen = FrozenEstimator(Given())
+    model = SelectiveClassifier(frozen, 0.3, delta=0.2).fit(p[:, None], y, groups=group)
+    assert model.thresholds_["a"] < model.thresholds_["b"] and not hasattr(model, "threshold_")
+    for name in "ab":  # each as if alone, with half of delta
+        own = group == name
+        alone = selective(p[own], y[own], max_risk=0.3, delta=0.1)
+        assert alone.threshold_ == model.thresholds_[name]
+        assert (alone.risk_, alone.risk_bound_) == (model.risks_[name], model.risk_bounds_[name])
+        assert alone.coverage_ == model.coverages_[name]
+        assert alone.coverage_interval_ == model.coverage_intervals_[name]
+    assert model.risk_bound_ == max(model.risk_bounds_.values())
+    found = model.predict(p[:, None], groups=group)
+    answered = np.array([one is not None for one in found])
+    assert answered.mean() == pytest.approx(model.coverage_)
+    assert ((found != y) & answered).sum() / answered.sum() == pytest.approx(model.risk_)
+    right = (found == y).mean()
+    assert model.score(p[:, None], y, groups=group) == pytest.approx(right)
+    share = SelectiveClassifier(frozen, coverage=0.5).fit(p[:, None], y, groups=group)
+    assert all(one == pytest.approx(0.5, abs=0.01) for one in share.coverages_.values())
+    share.fit(p[:, None], y)
+    assert not hasattr(share, "thresholds_") and share.predict(p[:, None]).shape == (600,)
+
+
+def test_groups_of_other_rows():
+    p, y, group = grouped(200)
+    model = SelectiveClassifier(FrozenEstimator(Given()), 0.4).fit(p[:, None], y, groups=group)
+    with pytest.warns(CalibrationWarning, match=r"groups that fit has seen, got c in 2 rows"):
+        found = model.predict([[0.99], [0.99], [0.99]], groups=["c", "a", "c"])
+    assert found.tolist() == [None, 1, None]
+    with pytest.raises(ValueError, match=r"^SelectiveClassifier.predict: expected the groups of"):
+        model.predict(p[:, None])
+    with pytest.raises(ValueError, match=r"one group for each of the 200 rows, got shape \(2,\)"):
+        model.predict(p[:, None], groups=["a", "b"])
+    with pytest.raises(ValueError, match=r"a group in every row, got none in row 1"):
+        model.predict([[0.9], [0.9]], groups=["a", None])
+    with pytest.raises(ValueError, match=r"expected no groups, as fit had none"):
+        selective(P, Y, coverage=0.5).score(P[:, None], Y, groups=np.zeros(200))
+    few = group.astype(object)
+    few[:3] = "few"
+    with pytest.warns(CalibrationWarning, match=r"on 200 rows in the groups few. All their rows"):
+        model.fit(p[:, None], y, groups=few)
+    assert model.thresholds_["few"] == np.inf
+
+
+def test_groups_are_split_with_the_rows():
+    X, y = make_classification(2000, flip_y=0.02, random_state=0)
+    group = (X[:, 0] > 0).astype(int)
+    model = SelectiveClassifier(LogisticRegression(), coverage=0.7).fit(X, y, groups=group)
+    assert set(model.thresholds_) == {0, 1}
+    assert model.coverage_ == pytest.approx(0.7, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"coverage": 0}, "coverage above 0 and at most 1, got 0"),
+        ({"coverage": 1.5}, "coverage above 0 and at most 1, got 1.5"),
+        ({"coverage": 0.5, "max_risk": 0.1}, "max_risk or coverage, got max_risk=0.1 and"),
+    ],
+)
+def test_bad_coverage(options, said):
+    with pytest.raises(ValueError, match=f"^SelectiveClassifier.fit: expected {said}"):
+        selective(P, Y, **options)
+
+
+@pytest.mark.slow
+def test_laws_of_coverage_and_of_groups():
+    """New coverage lies in its interval as often as said; all groups hold as often as said."""
+    draws, n, delta = 200, 200, 0.2
+    below = above = uniform = 0
+    broken = {0.2: 0, 0.95: 0}
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.5, 1, n)
+        y = (rng.random(n) < p).astype(int)
+        model = selective(p, y, coverage=0.7, delta=delta)
+        new = 2 * (1 - model.threshold_)
+        low, high = model.coverage_interval_
+        below, above = below + (new < low), above + (new > high)
+        uniform += beta.cdf(new, 140, 61) / draws
+        group = rng.integers(4, size=n)
+        for allowed in broken:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("sklearn_calib.decisions._selective.caution", lambda *args: None)
+                each = SelectiveClassifier(FrozenEstimator(Given()), 0.25, allowed)
+                each.fit(p[:, None], y, groups=group)
+            t = np.array(list(each.thresholds_.values()))
+            t = np.maximum(t[np.isfinite(t)], 0.5)
+            broken[allowed] += bool(((1 - t) / 2 > 0.25).any())
+    error = 3 * np.sqrt(0.1 * 0.9 / draws)
+    assert 0.1 - error <= below / draws <= 0.1 + error
+    assert 0.1 - error - 0.03 <= above / draws <= 0.1 + error
+    assert abs(uniform - 0.5) < 3 * np.sqrt(1 / 12 / draws)
+    assert all(count / draws <= allowed for allowed, count in broken.items())

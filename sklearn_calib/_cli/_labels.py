@@ -1,0 +1,213 @@
+"""The command ``audit --labels``: a report on tables with a column for each of many labels."""
+
+import json
+import os
+from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._files.tables import FileTable, UserError, label_column, number_column, read_table
+from .._show import plain, quoted, sections_of
+from ._codes import DONE, FOUND
+from ._columns import probability, without_missing
+from ._gate import Condition
+from ._names import split_columns
+from ._options import check_different, form_of
+from ._printing import Screen, note, progress, write_report, write_text
+from ._result import settings_of
+from ._rows import called
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..report import LabelReport
+
+_MOST_BYTES = 2**30  # of tables that are read as a whole
+_TEXTS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
+_TEXTS |= {"0.0": 0.0, "1.0": 1.0, "0,0": 0.0, "1,0": 1.0}
+_ALONE: tuple[str, ...] = (
+    "label",
+    "by",
+    "features",
+    "grades",
+    "plan",
+    "save",
+    "dask",
+    "classes",
+    "positive",
+    "group",
+    "prediction",
+    "scale",
+    "absent",
+    "soft_labels",
+)
+_ALONE += ("recalibrate", "normalize", "tolerance", "any_order")
+
+
+def check_labels(options: "argparse.Namespace") -> None:
+    """Refuse beside ``--labels`` what only rows of one label can have."""
+    given = next((name for name in _ALONE if getattr(options, name) not in (None, False)), None)
+    if given is not None:
+        given = "cluster" if given == "group" else given
+        raise UserError(
+            f"expected no --{given.replace('_', '-')} beside --labels, got both. Leave it out, or "
+            "audit one label with --label."
+        )
+    if options.prob is None:
+        raise UserError(
+            "expected --prob beside --labels, got none. Name one column of probabilities for each "
+            "label."
+        )
+
+
+def audit_labels(
+    files: Sequence[str], options: "argparse.Namespace", conditions: Sequence[Condition]
+) -> int:
+    """Report on the labels of all rows; returns the exit code."""
+    from ..report import calibration_report
+
+    size = sum(os.path.getsize(file) for file in files if os.path.exists(file))
+    if size > _MOST_BYTES:
+        raise UserError(
+            f"expected tables of at most 1 GB for --labels, got {size / 2**30:.1f} GB. Give a "
+            "sample of the rows, or audit one label at a time with --label, which reads any size."
+        )
+    names, labels, scores, weight = _read(files, options)
+    screen = Screen()
+    settings = settings_of(files, options, conditions)
+    del settings["check_columns"]
+    name = plain(options.name or f"{len(names)} labels")
+    try:
+        with progress("measuring") as advance:
+            report = calibration_report(
+                labels,
+                scores,
+                multilabel=True,
+                sample_weight=weight,
+                labels=names,
+                name=name,
+                progress=advance,
+                **settings,
+            )
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{called(files)}: {error}") from error
+    return _finish(screen, report, options, conditions)
+
+
+def _finish(
+    screen: Screen,
+    report: "LabelReport",
+    options: "argparse.Namespace",
+    conditions: Sequence[Condition],
+) -> int:
+    """Print, write and judge."""
+    screen.show(*sections_of(report))
+    page: Any = None
+    if not options.no_page:
+        page = write_report(report, options.out, f"Calibration of {report.name}")
+    if options.json is not None:
+        text = json.dumps(report.to_dict(), indent=1, allow_nan=False)
+        write_text(f"{text}\n", options.json, "--json")
+    if options.markdown is not None:
+        write_text(report.to_markdown(), options.markdown, "--markdown")
+    judged: Any = _judged(report)
+    failed = []
+    for condition in conditions:
+        holds, finding = condition.check(judged, "macro")
+        finding = f"of the mean over labels, {finding}"
+        if holds:
+            failed.append(finding)
+        else:
+            screen.print(f"passed: {finding}", highlight=False)
+    for finding in failed:
+        note(f"failed: {finding}")
+    written = {"numbers": options.json, "text": options.markdown}
+    return screen.finish({"report": page, **written}, FOUND if failed else DONE)
+
+
+def _judged(report):
+    """The macro means as the rows of a report on one model."""
+    rows = [
+        SimpleNamespace(
+            model="macro",
+            measure=one.measure,
+            value=one.macro,
+            low=one.macro_low,
+            high=one.macro_high,
+            if_calibrated=one.if_calibrated,
+        )
+        for one in report.averages
+    ]
+    return SimpleNamespace(rows=rows, accuracy={"macro": report.accuracy})
+
+
+def _read(files, options):
+    """Names, labels, probabilities and weights of all rows."""
+    names: list[str] = []
+    tables = []
+    for file in files:
+        table = read_table(file, partial(_picked, options), **form_of(options))
+        labels, columns = _columns(options, list(table.frame.columns))
+        names = names or labels
+        if options.drop_missing:
+            needed = [*columns, *([options.weight] if options.weight else [])]
+            table, said = without_missing(table, needed)
+            if said:
+                note(f"left out, with missing values: {said}")
+        tables.append((table, labels, columns))
+    if not sum(len(table.frame) for table, _, _ in tables):
+        raise UserError("expected rows without missing values, got none. Check the files.")
+    truth = [np.column_stack([_truth(t, name) for name in labels]) for t, labels, _ in tables]
+    scores = [
+        np.column_stack([probability(t, name, options) for name in columns])
+        for t, _, columns in tables
+    ]
+    weight = None
+    if options.weight is not None:
+        weight = np.concatenate([number_column(table, options.weight) for table, _, _ in tables])
+    return names, np.vstack(truth), np.vstack(scores), weight
+
+
+def _columns(options, present):
+    """The columns of the labels, and those of their probabilities."""
+    labels, columns = (split_columns(given, present) for given in (options.labels, options.prob))
+    check_different(None, labels, "--labels")
+    check_different(None, columns)
+    both = next((name for name in labels if name in columns), None)
+    if both is not None:
+        raise UserError(
+            f"expected different columns for --labels and --prob, got {quoted(both)} for both. "
+            "Name the columns of the probabilities with --prob."
+        )
+    if len(labels) != len(columns):
+        raise UserError(
+            f"expected one column of --prob for each of the {len(labels)} columns of --labels, in "
+            f"their order, got {len(columns)}. Name as many."
+        )
+    return labels, columns
+
+
+def _picked(options, present):
+    labels, columns = _columns(options, present)
+    return [*dict.fromkeys([*labels, *columns, *filter(None, [options.weight])])]
+
+
+def _truth(table: FileTable, name: str) -> Any:
+    """A column of labels as 0, 1 and NaN, which is an empty cell."""
+    column = label_column(table, name)
+    if column.dtype.kind in "fiub":
+        return column.to_numpy(dtype=float, na_value=np.nan)
+    words = column.map(lambda text: str(text).strip().lower(), na_action="ignore")
+    numbers = words.map(_TEXTS)
+    wrong = np.flatnonzero(numbers.isna().to_numpy() & column.notna().to_numpy())
+    if len(wrong):
+        raise UserError(
+            f"expected 0 and 1, true and false or yes and no in column {quoted(name)} of --labels "
+            f"of {plain(table.file)}, got {quoted(column.iloc[wrong[0]])} in row "
+            f"{table.row(wrong[0])}. An empty cell is a label that is not known; one label of "
+            "several classes goes with --label."
+        )
+    return numbers.to_numpy(dtype=float)

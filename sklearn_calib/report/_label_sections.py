@@ -1,0 +1,223 @@
+"""What a report on many labels says, as sections."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._kernels._seen_errors import SIGNIFICANCE
+from .._show import Cell, Section, Table, plain, quoted
+from ._pictures import drawn_apart
+from ._sections import described
+from ._table import cells
+
+if TYPE_CHECKING:
+    from ..groups import GroupRow
+
+PAIRS_DRAWN = 200  # resamples of a label at most
+SHOWN = 100  # labels in a page, the worst
+_IN_TEXT, _DRAWN = 20, 3
+_NAMED, _NAME = 5, 40  # labels in a sentence, and letters of a name
+_FEW = 10  # events, or rows without: fewer say hardly anything
+_IN_LINE = ("log_loss", "expected_calibration_error")
+
+
+def sections_of_labels(report: Any) -> list[Section]:
+    """All sections, in the order in which they are read."""
+    return [
+        _origin(report),
+        Section("Verdict", parts=[Section(sentences=_sentences(report), kind="verdict")]),
+        _averages(report),
+        _lines(report),
+        _worst(report),
+        _measures(report),
+        _repair(report),
+        described({row.measure for row in report.rows}),
+    ]
+
+
+def _origin(report):
+    lines = [f"{report.n_samples} rows, {len(report.labels)} labels"]
+    if report.source is not None:
+        said = f"{plain(report.source, 200)}; {report.created}; sklearn-calib {report.version}"
+        lines.insert(0, f"source: {said}")
+    return Section(items=lines, only="text terminal markdown")
+
+
+def finding(row: "GroupRow") -> str:
+    """What is found about a label, in words."""
+    words = []
+    if row.events <= 0:
+        words.append("no positive row")
+    elif row.events >= row.weight:
+        words.append("no negative row")
+    if row.adjusted_p_value > SIGNIFICANCE:
+        few = min(row.events, row.weight - row.events) * row.n_rows / row.weight < _FEW
+        return ", ".join(words or ["too few positives to say" if few else "nothing"])
+    sides = {
+        "too high": row.ratio_high < 1,
+        "too low": row.ratio_low > 1,
+        "too certain": row.slope_high < 1,
+        "too cautious": row.slope_low > 1 and np.isfinite(row.slope),
+    }
+    words += [word for word, holds in sides.items() if holds]
+    return ", ".join(words if any(sides.values()) else [*words, "miscalibrated"])
+
+
+def _sentences(report):
+    """The joint test, which labels are wrong, and which have too little to say."""
+    count = len(report.labels)
+    wrong = [row for row in report.worst(count) if row.adjusted_p_value <= SIGNIFICANCE]
+    together = (
+        f"p = {report.p_value:.2g} for all {count} labels together, however they depend on each "
+        "other."
+    )
+    if not wrong:
+        said = [f"No label is found miscalibrated: {together}"]
+    else:
+        verb = "is" if len(wrong) == 1 else "are"
+        said = [f"{len(wrong)} of {count} labels {verb} miscalibrated: {together}"]
+        named = "; ".join(f"{quoted(row.group, _NAME)} ({finding(row)})" for row in wrong[:_NAMED])
+        more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+        said.append(f"The worst first: {named}{more}.")
+    empty = [row for row in report.labels if row.events <= 0]
+    if empty:
+        named = ", ".join(quoted(row.group, _NAME) for row in empty[:_NAMED])
+        more = f" and {len(empty) - _NAMED} more" if len(empty) > _NAMED else ""
+        said.append(
+            f"No row is positive for {named}{more}: such a label has no slope, and only "
+            "probabilities that are too high can be seen."
+        )
+    few = [row for row in report.labels if 0 < row.events * row.n_rows / row.weight < _FEW]
+    if few:
+        verb, own = ("has", "it") if len(few) == 1 else ("have", "them")
+        labels = "label" if len(few) == 1 else "labels"
+        said.append(
+            f"{len(few)} {labels} {verb} fewer than {_FEW} positive rows, which say little of "
+            f"{own}."
+        )
+    return said
+
+
+def _averages(report):
+    level = f"{report.level:.0%}"
+    header = (
+        "measure",
+        "macro",
+        f"{level} interval",
+        "if calibrated",
+        "micro",
+        f"{level} interval",
+    )
+    rows = []
+    for one in report.averages:
+        ends = (f"{one.macro_low:.4f} to {one.macro_high:.4f}",)
+        ends += (f"{one.micro_low:.4f} to {one.micro_high:.4f}",)
+        texts = ["" if "nan" in text else text for text in ends]
+        limit = "" if np.isnan(one.if_calibrated) else f"{one.if_calibrated:.4f}"
+        rows.append(
+            [one.measure, f"{one.macro:.4f}", texts[0], limit, f"{one.micro:.4f}", texts[1]]
+        )
+    table = Table(header, rows, kind="names", spare=(3, 5))
+    return Section(
+        "All labels", tables=[table], parts=[Section(notes=[_AVERAGES], only="html markdown")]
+    )
+
+
+def _lines(report):
+    """One line per label, the worst first; fewer on a screen of text."""
+    values = {(row.model, row.measure): row for row in report.rows}
+    measured = [one.measure for one in report.averages if one.measure in _IN_LINE]
+    short = [
+        name.replace("expected_calibration_error", "ECE").replace("_", " ") for name in measured
+    ]
+    header = ("label", "found", "rows", "positives", "O/E", "slope", *short, "adjusted p")
+
+    def line(row):
+        p = f"{row.adjusted_p_value:.2g}"
+        return [
+            plain(row.group, _NAME),
+            finding(row),
+            f"{row.n_rows}",
+            _count(row.events),
+            _estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
+            _estimate(row.slope, row.slope_low, row.slope_high),
+            *(f"{values[row.group, name].value:.4f}" for name in measured),
+            Cell(p) if row.adjusted_p_value <= SIGNIFICANCE else p,
+        ]
+
+    def shown(most):
+        table = Table(
+            header, [line(row) for row in report.worst(most)], "", "names unbroken", 2, (2, 5)
+        )
+        left = len(report.labels) - most
+        notes = [f"... and {left} more, less far off"] if left > 0 else []
+        return Section(tables=[table], notes=notes)
+
+    parts = [
+        shown(_IN_TEXT)._replace(only="text terminal"),
+        shown(SHOWN)._replace(only="html markdown"),
+        Section(notes=[_LINES.format(level=f"{report.level:.0%}")], only="html markdown"),
+    ]
+    return Section("Each label", parts=parts, kind="whole")
+
+
+def _count(events):
+    """A sum of weights."""
+    return f"{events:.0f}" if events >= _FEW else f"{events:.3g}"
+
+
+def _estimate(value, low, high):
+    """A number with its interval; a dash where it is not determined."""
+    if not np.isfinite(value):
+        return "-"
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _worst(report):
+    """The diagrams of the worst labels."""
+    models = {row.group: report._models[row.group] for row in report.worst(_DRAWN)}
+    drawn = partial(drawn_apart, models, report.level)
+    return Section("The worst labels", picture=drawn, kind="whole", only="html")
+
+
+def _measures(report):
+    """Every measure of the labels that are shown, with its interval."""
+    shown = {row.group for row in report.worst(SHOWN)}
+    header = ("label", "measure", "value", f"{report.level:.0%} interval", "if calibrated, below")
+    rows = []
+    for row in report.rows:
+        if row.model in shown:
+            label, measure, value, *rest = cells(row)
+            rows.append([label, measure, Cell(value, "beyond") if row.beyond else value, *rest])
+    table = Table(header, rows, kind="names", names=2)
+    return Section("All measures", tables=[table], folded="with intervals", only="html markdown")
+
+
+def _repair(report):
+    if report.p_value > SIGNIFICANCE:
+        return Section()
+    said = "One line for each label, rare labels drawn towards the others, from rows of their own:"
+    return Section("To repair it", sentences=[said], code=_CODE, only="html markdown terminal")
+
+
+_CODE = (
+    "from sklearn_calib.recalibrators import MultilabelCalibration\n\n"
+    "recalibrator = MultilabelCalibration().fit(y_proba, y_true)\n"
+    "repaired = recalibrator.predict_proba(new_proba)"
+)
+
+_AVERAGES = (
+    "Macro: the mean over labels. Micro: all pairs of a row and a label as one problem. A row is "
+    "drawn with all of its labels, so that the interval of a loss allows for their dependence; the "
+    "macro interval of another measure goes from the mean of the labels’ lower ends to that of "
+    "their upper ends, which is wide enough for any dependence. “If calibrated”: the mean of what "
+    "calibrated predictions of each label stay below."
+)
+
+_LINES = (
+    "The worst labels first. O/E: observed over expected positives, 1 is right; slope of the "
+    "log-odds, 1 is right; intervals ({level}) hold for each label by itself, and a dash is what "
+    "the rows do not determine. The adjusted p-value (Holm) allows for the number of labels and "
+    "for any dependence between them: the smallest is that of all labels together."
+)

@@ -1,0 +1,284 @@
+"""Reports on many labels per row: the joint test, the averages, the page, the command."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sklearn_calib._cli import main
+from sklearn_calib.metrics import brier_loss, canonical_case, log_loss
+from sklearn_calib.report import calibration_report
+from sklearn_calib.report._labels import chernoff_bound, holm
+
+pd = pytest.importorskip("pandas")
+NAMES = ["rain", "wind", '"><script>alert(1)</script>', "none"]
+
+
+def given(n=300):
+    """Probabilities of four labels, of which the second is wrong and the last never comes."""
+    rng = np.random.default_rng(0)
+    truth = rng.beta(1, [1, 3, 9, 30], size=(n, 4))
+    Y = (rng.random(truth.shape) < truth).astype(float)
+    Y[:, 3] = 0
+    P = truth.copy()
+    P[:, 1] = np.sqrt(P[:, 1])
+    P[:, 3] /= 20
+    return Y, P
+
+
+def quickly(Y, P, **options):
+    how = {"n_resamples": 2, "measures": ["log_loss"], "labels": NAMES[: Y.shape[1]]} | options
+    return calibration_report(Y, P, multilabel=True, **how)
+
+
+@pytest.fixture(scope="module")
+def report():
+    Y, P = given()
+    measures = ["log_loss", "brier_loss", "expected_calibration_error"]
+    return quickly(Y, P, measures=measures, n_resamples=20, name="mine", source="t.csv")
+
+
+def test_what_is_found(report):
+    Y, P = given()
+    (wrong,) = [row for row in report.labels if row.adjusted_p_value < 0.05]
+    assert wrong.group == "wind" and wrong.ratio_high < 1
+    assert (
+        report.p_value == wrong.adjusted_p_value == min(r.adjusted_p_value for r in report.labels)
+    )
+    assert report.worst(1) == [wrong]
+    by_name = {one.measure: one for one in report.averages}
+    for measure, function in (("log_loss", log_loss), ("brier_loss", brier_loss)):
+        one = by_name[measure]
+        assert one.macro == pytest.approx(function(Y, P, multilabel="macro"), abs=1e-12)
+        assert one.micro == pytest.approx(function(Y, P, multilabel="micro"), abs=1e-12)
+        assert one.macro_low < one.macro < one.macro_high
+        assert one.micro_low < one.micro < one.micro_high
+    assert np.isnan(by_name["expected_calibration_error"].micro_low)
+    said = str(report)
+    assert "1 of 4 labels is miscalibrated" in said and "'wind' (too high" in said
+    assert "No row is positive for 'none'" in said and "nan" not in said
+    assert len(report.to_frame()) == 4 and "log_loss" in report.to_frame().columns
+
+
+def test_interval_counts_rows_with_all_labels():
+    """A label given twice has no smaller standard error than given once."""
+    Y, P = given()
+    one = quickly(Y[:, :1], P[:, :1]).averages[0]
+    twice = quickly(Y[:, [0, 0]], P[:, [0, 0]]).averages[0]
+    for kind in ("macro", "micro"):
+        width = [getattr(x, f"{kind}_high") - getattr(x, f"{kind}_low") for x in (one, twice)]
+        assert width[0] == pytest.approx(width[1], rel=1e-12)
+    losses = -np.log(np.where(Y[:, 0] == 1, P[:, 0], 1 - P[:, 0]))
+    half = 1.6448536 * losses.std(ddof=1) / np.sqrt(len(losses))
+    assert one.macro_high - one.macro == pytest.approx(half, rel=1e-6)
+
+
+def test_each_option():
+    Y, P = given(200)
+    plain = quickly(Y, P)
+    weight = np.where(np.arange(200) < 100, 3.0, 1.0)
+    heavy = quickly(Y, P, sample_weight=weight)
+    repeated = np.repeat(np.arange(200), weight.astype(int))
+    assert heavy.averages[0].macro == pytest.approx(
+        quickly(Y[repeated], P[repeated]).averages[0].macro, abs=1e-12
+    )
+    assert heavy.averages[0].micro == pytest.approx(
+        log_loss(Y, P, multilabel="micro", sample_weight=weight), abs=1e-12
+    )
+    assert heavy.averages[0].macro != plain.averages[0].macro
+    narrow = quickly(Y, P, level=0.5).averages[0]
+    wide = plain.averages[0].macro_high - plain.averages[0].macro_low
+    assert narrow.macro_high - narrow.macro_low < 0.5 * wide
+    assert quickly(Y, P, level=0.5).labels[0].slope_low > plain.labels[0].slope_low
+    assert quickly(Y, P, random_state=1).rows != plain.rows == quickly(Y, P).rows
+    assert quickly(Y, P, n_resamples=3).rows != plain.rows
+    assert [r.group for r in quickly(Y, P, labels=list("abcd")).labels] == list("abcd")
+    frame = pd.DataFrame(Y, columns=list("efgh"))
+    assert [r.group for r in quickly(frame, P, labels=None).labels] == list("efgh")
+    done = []
+    quickly(Y, P, progress=lambda *step: done.append(step))
+    assert done and done[-1][0] == done[-1][1]
+    pairs = [np.column_stack([1 - p, p]) for p in P.T]
+    assert quickly(Y, pairs).averages == plain.averages
+    Y[::2, 0] = np.nan
+    assert quickly(Y, P).labels[0].n_rows == 100
+
+
+def test_few_and_hostile():
+    """Two positives, numbers as names, certain and wrong: texts, never NaN."""
+    Y, P = given(100)
+    Y[:, 2] = 0
+    Y[:2, 2] = 1
+    Y[:, 3], P[:, 3] = 1, 0
+    found = quickly(Y, P)
+    said = str(found)
+    assert "nan" not in said and "fewer than 10 positive rows" in said and "no negative row" in said
+    assert found.labels[3].adjusted_p_value < 0.05
+    assert "NaN" not in found.to_json() and "Infinity" not in found.to_json()
+
+
+def test_written(report, tmp_path):
+    path = tmp_path / "r.html"
+    report.to_html(path, title="<b>")
+    page = path.read_text()
+    assert "<script" not in page and "&lt;script&gt;" in page and "&lt;b&gt;" in page
+    assert page.count('<svg class="diagram large"') == 3 and "t.csv" in page
+    content = json.loads(report.to_json(tmp_path / "r.json"))
+    assert content["format"] == "sklearn-calib-label-report" and content["name"] == "mine"
+    assert [one["label"] for one in content["labels"]] == NAMES
+    assert content["labels"][3]["slope"] is None and content["n_rows"] == 300
+    assert json.loads((tmp_path / "r.json").read_text()) == content
+    assert "\\<script\\>" in report.to_markdown() and "<svg" in report._repr_html_()
+
+
+def test_many_labels_stay_one_page(tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn_calib.report._labels._DRAWS", 19)
+    monkeypatch.setattr("sklearn_calib.report._labels._IN_DOUBT", 0)
+    rng = np.random.default_rng(0)
+    P = rng.beta(1, 3, size=(30, 130))
+    Y = rng.random(P.shape) < P
+    found = calibration_report(
+        Y.astype(int), P, multilabel=True, n_resamples=0, measures=["log_loss"]
+    )
+    found.to_html(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert len(page) < 120_000 and "... and 30 more, less far off" in page
+    assert "... and 110 more" in str(found) and len(found.to_dict()["labels"]) == 130
+
+
+def test_holm():
+    assert holm([0.01, 0.5, 0.02]).tolist() == pytest.approx([0.03, 0.5, 0.04])
+    assert holm([0.4, 0.4]).tolist() == [0.8, 0.8]
+
+
+def test_bound():
+    """At least the exact probability, and near it on a logarithmic scale."""
+    from scipy.stats import binom
+
+    for hits in (60, 80):
+        y = (np.arange(100) < hits).astype(int)
+        exact = binom.sf(hits - 1, 100, 0.5)
+        bound = chernoff_bound(canonical_case("t", y, np.full(100, 0.5)))
+        assert exact < bound < 40 * exact
+    assert chernoff_bound(canonical_case("t", [0, 1], [0.0, 1.0])) == 1
+    assert chernoff_bound(canonical_case("t", [0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"pos_label": 1}, "no pos_label for multilabel=True"),
+        ({"by": {"a": [1]}}, "no by for multilabel=True"),
+        ({"features": [[1]]}, "no features for multilabel=True"),
+        ({"columns": ["y", "p"]}, "no columns for multilabel=True"),
+        ({"normalize": True}, "no normalize for multilabel=True"),
+        ({"advice": True}, "no advice for multilabel=True"),
+        ({"labels": ["a", "a"]}, "different names of labels, got 'a' twice"),
+        ({"labels": ["a"]}, "2 names as labels"),
+        ({"level": 2}, "a level between 0 and 1"),
+    ],
+)
+def test_bad_input(options, said):
+    with pytest.raises(ValueError, match=f"^calibration_report: expected {said}"):
+        calibration_report([[0, 1], [1, 0]], [[0.2, 0.5], [0.4, 0.5]], multilabel=True, **options)
+    with pytest.raises(ValueError, match=r"the probabilities of one model, for multilabel=True"):
+        calibration_report([[0, 1]], {"a": [[0.2, 0.5]]}, multilabel=True)
+    with pytest.raises(ValueError, match=r"multilabel True or False, got 'macro'. Pass True"):
+        calibration_report([[0, 1]], [[0.2, 0.5]], multilabel="macro")
+
+
+# -- the command ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    Y, P = given(300)
+    folder = tmp_path_factory.mktemp("labels")
+    table = pd.DataFrame(P[:, :3], columns=["pa", "pb", "p c"])
+    table["a"], table["b"] = Y[:, 0].astype(int), np.where(Y[:, 1], "yes", "no")
+    table["c"] = Y[:, 2]
+    table.loc[:9, "c"] = np.nan
+    table["w"] = 1.0
+    table.loc[:99, "w"] = 3.0
+    table.to_csv(folder / "t.csv", index=False)
+    table.to_csv(folder / "u.csv", index=False, sep=";", decimal=",")
+    table.to_json(folder / "t.jsonl", orient="records", lines=True, double_precision=15)
+    table.to_parquet(folder / "t.parquet")
+    return folder
+
+
+def audit(folder, file, *more, prob="pa,pb,p c", labels="a,b,c"):
+    options = ["--labels", labels, "--prob", prob, "--resamples", "2", *more]
+    return main(["audit", str(folder / file), *options])
+
+
+def test_command(folder, tmp_path, capsys):
+    files = [str(tmp_path / name) for name in ("r.html", "r.json", "r.md")]
+    written = ["--out", files[0], "--json", files[1], "--markdown", files[2], "--name", "films"]
+    limit = ["--fail-if", "log_loss > 0.1", "--fail-if", "accuracy < 0.1"]
+    assert audit(folder, "t.csv", *written, *limit) == 3
+    out = capsys.readouterr()
+    assert "1 of 3 labels is miscalibrated" in out.out and "passed: of the mean" in out.out
+    assert "failed: of the mean over labels, log_loss" in out.err
+    content = json.loads((tmp_path / "r.json").read_text())
+    assert [one["n_rows"] for one in content["labels"]] == [300, 300, 290]
+    assert "Calibration of films" in (tmp_path / "r.html").read_text()
+    assert (tmp_path / "r.md").read_text().startswith("# Calibration report")
+
+
+@pytest.mark.parametrize("file", ["u.csv", "t.jsonl", "t.parquet"])
+def test_forms(folder, tmp_path, file, capsys):
+    found = []
+    for name in ("t.csv", file):
+        out = str(tmp_path / "r.json")
+        assert audit(folder, name, "--no-page", "--json", out, "--weight", "w") == 0
+        found.append(json.loads((tmp_path / "r.json").read_text()))
+    one, other = ([line["measures"]["log_loss"]["value"] for line in f["labels"]] for f in found)
+    assert one == pytest.approx(other, abs=1e-12)
+    assert found[0]["p_value"] == pytest.approx(found[1]["p_value"], rel=1e-9)
+    weights = [one["weight"] for one in found[0]["labels"]]
+    assert weights == pytest.approx([500, 500, 470])
+
+
+@pytest.mark.parametrize(
+    ("more", "how", "said"),
+    [
+        (["--label", "a"], {}, "no --label beside --labels"),
+        (["--by", "w"], {}, "no --by beside --labels"),
+        (["--any-order"], {}, "no --any-order beside --labels"),
+        ([], {"prob": "pa,pb"}, "one column of --prob for each of the 3 columns"),
+        ([], {"prob": "pa,pb,a"}, "different columns for --labels and --prob, got 'a'"),
+        ([], {"labels": "a,b,b"}, "each column once in --labels"),
+        ([], {"labels": "pb", "prob": "pa"}, "labels 0, 1 or NaN"),
+    ],
+)
+def test_bad_commands(folder, more, how, said, capsys):
+    assert audit(folder, "t.csv", "--no-page", *more, **how) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_level():
+    """The joint p-value under no, strong and total dependence: never above 5 %, not far below.
+
+    The command ``python benchmarks/run.py multilabel_report`` has more replications.
+    """
+    from scipy.special import ndtr
+
+    rejected = {}
+    for rho in (0.0, 0.9, 1.0):
+        count = 0
+        for seed in range(200):
+            rng = np.random.default_rng([int(10 * rho), seed])
+            P = np.repeat(rng.beta(1, 4, size=(150, 1)), 5, axis=1)
+            z = np.sqrt(rho) * rng.normal(size=(150, 1)) + np.sqrt(1 - rho) * rng.normal(
+                size=P.shape
+            )
+            Y = (ndtr(z) < P).astype(int)
+            found = calibration_report(
+                Y, P, multilabel=True, n_resamples=0, measures=["log_loss"], random_state=seed
+            )
+            count += found.p_value <= 0.05
+        rejected[rho] = count / 200
+    assert max(rejected.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+    assert rejected[0.0] >= 0.01 and rejected[1.0] <= rejected[0.0]
