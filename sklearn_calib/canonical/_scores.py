@@ -1,7 +1,8 @@
 """Scores become rows on the simplex; of logits, rows of differences that are finite."""
 
 from collections.abc import Sized
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import refuse
 from ._arguments import naming
 from ._arrays import read_numbers
+from ._device import LARGEST_LOGIT, DeviceScores, device_scores
 from ._rounded import cure_of_sums, slack_of, warn_of_rounded
 
-LARGEST_LOGIT = 1e150  # differences of larger ones overflow
+_OWN_CALL = "canonical_proba"
 
 
 def canonical_proba(
@@ -21,7 +23,7 @@ def canonical_proba(
     kind: Literal["proba", "logits"] = "proba",
     n_classes: int | None = None,
     tolerance: float | None = None,
-    _where: str = "canonical_proba",
+    _where: str = _OWN_CALL,
     _first: int = 0,
 ) -> FloatArray:
     """Turn scores into an array whose rows are probability vectors.
@@ -49,7 +51,9 @@ def canonical_proba(
     -------
     proba : ndarray of shape (n_samples, n_classes), float64
         Finite, in [0, 1], rows summing to 1 within 1e-15. For logits, a `SimplexArray`, which
-        also carries the logarithms without underflow.
+        also carries the logarithms without underflow. For a tensor, while scikit-learn dispatches
+        (``sklearn.set_config(array_api_dispatch=True)``), an object that holds it, on its device
+        and without a copy: give it to a recalibrator. It is checked when it is used.
 
     Raises
     ------
@@ -91,6 +95,14 @@ def canonical_proba(
         )
     _check_tolerance(tolerance, kind, _where)
     with naming(scores):
+        held: Any = None
+        if _where == _OWN_CALL:
+            check = partial(canonical_proba, tolerance=tolerance) if tolerance else canonical_proba
+            held = device_scores(scores, kind, _where, check)
+        elif isinstance(scores, DeviceScores):
+            held = scores.on_host(_where, _first)
+        if held is not None:
+            return _check_columns(held, n_classes, _where)
         if kind == "proba":
             given = valid_proba(scores, tolerance=tolerance, _where=_where, _first=_first)
             return _check_columns(two_columns(given), n_classes, _where)
@@ -110,6 +122,8 @@ def valid_proba(
     if isinstance(scores, SimplexArray) and scores._log is not None:
         return scores
     with naming(scores):
+        if isinstance(scores, DeviceScores):
+            return scores.on_host(_where, _first)
         return _simplex_from_proba(_numeric_table(scores, _where), tolerance, _where, _first)
 
 
@@ -233,7 +247,7 @@ def _simplex_from_proba(
 
 
 def _check_columns(proba, n_classes, where):
-    if n_classes is not None and proba.shape[1] != n_classes:
+    if n_classes is not None and max(2, proba.shape[1]) != n_classes:
         refuse(
             where,
             f"{n_classes} columns of scores, one per class",

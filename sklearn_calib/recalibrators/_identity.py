@@ -22,7 +22,9 @@ class Identity(Recalibrator):
     array([[0.75, 0.25]])
     """
 
-    capabilities = Capabilities(multiclass="native", monotone=True, continuous=True, cost="O(1)")
+    capabilities = Capabilities(
+        array_api=True, multiclass="native", monotone=True, continuous=True, cost="O(1)"
+    )
 
     def _fit(self, proba, codes, weight):
         pass
