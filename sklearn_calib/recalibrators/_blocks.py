@@ -40,7 +40,7 @@ Rows = tuple[AnyArray, IntArray, FloatArray]  # logits up to a constant per row,
 _PIECE, _PLACES = 1000, 20  # rows of the sample that lie together, and places if there are as many
 _SAMPLE, _SAMPLE_ENTRIES = 20_000, 4_000_000  # its rows; ten times as many if classes are few
 _SAMPLE_SHARE = 20  # but of more than 20,000 rows no more than one in so many
-_MOST_ENTRIES = 40_000_000  # but of very many classes no more than this, in shorter pieces
+_MANY_CLASSES, _MOST_ENTRIES = 2000, 5_000_000  # of more classes no more entries, in shorter pieces
 _LOADED = 10  # of functions that load a block, at most one in so many is called for the sample
 _SLICE_ENTRIES = 1 << 18  # of an array: what is checked is still in the cache when it is summed
 
@@ -341,4 +341,4 @@ def _rows_of(places):
 def _most_rows(blocks):
     columns = max((len(block.classes) for block in blocks), default=2)
     most = int(np.clip(_SAMPLE_ENTRIES // columns, _SAMPLE, 10 * _SAMPLE))
-    return max(1, min(most, _MOST_ENTRIES // columns))
+    return most if columns <= _MANY_CLASSES else max(1, min(most, _MOST_ENTRIES // columns))
