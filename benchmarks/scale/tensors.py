@@ -120,7 +120,7 @@ def main():
             row["note"] = "peak <= 1.5" if name == "sklearn_calib" else ""
             print(row, flush=True)
             rows.append(row)
-    runner.write(HERE / "tensors.csv", rows, COLUMNS)
+        runner.write(HERE / "tensors.csv", rows, COLUMNS)  # what there is, if a peer is stopped
 
 
 if __name__ == "__main__":
