@@ -199,8 +199,8 @@ def _recalibrator_table():
             first_line(cls),
             cls.capabilities.multiclass,
             ", ".join(
-                name
-                for name in ("flexible", "monotone", "continuous")
+                name.replace("array_api", "array API")
+                for name in ("flexible", "monotone", "continuous", "array_api")
                 if getattr(cls.capabilities, name)
             ),
             cls.capabilities.cost,

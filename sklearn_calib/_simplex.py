@@ -114,7 +114,7 @@ def log_of_options(proba: FloatArray) -> FloatArray:
     return log
 
 
-def row_blocks(table: AnyArray, entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
+def row_blocks(table: Any, entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
     """Slices of rows of a table of two dimensions, of about so many entries each."""
     rows = max(1, entries // table.shape[1])
     return (slice(start, start + rows) for start in range(0, len(table), rows))

@@ -6,10 +6,12 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils import get_tags
+from sklearn.utils._array_api import _convert_to_numpy, _max_precision_float_dtype, get_namespace
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names as check_feature_names
@@ -95,7 +97,6 @@ class ClassifierAround(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 try:
     from sklearn.utils._metadata_requests import _routing_enabled as routing_enabled
 except ImportError:  # pragma: no cover - a later scikit-learn may move it
-    from sklearn import get_config
 
     def routing_enabled() -> bool:
         return get_config().get("enable_metadata_routing", False)
@@ -126,6 +127,34 @@ except ImportError:  # scikit-learn < 1.9: no callbacks, fits are silent
 
     def with_callbacks(method: Function) -> Function:
         return method
+
+
+def array_namespace(values: Any) -> Any:
+    """The array API of an array of another library; None where scikit-learn does not dispatch.
+
+    Also None for numpy's own, and for JAX, whose arrays cannot be written to.
+    """
+    if isinstance(values, np.ndarray | np.generic | list | tuple | float | int):
+        return None  # what is nearly always given: one look
+    if not get_config().get("array_api_dispatch", False):
+        return None
+    if not (hasattr(values, "device") and hasattr(values, "dtype")) or hasattr(values, "iloc"):
+        return None
+    xp = get_namespace(values)[0]
+    return None if any(name in xp.__name__ for name in ("numpy", "jax")) else xp
+
+
+def host_array(values: Any, xp: Any) -> AnyArray:
+    """An array of another library as one of numpy: without a copy, where it is on the host."""
+    values = values.detach() if hasattr(values, "detach") else values
+    if "bfloat16" in str(values.dtype):  # numpy has no such numbers; float32 holds them exactly
+        values = xp.astype(values, xp.float32)
+    return _convert_to_numpy(values, xp)
+
+
+def widest_float(xp: Any, device: Any) -> Any:
+    """float64, or float32 on devices that have nothing wider."""
+    return _max_precision_float_dtype(xp, device)
 
 
 def mixed_penalties(
@@ -181,15 +210,18 @@ def callback_task(context: Any, caller: Any, sub_estimator: Any, X: Any, y: Any)
 __all__ = [
     "BaseScorer",
     "CallbackSupportMixin",
+    "array_namespace",
     "callback_fit",
     "callback_task",
     "callback_tasks",
     "check_feature_names",
     "check_method_params",
     "clone_by_value",
+    "host_array",
     "rebuilt",
     "routing_enabled",
     "safe_indexing",
     "safe_split",
+    "widest_float",
     "with_callbacks",
 ]

@@ -148,6 +148,7 @@ SHARED = (
     "_softmax_family",
     "_paths",
     "_row_program",
+    "_device_map",
     "_stacking",
     "_repeated",
     "_measure",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._sklearn_compat import array_namespace, host_array
 from .._typing import AnyArray
 from ..exceptions import refuse
 
@@ -21,7 +22,7 @@ def collected(values: Any) -> Any:
 
 
 def read_array(values: object, what: str, where: str) -> AnyArray:
-    """Anything that numpy can read, as a plain array.
+    """Anything that numpy can read, as a plain array; tensors are copied from their device.
 
     Raises TypeError for what is no array (a set, a generator, a sparse matrix) and ValueError for
     masked entries and rows of different lengths; `what` names the values in the message.
@@ -37,14 +38,22 @@ def read_array(values: object, what: str, where: str) -> AnyArray:
             cure = "Drop those rows, or fill them with .filled(value)"
             refuse(where, f"{what} without masked entries", f"a masked entry{row}", cure)
     try:
-        raw = np.asarray(values)
+        xp = array_namespace(values)
+        raw = np.asarray(values) if xp is None else host_array(values, xp)
     except Exception as error:  # each library of arrays raises its own kinds
         said = str(error).partition("\n")[0].rstrip(".")[:120]
+        cure = "Turn it into a numpy array first"
+        if hasattr(values, "device"):  # of a GPU, or part of a gradient, or of half precision
+            cure = (
+                "Copy it to the host, for a tensor with .detach().float().cpu(); or call "
+                "sklearn.set_config(array_api_dispatch=True): maps that are arithmetic then stay "
+                "on the device, and everything else copies by itself"
+            )
         refuse(
             where,
             f"an array of {what} with rows of one length",
             f"{_a(values)} that numpy cannot read ({said})",
-            "Turn it into a numpy array first",
+            cure,
         )
     if raw.ndim == 0 and raw.dtype.kind in "OUSTV":
         got = "None" if values is None else _a(values)

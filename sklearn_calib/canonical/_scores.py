@@ -1,7 +1,8 @@
 """Scores become rows on the simplex; of logits, rows of differences that are finite."""
 
 from collections.abc import Sized
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import refuse
 from ._arguments import naming
 from ._arrays import read_numbers
+from ._device import LARGEST_LOGIT, DeviceScores, device_scores
 from ._rounded import cure_of_sums, slack_of, warn_of_rounded
 
-LARGEST_LOGIT = 1e150  # differences of larger ones overflow
+_OWN_CALL = "canonical_proba"
 
 
 def canonical_proba(
@@ -22,7 +24,7 @@ def canonical_proba(
     n_classes: int | None = None,
     tolerance: float | None = None,
     absent: Literal["nan"] | None = None,
-    _where: str = "canonical_proba",
+    _where: str = _OWN_CALL,
     _first: int = 0,
 ) -> FloatArray:
     """Turn scores (probabilities or logits) into a checked array whose rows sum to 1.
@@ -58,7 +60,9 @@ def canonical_proba(
         options a row does not have, for "temperature", "identity", "auto" (a mixture of these
         two), `log_loss`, `brier_loss`, accuracy, the calibration errors of the largest
         probability, and `calibration_report`. Methods that need the logarithms of all classes
-        refuse it.
+        refuse it. For a tensor, while scikit-learn dispatches
+        (``sklearn.set_config(array_api_dispatch=True)``), an object that holds it, on its device
+        and without a copy: give it to a recalibrator. It is checked when it is used.
 
     Raises
     ------
@@ -108,6 +112,14 @@ def canonical_proba(
             refuse(_where, "absent 'nan' or None", repr(absent), "Mark such options with NaN")
         return _with_absent(scores, kind, n_classes, tolerance, _where, _first)
     with naming(scores):
+        held: Any = None
+        if _where == _OWN_CALL:
+            check = partial(canonical_proba, tolerance=tolerance) if tolerance else canonical_proba
+            held = device_scores(scores, kind, _where, check)
+        elif isinstance(scores, DeviceScores):
+            held = scores.on_host(_where, _first)
+        if held is not None:
+            return _check_columns(held, n_classes, _where)
         if kind == "proba":
             given = valid_proba(scores, tolerance=tolerance, _where=_where, _first=_first)
             return _check_columns(two_columns(given), n_classes, _where)
@@ -159,6 +171,8 @@ def valid_proba(
     if isinstance(scores, SimplexArray) and (scores._log is not None or scores._absent is not None):
         return scores
     with naming(scores):
+        if isinstance(scores, DeviceScores):
+            return scores.on_host(_where, _first)
         return _simplex_from_proba(_numeric_table(scores, _where), tolerance, _where, _first)
 
 
@@ -286,7 +300,7 @@ def _simplex_from_proba(
 
 
 def _check_columns(proba, n_classes, where):
-    if n_classes is not None and proba.shape[1] != n_classes:
+    if n_classes is not None and max(2, proba.shape[1]) != n_classes:
         refuse(
             where,
             f"{n_classes} columns of scores, one per class",

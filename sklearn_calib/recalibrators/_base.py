@@ -24,10 +24,12 @@ from ..canonical import (
     canonical_weight,
     check_columns_of,
     check_same_length,
+    device_scores,
     soft_rows,
     warn_of_order,
 )
 from ..exceptions import caution, refuse
+from ._device_map import DeviceMap
 from ._falling import falling_by, warn_of_falling_scores
 from ._record import fit_record, records_are_kept
 from ._threshold import Invertible
@@ -74,6 +76,9 @@ class Capabilities:
         More classes are refused, since a fit would take minutes even on 2000 rows.
     absent : bool
         Takes rows of which each has its own options, see ``canonical_proba(absent="nan")``.
+    array_api : bool
+        Maps tensors on their device: every fitted map is made of nodes that are arithmetic (see
+        `Recalibrator.predict_proba`). Others copy them to the host and return arrays of numpy.
     not_exported : str
         Why a fitted map cannot be written as nodes, with what to do instead; empty where it can.
     """
@@ -91,6 +96,7 @@ class Capabilities:
     cost: str = "O(n k)"
     max_classes: int | None = None
     absent: bool = False
+    array_api: bool = False
     not_exported: str = ""
 
 
@@ -152,6 +158,17 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
             "Write it, or declare capabilities.not_exported",
             error=NotImplementedError,
         )
+
+    def _all_nodes(self) -> list[dict[str, Any]]:
+        """What is done to clean rows, one after the other."""
+        parts = getattr(self, "one_vs_rest_", None)
+        if parts is None:
+            tree = self._nodes()
+        else:
+            tree = {"node": "one_vs_rest", "parts": [part._nodes() for part in parts]}
+        if self.capabilities.takes_logarithm:
+            return [{"node": "raised", "floor": self.floor_}, tree]
+        return [tree]
 
     # -- what a user calls ------------------------------------------------------------------
 
@@ -246,18 +263,28 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         -------
         proba : ndarray of shape (n_samples, n_classes), float64
             Columns in the order of ``classes_``; rows sum to 1 within 1e-12. A row's result does
-            not depend on the other rows.
+            not depend on the other rows. For a tensor, while scikit-learn dispatches to the array
+            API: a tensor on its device, in its float32 or float64, if ``capabilities.array_api``.
         """
+        mapped = self._on_device(X, "predict_proba")
+        if mapped is not None:
+            return mapped.proba()
         proba = self._check_predict(X, "predict_proba")
         return self._predict_lifted(proba)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """The same as `predict_proba`: recalibrators chain in a `Pipeline`."""
+        mapped = self._on_device(X, "transform")
+        if mapped is not None:
+            return mapped.proba()
         proba = self._check_predict(X, "transform")
         return self._predict_lifted(proba)
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """The class with the largest calibrated probability; the first of equals."""
+        mapped = self._on_device(X, "predict")
+        if mapped is not None:
+            return mapped.labels(self.classes_)
         proba = self._check_predict(X, "predict")
         return self.classes_[self._predict_lifted(proba).argmax(axis=1)]
 
@@ -271,6 +298,7 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
         tags.classifier_tags.multi_class = True
+        tags.array_api_support = self.capabilities.array_api
         return tags
 
     # -- the machinery ------------------------------------------------------------------------
@@ -367,6 +395,22 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
                 "rows without some of them (absent='nan')",
                 "Take 'temperature', 'identity' or 'auto', which keep such options at 0",
             )
+
+    def _on_device(self, X, method):
+        """The map of scores that stay on their device; None where numpy takes them."""
+        if not self.capabilities.array_api:
+            return None
+        where = f"{type(self).__name__}.{method}"
+        scores = device_scores(X, "proba", where, canonical_proba)
+        if scores is None:
+            return None
+        check_is_fitted(self)
+        n_classes = len(self.classes_)
+        if max(2, scores.shape[1]) != n_classes:
+            rule = f"{n_classes} columns of scores, one per class"
+            refuse(where, rule, f"{scores.shape[1]}", "Pass the columns in the order of classes_")
+        tree = {"node": "chain", "parts": self._all_nodes()}
+        return DeviceMap(tree, scores, n_classes, where)
 
     def _remember_input(self, X, proba, *, reset):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)

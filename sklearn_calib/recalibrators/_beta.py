@@ -66,7 +66,7 @@ class BetaCalibration(Recalibrator):
     c_: float
 
     capabilities = Capabilities(
-        monotone=True, increasing=True, continuous=True, takes_logarithm=True
+        array_api=True, monotone=True, increasing=True, continuous=True, takes_logarithm=True
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "parameters": [StrOptions({"abm", "am", "ab"})]

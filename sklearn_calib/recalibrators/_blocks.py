@@ -20,11 +20,13 @@ from .._simplex import (
 )
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..canonical import (
+    DeviceScores,
     canonical_labels,
     canonical_logits,
     canonical_proba,
     canonical_weight,
     check_same_length,
+    device_scores,
     has_own_order,
     read_array,
     read_numbers,
@@ -38,6 +40,7 @@ Rows = tuple[AnyArray, IntArray, FloatArray]  # logits up to a constant per row,
 _PIECE, _PLACES = 1000, 20  # rows of the sample that lie together, and places if there are as many
 _SAMPLE, _SAMPLE_ENTRIES = 20_000, 4_000_000  # its rows; ten times as many if classes are few
 _SAMPLE_SHARE = 20  # but of more than 20,000 rows no more than one in so many
+_MANY_CLASSES, _MOST_ENTRIES = 2000, 5_000_000  # of more classes no more entries, in shorter pieces
 _LOADED = 10  # of functions that load a block, at most one in so many is called for the sample
 _SLICE_ENTRIES = 1 << 18  # of an array: what is checked is still in the cache when it is summed
 
@@ -70,6 +73,10 @@ class ScoreBlock:
                 error=TypeError,
             )
         self.scores, self.y, self.sample_weight = (*item, None)[:3]
+        held = device_scores(self.scores, kind, self.where, canonical_proba)
+        if held is not None:
+            self._check_kind(held.kind)
+            self.scores = held
         shape = getattr(self.scores, "shape", None)
         if shape is None or hasattr(self.scores, "iloc"):  # no array that slices cut into rows
             self.scores = read_numbers(self.scores, "scores", self.where)
@@ -83,6 +90,11 @@ class ScoreBlock:
             rule = f"{len(classes)} columns of scores, one per class"
             refuse(self.where, rule, f"{columns}", "Pass the columns in the order of classes")
         self.classes = np.arange(columns) if classes is None else classes
+
+    def _check_kind(self, held):
+        if held != self.kind:
+            cure = "Pass the tensor itself, and say by kind= what it holds"
+            refuse(self.where, f"scores of the kind {self.kind!r}", repr(held), cure)
 
     @cached_property
     def codes(self) -> IntArray:
@@ -158,10 +170,13 @@ def _read(numbered, function, floor, kind, classes, where):
     block = ScoreBlock(*numbered, kind, classes, where)
     if len(block.codes) == 0:
         return None
-    if not isinstance(block.scores, np.ndarray):
-        block.scores = read_numbers(block.scores, "scores", block.where)  # load it once
+    table = block.scores
+    if not isinstance(table, DeviceScores):  # whose slices come to the host one by one
+        if not isinstance(table, np.ndarray):
+            table = block.scores = read_numbers(table, "scores", block.where)  # load it once
+        table = table.reshape(block.n_rows, -1)
     readings = []
-    for place in row_blocks(block.scores.reshape(block.n_rows, -1), _SLICE_ENTRIES):
+    for place in row_blocks(table, _SLICE_ENTRIES):
         rows, *rest = block.rows(place, floor)
         value = function(*rows) if len(rows[0]) else None
         readings.append(Reading(value, *rest, len(block.classes), block.single, block.where))
@@ -270,17 +285,18 @@ class Blocks:
         blocks = self.blocks
         rng = np.random.default_rng(0)
         if not isinstance(blocks, list | tuple):
-            return [self._some(self._first_blocks(), _SAMPLE, rng)]
+            first = self._first_blocks()
+            return [self._some(first, min(_SAMPLE, _most_rows(first)), rng)]
         if not any(map(callable, blocks)):
             every = [self._block(number, item) for number, item in enumerate(blocks)]
-            share = sum(block.n_rows for block in every) // _SAMPLE_SHARE
-            return [self._some(every, max(_SAMPLE, min(share, _most_rows(every))), rng)]
+            share, most = sum(block.n_rows for block in every) // _SAMPLE_SHARE, _most_rows(every)
+            return [self._some(every, min(most, max(_SAMPLE, share)), rng)]
         groups = []
         chosen = rng.permutation(len(blocks))[: max(1, len(blocks) // _LOADED)]
         for number in chosen:
             one = [self._block(number, blocks[number])]
             groups.append(self._some(one, _most_rows(one) // min(len(chosen), _PLACES), rng))
-            if sum(len(z) for group in groups for z, *_ in group) >= _SAMPLE:
+            if sum(len(z) for group in groups for z, *_ in group) >= min(_SAMPLE, _most_rows(one)):
                 break
         return groups
 
@@ -295,10 +311,11 @@ class Blocks:
 
     def _some(self, blocks, most, rng):
         """About `most` rows of these blocks: copied, so that the blocks are not kept."""
+        piece = min(_PIECE, max(1, _most_rows(blocks) // _PLACES))
         places = [
-            (block, slice(start, min(start + _PIECE, block.n_rows)))
+            (block, slice(start, min(start + piece, block.n_rows)))
             for block in blocks
-            for start in range(0, block.n_rows, _PIECE)
+            for start in range(0, block.n_rows, piece)
         ]
         order = rng.permutation(len(places))[: -(-most * len(places) // max(1, _rows_of(places)))]
         chosen = [places[which] for which in order]
@@ -323,4 +340,5 @@ def _rows_of(places):
 
 def _most_rows(blocks):
     columns = max((len(block.classes) for block in blocks), default=2)
-    return int(np.clip(_SAMPLE_ENTRIES // columns, _SAMPLE, 10 * _SAMPLE))
+    most = int(np.clip(_SAMPLE_ENTRIES // columns, _SAMPLE, 10 * _SAMPLE))
+    return most if columns <= _MANY_CLASSES else max(1, min(most, _MOST_ENTRIES // columns))

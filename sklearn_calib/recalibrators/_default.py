@@ -98,6 +98,7 @@ class DefaultCalibration(SoftmaxRegression):
     n_samples_: float
 
     capabilities = Capabilities(
+        array_api=True,
         multiclass="native",
         monotone=True,
         continuous=True,

@@ -54,14 +54,7 @@ def map_nodes(fitted: Estimator, where: str) -> Tree:
     check_is_fitted(fitted)
     if reason := fitted.capabilities.not_exported:
         refuse(where, "a method that can be written as nodes", type(fitted).__name__, reason)
-    parts = getattr(fitted, "one_vs_rest_", None)
-    if parts is None:
-        tree = fitted._nodes()
-    else:
-        tree = {"node": "one_vs_rest", "parts": [part._nodes() for part in parts]}
-    if fitted.capabilities.takes_logarithm:
-        return chain({"node": "raised", "floor": fitted.floor_}, tree)
-    return tree
+    return chain(*fitted._all_nodes())
 
 
 def chain(*trees: Tree) -> Tree:

@@ -92,6 +92,7 @@ class DirichletCalibration(FittedSoftmax):
     leave_one_out_loss_: float
 
     capabilities = Capabilities(
+        array_api=True,
         multiclass="native",
         continuous=True,
         takes_logarithm=True,

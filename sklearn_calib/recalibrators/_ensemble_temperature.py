@@ -51,7 +51,7 @@ class EnsembleTemperatureScaling(Recalibrator):
     loss_: float
 
     capabilities = Capabilities(
-        multiclass="native", monotone=True, continuous=True, takes_logarithm=True
+        array_api=True, multiclass="native", monotone=True, continuous=True, takes_logarithm=True
     )
 
     def _fit(self, proba, codes, weight):

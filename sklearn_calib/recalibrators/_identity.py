@@ -24,7 +24,12 @@ class Identity(Recalibrator):
     """
 
     capabilities = Capabilities(
-        multiclass="native", monotone=True, continuous=True, absent=True, cost="O(1)"
+        multiclass="native",
+        monotone=True,
+        continuous=True,
+        absent=True,
+        array_api=True,
+        cost="O(1)",
     )
 
     def _fit(self, proba, codes, weight):

@@ -55,7 +55,12 @@ class MatrixScaling(SoftmaxRegression):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)", max_classes=200
+        array_api=True,
+        multiclass="native",
+        continuous=True,
+        takes_logarithm=True,
+        cost="O(n k^2)",
+        max_classes=200,
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "penalty": [Interval(Real, 0, None, closed="left")]

@@ -82,7 +82,7 @@ class PlattScaling(Recalibrator):
     intercept_: float
 
     capabilities = Capabilities(
-        monotone=True, continuous=True, takes_logarithm=True, weights="counts"
+        array_api=True, monotone=True, continuous=True, takes_logarithm=True, weights="counts"
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "scale": [StrOptions({"logit", "proba"})],

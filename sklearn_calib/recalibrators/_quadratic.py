@@ -56,7 +56,7 @@ class QuadraticScaling(Recalibrator):
     b_: float
     c_: float
 
-    capabilities = Capabilities(continuous=True, takes_logarithm=True)
+    capabilities = Capabilities(array_api=True, continuous=True, takes_logarithm=True)
 
     def _fit(self, proba, codes, weight):
         score = log_odds(proba)

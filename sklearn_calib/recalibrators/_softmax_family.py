@@ -77,6 +77,7 @@ class StructuredScaling(SoftmaxRegression):
     """Base of structured matrix and vector scaling: penalties that fade as rows come."""
 
     capabilities = Capabilities(
+        array_api=True,
         multiclass="native",
         continuous=True,
         takes_logarithm=True,

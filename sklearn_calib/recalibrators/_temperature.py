@@ -15,13 +15,14 @@ from .._kernels._temperature_absent import fit_temperature_of_options
 from .._kernels._temperature_blocks import fit_temperature_passes, temperature_pass
 from .._simplex import absent_of, log_of_options, row_blocks
 from .._typing import ArrayLike, Self
-from ..canonical import canonical_labels
+from ..canonical import canonical_labels, canonical_proba, device_scores
 from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
 from ._describe import UNIFORM, mixture
 
 _MAP_ENTRIES = 10_000_000  # larger memory maps are read in blocks of rows
+_DEVICE_ENTRIES = 1_000_000  # and so are larger tensors on their device
 
 
 class TemperatureScaling(Recalibrator):
@@ -113,7 +114,12 @@ class TemperatureScaling(Recalibrator):
     n_iter_: int
 
     capabilities = Capabilities(
-        multiclass="native", monotone=True, continuous=True, takes_logarithm=True, absent=True
+        multiclass="native",
+        monotone=True,
+        continuous=True,
+        takes_logarithm=True,
+        absent=True,
+        array_api=True,
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "laplace": ["boolean"],
@@ -133,16 +139,21 @@ class TemperatureScaling(Recalibrator):
         self.criterion = criterion
 
     def _fit_unread(self, X, y, sample_weight, classes, where):
-        if self.criterion != "log_loss" or not isinstance(X, np.memmap):
+        if self.criterion != "log_loss":
             return False
-        if X.ndim != 2 or X.size <= _MAP_ENTRIES:
+        kind, least = "proba", _MAP_ENTRIES
+        if (held := device_scores(X, kind, where, canonical_proba)) is not None:
+            X, kind, least = held, held.kind, _DEVICE_ENTRIES
+        elif not isinstance(X, np.memmap):
+            return False
+        if X.ndim != 2 or X.shape[0] * X.shape[1] <= least:
             return False
         classes, _ = canonical_labels(y, classes=classes, _where=where)
         if X.shape[1] > 1:
             self._check_fit_shapes(X, classes, where)
         start = getattr(self, "_last", None) if self.warm_start else None
         with self._unfitted_on_failure():
-            blocks = Blocks([(X, y, sample_weight)], "proba", classes, builtins.map, where)
+            blocks = Blocks([(X, y, sample_weight)], kind, classes, builtins.map, where)
             self._fit_passes(blocks, start)
         return True
 

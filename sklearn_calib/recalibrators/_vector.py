@@ -65,7 +65,7 @@ class VectorScaling(SoftmaxRegression):
     """
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
+        array_api=True, multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
     )
     _parameter_constraints: dict = {  # noqa: RUF012
         "penalty": [Interval(Real, 0, None, closed="left")]

@@ -1,0 +1,126 @@
+"""Scores of another library of arrays stay on their device: read block by block, when used."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+
+from .._simplex import row_blocks
+from .._sklearn_compat import array_namespace, host_array, widest_float
+from .._typing import AnyArray
+from ..exceptions import refuse
+from ._rounded import SLACK
+
+HOST_BLOCK, DEVICE_BLOCK = 1 << 18, 1 << 24  # entries: of the cache, and of what fills a GPU
+LARGEST_LOGIT = 1e150  # differences of larger ones overflow
+
+Check = Callable[..., Any]
+Kind = Literal["proba", "logits"]
+
+
+class DeviceScores:
+    """Probabilities or logits in an array of PyTorch, CuPy or another library, on its device.
+
+    `canonical_proba` returns one where scikit-learn dispatches to the array API. It can be given
+    wherever probabilities can. Nothing is copied until it is used; then it is checked, too.
+
+    Parameters
+    ----------
+    array : array of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+    kind : {"proba", "logits"}
+    xp : module
+        The array API of its library.
+    where : str
+        The public method, for messages.
+    check : callable
+        `canonical_proba`, for rows of the host: it refuses what is wrong, and repairs what can be.
+
+    Attributes
+    ----------
+    shape : tuple
+        (n_samples, n_classes), or (n_samples, 1) for scores of the second class alone.
+    dtype : dtype
+        Of the results: float32 for half precision, whose sums would be far from 1, and for
+        numbers that are not floats the widest one.
+    """
+
+    ndim = 2
+
+    def __init__(self, array: Any, kind: Kind, xp: Any, where: str, check: Check) -> None:
+        if array.ndim not in (1, 2):
+            got = f"{array.ndim} dimensions {tuple(array.shape)}"
+            cure = "Reshape to (n_samples, n_classes)"
+            refuse(where, "one or two dimensions of scores", got, cure)
+        table = xp.reshape(array, (-1, 1)) if array.ndim == 1 else array
+        if 0 in table.shape:
+            got, cure = f"shape {tuple(array.shape)}", "Check the selection that produced it"
+            refuse(where, "at least one row and one column of scores", got, cure)
+        self.array, self.kind, self.xp, self.check = table, kind, xp, check
+        self.shape, self.device = tuple(map(int, table.shape)), table.device
+        if not xp.isdtype(table.dtype, ("bool", "integral", "real floating")):
+            check(self[:1], kind=kind, _where=where)  # says what is wrong with it
+        wide = widest_float(xp, self.device)
+        narrow = xp.isdtype(table.dtype, "real floating") and table.dtype != xp.float64
+        self.dtype = xp.float32 if narrow else wide
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"DeviceScores({self.kind} of shape {self.shape} on {self.device})"
+
+    def __getitem__(self, rows: slice) -> AnyArray:
+        """Some rows as they are, in an array of numpy: the way to the host for what needs it."""
+        return host_array(self._part(rows), self.xp)
+
+    def _part(self, rows):
+        start, stop, _ = rows.indices(len(self))
+        return self.array[start:stop, :]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """The probabilities, in an array of numpy."""
+        return np.asarray(self.on_host("canonical_proba"), dtype=dtype)
+
+    def on_host(self, where: str, first: int = 0) -> AnyArray:
+        """The probabilities in numpy's float64, with exact logarithms where they were logits."""
+        return self.check(self[:], kind=self.kind, _where=where, _first=first)
+
+    def blocks(self, where: str) -> Iterator[tuple[slice, Any]]:
+        """(place, rows) in the type of the results, checked: a column, or one for each class."""
+        xp = self.xp
+        size = HOST_BLOCK if "cpu" in str(self.device).lower() else DEVICE_BLOCK
+        for block in row_blocks(self, size):
+            place = slice(block.start, min(block.stop, len(self)))  # the standard asks for it
+            part = xp.astype(self._part(place), self.dtype, copy=False)
+            sure = self._checked(part)
+            if sure is None:  # the host judges it, and words what is wrong
+                sure = self.check(self[place], kind=self.kind, _where=where, _first=place.start)
+                if self.kind == "logits":
+                    sure = part
+                else:  # sums repaired
+                    sure = np.array(sure[:, 1:] if self.shape[1] == 1 else sure)
+                    sure = xp.asarray(sure, dtype=self.dtype, device=self.device)
+            yield place, sure
+
+    def _checked(self, part):
+        """The rows with sums of 1; None where something may be wrong."""
+        xp, plain = self.xp, part.detach() if hasattr(part, "detach") else part
+        lowest, highest = float(xp.min(plain)), float(xp.max(plain))
+        if self.kind == "logits":
+            return part if lowest >= -LARGEST_LOGIT and highest <= LARGEST_LOGIT else None
+        if not (lowest >= 0.0 and highest <= 1.0):  # also with NaN
+            return None
+        if self.shape[1] == 1:
+            return part
+        total = xp.sum(plain, axis=1, keepdims=True, dtype=widest_float(xp, self.device))
+        if not float(xp.max(xp.abs(total - 1.0))) <= SLACK:
+            return None
+        return part / xp.astype(total, self.dtype, copy=False)
+
+
+def device_scores(scores: Any, kind: Kind, where: str, check: Check) -> DeviceScores | None:
+    """Scores that stay on their device; None for what is read as an array of numpy."""
+    if isinstance(scores, DeviceScores):
+        return scores
+    xp = array_namespace(scores)
+    return None if xp is None else DeviceScores(scores, kind, xp, where, check)
