@@ -116,10 +116,13 @@ def test_changes_in_markdown():
     assert changelog.markdown(given) == expected
 
 
-def test_citation_has_the_version():
+def test_citation_and_pages_have_the_version():
     text = (ROOT / "CITATION.cff").read_text() + (DOC / "cite.rst").read_text()
-    stated = re.findall(r"(?m)^\s*version(?::| = )\s*\{?([\d.]+)", text)
+    stated = re.findall(r"(?m)^\s*version(?::| = )\s*\{?([^\s}]+)", text)
     assert stated == [sklearn_calib.__version__] * 2
+    shown = r'(?:sklearn-calib |"package": ")(\d+(?:\.\w+)+)'  # in what reports and maps say
+    found = [version for page in PAGES for version in re.findall(shown, page.read_text())]
+    assert found and {*found} == {sklearn_calib.__version__}
 
 
 def ours():
