@@ -92,6 +92,7 @@ def test_registered_things_are_documented_in_full(thing):
         pytest.param("doc/user_guide/class_frequencies_change.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/decisions.rst", marks=pytest.mark.slow),
         "doc/user_guide/export.rst",
+        "doc/user_guide/from_0_1_to_0_2.rst",
         pytest.param("doc/user_guide/large_data_logits.inc", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/many_labels.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/measures.rst", marks=pytest.mark.slow),
