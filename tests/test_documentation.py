@@ -104,7 +104,7 @@ def test_code_in_the_texts_runs(path, monkeypatch):
     file = ROOT / path
     if not file.exists():
         pytest.skip("not a checkout")
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     if "xgboost" in text:
         imported("xgboost")
     if "skops" in text:

@@ -38,7 +38,7 @@ def missing(block):
 def follow(page, capsys):
     """Run the blocks of a page; pairs of what it shows and what was printed."""
     names, said, pairs, lacking = {}, "", [], None
-    for kind, block in BLOCK.findall((GUIDE / page).read_text()):
+    for kind, block in BLOCK.findall((GUIDE / page).read_text(encoding="utf-8")):
         text = re.sub(r"(?m)^   ", "", block)
         if kind == "text":
             pairs.append((text, said))
