@@ -3,7 +3,7 @@
 import json
 import sys
 
-with open(sys.argv[1]) as file:
+with open(sys.argv[1], encoding="utf-8") as file:
     totals = json.load(file)["totals"]
 lines = totals["covered_lines"] / totals["num_statements"]
 branches = totals["covered_branches"] / totals["num_branches"]

@@ -6,7 +6,12 @@ And `compile_kernels` leaves nothing to compile, which shows in a fresh environm
 import contextlib
 import importlib.util
 import io
+import os
+import re
+import sys
 import tempfile
+import time
+import types
 import warnings
 from pathlib import Path
 
@@ -21,6 +26,18 @@ from sklearn_calib.metrics import all_metrics
 from sklearn_calib.recalibrators import all_recalibrators
 from sklearn_calib.report import calibration_report
 
+#: Pages whose code needs no extras; of the README, all but the picture.
+PAGES = (
+    *("README.md", "doc/install.rst"),
+    *(
+        f"doc/user_guide/{name}"
+        for name in (
+            *("a_judge_and_200_labels.rst", "class_frequencies_change.rst", "coming_from_r.rst"),
+            *("from_0_1_to_0_2.rst", "imbalanced_data.rst", "large_data_logits.inc"),
+            *("production.rst", "troubleshooting.rst"),
+        )
+    ),
+)
 extras = ("matplotlib", "pandas", "pyarrow", "rich", "pytest")
 present = [name for name in extras if importlib.util.find_spec(name)]
 assert not present, f"not a bare environment: {present}"
@@ -59,8 +76,26 @@ print(f"{len(all_recalibrators())} recalibrators and {len(all_metrics())} measur
 
 with tempfile.TemporaryDirectory() as folder:
     page = Path(calibration_report(y, proba).to_html(Path(folder) / "report.html"))
-    assert "<svg" in page.read_text()
+    assert "<svg" in page.read_text("utf-8")
 print("reports write their page, with pictures")
+
+here, begun, n_blocks = os.getcwd(), time.perf_counter(), 0
+with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+    os.chdir(folder)
+    for each in PAGES:
+        text = (Path(__file__).resolve().parent.parent / each).read_text("utf-8")
+        blocks = re.findall(r"```python\n(.*?)```", text, re.S) or [
+            re.sub(r"(?m)^   ", "", block)
+            for block in re.findall(r"code-block:: python\n\n((?:(?:   .*)?\n)+)", text)
+        ]
+        assert blocks, f"{each}: no code"
+        sys.modules["snippet"] = module = types.ModuleType("snippet")  # so that classes are pickled
+        for block in blocks:
+            code = re.sub(r"(?m)^ReliabilityDisplay\..*$", "", block)  # needs matplotlib
+            exec(compile(code, each, "exec"), vars(module))
+        n_blocks += len(blocks)
+    os.chdir(here)
+print(f"{n_blocks} programs of {len(PAGES)} pages run, {time.perf_counter() - begun:.0f} s")
 
 error = io.StringIO()
 with contextlib.redirect_stderr(error):

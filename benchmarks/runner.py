@@ -83,7 +83,7 @@ def rounds(path, jobs, function, processes=2):
     """
     done = {}
     if path.exists():
-        for line in path.read_text().splitlines():
+        for line in path.read_text(encoding="utf-8").splitlines():
             job, rows = json.loads(line)
             done[tuple(job)] = rows
     todo = [job for job in jobs if tuple(job) not in done]
@@ -91,7 +91,7 @@ def rounds(path, jobs, function, processes=2):
     if todo:
         print(f"{name}: {len(jobs) - len(todo)} of {len(jobs)} rounds are there already")
     calls = (delayed(_labelled)(function, job) for job in todo)
-    with open(path, "a") as file:
+    with open(path, "a", encoding="utf-8") as file:
         finished = Parallel(n_jobs=processes, return_as="generator_unordered")(calls)
         for number, (job, rows) in enumerate(finished, 1):
             file.write(json.dumps([job, rows]) + "\n")
@@ -156,7 +156,7 @@ def write(path, rows, columns=None):
         "bar",
         "note",
     ]
-    with open(path, "w", newline="") as file:
+    with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*columns, "machine"], lineterminator="\n")
         writer.writeheader()
         for row in rows:

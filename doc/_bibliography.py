@@ -22,7 +22,9 @@ UNNAMED = re.compile(r'"(?P<title>[^"]+)"\s+\((?P<year>(?:19|20)\d\d), submitted
 def entries(path=BIBLIOGRAPHY):
     """The entries of the bibliography, in its order."""
     found = []
-    for key, body in re.findall(r"@\w+\{([^,]+),\n(.*?)\n\}", Path(path).read_text(), re.S):
+    for key, body in re.findall(
+        r"@\w+\{([^,]+),\n(.*?)\n\}", Path(path).read_text(encoding="utf-8"), re.S
+    ):
         field = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", body, re.M))
         people = [part.split(",")[0] for part in field["author"].split(" and ")]
         names = tuple(_plain(person) for person in people)

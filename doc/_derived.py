@@ -99,8 +99,8 @@ def _choices(action):
 
 def _put(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 def first_line(thing):
@@ -116,7 +116,7 @@ def _table(header, rows, widths="auto"):
 
 def _result_table(path):
     """A tracked table; what stands in every row alike, the machine, is said once below it."""
-    with open(path, newline="") as file:
+    with open(path, newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     machine = ""
     if header[-1] == "machine":

@@ -30,7 +30,7 @@ def tables(table):
 def _largest_differences(table):
     """The largest difference of all methods, those with a finite form and those as a table."""
     path = Path(__file__).parents[1] / "benchmarks" / "export" / "differences.csv"
-    with open(path, newline="") as file:
+    with open(path, newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     targets = [name for name in lines[0] if name not in ("method", "classes")]
     tabulated = {name for name, *_, as_table in fitted_methods(2) if as_table}

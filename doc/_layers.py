@@ -18,7 +18,7 @@ def imports(root=ROOT):
         if part not in SMALL:
             found.setdefault(part, set())
             package = relative.parts[:-1]
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and node.level:
                     base = package[: len(package) - node.level + 1]
                     names = [node.module] if node.module else [alias.name for alias in node.names]

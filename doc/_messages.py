@@ -23,7 +23,7 @@ def messages(root=ROOT):
         module = path.relative_to(root).with_suffix("").parts[0]
         if module == "exceptions":  # where the functions themselves are
             continue
-        tree = ast.parse(path.read_text())
+        tree = ast.parse(path.read_text(encoding="utf-8"))
         texts = _assigned(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):

@@ -30,7 +30,11 @@ def changes(folder=HERE / "whats_new"):
         for kind in KINDS:
             files = sorted(version.glob(f"{kind}.*.rst"))
             if files:
-                yield version.name, kind, [file.read_text().strip() for file in files]
+                yield (
+                    version.name,
+                    kind,
+                    [file.read_text(encoding="utf-8").strip() for file in files],
+                )
 
 
 def markdown(text):

@@ -88,6 +88,6 @@ def picture(y: Any, proba: dict[str, Any]) -> str:
 if __name__ == "__main__":
     found = predictions()
     y = found.pop("y")
-    PICTURE.write_text(picture(y, found))
+    PICTURE.write_text(picture(y, found), encoding="utf-8")
     for name, proba in found.items():
         print(name, figures(y, proba))

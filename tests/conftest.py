@@ -54,4 +54,6 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture
 def oracle():
     """Read a file of tests/data."""
-    return lambda name: json.loads((Path(__file__).parent / "data" / name).read_text())
+    return lambda name: json.loads(
+        (Path(__file__).parent / "data" / name).read_text(encoding="utf-8")
+    )

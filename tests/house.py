@@ -24,7 +24,7 @@ DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @cache
 def parsed(path):
-    return ast.parse(path.read_text())
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @cache
@@ -39,7 +39,7 @@ def name_of(path):
 @cache
 def code_lines(path):
     """(number, text) of the lines that are neither blank nor comment nor docstring."""
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     documented = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Module | DEFINITIONS) and ast.get_docstring(node) is not None:

@@ -103,7 +103,7 @@ def broken_rules(source, path):
 @pytest.mark.parametrize("room", sorted({path.relative_to(ROOT).parts[0] for path in FILES}))
 def test_layers_and_lazy_imports(room):
     files = [path for path in FILES if path.relative_to(ROOT).parts[0] == room]
-    broken = {path.name: [*broken_rules(path.read_text(), path)] for path in files}
+    broken = {path.name: [*broken_rules(path.read_text(encoding="utf-8"), path)] for path in files}
     assert not any(broken.values()), {name: rules for name, rules in broken.items() if rules}
 
 
@@ -139,7 +139,9 @@ def test_planted_imports(file, source, broken):
 
 def imports_numba(parts):
     path = ROOT / "_kernels" / f"{parts[-1]}.py"
-    return path.exists() and re.search("(from|import) numba|from ._compile", path.read_text())
+    return path.exists() and re.search(
+        "(from|import) numba|from ._compile", path.read_text(encoding="utf-8")
+    )
 
 
 # files without a name of their own
@@ -164,7 +166,7 @@ SHARED = (
 
 def files_without_line(folder):
     """The files of a sub-package that its ``__init__.py`` does not import from."""
-    lines = (folder / "__init__.py").read_text()
+    lines = (folder / "__init__.py").read_text(encoding="utf-8")
     return [
         path.name
         for path in sorted(folder.glob("_*.py"))
@@ -258,7 +260,7 @@ def test_kernels_run_without_the_compiler():
 
 def test_functions_fit_on_a_screen_and_files_stay_small():
     for path in FILES:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= 500, f"{path.name} is too long"
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef):

@@ -87,15 +87,19 @@ def test_wrong_display(wrong, check):
 
 @pytest.mark.parametrize("package", ["displays", "staging", "recalibrators", "metrics"])
 def test_file_without_its_line(package, tmp_path):
-    source = (ROOT / package / "__init__.py").read_text()
-    (tmp_path / "__init__.py").write_text(source)
+    source = (ROOT / package / "__init__.py").read_text(encoding="utf-8")
+    (tmp_path / "__init__.py").write_text(source, encoding="utf-8")
     for path in (ROOT / package).glob("_*.py"):
         (tmp_path / path.name).touch()
     (tmp_path / "_new.py").touch()
     assert files_without_line(tmp_path) == ["_new.py"]
-    (tmp_path / "__init__.py").write_text(source + "# from ._new import New as New\n")
+    (tmp_path / "__init__.py").write_text(
+        source + "# from ._new import New as New\n", encoding="utf-8"
+    )
     assert files_without_line(tmp_path) == ["_new.py"]
-    (tmp_path / "__init__.py").write_text(source + "from ._new import New as New\n")
+    (tmp_path / "__init__.py").write_text(
+        source + "from ._new import New as New\n", encoding="utf-8"
+    )
     assert files_without_line(tmp_path) == []
 
 

@@ -173,14 +173,14 @@ def test_ranges_and_orders_hold_for_edited_maps_too(case, place, field, value, w
 
 def test_the_option_of_the_commands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    Path("rows.csv").write_text("p\n0.2\n0.7\n")
+    Path("rows.csv").write_text("p\n0.2\n0.7\n", encoding="utf-8")
     text = to_json(PlattScaling("proba").fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))
     coef = (
         json.loads(text)["map"]["parts"][0].get("coef")
         or json.loads(text)["map"]["parts"][1]["coef"]
     )
     assert text.count(repr(coef[0])) >= 1
-    Path("map.json").write_text(text.replace(repr(coef[0]), repr(coef[0] + 0.25)))
+    Path("map.json").write_text(text.replace(repr(coef[0]), repr(coef[0] + 0.25)), encoding="utf-8")
     commands = (
         ["apply", "map.json", "rows.csv", "--prob", "p", "--out", "out.csv"],
         ["export", "map.json", "--to", "python", "--out", "map.py"],

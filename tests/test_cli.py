@@ -53,7 +53,7 @@ def test_demo(tmp_path, monkeypatch, capsys):
     assert main(["demo", "--data", "breast_cancer"]) == 0
     out = capsys.readouterr().out
     assert "(before)" in out and "temperature" in out and "auto" in out
-    assert "after (auto)" in (tmp_path / "report.html").read_text()
+    assert "after (auto)" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert str(tmp_path / "report.html") in out
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
@@ -303,9 +303,9 @@ def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
     quick.to_csv("packed.csv.bz2", index=False)
     quick.to_csv("packed.csv.xz", index=False)
     quick.to_csv("packed.csv.zip", index=False)
-    text = (tmp_path / "plain.csv").read_text()
-    (tmp_path / "spaces.csv").write_text("\n" + text.replace(",", ", "))
-    (tmp_path / "trailing.csv").write_text(text.replace("\n", ",\n"))
+    text = (tmp_path / "plain.csv").read_text(encoding="utf-8")
+    (tmp_path / "spaces.csv").write_text("\n" + text.replace(",", ", "), encoding="utf-8")
+    (tmp_path / "trailing.csv").write_text(text.replace("\n", ",\n"), encoding="utf-8")
     percent = [f"{100 * p:.4f}%" for p in quick["p"]]
     quick.assign(p=percent).to_csv("percent.csv", index=False)
     quick.assign(p=quick["p"].astype(str)).to_parquet("text.parquet")
@@ -325,7 +325,7 @@ def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
         if path.suffix != ".html":
             assert unseen(path.name, *AS_USUAL, *more.get(path.name, [])) == 0, path.name
             assert _brier(capsys) == expected, path.name
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
     assert unseen("-", *AS_USUAL) == 0
     assert _brier(capsys) == expected
 
@@ -357,7 +357,7 @@ def test_names_are_shown_as_they_are(quick, capsys, tmp_path, request, name):
     assert "\x1b" not in out and "\u202e" not in out and "\t" not in out
     shown = plain(name)
     assert f"accuracy of {shown}" in re.sub(r"\s+", " ", out)
-    page = (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<script" not in page and "<img src=x" not in page and "\x1b" not in page
     assert f"<h1>Calibration of {html.escape(shown)}</h1>" in page
 
@@ -408,7 +408,7 @@ def test_rows_that_were_rounded(quick, capsys, tmp_path):
 
 def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeypatch):
     quick.to_csv("t.csv", index=False)
-    (tmp_path / "report.html").write_text("the page of yesterday")
+    (tmp_path / "report.html").write_text("the page of yesterday", encoding="utf-8")
     (tmp_path / "report.html").chmod(0o640)
 
     def full(handle):
@@ -420,12 +420,12 @@ def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeyp
     captured = capsys.readouterr()
     assert "got: No space left on device" in captured.err and captured.err.count("\n") == 1
     assert "brier_loss" in captured.out, "the tables were measured, so they are shown"
-    assert (tmp_path / "report.html").read_text() == "the page of yesterday"
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == "the page of yesterday"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "t.csv"]
     (tmp_path / "link.html").symlink_to("report.html")
     assert quickly("t.csv", *AS_USUAL, "--out", "link.html") == 0
     assert (tmp_path / "link.html").is_symlink()
-    assert "<h1>" in (tmp_path / "report.html").read_text()
+    assert "<h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o640
     if os.path.exists("/dev/full"):
         assert quickly("t.csv", *AS_USUAL, "--out", "/dev/full") == 2
@@ -435,13 +435,13 @@ def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeyp
 
 def test_a_file_that_must_not_be_changed(quick, capsys, tmp_path, monkeypatch):
     quick.to_csv("t.csv", index=False)
-    (tmp_path / "report.html").write_text("kept")
+    (tmp_path / "report.html").write_text("kept", encoding="utf-8")
     monkeypatch.setattr("os.access", lambda path, mode: False)
     assert run("t.csv", *AS_USUAL) == 2
     assert "a file that must not be changed" in capsys.readouterr().err
     with pytest.raises(PermissionError):
         write_whole(tmp_path / "report.html", "new")
-    assert (tmp_path / "report.html").read_text() == "kept"
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == "kept"
     assert run("t.csv", *AS_USUAL, "--out", "new.html") == 2
     assert "got: a folder that is closed" in capsys.readouterr().err
 

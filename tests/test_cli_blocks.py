@@ -200,13 +200,13 @@ def test_classes_of_a_state_that_another_process_begins(frame, capsys, monkeypat
     alone = _monitor._alone
 
     def late(options):
-        Path("state.json").write_text(json.dumps(first.state_dict()))
+        Path("state.json").write_text(json.dumps(first.state_dict()), encoding="utf-8")
         return alone(options)
 
     monkeypatch.setattr(_monitor, "_alone", late)
     assert run("t.csv", *ROWS, "--positive", "yes", "--state", "state.json") == 2
     assert "expected the classes yes, no of the state" in capsys.readouterr().err
-    assert json.loads(Path("state.json").read_text()) == first.state_dict()
+    assert json.loads(Path("state.json").read_text(encoding="utf-8")) == first.state_dict()
 
 
 # -- memory ---------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def test_all_ways_to_name_two_models(frame, capsys, tmp_path):
     ):  # fmt: skip
         assert compare(*arguments, "--json", "c.json") == 0
         outputs.append(capsys.readouterr().out)
-        rows = json.loads((tmp_path / "c.json").read_text())["differences"]
+        rows = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["differences"]
         loss = next(row for row in rows if row["measure"] == "log_loss")
         assert loss["difference"] == pytest.approx(found.difference, rel=1e-9)
         assert loss["low"] == pytest.approx(found.low, rel=1e-9)
@@ -172,7 +172,7 @@ def test_the_calibration_error_is_compared(tmp_path, monkeypatch, capsys):
     pd.DataFrame({"p": p, "q": p**2, "outcome": y}).to_csv("t.csv", index=False)
     assert compare("t.csv", *AS_USUAL, "--prob", "q", "--resamples", "20", "--json", "c.json") == 0
     assert "smooth calibration error" in capsys.readouterr().out
-    rows = json.loads((tmp_path / "c.json").read_text())["differences"]
+    rows = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["differences"]
     error = next(row for row in rows if row["measure"] == "smooth_calibration_error")
     assert error["method"] == "combined" and error["low"] < error["difference"] < error["high"]
 
@@ -188,7 +188,7 @@ def test_whole_numbers_and_their_text_match(frame, capsys):
 
 def differences(*arguments, columns=AS_USUAL):
     assert compare(*arguments, *columns, "--resamples", "20", "--json", "c.json") == 0
-    with open("c.json") as file:
+    with open("c.json", encoding="utf-8") as file:
         return {row.pop("measure"): row for row in json.load(file)["differences"]}
 
 
@@ -281,7 +281,9 @@ def test_the_standard_input_is_one_of_the_files(frame, capsys, monkeypatch):
     there = sorted(os.listdir())
     for place in range(2):
         with open(files[place], "rb") as stream:
-            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stream.read())))
+            monkeypatch.setattr(
+                "sys.stdin", io.TextIOWrapper(io.BytesIO(stream.read()), encoding="utf-8")
+            )
         given = [*files]
         given[place] = "-"
         assert compare(*given, *AS_USUAL) == 0
@@ -407,8 +409,10 @@ def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert "The two temperatures are fitted to 1" in text and "of these 600 rows" in text
     order = np.random.default_rng(0).permutation(600)
-    header, *lines = Path("one.csv").read_text().splitlines()  # in all their digits
-    Path("three.csv").write_text("\n".join([header, *(lines[place] for place in order)]) + "\n")
+    header, *lines = Path("one.csv").read_text(encoding="utf-8").splitlines()  # in all their digits
+    Path("three.csv").write_text(
+        "\n".join([header, *(lines[place] for place in order)]) + "\n", encoding="utf-8"
+    )
     pd.read_parquet("two.parquet").iloc[order].to_parquet("four.parquet")
     in_small_blocks(monkeypatch)
     assert differences("three.csv", "four.parquet", *OF_THREE, columns=()) == few

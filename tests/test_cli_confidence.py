@@ -39,7 +39,7 @@ def audit(path, tmp_path, *more):
     out = tmp_path / "numbers.json"
     words = ["audit", path, "--label", "truth", "--no-page", "--no-advice", "--resamples", "20"]
     code = main([*words, "--json", str(out), *more])
-    return code, json.loads(out.read_text()) if code == 0 else None
+    return code, json.loads(out.read_text(encoding="utf-8")) if code == 0 else None
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])

@@ -23,12 +23,12 @@ PAGE = DOC / "user_guide" / "command_line.rst"
 
 
 def commands():
-    text = PAGE.read_text()
+    text = PAGE.read_text(encoding="utf-8")
     return list(dict.fromkeys(re.findall(r"(?m)^ +\$ sklearn-calib (.+)$", text)))
 
 
 def test_options_of_all_commands_are_on_the_page(capsys):
-    tables, text = _derived.command_tables(), PAGE.read_text()
+    tables, text = _derived.command_tables(), PAGE.read_text(encoding="utf-8")
     for name, table in tables.items():
         with pytest.raises(SystemExit):
             main([name, "--help"])
@@ -64,7 +64,9 @@ def files(tmp_path, monkeypatch):
         {"scores": {"yes": p}, "probs": [1 - p, p], "outcome": y, "model": {"name": segment}}
         for p, y, segment in zip(rows["p"], rows["outcome"], rows["segment"], strict=True)
     ]
-    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (tmp_path / "log.jsonl").write_text(
+        "".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8"
+    )
     for day in "12":
         (tmp_path / "scores" / f"day={day}").mkdir(parents=True)
         rows.to_parquet(f"scores/day={day}/a.parquet")
@@ -92,7 +94,7 @@ def test_commands_on_the_page_run(files, capsys, monkeypatch):
             continue
         if stdin:
             data = io.BytesIO(Path(stdin).read_bytes())
-            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(data))
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(data, encoding="utf-8"))
         quick = ["--resamples", "20"] if words[0] == "compare" else ["--resamples", "2"]
         quick += ["--no-advice", "--no-page"] if words[0] == "audit" else []
         if words[0] in ("apply", "export", "monitor", "threshold") or "--plan" in words:

@@ -78,7 +78,9 @@ def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
     large()
     for files in WAYS if "--logits" not in more else WAYS[:2]:
         assert fit(files, *more, columns=columns) == 0
-        assert Path("m.json").read_text() == Path("small.json").read_text()
+        assert Path("m.json").read_text(encoding="utf-8") == Path("small.json").read_text(
+            encoding="utf-8"
+        )
         assert capsys.readouterr().out == small
     if more[0] == "--weight":
         assert "600 rows, classes x, y, z" in small and "fitted to" not in small
@@ -87,7 +89,9 @@ def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
         found = from_json("m.json").predict_proba(given[0])
         assert np.abs(found - expected.predict_proba(given[0])).max() < 1e-9
         assert fit(["u.parquet"], out="plain.json") == 0
-        assert Path("plain.json").read_text() != Path("m.json").read_text()
+        assert Path("plain.json").read_text(encoding="utf-8") != Path("m.json").read_text(
+            encoding="utf-8"
+        )
 
 
 def test_a_sample_is_said_and_the_same_in_any_order(frame, capsys, large, monkeypatch):
@@ -99,7 +103,9 @@ def test_a_sample_is_said_and_the_same_in_any_order(frame, capsys, large, monkey
     for files in WAYS:
         assert fit(files) == 0
         said.append(capsys.readouterr().out)
-        assert Path("m.json").read_text() == Path("small.json").read_text()
+        assert Path("m.json").read_text(encoding="utf-8") == Path("small.json").read_text(
+            encoding="utf-8"
+        )
     assert set(said) == {said[0]}
     words = " ".join(said[0].split())
     assert "of these 600 rows, which their own digits draw: the same ones in any order" in words
@@ -138,7 +144,7 @@ def test_rows_that_are_wrong_are_named(frame, capsys, large):
 def audit(files, *arguments):
     words = ["audit", *files, *COLUMNS, "--resamples", "2", "--no-page", "--json", "r.json"]
     assert main([*words, *arguments]) == 0
-    content = json.loads(Path("r.json").read_text())
+    content = json.loads(Path("r.json").read_text(encoding="utf-8"))
     for key in ("source", "created"):
         content.pop(key, None)
     return content
@@ -180,11 +186,13 @@ def test_the_standard_input_is_read_like_a_file(frame, capsys, large, monkeypatc
     large()
     capsys.readouterr()
     content = Path("t.csv").read_bytes()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
     assert fit(["-"]) == 0
-    assert Path("m.json").read_text() == Path("small.json").read_text()
+    assert Path("m.json").read_text(encoding="utf-8") == Path("small.json").read_text(
+        encoding="utf-8"
+    )
     cut = content[: content.rindex(b"0.")] + b"7"
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(cut)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(cut), encoding="utf-8"))
     assert fit(["-"]) == 2
     said = capsys.readouterr().err
     assert "standard input" in said and "/tmp" not in said
@@ -234,11 +242,11 @@ def test_remarks_on_small_groups_name_options(frame, capsys, monkeypatch):
 def test_no_rows_no_positive_class_and_classes_as_the_labels_are(frame, capsys, large):
     numbers = frame.assign(y=frame["y"].map({"x": 0, "y": 1, "z": 2}))
     numbers[numbers["y"] < 2].to_csv("t.csv", index=False)
-    Path("none.csv").write_text(f"a,b,c,y,{'z' * 100}\n")
+    Path("none.csv").write_text(f"a,b,c,y,{'z' * 100}\n", encoding="utf-8")
     audit = ["audit", "t.csv", *COLUMNS, "--classes", "0,1,2", "--positive", "1", "--no-page"]
     for _ in range(2):
         assert fit(["t.csv"], "--classes", "0,1,2", "--force") == 0
-        assert json.loads(Path("m.json").read_text())["classes_type"] == "int"
+        assert json.loads(Path("m.json").read_text(encoding="utf-8"))["classes_type"] == "int"
         capsys.readouterr()
         assert fit(["none.csv"]) == 2
         assert "expected rows in none.csv, got none" in capsys.readouterr().err

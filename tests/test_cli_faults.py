@@ -60,7 +60,7 @@ def forked(words, before):
     """A process that calls `before` and then runs a command; it has all modules already."""
 
     def run():
-        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # where the tests run under nohup
         before()
         sys.exit(main(words))
@@ -129,7 +129,7 @@ def test_a_full_folder_of_temporary_files(folder, monkeypatch, capsys):
 
     there = names()
     monkeypatch.setattr("shutil.copyfileobj", full)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"p\n0.5\n")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"p\n0.5\n"), encoding="utf-8"))
     assert main(["apply", "map.json", "-", "--prob", "p", "--out", "x.csv"]) == 2
     said = capsys.readouterr().err
     assert "No space left on device. Make room, or name a folder" in said and "TMPDIR" in said
@@ -179,7 +179,7 @@ def test_exit_codes_are_those_of_the_table():
     numbers |= {128 + getattr(signal, name) for name in _codes.ENDED_BY} | {137}
     assert {int(code) for code in re.findall(r"\d+", " ".join(MEANINGS))} == numbers
     for path in Path(_cli.__file__).parent.glob("*.py"):  # no other number is returned
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Return) and isinstance(node.value, ast.Constant):
                 assert type(node.value.value) is not int or node.value.value == 0, path
 

@@ -136,7 +136,10 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
         )
         again = ["fit", "s.parquet", "--out", "saved.json", "--recalibrator", "platt", *more[2:]]
         assert main(again) == 0
-        saved, cells = (json.loads(Path(f"{name}.json").read_text()) for name in ("saved", "cells"))
+        saved, cells = (
+            json.loads(Path(f"{name}.json").read_text(encoding="utf-8"))
+            for name in ("saved", "cells")
+        )
         assert cells["record"].pop("columns") == {"label": ["y"], "scores": ["p"]}
         assert saved | {"sha256": ""} == cells | {"sha256": ""}  # a summary has no such names
 
@@ -211,10 +214,10 @@ def test_workers_read_the_files_of_a_fit(rows, monkeypatch):
 @pytest.mark.slow
 def test_a_method_that_needs_the_order_reads_all_rows(rows, monkeypatch):
     assert fit("--force", method="online") == 0
-    expected = Path("new.json").read_text()
+    expected = Path("new.json").read_text(encoding="utf-8")
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
     assert fit("--force", method="online") == 0
-    assert Path("new.json").read_text() == expected
+    assert Path("new.json").read_text(encoding="utf-8") == expected
 
 
 @pytest.mark.slow
@@ -258,7 +261,11 @@ def test_several_classes_and_logits(tmp_path, monkeypatch):
         pd.DataFrame(scores, columns=[*"abc"]).assign(y=y + 1).to_csv(f"{name}.csv", index=False)
         words = ["fit", f"{name}.csv", "--label", "y", "--prob", "a,b,c", "--out", f"{name}.json"]
         assert main([*words, "--recalibrator", "temperature", *more]) == 0
-        assert json.loads((tmp_path / f"{name}.json").read_text())["classes"] == [1, 2, 3]
+        assert json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))["classes"] == [
+            1,
+            2,
+            3,
+        ]
         words = ["apply", f"{name}.json", f"{name}.csv", "--out", "out.parquet", *more]
         assert main([*words, "--prob", "c,a,b", "--classes", "3,1,2", "--name", "u,v,w"]) == 0
         found = pd.read_parquet("out.parquet")
@@ -342,7 +349,7 @@ def test_csv_keeps_every_line_as_it_is(rows):
 
 def test_new_cells_never_take_the_place_of_others(rows):
     """A row that ends early, with a separator inside quotes: as many separators as a whole row."""
-    with open("in.csv", "w") as file:
+    with open("in.csv", "w", encoding="utf-8") as file:
         file.write('name,p,note\n"Smith, J",0.3\nDoe,0.4,x\n')
     assert apply("in.csv", "out.csv") == 0
     found = read_csv("out.csv")
@@ -391,7 +398,7 @@ def test_types_of_csv_columns_lose_no_digit(rows):
         "mixed": ["12", "1.5e3"],
         "empty": ["", ""],
     }
-    with open("in.csv", "w", newline="") as file:
+    with open("in.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([columns, *zip(*columns.values(), strict=True)])
     assert apply("in.csv", "out.parquet") == 0
     found = pq.read_table("out.parquet").to_pydict()
@@ -444,20 +451,20 @@ def test_missing_probabilities(rows, capsys):
 def test_standard_input_and_output(rows, capsysbinary, monkeypatch):
     with open("cal.csv", "rb") as file:
         content = file.read()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
     assert apply("-", "-") == 0
     streamed = capsysbinary.readouterr().out
     assert apply("cal.csv", "out.csv") == 0
     with open("out.csv", "rb") as file:
         assert file.read() == streamed
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"q\n0.5\n")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"q\n0.5\n"), encoding="utf-8"))
     capsysbinary.readouterr()
     assert apply("-", "-") == 2
     assert b"expected a column 'p' in standard input, got: q" in capsysbinary.readouterr().err
     frame, _ = rows
     frame.loc[399, "p"] = 2  # after some blocks were written
     text = frame.to_csv(index=False).encode()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
     monkeypatch.setattr(_streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=900))
     assert apply("-", "-") == 2
     captured = capsysbinary.readouterr()
@@ -465,9 +472,9 @@ def test_standard_input_and_output(rows, capsysbinary, monkeypatch):
 
 
 def bad_map(change):
-    document = json.loads(Path("map.json").read_text())
+    document = json.loads(Path("map.json").read_text(encoding="utf-8"))
     change(document)
-    with open("bad.json", "w") as file:
+    with open("bad.json", "w", encoding="utf-8") as file:
         json.dump(document, file)
 
 
@@ -500,13 +507,13 @@ def test_apply_refuses_and_writes_nothing(rows, capsys, arguments, message, out)
     frame.rename(columns={"id": "key"}).to_csv("other.csv", index=False)
     frame.assign(p=frame["p"] + 1).to_csv("high.csv", index=False)
     bad_map(lambda document: document["check"][2][1].reverse())
-    with open(out, "w") as file:
+    with open(out, "w", encoding="utf-8") as file:
         file.write("yesterday")
     before = left()
     assert main(["apply", *arguments, "--out", out]) == 2
     assert message in one_sentence(capsys)
     assert left() == before
-    with open(out) as file:
+    with open(out, encoding="utf-8") as file:
         assert file.read() == "yesterday"
 
 
@@ -529,7 +536,7 @@ def test_the_file_of_the_standard_input_is_not_written_to(rows, capsys, monkeypa
     content = Path("cal.csv").read_bytes()
     fitting = ["fit", "-", *COLUMNS, "--recalibrator", "platt", "--out", "cal.csv"]
     for words in (fitting, ["apply", "map.json", "-", "--prob", "p", "--out", "cal.csv"]):
-        with open("cal.csv") as file:
+        with open("cal.csv", encoding="utf-8") as file:
             monkeypatch.setattr("sys.stdin", file)
             assert main(words) == 2
         assert "the table itself" in one_sentence(capsys)
@@ -600,7 +607,7 @@ def test_memory_does_not_grow_with_the_lines(rows, monkeypatch):
     peaks = []
     for n_rows in (15_000, 60_000):
         p = np.random.default_rng(0).random(n_rows)
-        Path("in.csv").write_text("p\n" + "\n".join(map(repr, p.tolist())) + "\n")
+        Path("in.csv").write_text("p\n" + "\n".join(map(repr, p.tolist())) + "\n", encoding="utf-8")
         tracemalloc.start()
         assert apply("in.csv", "out.csv") == 0
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -620,7 +627,7 @@ def test_examples_of_the_help_run(rows, capsys, monkeypatch, command):
     for name in ("cal.csv", "new.csv"):
         table.to_csv(name, index=False)
     lines = (f'{{"scores": {{"yes": {p}}}}}\n' for p in frame["p"])
-    Path("log.jsonl").write_text("".join(lines))
+    Path("log.jsonl").write_text("".join(lines), encoding="utf-8")
     proba, y = make_overconfident(3, 100)
     digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(digit=y)
     os.mkdir("scores")
@@ -643,7 +650,9 @@ def test_examples_of_the_help_run(rows, capsys, monkeypatch, command):
             to_json(rows[1], "map.json")
         if stdin:
             content = Path("new.csv").read_bytes()
-            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+            monkeypatch.setattr(
+                "sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+            )
         assert main(words) == 0, line
 
 
@@ -661,7 +670,7 @@ def test_export_to_every_target(rows, capsysbinary):
     duckdb = pytest.importorskip("duckdb")
     words = ["export", "map.json", "--to", "sql", "--dialect", "duckdb", "--prob", "p"]
     assert main([*words, "--into", "q", "--out", "map.sql"]) == 0
-    with open("map.sql") as file, duckdb.connect() as database:
+    with open("map.sql", encoding="utf-8") as file, duckdb.connect() as database:
         database.register("scores", frame)
         got = database.execute(f"SELECT {file.read()} FROM scores").fetchnumpy()["q"]
     assert np.abs(got - expected[:, 1]).max() < 1e-9
@@ -692,18 +701,18 @@ def test_names_of_new_columns_are_no_formulas(tmp_path, monkeypatch):
     """The columns of the table stay as they are."""
     monkeypatch.chdir(tmp_path)
     to_json(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]), "map.json")
-    Path("t.csv").write_text("=1+1,p\n0.2,0.3\n")
+    Path("t.csv").write_text("=1+1,p\n0.2,0.3\n", encoding="utf-8")
     assert main(["apply", "map.json", "t.csv", "--prob", "=1+1", "--out", "out.csv"]) == 0
-    assert Path("out.csv").read_text().splitlines()[0] == "=1+1,p,calibrated_=1+1"
+    assert Path("out.csv").read_text(encoding="utf-8").splitlines()[0] == "=1+1,p,calibrated_=1+1"
     assert main(["apply", "map.json", "t.csv", "--prob", "p", "--out", "out.csv"]) == 0
-    assert Path("out.csv").read_text().splitlines()[0] == "=1+1,p,p_calibrated"
+    assert Path("out.csv").read_text(encoding="utf-8").splitlines()[0] == "=1+1,p,p_calibrated"
 
 
 @pytest.mark.parametrize("word", ["None", "NA"])
 def test_labels_that_are_words_for_nothing(tmp_path, monkeypatch, capsys, word):
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{p},{label}\n" for p in (0.2, 0.4, 0.7) for label in ("yes", "no", word))
-    Path("t.csv").write_text("p,y\n" + rows)
+    Path("t.csv").write_text("p,y\n" + rows, encoding="utf-8")
     given = ["t.csv", "--label", "y", "--prob", "p"]
     assert main(["monitor", *given]) == 2
     assert "the texts NA, N/A, None, null" in capsys.readouterr().err
@@ -716,23 +725,23 @@ def test_fit_keeps_a_record_and_export_reads_it_out(rows, capsys):
     frame = rows[0].assign(w=1 + np.arange(400) % 3)
     frame.to_csv("cal.csv", index=False)
     assert fit("--date", "2026-11-23", "--weight", "w") == 0
-    first = Path("new.json").read_text()
+    first = Path("new.json").read_text(encoding="utf-8")
     assert fit("--date", "2026-11-23", "--weight", "w") == 0
-    assert Path("new.json").read_text() == first and str(Path.cwd()) not in first
+    assert Path("new.json").read_text(encoding="utf-8") == first and str(Path.cwd()) not in first
     record = json.loads(first)["record"]
     assert record["columns"] == {"label": ["y"], "weight": ["w"], "scores": ["p"]}
     assert record["date"] == "2026-11-23" and sum(record["events"]) == frame["w"].sum()
     assert fit() == 0
-    assert "date" not in json.loads(Path("new.json").read_text())["record"]
-    Path("new.json").write_text(first)
+    assert "date" not in json.loads(Path("new.json").read_text(encoding="utf-8"))["record"]
+    Path("new.json").write_text(first, encoding="utf-8")
     capsys.readouterr()
     assert main(["export", "new.json", "--to", "sentences"]) == 0
     said = capsys.readouterr().out
     assert said == from_json("new.json").describe() + "\n"
     assert "Columns: label 'y'; weight 'w'; scores 'p'." in said and "Date: 2026-11-23." in said
     assert main(["export", "new.json", "--to", "sentences", "--out", "map.txt"]) == 0
-    assert Path("map.txt").read_text() == said
-    Path("new.json").write_text(first.replace('"rows": 400', '"rows": 4000'))
+    assert Path("map.txt").read_text(encoding="utf-8") == said
+    Path("new.json").write_text(first.replace('"rows": 400', '"rows": 4000'), encoding="utf-8")
     assert main(["export", "new.json", "--to", "sentences"]) == 2
     assert "is read with --edited" in capsys.readouterr().err
 

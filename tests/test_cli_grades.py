@@ -24,7 +24,7 @@ def rows(tmp_path, monkeypatch):
     frame.loc[:9, "n"] = 3
     frame.to_csv("loans.csv", index=False)
     names = {"edges": EDGES, "names": ["A", "B", "<b>", "D"]}
-    (tmp_path / "grades.json").write_text(json.dumps(names))
+    (tmp_path / "grades.json").write_text(json.dumps(names), encoding="utf-8")
     return frame
 
 
@@ -33,7 +33,7 @@ def audit(*arguments, grades="0.02,0.05,0.2"):
 
 
 def graded(file):
-    with open(file) as stream:
+    with open(file, encoding="utf-8") as stream:
         return json.load(stream)["models"][0]["grades"]
 
 
@@ -49,7 +49,7 @@ def test_rows_in_all_formats(rows, capsys):
 
 
 def open_text(file):
-    with open(file) as stream:
+    with open(file, encoding="utf-8") as stream:
         return stream.read()
 
 
@@ -96,7 +96,7 @@ def test_several_classes_are_refused_before_the_rows_are_read(
     rows, capsys, monkeypatch, rows_at_once
 ):
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", rows_at_once)
-    with open("three.csv", "w") as file:
+    with open("three.csv", "w", encoding="utf-8") as file:
         file.write("y,a,b,c\n0,not,a,number\n")
     options = ["--label", "y", "--prob", "a,b,c", "--no-page"]
     assert audit("three.csv", *options) == 2

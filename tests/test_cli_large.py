@@ -35,7 +35,7 @@ def frame(tmp_path, monkeypatch):
 
 
 def page(report, path, title):
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write(title)
     return path
 
@@ -87,12 +87,12 @@ def test_saved_summaries_are_merged(frame, capsys, tmp_path):
     assert run("a.parquet", "day=[23]/a.parquet", *AS_USUAL, "--weight", "w") == 0
     assert values(capsys.readouterr().out)[0] == values(whole)[0]
     assert run("all.parquet") == 0
-    assert "Calibration of all.parquet" in (tmp_path / "report.html").read_text()
+    assert "Calibration of all.parquet" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def groups_of(capsys, *arguments):
     assert run(*arguments, "--no-page", "--json", "r.json") == 0
-    with open("r.json") as file:
+    with open("r.json", encoding="utf-8") as file:
         return json.load(file)["models"][0]["groups"]
 
 

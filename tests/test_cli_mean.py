@@ -35,7 +35,7 @@ def frame(tmp_path, monkeypatch):
 
 def run(*arguments, file="t.jsonl"):
     assert main(["mean", file, *arguments, "--json", "out.json"]) == 0
-    return json.loads(Path("out.json").read_text())
+    return json.loads(Path("out.json").read_text(encoding="utf-8"))
 
 
 def parts(frame, label="human", score="judge"):
@@ -90,7 +90,7 @@ def test_width_and_markdown(frame, capsys):
     assert found["plan"]["labels_alone"] == expected.labels_needed(0.2, alone=True)
     said = " ".join(capsys.readouterr().out.split())
     assert f"takes {expected.labels_needed(0.2)} labels; without the scores" in said
-    assert "| labels alone |" in Path("out.md").read_text()
+    assert "| labels alone |" in Path("out.md").read_text(encoding="utf-8")
     (found,) = run(*USUAL, "--width", "0.001")["means"]
     assert found["plan"]["labels"] is None and "more labels than" in capsys.readouterr().out
 

@@ -52,7 +52,7 @@ def test_one_line_and_exit_code_3(days, capsys):
     monitor = CalibrationMonitor(classes=["no", "yes"])
     for part in (days[:600], days[600:]):
         monitor.update(part["outcome"], part["p"], time=part["day"].astype(str))
-    assert json.loads(Path("state.json").read_text()) == monitor.state_dict()
+    assert json.loads(Path("state.json").read_text(encoding="utf-8")) == monitor.state_dict()
     assert monitor.alarms_[-1].diagnosis.advice in out
 
 
@@ -87,7 +87,7 @@ def test_the_other_class(days, capsys):
     expected = capsys.readouterr().out.partition(": ")[2].partition(" and ")[0]
     assert run("other.csv", *COLUMNS, "--positive", "no", "--state", "s.json") == 3
     assert capsys.readouterr().out.partition(": ")[2].partition(" and ")[0] == expected
-    assert json.loads(Path("s.json").read_text())["classes"] == ["yes", "no"]
+    assert json.loads(Path("s.json").read_text(encoding="utf-8"))["classes"] == ["yes", "no"]
     assert run("other.csv", *COLUMNS, "--positive", "yes", "--state", "s.json") == 2
     assert "expected the classes yes, no of the state" in capsys.readouterr().err
     days[days["outcome"] == "yes"].to_csv("one.csv", index=False)
@@ -145,10 +145,10 @@ def test_late_labels(days, capsys):
     ],
 )
 def test_states_of_another_kind_are_kept(days, text, said, capsys):
-    Path("state.json").write_text(text)
+    Path("state.json").write_text(text, encoding="utf-8")
     assert run("good.csv", *COLUMNS, "--state", "state.json") == 2
     assert said in capsys.readouterr().err
-    assert Path("state.json").read_text() == text
+    assert Path("state.json").read_text(encoding="utf-8") == text
 
 
 def test_places_of_the_state(days, capsys):
@@ -166,7 +166,7 @@ def test_several_classes_logits_and_standard_input(tmp_path, monkeypatch, capsys
     y = (rng.random((300, 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
     frame = pd.DataFrame(logits, columns=[*"abc"]).assign(y=y)
     text = io.BytesIO(frame.to_csv(index=False).encode())
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(text))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(text, encoding="utf-8"))
     assert run("-", "--label", "y", "--prob", "a,b,c", "--logits", "--classwise") == 0
     expected = CalibrationMonitor(multiclass="classwise").update(y, proba)
     assert f"e = {expected.e_value_:.3g}" in capsys.readouterr().out
@@ -203,7 +203,7 @@ def test_four_at_once_lose_no_row(days):
     for process in running:
         process.join(60)
     assert [process.exitcode for process in running] == [0] * 4
-    assert json.loads(Path("state.json").read_text())["n_samples"] == 600
+    assert json.loads(Path("state.json").read_text(encoding="utf-8"))["n_samples"] == 600
     assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []
 
 
@@ -248,7 +248,7 @@ def test_times_are_printed_as_they_were_written(days, number, capsys):
     times = [20260000 + i if number else f"2026-01-01 {i // 60:02}:{i % 60:02}" for i in range(600)]
     days[600:].assign(day=times).to_csv("t.csv", index=False)
     assert run("t.csv", *COLUMNS, "--time", "day", "--state", "s.json") == 3
-    alarm = json.loads(Path("s.json").read_text())["alarms"][0]
+    alarm = json.loads(Path("s.json").read_text(encoding="utf-8"))["alarms"][0]
     assert f"ALARM at row {alarm[0]} ({times[alarm[0] - 1]})" in capsys.readouterr().out
     assert run("t.csv", *COLUMNS, "--time", "day", "--state", "s.json") == 2
     assert f"rows after {times[-1]}, the time of the last row" in capsys.readouterr().err

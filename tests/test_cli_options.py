@@ -121,12 +121,12 @@ def test_numbers_and_text(frame, capsys, tmp_path):
     out = capsys.readouterr().out
     assert f"numbers: {tmp_path / 'r.json'}" in out and "report:" not in out
     assert "50% interval" in out and not (tmp_path / "report.html").exists()
-    content = json.loads((tmp_path / "r.json").read_text())
+    content = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     (model,) = content["models"]
     assert content["source"] == "t.csv" and content["level"] == 0.5 and model["name"] == "forest"
     values = {row["measure"]: row["value"] for row in model["measures"]}
     assert values["log_loss"] == pytest.approx(log_loss(frame["label"], frame["p"]))
-    assert "forest" in (tmp_path / "r.md").read_text()
+    assert "forest" in (tmp_path / "r.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def test_before_and_after(frame, capsys, tmp_path):
     out = capsys.readouterr().out
     assert "accuracy of p, recalibrated" in out and "Would recalibration help?" in out
     assert "sklearn-calib fit t.csv --prob p" in out.replace("--label label ", "")
-    before, after = json.loads((tmp_path / "r.json").read_text())["models"]
+    before, after = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["models"]
     assert (before["name"], after["name"]) == ("p", "p, recalibrated")
     losses = [
         next(row["value"] for row in model["measures"] if row["measure"] == "log_loss")
@@ -363,15 +363,15 @@ def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
     frame = frame.assign(sex=["f", "m"] * (len(frame) // 2), age=np.arange(len(frame)) % 60)
     frame = frame.assign(region=["n", "s"] * (len(frame) // 2))
     frame.rename(columns={"label": "outcome"}).to_csv("predictions.csv", index=False)
-    text = (tmp_path / "predictions.csv").read_text()
-    (tmp_path / "new.csv").write_text(text)
+    text = (tmp_path / "predictions.csv").read_text(encoding="utf-8")
+    (tmp_path / "new.csv").write_text(text, encoding="utf-8")
     (tmp_path / "day=1").mkdir()
     frame.rename(columns={"label": "outcome"}).to_parquet("day=1/a.parquet")
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 90)
     digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(digit=np.arange(90) % 3)
     digits.to_parquet("digits.parquet")
     frame[["p"]].to_csv("scores.csv", index=False)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
     quick = ["--resamples", "2", "--no-advice"]
     for line in EXAMPLES:
         words = _words(line)
@@ -470,8 +470,8 @@ def test_control_characters_are_in_no_output(frame, capsys):
     outputs = ["--out", "r.html", "--markdown", "r.md", "--json", "r.json"]
     assert main(["audit", red + "t.csv", *given, *outputs, "--resamples", "2"]) == 0
     for name in ("r.html", "r.md", "r.json"):
-        assert "\x1b" not in Path(name).read_text()
-    assert "$'\\x1b[31mt.csv'" in Path("r.md").read_text()
+        assert "\x1b" not in Path(name).read_text(encoding="utf-8")
+    assert "$'\\x1b[31mt.csv'" in Path("r.md").read_text(encoding="utf-8")
     assert "\x1b" not in "".join(capsys.readouterr())
 
 

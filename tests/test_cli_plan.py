@@ -17,7 +17,7 @@ def scores(tmp_path, monkeypatch):
     """A csv file of Windows: semicolons and decimal commas; no labels."""
     monkeypatch.chdir(tmp_path)
     lines = [f"{row};{str(p).replace('.', ',')};{row % 3 + 1}" for row, p in enumerate(P)]
-    (tmp_path / "s.csv").write_text("\n".join(["id;p;w", *lines]) + "\n")
+    (tmp_path / "s.csv").write_text("\n".join(["id;p;w", *lines]) + "\n", encoding="utf-8")
 
 
 def plan(*arguments):
@@ -28,11 +28,12 @@ def test_prints_and_writes_what_the_function_says(scores, tmp_path, capsys):
     written = ("--json", "plan.json", "--markdown", "plan.md")
     assert plan("--plan", ".02,.05", "--level", ".95", *written) == 0
     expected = validation_sample_size(P, error=[0.02, 0.05])
-    assert json.loads((tmp_path / "plan.json").read_text()) == {"plan": expected.to_dict()}
-    assert (
-        f"| error of 0.02 | 0.02 |  |  | {expected.targets[3].n_samples} |"
-        in (tmp_path / "plan.md").read_text()
-    )
+    assert json.loads((tmp_path / "plan.json").read_text(encoding="utf-8")) == {
+        "plan": expected.to_dict()
+    }
+    assert f"| error of 0.02 | 0.02 |  |  | {expected.targets[3].n_samples} |" in (
+        tmp_path / "plan.md"
+    ).read_text(encoding="utf-8")
     out = capsys.readouterr().out
     assert f"serve all targets: {expected.n_samples}, some" in out
     for one in expected.targets:
@@ -43,7 +44,7 @@ def test_prints_and_writes_what_the_function_says(scores, tmp_path, capsys):
 def test_options_count(scores, tmp_path, capsys):
     def content(*more):
         assert plan("--plan", ".05", "--json", "plan.json", *more) == 0
-        return json.loads((tmp_path / "plan.json").read_text())["plan"]
+        return json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["plan"]
 
     plain = content()
     assert plain["level"] == 0.9
@@ -53,11 +54,13 @@ def test_options_count(scores, tmp_path, capsys):
     )
     assert content("--weight", "w") == weighted.to_dict() != plain
     both = "\n".join(["a,b", *(f"{1 - p:.4f},{p:.4f}" for p in P)])
-    (tmp_path / "s.csv").write_text(both.replace("0.", "."))
+    (tmp_path / "s.csv").write_text(both.replace("0.", "."), encoding="utf-8")
     assert main(["audit", "s.csv", "--prob", "a,b", "--plan", ".05", "--json", "p.json"]) == 0
-    two = json.loads((tmp_path / "p.json").read_text())["plan"]
+    two = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))["plan"]
     assert two["targets"] == plain["targets"]
-    (tmp_path / "s.csv").write_text("\n".join(["p", "", *(f"{100 * p:.2f}" for p in P)]) + "\n")
+    (tmp_path / "s.csv").write_text(
+        "\n".join(["p", "", *(f"{100 * p:.2f}" for p in P)]) + "\n", encoding="utf-8"
+    )
     assert content("--percent", "--drop-missing")["targets"] == plain["targets"]
 
 
@@ -87,7 +90,7 @@ def test_bad_input(scores, arguments, said, capsys):
 
 
 def test_files_that_cannot_be_planned_with(scores, tmp_path, capsys):
-    (tmp_path / "s.csv").write_text("p\n0.1\n0.2\n")
+    (tmp_path / "s.csv").write_text("p\n0.1\n0.2\n", encoding="utf-8")
     assert plan("--plan", ".02") == 2
     assert "expected at least 50 rows of --prob, got 2. Plan with a table of more." in (
         capsys.readouterr().err

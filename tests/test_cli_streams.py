@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
     fewer = y * (rng.random(400) < p**2)
     for name, labels in (("good.csv", y), ("bad.csv", fewer)):
         rows = "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), labels, strict=True))
-        (tmp_path / name).write_text(f"p,y\n{rows}")
+        (tmp_path / name).write_text(f"p,y\n{rows}", encoding="utf-8")
     fit = ("fit", "good.csv", *AS_USUAL, "--recalibrator", "temperature", "--force")
     assert main([*fit, "--out", "map.json"]) == 0
     return tmp_path
@@ -258,7 +258,7 @@ def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
 def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_text, "LONGEST_ROW", 1000)
     path = tmp_path / "open.csv"
-    path.write_text('p,y,t\n0.5,1,a\n0.25,0,"' + "z,\n" * 5000)
+    path.write_text('p,y,t\n0.5,1,a\n0.25,0,"' + "z,\n" * 5000, encoding="utf-8")
     with pytest.raises(UserError, match=r"at most 1,000 characters in .* begins in line 3"):
         list(table_blocks(str(path), lambda names: ["p"], size=100))
 
@@ -267,7 +267,7 @@ def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
 def test_a_header_of_many_names(folder, capsys, sep, count):
     names = ["p", *(f"column_{i:06}" for i in range(count)), "y"]
     rows = [sep.join([f"0.{50 + i}", *["1"] * count, str(i % 2)]) for i in range(3)]
-    (folder / "wide.csv").write_text("\n".join([sep.join(names), *rows, ""]))
+    (folder / "wide.csv").write_text("\n".join([sep.join(names), *rows, ""]), encoding="utf-8")
     assert main(["monitor", "wide.csv", *AS_USUAL]) == 0
     if count < 50_000:
         assert main(["apply", "map.json", "wide.csv", "--prob", "p", "--out", "x.csv"]) == 0
@@ -312,8 +312,8 @@ def test_a_packed_table_to_write(folder, capsys, source, name):
 @pytest.mark.parametrize("name", ["x.csv.gz", "x.csv.bz2", "x.csv.xz"])
 def test_a_packed_table_is_written_whole_or_not_at_all(folder, capsys, name, monkeypatch):
     (folder / name).write_bytes(b"yesterday")
-    bad = (folder / "good.csv").read_text() + "7,1\n"
-    (folder / "worse.csv").write_text(bad)
+    bad = (folder / "good.csv").read_text(encoding="utf-8") + "7,1\n"
+    (folder / "worse.csv").write_text(bad, encoding="utf-8")
     assert main(["apply", "map.json", "worse.csv", "--prob", "p", "--out", name]) == 2
     assert "got 7" in capsys.readouterr().err
 
@@ -332,7 +332,7 @@ def test_a_packed_table_is_written_whole_or_not_at_all(folder, capsys, name, mon
 
 @pytest.mark.parametrize("source", ["twice.csv", "twice.parquet"])
 def test_two_columns_of_one_name(folder, capsys, source):
-    (folder / "twice.csv").write_text("p,a,a\n.1,1,2\n.2,3,4\n")
+    (folder / "twice.csv").write_text("p,a,a\n.1,1,2\n.2,3,4\n", encoding="utf-8")
     names = ["p", "a", "a"]
     table = pa.Table.from_arrays([pa.array(c) for c in ([0.1, 0.2], [1, 3], [2, 4])], names=names)
     pq.write_table(table, "twice.parquet")
@@ -342,5 +342,5 @@ def test_two_columns_of_one_name(folder, capsys, source):
     assert f"got 2 columns 'a' in {source}. Rename them, or write csv with --out" in said
     assert not [*folder.glob("x.*")]
     assert main([*command, "x.csv"]) == 0  # nothing is lost there
-    first = (folder / "x.csv").read_text().splitlines()[0].replace('"', "")
+    first = (folder / "x.csv").read_text(encoding="utf-8").splitlines()[0].replace('"', "")
     assert first == "p,a,a,p_calibrated"

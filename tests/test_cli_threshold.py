@@ -27,7 +27,7 @@ def fitted(tmp_path, monkeypatch):
 
 
 def read(file):
-    return json.loads(Path(file).read_text())
+    return json.loads(Path(file).read_text(encoding="utf-8"))
 
 
 def run(*arguments):
@@ -108,7 +108,7 @@ def test_several_classes_and_changed_maps(fitted, capsys):
         assert "two classes" in capsys.readouterr().err
     changed = read("map.json")
     changed["map"]["parts"][1]["coef"][0] += 1.0
-    Path("map.json").write_text(json.dumps(changed))
+    Path("map.json").write_text(json.dumps(changed), encoding="utf-8")
     assert run("map.json", "--at", "0.5") == 2
     assert run("map.json", "--at", "0.5", "--edited") == 0
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 GUIDE = ROOT / "doc" / "user_guide"
 if not GUIDE.exists():
     pytest.skip("not a checkout", allow_module_level=True)
-PEERS = json.loads((ROOT / "tests" / "data" / "coming_from.json").read_text())
+PEERS = json.loads((ROOT / "tests" / "data" / "coming_from.json").read_text(encoding="utf-8"))
 STEPS = np.arange(1, 201)
 P = expit(3 * np.sin(STEPS))
 Y = (1000 * expit(0.6 * logit(P) - 0.3) > (STEPS * 7919) % 1000).astype(int)
@@ -50,7 +50,7 @@ def test_numbers_of_r(ours):
 
 @pytest.mark.slow
 def test_what_differs_from_r_is_on_the_page(ours):
-    page = (GUIDE / "coming_from_r.rst").read_text()
+    page = (GUIDE / "coming_from_r.rst").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^   \* - (.*)\n     - (.*)\n     - .*\n     - ?(.*)\n     -", page)
     assert len(rows) == 13  # the head, and twelve
     cells = {there: (said, here) for there, said, here in rows}
@@ -90,7 +90,7 @@ def test_maps_of_probcal(name):
 
 
 def test_numbers_of_probcal(ours):
-    peer, page = PEERS["probcal"], (GUIDE / "coming_from_probcal.rst").read_text()
+    peer, page = PEERS["probcal"], (GUIDE / "coming_from_probcal.rst").read_text(encoding="utf-8")
     page = " ".join(page.split())
     log = decompose_loss(Y, P, recalibrator="isotonic")
     assert peer["corp"] == (
@@ -136,7 +136,7 @@ METHODS = {"fit", "threshold", "describe", "make_pipeline"}
 
 
 def test_names_on_our_side():
-    text = (GUIDE / "coming_from_probcal.rst").read_text()
+    text = (GUIDE / "coming_from_probcal.rst").read_text(encoding="utf-8")
     cells = re.findall(r"(?m)^   \* - .*\n     - (.*)\n     -", text)
     names = {name for cell in cells for name in re.findall(r"\b([A-Za-z_]+)\(", cell)}
     assert len(names) > 20

@@ -92,6 +92,7 @@ def test_registered_things_are_documented_in_full(thing):
         pytest.param("doc/user_guide/class_frequencies_change.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/decisions.rst", marks=pytest.mark.slow),
         "doc/user_guide/export.rst",
+        "doc/user_guide/from_0_1_to_0_2.rst",
         pytest.param("doc/user_guide/large_data_logits.inc", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/many_labels.rst", marks=pytest.mark.slow),
         pytest.param("doc/user_guide/measures.rst", marks=pytest.mark.slow),
@@ -103,7 +104,7 @@ def test_code_in_the_texts_runs(path, monkeypatch, capsys):
     file = ROOT / path
     if not file.exists():
         pytest.skip("not a checkout")
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     if "xgboost" in text:
         imported("xgboost")
     if "skops" in text:

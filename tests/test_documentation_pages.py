@@ -29,7 +29,7 @@ PAGES = [page for page in PAGES if page.name != "whats_new.rst"]
 
 
 def titles(page):
-    return re.findall(r"(?m)^(\S.*)\n(?:=+|-+|~+)$", page.read_text())
+    return re.findall(r"(?m)^(\S.*)\n(?:=+|-+|~+)$", page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
@@ -48,7 +48,8 @@ def test_messages_are_found(tmp_path):
         "    caution('f', 'a rise' if k else 'a fall', n, cure=f'Wait {n} days')\n"
         "    warnings.warn(expectation('f', 'light', n, 'Look'), CalibrationWarning)\n"
         "    warnings.warn('f: expected rain, got ' 'sun. Go out.', CalibrationWarning)\n"
-        "    warnings.warn('not ours', UserWarning)\n"
+        "    warnings.warn('not ours', UserWarning)\n",
+        encoding="utf-8",
     )
     assert [tuple(m) for m in _messages.messages(tmp_path)] == [
         ("error", "module", "at most … rows", "Pass fewer"),
@@ -64,13 +65,13 @@ def test_bibliography():
     assert len(keys) == len(known), "two entries with one key"
     used = set()
     for path in SOURCES:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         for match, after in _bibliography.sources(text):
             entry = _bibliography.entry_of(match, after, known)
             assert entry, f"{path.name}: {match[0]} is not in references.bib"
             used.add(entry.key)
     for page in [*PAGES, *GUIDE.glob("*.inc"), *DOC.glob("whats_new/*/*.rst")]:
-        for names in re.findall(r":cite:\w+:`([^`]+)`", page.read_text()):
+        for names in re.findall(r":cite:\w+:`([^`]+)`", page.read_text(encoding="utf-8")):
             for key in names.split(","):
                 assert key.strip() in keys, f"{page.name}: {key} is not in references.bib"
                 used.add(key.strip())
@@ -102,7 +103,7 @@ def test_changes_of_a_candidate_stand_before_its_release():
 
 def test_a_change_of_no_known_kind_is_not_lost(tmp_path):
     (tmp_path / "0.1.0").mkdir()
-    (tmp_path / "0.1.0" / "fix.slug.rst").write_text("A sentence.")
+    (tmp_path / "0.1.0" / "fix.slug.rst").write_text("A sentence.", encoding="utf-8")
     with pytest.raises(ValueError, match=r"added\|changed\|fixed.*'fix.slug.rst'"):
         list(changelog.changes(tmp_path))
 
@@ -116,15 +117,22 @@ def test_changes_in_markdown():
     assert changelog.markdown(given) == expected
 
 
-def test_citation_has_the_version():
-    text = (ROOT / "CITATION.cff").read_text() + (DOC / "cite.rst").read_text()
-    stated = re.findall(r"(?m)^\s*version(?::| = )\s*\{?([\d.]+)", text)
+def test_citation_and_pages_have_the_version():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8") + (DOC / "cite.rst").read_text(
+        encoding="utf-8"
+    )
+    stated = re.findall(r"(?m)^\s*version(?::| = )\s*\{?([^\s}]+)", text)
     assert stated == [sklearn_calib.__version__] * 2
+    shown = r'(?:sklearn-calib |"package": ")(\d+(?:\.\w+)+)'  # in what reports and maps say
+    found = [
+        version for page in PAGES for version in re.findall(shown, page.read_text(encoding="utf-8"))
+    ]
+    assert found and {*found} == {sklearn_calib.__version__}
 
 
 def ours():
     """Calls on our side of the tables of "Coming from ..."."""
-    text = (GUIDE / "coming_from.rst").read_text()
+    text = (GUIDE / "coming_from.rst").read_text(encoding="utf-8")
     for cell in re.findall(r"(?ms)^     - (.*?)(?=^   \* -|^\S|\Z)", text):
         yield from re.findall(r"\b([A-Za-z_]+)\(((?:[^()`]|\([^()]*\))*)\)", cell)
 
@@ -146,7 +154,7 @@ def test_names_in_coming_from(name, arguments):
 
 
 def test_counterexample_of_the_multiclass_page(capsys):
-    text = (GUIDE / "multiclass_calibration.rst").read_text()
+    text = (GUIDE / "multiclass_calibration.rst").read_text(encoding="utf-8")
     (block,) = [b for b in code(text) if "classwise" in b and "np.repeat" in b]
     exec(block, names := {})
     value = {
@@ -166,7 +174,7 @@ def code(text):
 @pytest.mark.parametrize("page", ["install.rst", "user_guide/troubleshooting.rst"])
 def test_code_of_the_pages_runs(page):
     names = {}
-    for block in code((DOC / page).read_text()):
+    for block in code((DOC / page).read_text(encoding="utf-8")):
         if "filterwarnings" not in block:
             exec(block, names)
     if "p" in names:  # anomalies get the larger probability
@@ -197,16 +205,18 @@ UNCLEAR = re.compile(rf"\b{PER}\s+a\s+{OF}\b|\bthe door\b|\bdoor (refuses|accept
 
 def test_plain_words():
     for path in [*SOURCES, *PAGES, *(ROOT / "examples").rglob("*.py"), ROOT / "README.md"]:
-        found = UNCLEAR.search(path.read_text())
+        found = UNCLEAR.search(path.read_text(encoding="utf-8"))
         assert not found, f"{path.name}: {found[0]!r}: write 'one column per class'"
 
 
 def test_links_of_the_readme_read_on_a_code_host():
     """They exist, and no table of a linked page is missing before the documentation is built."""
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text())
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(links) > 10
     for link in links:
         path = ROOT / link
         assert path.exists(), f"{link} does not exist"
         if path.suffix == ".rst":
-            assert ".. include::" not in path.read_text(), f"{link} has a table that is built"
+            assert ".. include::" not in path.read_text(encoding="utf-8"), (
+                f"{link} has a table that is built"
+            )

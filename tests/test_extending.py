@@ -44,7 +44,7 @@ BLOCK = re.compile(r"\.\. code-block:: python\n((?:   :.*\n)*)\n((?:(?:   .*)?\n
 
 def blocks(page):
     """(caption or None, code) of the Python blocks of a page, in order."""
-    for options, code in BLOCK.findall((PAGES / f"{page}.rst").read_text()):
+    for options, code in BLOCK.findall((PAGES / f"{page}.rst").read_text(encoding="utf-8")):
         caption = re.search(r":caption: (.*)", options)
         yield caption[1] if caption else None, textwrap.dedent(code).strip("\n") + "\n"
 
@@ -77,7 +77,7 @@ def test_page_works_as_told(page, copy):
     for caption, code in blocks(page):
         if caption is None or caption.startswith("sklearn_calib/"):
             program += code + "\n"  # the page read as one script, in a file of the user's own
-    (copy / "own.py").write_text(program)
+    (copy / "own.py").write_text(program, encoding="utf-8")
     if page != "add_a_recalibrator":  # whose checks run again below
         run([sys.executable, "own.py"], copy)
 
@@ -86,11 +86,13 @@ def test_page_works_as_told(page, copy):
             continue
         path = copy / caption.split()[-1]
         if caption.startswith("sklearn_calib/"):
-            path.write_text(code)
+            path.write_text(code, encoding="utf-8")
             written.append(path)
         elif caption.startswith("replaces the imports of sklearn_calib in "):
             absolute = re.compile(r"(?m)(^from sklearn_calib.*\n)+")
-            path.write_text(absolute.sub(code, path.read_text(), count=1))
+            path.write_text(
+                absolute.sub(code, path.read_text(encoding="utf-8"), count=1), encoding="utf-8"
+            )
         elif below := re.match(r"add below (.*) in ", caption):
             add_lines(path, code, below[1])
         else:
@@ -105,16 +107,16 @@ def test_page_works_as_told(page, copy):
 
 def add_lines(path, code, start):
     """Put the code behind the last statement that begins with `start`."""
-    lines = path.read_text().splitlines()
+    lines = path.read_text(encoding="utf-8").splitlines()
     at = max(i for i, line in enumerate(lines) if line.startswith(start)) + 1
     at = next(i for i in range(at, len(lines)) if not lines[i].startswith((" ", ")")))
-    path.write_text("\n".join([*lines[:at], code.strip(), *lines[at:], ""]))
+    path.write_text("\n".join([*lines[:at], code.strip(), *lines[at:], ""]), encoding="utf-8")
 
 
 def add_to_all(path, code):
     """The list of public names, where a sub-package writes it out."""
-    text, name = path.read_text(), code.split()[-1]
+    text, name = path.read_text(encoding="utf-8"), code.split()[-1]
     if page_names := re.search(r"__all__ = \[\n((?:    \"\w+\",\n)+)\]", text):
         names = sorted([*re.findall(r'"(\w+)"', page_names[1]), name])
         listed = "".join(f'    "{entry}",\n' for entry in names)
-        path.write_text(text.replace(page_names[1], listed))
+        path.write_text(text.replace(page_names[1], listed), encoding="utf-8")

@@ -40,11 +40,13 @@ def kill(process):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError, GeneratorExit])
 def test_nothing_is_left_after_any_error(tmp_path, error):
     path = tmp_path / "out.txt"
-    path.write_text("old")
+    path.write_text("old", encoding="utf-8")
     with pytest.raises(error), whole_file(path) as file:
         file.write(b"new")
         raise error
-    assert [p.name for p in tmp_path.iterdir()] == ["out.txt"] and path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["out.txt"] and path.read_text(
+        encoding="utf-8"
+    ) == "old"
 
 
 def test_leftovers_of_dead_writers_go_at_the_next_write(tmp_path):
@@ -55,7 +57,7 @@ def test_leftovers_of_dead_writers_go_at_the_next_write(tmp_path):
     kill(elsewhere)
     left = {p.name for p in tmp_path.iterdir()}
     assert len(left) == 3 and all(name.endswith(".tmp") for name in left)
-    (tmp_path / ".0123456789abcdef.tmp").write_text("not ours")
+    (tmp_path / ".0123456789abcdef.tmp").write_text("not ours", encoding="utf-8")
     try:
         write_whole(path, "new")
         now = {p.name for p in tmp_path.iterdir()}
@@ -72,7 +74,7 @@ def test_the_longest_names_can_be_written_and_held(tmp_path):
     path = tmp_path / ("x" * 255)
     with held(path, 0):
         write_whole(path, "new")
-    assert path.read_text() == "new" and len([*tmp_path.iterdir()]) == 1
+    assert path.read_text(encoding="utf-8") == "new" and len([*tmp_path.iterdir()]) == 1
 
 
 def test_a_lock_ends_with_its_process(tmp_path):

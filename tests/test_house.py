@@ -30,7 +30,7 @@ def planted(monkeypatch, tmp_path):
     for name, text in PLANTED.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     monkeypatch.setattr(test_architecture, "ROOT", tmp_path)
     monkeypatch.setattr(house, "ROOT", tmp_path)
     house.file_of.cache_clear()

@@ -313,10 +313,10 @@ def test_json_lines_on_the_standard_input(tables, monkeypatch, capsys):
     found = []
     for name in ("t.jsonl", "packed.ndjson.zst"):
         content = Path(name).read_bytes()
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
         main(["monitor", "-", "--label", "y", "--prob", "scores.yes"])
         assert capsys.readouterr().out.startswith("-: ")
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
         assert main(["apply", "map.json", "-", "--prob", "scores.yes", "--out", "-"]) == 0
         found.append(capsys.readouterr().out)
     assert found[0] == found[1]
@@ -338,7 +338,9 @@ def test_missing_probabilities_become_null(write, tables):
     apply = ["apply", "map.json", "t.jsonl", "--prob", "p", "--out", "out.jsonl"]
     assert main(apply) == 2
     assert main([*apply, "--allow-missing"]) == 0
-    lines = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert lines[1] == {"q": 1, "p_calibrated": None} and lines[2] == {"p_calibrated": None}
 
 
@@ -347,7 +349,9 @@ def test_types_of_other_tables_in_json_lines(tables, capsys):
     table = table.append_column("d", pa.array([0, None], pa.date32()))
     feather.write_feather(table, "x.feather")
     assert main(["apply", "map.json", "x.feather", "--prob", "p", "--out", "x.jsonl"]) == 0
-    first, second = (json.loads(line) for line in Path("x.jsonl").read_text().splitlines())
+    first, second = (
+        json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()
+    )
     del first["p_calibrated"], second["p_calibrated"]
     assert first == {"p": 0.25, "f": None, "l": [1, None], "d": "1970-01-01"}
     assert second == {"p": 0.5, "f": 1.5, "l": [], "d": None}

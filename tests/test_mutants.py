@@ -511,7 +511,7 @@ MUTANTS = {
 def planted(module, right, wrong):
     """The package with one fragment of a module changed."""
     path = Path(importlib.import_module(f"sklearn_calib.{module}").__file__)
-    source = path.read_text()
+    source = path.read_text(encoding="utf-8")
     assert source.count(right) == 1, f"{right!r} is {source.count(right)} times in {path.name}"
     assert right.count("\n") == wrong.count("\n"), "other lines would look changed too"
     changed = source.replace(right, wrong)

@@ -26,7 +26,7 @@ SAME_TREES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)  # as
 def follow(page, capsys):
     """Run the blocks of a page; pairs of what it shows and what was printed."""
     names, said, pairs = {}, "", []
-    for kind, block in BLOCK.findall((GUIDE / page).read_text()):
+    for kind, block in BLOCK.findall((GUIDE / page).read_text(encoding="utf-8")):
         text = re.sub(r"(?m)^   ", "", block)
         if kind == "text":
             pairs.append((text, said))

@@ -14,7 +14,7 @@ if not (ROOT / "README.md").exists():
 sys.path.insert(0, str(ROOT / "doc"))
 import readme_picture  # noqa: E402
 
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOT = r'class="dot" cx="([\d.]+)" cy="([\d.]+)"'
 
 
@@ -52,7 +52,7 @@ def test_the_figures_are_those_of_the_script(found):
 
 @pytest.mark.slow
 def test_the_picture_is_what_the_script_draws(found):
-    committed = readme_picture.PICTURE.read_text()
+    committed = readme_picture.PICTURE.read_text(encoding="utf-8")
     y = found["y"]
     drawn = readme_picture.picture(y, {name: p for name, p in found.items() if name != "y"})
     dots = [np.array(re.findall(DOT, text), float) for text in (committed, drawn)]
@@ -63,7 +63,7 @@ def test_the_picture_is_what_the_script_draws(found):
 
 
 def test_the_picture_is_small_and_needs_nothing():
-    text = readme_picture.PICTURE.read_text()
+    text = readme_picture.PICTURE.read_text(encoding="utf-8")
     assert len(text) < 60_000 and f"]({readme_picture.PICTURE.relative_to(ROOT)})" in README
     HTMLParser().feed(text)
     assert "prefers-color-scheme: dark" in text and "<script" not in text

@@ -109,7 +109,7 @@ def test_several_models_progress_and_forms(tmp_path):
     assert "raw" in str(report) and "brier_loss" in str(report)
     assert "flat &lt;b&gt;" in report._repr_html_() and "<b>" not in report._repr_html_()
     path = report.to_html(tmp_path / "r.html", title="A & B")
-    text = (tmp_path / "r.html").read_text()
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert path == str(tmp_path / "r.html")
     assert text.count('role="img"') == 6  # two models, three classes, and their plane
     assert "A &amp; B" in text and "<script" not in text
@@ -161,7 +161,7 @@ def test_one_log_loss_in_a_report(tmp_path):
     assert zeros > 5 and report.floored == {"forest": (zeros, zeros), "calm": (0, 0)}
     said = f"forest: the true class has a probability below 2.2e-16 in {zeros} rows (exactly 0 in "
     assert said in str(report) and "calm: the true" not in str(report)
-    with open(report.to_html(tmp_path / "report.html")) as file:
+    with open(report.to_html(tmp_path / "report.html"), encoding="utf-8") as file:
         page = file.read()
     assert said in page and "2.2e−16" in page
 
@@ -216,7 +216,7 @@ def test_summaries_are_reported_on(tmp_path):
     assert mine.interval("calibration") == pytest.approx(theirs.interval("calibration"))
     two = calibration_report({"old": parts[0], "new": parts[1]}, measures=["log_loss"])
     assert [row.model for row in two.rows] == ["old", "new"]
-    text = Path(two.to_html(tmp_path / "two.html")).read_text()
+    text = Path(two.to_html(tmp_path / "two.html")).read_text(encoding="utf-8")
     assert text.count('role="img"') == 3
 
 

@@ -71,7 +71,9 @@ def test_advice_by_whole_clusters(tmp_path):
         assert with_.row(name).standard_error > 1.5 * without.row(name).standard_error
     assert "groups=groups" in with_.code and "groups=groups" not in without.code
     report = calibration_report(y, p, groups=groups, **QUICK)
-    page = (tmp_path / "page.html", report.to_html(tmp_path / "page.html"))[0].read_text()
+    page = (tmp_path / "page.html", report.to_html(tmp_path / "page.html"))[0].read_text(
+        encoding="utf-8"
+    )
     assert "in 60 clusters" in page
 
 
@@ -120,7 +122,7 @@ def numbers(table, command, *more):
     options = ["--no-page", "--resamples", "40", "--no-advice"] if command == "audit" else []
     words = [command, str(table), "--label", "y", "--prob", "p", "--json", str(out)]
     assert main([*words, *options, *more]) == 0
-    return json.loads(out.read_text())
+    return json.loads(out.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("option", ["--cluster", "--group"])

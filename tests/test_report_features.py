@@ -45,7 +45,7 @@ def test_the_report_says_what_to_do(tmp_path):
         "&gt;", ">"
     )
     report.to_html(tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text()
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Recalibrate or retrain" in page
     assert "<region>" not in page
     assert "&lt;region&gt;" in page
@@ -59,7 +59,7 @@ def test_audit_of_a_sample(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_drawn, "SAMPLED", 60)
     given = ["--label", "y", "--prob", "p", "--no-advice", "--resamples", "5"]
     assert main(["audit", "t.parquet", *given, "--features", "all", "--json", "a.json"]) == 0
-    found = json.loads(Path("a.json").read_text())["models"][0]["features"]
+    found = json.loads(Path("a.json").read_text(encoding="utf-8"))["models"][0]["features"]
     assert 60 <= found["n_rows"] < 100
     assert set(found["feature_gains"]) == {"region"}
     said = " ".join(capsys.readouterr().out.split())
@@ -77,13 +77,13 @@ def test_audit(tmp_path, monkeypatch, capsys, kind):
     frame.to_csv("t.csv", index=False) if kind == "csv" else frame.to_parquet("t.parquet")
     given = [f"t.{kind}", "--label", "y", "--prob", "p", "--no-advice", "--resamples", "5"]
     assert main(["audit", *given, "--features", "all", "--json", "a.json"]) == 0
-    whole = json.loads(Path("a.json").read_text())["models"][0]["features"]
+    whole = json.loads(Path("a.json").read_text(encoding="utf-8"))["models"][0]["features"]
     assert whole["n_rows"] == 600
     assert set(whole["feature_gains"]) == {"region", "x"}
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
     monkeypatch.setattr(_drawn, "SAMPLED", 250)
     assert main(["audit", *given, "--features", "region,x", "--json", "b.json"]) == 0
-    some = json.loads(Path("b.json").read_text())["models"][0]["features"]
+    some = json.loads(Path("b.json").read_text(encoding="utf-8"))["models"][0]["features"]
     n_rows = some["n_rows"]
     assert 250 <= n_rows < 350
     assert set(some["feature_gains"]) == {"region", "x"}

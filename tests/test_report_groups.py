@@ -61,7 +61,7 @@ def test_no_sentence_where_groups_are_right_or_the_whole_is_wrong(shift):
 def test_shown_everywhere_and_names_are_safe(report, tmp_path):
     text, markdown = str(report), report.to_markdown()
     report.to_html(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
     found = report.groups["model"]
     for shown in (text, markdown, page):
         assert "adjusted p" in shown
@@ -124,13 +124,13 @@ def test_audit_by_columns(folder, capsys):
     assert "for all together" in out.replace("\n", " ")
     assert "site = north" in out
     assert "adjusted p" in out
-    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     names = {one["group"]: one["n_rows"] for one in model["groups"]["groups"]}
     frame = pd.read_csv("t.csv")
     assert names["age missing"] == frame["age"].isna().sum() > 50
     assert names["site = north"] == (frame["site"] == "north").sum()
-    assert "<h2>Groups</h2>" in (folder / "report.html").read_text()
-    assert "## Groups" in (folder / "r.md").read_text()
+    assert "<h2>Groups</h2>" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "## Groups" in (folder / "r.md").read_text(encoding="utf-8")
 
 
 def test_groups_of_numbers_with_a_decimal_comma(folder, capsys):
@@ -138,7 +138,7 @@ def test_groups_of_numbers_with_a_decimal_comma(folder, capsys):
     frame["age"] += 0.5
     frame.to_csv("t.csv", index=False, sep=";", decimal=",")
     assert audit("t.csv", "--by", "age", "--no-page", "--json", "r.json") == 0
-    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     names = {one["group"] for one in model["groups"]["groups"]}
     assert any(name.startswith("age <= ") for name in names), names
 
@@ -151,7 +151,7 @@ def test_dates_in_a_csv_file_are_ordered(folder, capsys, last):
     frame.loc[6, "day"] = last
     frame.to_csv("t.csv", index=False)
     assert audit("t.csv", "--by", "day", "--no-page", "--json", "r.json") == 0
-    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     names = [one["group"] for one in model["groups"]["groups"]]
     ordered = any(name.startswith("day <= 2024-0") for name in names)
     assert ordered == (last != "2024-02-30"), names  # there is no such day: it is text
@@ -176,7 +176,7 @@ def test_missing_groups_are_rows_all_the_same(folder, capsys):
     frame.loc[:9, "p"] = np.nan
     frame.to_csv("t.csv", index=False)
     assert audit("t.csv", "--by", "age", "--drop-missing", "--no-page", "--json", "r.json") == 0
-    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     sizes = {one["group"]: one["n_rows"] for one in model["groups"]["groups"]}
     assert sizes["all rows"] == 2990
     assert sizes["age missing"] == frame["age"][10:].isna().sum()
@@ -239,7 +239,7 @@ def audit_of(kind, monkeypatch, capsys, size, *by):
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
     small_blocks(monkeypatch)
     assert audit(kind, *by, "--no-page", "--json", "r.json", "--markdown", "r.md") == 0
-    with open("r.json") as numbers, open("r.md") as text:
+    with open("r.json", encoding="utf-8") as numbers, open("r.md", encoding="utf-8") as text:
         (model,) = json.load(numbers)["models"]
         told = capsys.readouterr().out.partition("Groups\n")[2]
         assert "for all" in told
@@ -337,7 +337,7 @@ def test_an_audit_of_several_classes_has_the_same_groups(tmp_path, monkeypatch, 
         monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
         small_blocks(monkeypatch)
         assert main(["audit", *given, "--resamples", "2", "--json", "r.json"]) == 0
-        (model,) = json.loads((tmp_path / "r.json").read_text())["models"]
+        (model,) = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["models"]
         found.append((model["groups"], capsys.readouterr().out.partition("Groups\n")[2]))
     assert found[0] == found[1]
     assert len(found[0][0]["groups"]) > 1
@@ -351,7 +351,7 @@ def test_every_option_of_reading_is_heeded_where_groups_are_streamed(folder, cap
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
     given = ("--by", "age", "--weight", "w", "--drop-missing", "--positive", "no", "--any-order")
     assert audit("t.csv", *given, "--no-page", "--json", "r.json") == 0
-    (model,) = json.loads((folder / "r.json").read_text())["models"]
+    (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     kept = frame[10:][frame["w"][10:] > 0]
     groups = {one["group"]: one for one in model["groups"]["groups"]}
     assert groups["all rows"]["n_rows"] == len(kept)

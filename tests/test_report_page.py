@@ -71,7 +71,7 @@ class Page(HTMLParser):
 
 
 def written(report, folder, **options):
-    return Path(report.to_html(folder / "page.html", **options)).read_text()
+    return Path(report.to_html(folder / "page.html", **options)).read_text(encoding="utf-8")
 
 
 def softened(proba, power):
@@ -377,7 +377,7 @@ def rare_page(tmp_path, models=1, share=1.0):
     p = np.minimum(np.where(p < 1e-4, 0, p) * share, 0.9)
     given = {"a": p, "<b>": p**0.9, "c": p**0.8}
     report = calibration_report(y, dict([*given.items()][:models]), n_resamples=5)
-    return report, Path(report.to_html(tmp_path / "rare.html")).read_text()
+    return report, Path(report.to_html(tmp_path / "rare.html")).read_text(encoding="utf-8")
 
 
 def test_rare_events_are_drawn_on_log_odds(tmp_path):

@@ -531,7 +531,7 @@ def test_schema_is_stable(tmp_path):
     p = p**1.3 / (p**1.3 + (1 - p) ** 1.3)  # and overconfident
     report = calibration_report(y, p, source="june.csv", advice=True, **QUICK)
     text = report.to_json(tmp_path / "report.json")
-    assert (tmp_path / "report.json").read_text() == text
+    assert (tmp_path / "report.json").read_text(encoding="utf-8") == text
     content = json.loads(text)
     assert content == json.loads(json.dumps(report.to_dict()))
     assert content["format"] == "sklearn-calib-report" and content["schema"] == 1

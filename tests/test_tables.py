@@ -50,7 +50,7 @@ def test_blocks_are_the_table(tmp_path, size, line, quoting):
 
 def test_a_quote_inside_a_cell_opens_nothing(tmp_path):
     file = tmp_path / "t.csv"
-    file.write_text('note,p\n5" pipe,0.1\n"two\nlines",0.2\n6" pipe,0.3\n' * 1)
+    file.write_text('note,p\n5" pipe,0.1\n"two\nlines",0.2\n6" pipe,0.3\n' * 1, encoding="utf-8")
     for size in range(1, 60):
         blocks = [*table_blocks(str(file), lambda names: ["p"], size=size)]
         assert np.concatenate([b.frame["p"] for b in blocks]).tolist() == [0.1, 0.2, 0.3]
@@ -64,7 +64,9 @@ def test_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
         ("0.2,1,1", "got more in row 700"),
         ("50%,1", "in percent, or none"),
     ):
-        (tmp_path / "t.csv").write_text("\n".join([*lines[:701], wrong, *lines[701:]]))
+        (tmp_path / "t.csv").write_text(
+            "\n".join([*lines[:701], wrong, *lines[701:]]), encoding="utf-8"
+        )
         with pytest.raises(UserError, match=message):
             for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
                 number_column(block, "p")
@@ -72,7 +74,9 @@ def test_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
 
 def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
     for above, below in (("50%", "0.5"), ("0.5", "50%")):
-        (tmp_path / "t.csv").write_text("p,y\n" + f"{above},1\n" * 100 + f"{below},1\n" * 100)
+        (tmp_path / "t.csv").write_text(
+            "p,y\n" + f"{above},1\n" * 100 + f"{below},1\n" * 100, encoding="utf-8"
+        )
         with pytest.raises(UserError, match="Write all of them in percent, or none"):
             for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
                 number_column(block, "p")
@@ -115,7 +119,7 @@ def test_a_long_file_is_what_it_is_at_once(tmp_path, monkeypatch, column):
     """Each chunk has one of the three cells: what it means, the others decide."""
     file = tmp_path / "t.csv"
     rows = "".join(f"{cell},{number}\n" for number, cell in enumerate(np.repeat(column, 10)))
-    file.write_text(f"y,z\n{rows}".replace("0,5", '"0,5"'))
+    file.write_text(f"y,z\n{rows}".replace("0,5", '"0,5"'), encoding="utf-8")
     wanted = read_table(str(file), lambda names: ["y", "z"]).frame
     monkeypatch.setattr("sklearn_calib._files.tables._CHUNK", 10)
     found = read_table(str(file), lambda names: ["y", "z"]).frame
@@ -149,7 +153,7 @@ def test_a_long_file_keeps_no_cells_that_nobody_asked_for(tmp_path):
 
 def test_a_file_without_names(tmp_path):
     lines = "0.2;1\n0,7;0\n0.9;1\n".replace(",", ".")
-    (tmp_path / "t.csv").write_text(lines)
+    (tmp_path / "t.csv").write_text(lines, encoding="utf-8")
     form = {"header": ["p", "y"]}
     for size in (None, 1):
         blocks = [
@@ -173,7 +177,7 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
         frame.to_csv(tmp_path / f"t.csv.{packed}", index=False)
     data = (tmp_path / f"t.csv.{packed}").read_bytes()
     (tmp_path / "t.csv").write_bytes(data)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
     for file in (str(tmp_path / "t.csv"), "-"):
         assert read_table(file, lambda names: ["p", "y"]).frame.equals(frame)
 
@@ -189,7 +193,7 @@ def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
 
 def test_the_name_that_was_meant(tmp_path):
     names = [f"feature_{i}" for i in range(5000)] + ["outcome"]
-    (tmp_path / "t.csv").write_text(",".join(names) + "\n")
+    (tmp_path / "t.csv").write_text(",".join(names) + "\n", encoding="utf-8")
     with pytest.raises(UserError) as error:
         read_table(str(tmp_path / "t.csv"), lambda present: ["outcone"])
     assert "(5001 columns). Do you mean 'outcome'?" in str(error.value)

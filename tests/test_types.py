@@ -50,7 +50,9 @@ def bare(source):
 @pytest.mark.parametrize("room", sorted({path.relative_to(ROOT).parts[0] for path in FILES}))
 def test_annotated(room):
     files = [path for path in FILES if path.relative_to(ROOT).parts[0] == room]
-    missing = [f"{path.name}: {one}" for path in files for one in bare(path.read_text())[0]]
+    missing = [
+        f"{path.name}: {one}" for path in files for one in bare(path.read_text(encoding="utf-8"))[0]
+    ]
     assert not missing, f"without a type: {', '.join(missing)}"
 
 
@@ -77,7 +79,7 @@ def test_results_are_annotated():
     """Fields of the public dataclasses and named tuples name more than `object`."""
     vague = []
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef) and node.name[0] != "_":
                 vague += [
                     f"{node.name}.{ast.unparse(field.target)}"

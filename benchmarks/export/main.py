@@ -60,7 +60,7 @@ def main():
     chosen = sys.argv[1:] or METHODS
     lines = [line(name, k, found) for name in chosen for k in CLASSES]
     if chosen is METHODS:
-        with open(HERE / "differences.csv", "w", newline="") as file:
+        with open(HERE / "differences.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, ["method", "classes", *found], lineterminator="\n")
             writer.writeheader()
             writer.writerows(lines)

@@ -96,7 +96,7 @@ def in_javascript(document, rows):
             "  found.push(Number(process.hrtime.bigint() - start) / 1e9);\n"
             "}\nconsole.log(JSON.stringify(found.slice(1)));\n"
         )
-        Path(folder, "map.js").write_text(code)
+        Path(folder, "map.js").write_text(code, encoding="utf-8")
         done = subprocess.run([NODE, f"{folder}/map.js"], check=True, capture_output=True)
         return len(rows) / statistics.median(json.loads(done.stdout))
 

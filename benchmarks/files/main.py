@@ -93,7 +93,7 @@ def duckdb_bins(files):
 
 def duckdb_keys(files):
     page = HERE.parents[1] / "doc" / "user_guide" / "large_data.rst"
-    query = page.read_text().split(".. code-block:: sql\n\n")[1].split("\n\n..")[0]
+    query = page.read_text(encoding="utf-8").split(".. code-block:: sql\n\n")[1].split("\n\n..")[0]
     return _duckdb(files, query)
 
 
@@ -210,7 +210,7 @@ def _warm():
 
 
 def _memory(what):
-    lines = Path("/proc/self/status").read_text()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(lines.split(f"{what}:")[1].split()[0]) / 1e3
 
 
@@ -228,7 +228,7 @@ def run_job(name, folder, n):
     for module in ("duckdb", "polars", "torch", "torchmetrics", "river", "dask", "pyspark"):
         if name.lower().startswith(module[:5]):
             __import__(module)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak counts from here
     before = _memory("VmRSS")
     cpu, wall = time.process_time(), time.perf_counter()
     rows, answer, *measured = job(files)

@@ -108,7 +108,7 @@ def games(folder):
     seconds = time.perf_counter() - start
     if code:
         raise AssertionError(f"audit returned {code}")
-    (HERE / "games_audit.txt").write_text(out.getvalue().split("report:")[0])
+    (HERE / "games_audit.txt").write_text(out.getvalue().split("report:")[0], encoding="utf-8")
     table = pd.read_csv(path)
     yield row(
         "fivethirtyeight games, audit", table.target, canonical_proba(table.p), "identity", seconds

@@ -145,7 +145,7 @@ def ratio(ours, unit, turns=5):
 
 def main():
     write = sys.argv[1:] == ["--write"]
-    table = TABLE.read_text().splitlines() if TABLE.exists() else []
+    table = TABLE.read_text(encoding="utf-8").splitlines() if TABLE.exists() else []
     known = {row["job"]: float(row["ratio"]) for row in csv.DictReader(table)}
     rows, slower = [], []
     for job, ours, unit, theirs in jobs():

@@ -17,7 +17,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-TARGETS = json.loads((HERE / "targets.json").read_text())  # file: the tests that know it
+TARGETS = json.loads(
+    (HERE / "targets.json").read_text(encoding="utf-8")
+)  # file: the tests that know it
 
 
 def main():
@@ -57,7 +59,7 @@ def _options():
 def _run(tree, file, options, seconds):
     """One row per mutant of a file that was tested."""
     path, target = tree / "sklearn_calib" / file, TARGETS[file]
-    right = path.read_text()
+    right = path.read_text(encoding="utf-8")
     _, _, modules = _tested(tree, target, None)  # and it compiles the kernels
     for name in modules:  # once, here: what is forked from now on has them
         try:
@@ -78,7 +80,7 @@ def _run(tree, file, options, seconds):
         for line, operator, wrong in chosen:
             if time.monotonic() > end:
                 break
-            path.write_text(wrong)
+            path.write_text(wrong, encoding="utf-8")
             outcome = "killed"
             if _compiles(wrong):
                 passed, _, _ = _tested(tree, target, 3 * took + 10)
@@ -94,7 +96,7 @@ def _run(tree, file, options, seconds):
                 }
             )
     finally:
-        path.write_text(right)
+        path.write_text(right, encoding="utf-8")
     print(f"{file}: {len(rows)} of {len(mutants)} mutants, survived {_survivors(rows)}", flush=True)
     return rows
 
@@ -160,7 +162,7 @@ def _mutants(path):
     from cosmic_ray.plugins import get_operator
 
     items = [item.mutations[0] for item in _all_work_items([path], {})]
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     return [
         (
             item.start_pos[0],
@@ -215,9 +217,9 @@ def _write(rows, options):
         ("results.csv", files, ["file", "mutants", "tested", "survived", "share", "bar"]),
         ("survivors.csv", survivors, ["file", "line", "operator", "becomes"]),
     ):
-        with open(HERE / name, newline="") as file:
+        with open(HERE / name, newline="", encoding="utf-8") as file:
             table += [row for row in csv.DictReader(file) if row["file"] not in done]
-        with open(HERE / name, "w", newline="") as file:
+        with open(HERE / name, "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
             writer.writeheader()
             writer.writerows(sorted(table, key=lambda row: order.index(row["file"])))

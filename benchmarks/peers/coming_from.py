@@ -79,7 +79,7 @@ def main() -> None:
     of_r = {name: float(value) for name, value in (x.split("=") for x in out.splitlines())
             if value != "NA"}  # fmt: skip
     found = {"probcal": of_probcal(*rows()) | {"version": version("probcal")}, "R": of_r}
-    FILE.write_text(json.dumps(found, indent=1) + "\n")
+    FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(f"{FILE}: {len(of_r)} numbers of R, {len(found['probcal'])} of probcal")
 
 

@@ -51,7 +51,7 @@ def main():
         ),
         ("this package, default", None, "(15 bins of equal mass, positive class)", {}),
     ]
-    with open(Path(__file__).with_name("ece_zoo.csv"), "w", newline="") as file:
+    with open(Path(__file__).with_name("ece_zoo.csv"), "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["library", "its number", "our options", "our number"])
         for name, value, options, keywords in rows:

@@ -51,7 +51,7 @@ def case(seed: int, scale: float, n: int) -> dict[str, object]:
 def main() -> None:
     cases = [case(*given) for given in ((0, 1.0, 400), (1, 1.6, 400), (2, 0.4, 60), (3, 1.0, 4000))]
     content = {"probcal": version("probcal"), "edges": EDGES, "names": NAMES, "cases": cases}
-    FILE.write_text(json.dumps(content, indent=1) + "\n")
+    FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(f"{FILE}: {len(cases)} cases")
 
 

@@ -72,7 +72,7 @@ def measured(words, folder):
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 3):
-        raise RuntimeError((folder / "said").read_text()[-2000:])
+        raise RuntimeError((folder / "said").read_text(encoding="utf-8")[-2000:])
     unit = 1e6 if sys.platform == "darwin" else 1e3
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit
 

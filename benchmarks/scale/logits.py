@@ -42,7 +42,7 @@ def cut(z, y, step=BLOCK):
 def anonymous_mb():
     """Memory of this process without pages of files, in MB; 0 where the system does not say."""
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0) / 1024

@@ -58,7 +58,7 @@ def numbers_of_r(y, p):
     """What peers.R prints."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows.csv")
-        with open(path, "w", newline="") as file:
+        with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["y", "p", "w"])
             writer.writerows(
@@ -149,7 +149,7 @@ def main():
             )
     rows.sort(key=lambda row: (list(SETS).index(row["set"]), row["quantity"]))
     kept["command"] = "python benchmarks/validation/against_r.py"
-    KEPT.write_text(json.dumps(kept, indent=0) + "\n")
+    KEPT.write_text(json.dumps(kept, indent=0) + "\n", encoding="utf-8")
     runner.write(HERE / "differences.csv", rows, list(rows[0]))
     for row in rows:
         print(*row.values(), sep="  ")

@@ -55,7 +55,7 @@ def of_r(X, y, folder):
     head = [f"x{i + 1}" for i in range(X.shape[1])] + ["y"]
     rows, drawn = folder / "rows.csv", folder / "drawn.csv"
     table = [",".join(map(repr, map(float, [*a, b]))) for a, b in zip(X, y, strict=True)]
-    rows.write_text("\n".join([",".join(head), *table]) + "\n")
+    rows.write_text("\n".join([",".join(head), *table]) + "\n", encoding="utf-8")
     command = ["Rscript", str(HERE / "internal.R"), str(rows), str(RESAMPLES), str(drawn)]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     numbers = {n: float(v) for n, v in (line.rsplit(" ", 1) for line in out.splitlines())}
@@ -104,7 +104,7 @@ def main():
     runner.write(HERE / "internal_differences.csv", rows, list(rows[0]))
     command = "python benchmarks/validation/internal_against_r.py"
     kept = {"X": X.tolist(), "y": y.tolist(), "drawn": drawn.tolist(), "R": theirs}
-    KEPT.write_text(json.dumps({"command": command, **kept}) + "\n")
+    KEPT.write_text(json.dumps({"command": command, **kept}) + "\n", encoding="utf-8")
     for row in rows:
         print(*row.values(), sep="  ")
 

@@ -170,7 +170,7 @@ def rows_of(case, law, n, found):
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else np.inf
-    lines = PARTIAL.read_text().splitlines() if PARTIAL.exists() else []
+    lines = PARTIAL.read_text(encoding="utf-8").splitlines() if PARTIAL.exists() else []
     done = {tuple(json.loads(line)[0]) for line in lines}
     jobs = sorted((job for job in JOBS if job[3] < rounds or job in done), key=lambda job: job[3])
     found = {}

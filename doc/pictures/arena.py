@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 
 from sklearn_calib.recalibrators import recalibrator_names
 
-with Path("../../benchmarks/arena/leaderboard.csv").open(newline="") as file:
+with Path("../../benchmarks/arena/leaderboard.csv").open(newline="", encoding="utf-8") as file:
     rows = [row for row in csv.DictReader(file) if row["rows"] == "all"]
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 6.2), sharex=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 table = Path("../../benchmarks/peers/results.csv")
-with table.open(newline="") as file:
+with table.open(encoding="utf-8", newline="") as file:
     rows = [row for row in csv.DictReader(file) if row["ratio"]]
 peers = list(dict.fromkeys(row["peer"] for row in rows))
 

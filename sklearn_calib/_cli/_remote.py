@@ -10,13 +10,12 @@ from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
-from .._files.names import files_of
+from .._files.names import ADDRESS, files_of
 from .._files.opened import standard_input
 from .._files.tables import UserError
 from .._files.whole import NO_ROOM, temporary_folder, until_other_end
 from .._show import plain, quoted
 
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SECONDS = 60  # without an answer
 _PIPE = "pipe"  # what the file is called that holds what came through one
 _STANDARD_INPUT = "standard input"
@@ -39,7 +38,7 @@ def local_files(
     one of several files.
     """
     copied = copied or beside
-    remote = [pattern for pattern in patterns if _ADDRESS.match(pattern)]
+    remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
     if remote and not allow_remote:
         raise UserError(
             f"expected the path of a local file, got the address {quoted(remote[0])}. Download "
@@ -86,7 +85,7 @@ def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
 
 
 def _is_copied(pattern):
-    return _is_pipe(pattern) or (_ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file")
+    return _is_pipe(pattern) or (ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file")
 
 
 def _is_pipe(pattern):
@@ -105,7 +104,7 @@ def _fetched(pattern, folder, copied):
     if _is_pipe(pattern):
         os.makedirs(folder)
         return [_drained(pattern, os.path.join(folder, _PIPE))]
-    if not _ADDRESS.match(pattern):
+    if not ADDRESS.match(pattern):
         return [pattern]
     parts = urlsplit(pattern)
     if parts.scheme == "file":
@@ -113,7 +112,7 @@ def _fetched(pattern, folder, copied):
             raise UserError(
                 f"expected a file of this machine, got {quoted(pattern)}. Write file:///path."
             )
-        return [url2pathname(unquote(parts.path))]
+        return [url2pathname(parts.path)]  # decodes it
     os.makedirs(folder)
     try:
         if parts.scheme in ("http", "https"):

@@ -10,6 +10,8 @@ from typing import Any
 from .._show import plain, quoted
 from ..exceptions import refuse, require
 
+#: The beginning of an address; one letter is a drive of Windows ("C://tables").
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PARQUET = (".parquet", ".parq", ".pq")
 _PACKED = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
 #: The endings of each kind of table.
@@ -44,7 +46,7 @@ def _expand(data, where):
     except TypeError:
         got = f"a {type(data).__name__}"
         refuse(where, "paths of files in the list", got, "Pass a list of paths alone", TypeError)
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
+    if ADDRESS.match(text):
         yield from _expand_address(text, where)
     elif os.path.isdir(text):
         below = [str(path) for path in sorted(Path(text).rglob("*")) if path.is_file()]

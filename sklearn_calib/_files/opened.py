@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from .._show import quoted
 from .csv_text import UserError
+from .names import ADDRESS
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _MARKS = {
@@ -46,7 +47,7 @@ def opened(file: str) -> Any:
     if file == "-":
         source = io.BytesIO(standard_input().read())
         head = source.getvalue()[:8]
-    elif re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", file):
+    elif ADDRESS.match(file):
         raise UserError(
             f"expected the path of a local file, got the address {quoted(file)}. Download it, or "
             "give the path alone."

@@ -18,6 +18,8 @@ from typing import BinaryIO
 _OWN_FOLDER = "sklearn-calib-"
 _LONGEST_NAME = 200
 _PAUSE = 0.05  # seconds between two looks at a lock
+_SCANNED = 2  # seconds that a scanner for viruses, or an index of files, may hold a file
+_WINDOWS = os.name == "nt"  # an open file can be neither moved, nor replaced, nor removed there
 #: What the system says where the disk is full, or the share of it that one may have.
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []))
 SECONDS = 60  # that the other end of a named pipe may take
@@ -67,10 +69,10 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
             os.fsync(handle)
             if mode is not None:
                 os.chmod(temporary, stat.S_IMODE(mode))
-            if os.name != "nt":  # where an open file can be moved, it stays locked until then
+            if not _WINDOWS:  # it stays locked until then
                 os.replace(temporary, path)
-        if os.name == "nt":
-            os.replace(temporary, path)
+        if _WINDOWS:
+            _replace_when_free(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
@@ -118,9 +120,12 @@ def held(path: str | Path, seconds: float) -> Iterator[bool]:
     try:
         yield found is not None
     finally:
-        with suppress(OSError):  # an open file cannot be removed everywhere; the next one uses it
+        if _WINDOWS:
+            os.close(handle)
+        with suppress(OSError):  # another process that waits may have it open; the last removes it
             os.unlink(name)
-        os.close(handle)
+        if not _WINDOWS:
+            os.close(handle)
 
 
 @contextmanager
@@ -144,6 +149,19 @@ def temporary_folder() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _replace_when_free(temporary, path):
+    """Move a closed file to where another program may look at the former one for a moment."""
+    end = time.monotonic() + _SCANNED
+    while True:
+        try:
+            return os.replace(temporary, path)
+        except PermissionError as error:
+            if time.monotonic() >= end:
+                said = "another program has it open (a spreadsheet?), or it must not be changed"
+                raise PermissionError(errno.EACCES, said, path) from error
+        time.sleep(_PAUSE)
+
+
 def _is_own_folder(entry):
     own = not hasattr(os, "getuid") or entry.stat(follow_symlinks=False).st_uid == os.getuid()
     return own and entry.is_dir(follow_symlinks=False)
@@ -165,9 +183,13 @@ def _remove_leftovers(folder, mark):
 
 def _remove_if_dead(name, folder=None):
     """Remove a file, or the folder around it, unless a process holds its lock."""
-    if sys.platform == "win32":
-        return
     with suppress(OSError):
+        if _WINDOWS:  # who is alive has it open, but for the moment before it is moved
+            if time.time() - os.stat(name).st_mtime > SECONDS:
+                os.unlink(name)
+                if folder:
+                    shutil.rmtree(folder)
+            return
         handle = os.open(name, os.O_RDWR)
         try:
             if _try_lock(handle):
@@ -178,7 +200,7 @@ def _remove_if_dead(name, folder=None):
 
 def _is_locked(handle, name):
     """Whether a new file is locked, or needs no lock, and was not taken for a leftover."""
-    if sys.platform == "win32":  # an open file cannot be removed
+    if _WINDOWS:
         return True
     found = _try_lock(handle)
     return found is None or (found and _is_still(handle, name))

@@ -39,7 +39,7 @@ def sqlite_has_functions():
 def compiled(code, folder, flags=("-O0",)):
     """A library of C code."""
     source, library = Path(folder, "map.c"), Path(folder, "map.so")
-    source.write_text(code)
+    source.write_text(code, encoding="utf-8")
     command = [CC, *FLAGS, *flags, str(source), "-o", str(library), "-lm"]
     subprocess.run(command, check=True, capture_output=True)
     return ctypes.CDLL(str(library))
@@ -85,7 +85,7 @@ def in_javascript(pairs):
     )
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "map.js")
-        source.write_text("\n".join(parts))
+        source.write_text("\n".join(parts), encoding="utf-8")
         done = subprocess.run(
             [NODE, str(source)], input=json.dumps(data), check=True, capture_output=True, text=True
         )

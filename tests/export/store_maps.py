@@ -35,7 +35,7 @@ def portable(method):
 
 
 def read(path):
-    return json.loads(path.read_text()) if path.exists() else {}
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 #: Small maps in which every kind of node comes, for the folder of the present schema.
@@ -82,7 +82,7 @@ def store_present_schema():
         new = make_overconfident(k, 12, random_state=5)[0]
         expected[path.stem] = from_json(path).predict_proba(new).tolist()
     (folder / "expected").mkdir(exist_ok=True)
-    (folder / "expected" / "predictions.json").write_text(json.dumps(expected))
+    (folder / "expected" / "predictions.json").write_text(json.dumps(expected), encoding="utf-8")
 
 
 def main():
@@ -104,8 +104,8 @@ def main():
             (pickles / f"{path.stem}.pickle").write_bytes(portable(method))
             predicted[path.stem] = method.predict_proba(rows).tolist()
     store_present_schema()
-    predictions.write_text(json.dumps(expected))
-    (pickles / "predictions.json").write_text(json.dumps(predicted))
+    predictions.write_text(json.dumps(expected), encoding="utf-8")
+    (pickles / "predictions.json").write_text(json.dumps(predicted), encoding="utf-8")
 
 
 if __name__ == "__main__":

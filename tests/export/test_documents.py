@@ -94,7 +94,7 @@ def test_numbers_are_exact():
 
 
 def test_the_shipped_schema_is_that_of_the_nodes():
-    assert json.loads(SCHEMA_FILE.read_text()) == json_schema()
+    assert json.loads(SCHEMA_FILE.read_text(encoding="utf-8")) == json_schema()
 
 
 def large(path):
@@ -106,8 +106,8 @@ def large(path):
 )
 def test_documents_follow_the_schema(path):
     jsonschema = pytest.importorskip("jsonschema")
-    former = json.loads(FORMER_SCHEMA_FILE.read_text())
-    document = json.loads(path.read_text())
+    former = json.loads(FORMER_SCHEMA_FILE.read_text(encoding="utf-8"))
+    document = json.loads(path.read_text(encoding="utf-8"))
     with pytest.warns(CalibrationWarning, match="schema 1"):
         upgraded = from_dict(document).document
     for schema, found in ((former, document), (json_schema(), upgraded)):
@@ -382,7 +382,7 @@ def test_text_with_the_mark_of_an_encoding():
 )
 def test_100_mb(piece, size, words, tmp_path):
     path = tmp_path / "deep.json"
-    path.write_text("[" + piece * (size // len(piece)))
+    path.write_text("[" + piece * (size // len(piece)), encoding="utf-8")
     start = time.process_time()
     with pytest.raises(ValueError, match=words):
         from_json(path)

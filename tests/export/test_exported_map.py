@@ -194,7 +194,7 @@ def test_stored_pickles_are_read(path):
         warnings.simplefilter("ignore")  # of another version of scikit-learn or numpy
         method = pickle.loads(path.read_bytes())
     rows = make_overconfident(k, 12, random_state=5)[0]
-    expected = json.loads((path.parent / "predictions.json").read_text())[path.stem]
+    expected = json.loads((path.parent / "predictions.json").read_text(encoding="utf-8"))[path.stem]
     assert np.abs(method.predict_proba(rows) - expected).max() <= 1e-12
 
 

@@ -300,7 +300,11 @@ def kinds_in(tree):
 
 
 def test_every_kind_of_node_is_stored():
-    trees = [json.loads(path.read_text())["map"] for path in STORED if "schema-3" in str(path)]
+    trees = [
+        json.loads(path.read_text(encoding="utf-8"))["map"]
+        for path in STORED
+        if "schema-3" in str(path)
+    ]
     assert set(kinds_in(trees)) == set(NODES)
 
 
@@ -308,12 +312,14 @@ def test_every_kind_of_node_is_stored():
 def test_stored_documents_give_the_same(path):
     exported = from_json(path)
     assert isinstance(exported, ExportedMap) and exported.document["schema"] == 3
-    expected = json.loads((path.parent / "expected" / "predictions.json").read_text())[path.stem]
+    expected = json.loads(
+        (path.parent / "expected" / "predictions.json").read_text(encoding="utf-8")
+    )[path.stem]
     rows = make_overconfident(len(exported.classes_), 12, random_state=5)[0]
     assert np.abs(exported.predict_proba(rows) - expected).max() <= 1e-12
     assert exported.document["record"]["map_sha256"] in exported.describe()
     jsonschema = pytest.importorskip("jsonschema")
-    former = json.loads(path.read_text())
+    former = json.loads(path.read_text(encoding="utf-8"))
     if former["schema"] == 3:
         assert exported.document == former
         jsonschema.Draft202012Validator(json_schema()).validate(former)

@@ -16,7 +16,9 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.groups import Grades, grade_calibration, group_calibration
 from sklearn_calib.summary import CalibrationSummary
 
-PEER = json.loads((Path(__file__).parent.parent / "data" / "probcal_grades.json").read_text())
+PEER = json.loads(
+    (Path(__file__).parent.parent / "data" / "probcal_grades.json").read_text(encoding="utf-8")
+)
 
 
 def counted(case):

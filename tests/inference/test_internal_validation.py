@@ -72,7 +72,7 @@ def samples(n, seed=5):
 
 def test_beside_rms(drawn):
     """rms::validate on the same resamples: tests/data/internal_r.json says by which command."""
-    kept = json.loads(DATA.read_text())
+    kept = json.loads(DATA.read_text(encoding="utf-8"))
     X, y, theirs = np.array(kept["X"]), np.array(kept["y"]), kept["R"]
     drawn(np.array(kept["drawn"]))
     found = validate(FULL, X, y, n_resamples=len(kept["drawn"]))

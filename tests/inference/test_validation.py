@@ -123,7 +123,9 @@ def test_pooled_draws():
 
 # -- R: benchmarks/validation/against_r.py wrote these numbers -------------------------------------
 
-KEPT = json.loads((Path(__file__).parents[1] / "data" / "validation_r.json").read_text())
+KEPT = json.loads(
+    (Path(__file__).parents[1] / "data" / "validation_r.json").read_text(encoding="utf-8")
+)
 TOLERANCE = {"confint": 2e-5, "interpolate": 4e-3}  # splines of MASS; the k-d tree of loess
 
 

@@ -101,7 +101,7 @@ def triple(x):
 def kept(tmp_path, monkeypatch):
     """A process of its own in miniature: `kept()` imports two kernels anew; the cache is here."""
     numba = pytest.importorskip("numba")
-    (tmp_path / "tiny.py").write_text(TINY)
+    (tmp_path / "tiny.py").write_text(TINY, encoding="utf-8")
     locators = "numba.core.caching.UserProvidedCacheLocator"
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(numba.core.config, "CACHE_LOCATOR_CLASSES", locators, raising=False)
@@ -146,7 +146,7 @@ def test_a_damaged_cache_is_said_and_mended(kept, tmp_path, ending, content):
 
 
 def test_no_folder_for_the_cache(kept, tmp_path, monkeypatch):
-    (tmp_path / "cache").write_text("a file")
+    (tmp_path / "cache").write_text("a file", encoding="utf-8")
     tiny = kept()
     with pytest.warns(CalibrationWarning, match=r"NUMBA_CACHE_DIR") as said:
         assert tiny.double(3) == 6 and tiny.triple(3) == 9
@@ -156,7 +156,7 @@ def test_no_folder_for_the_cache(kept, tmp_path, monkeypatch):
 def test_a_folder_that_went(kept, tmp_path):
     tiny = kept()
     shutil.rmtree(tmp_path / "cache")
-    (tmp_path / "cache").write_text("a file")
+    (tmp_path / "cache").write_text("a file", encoding="utf-8")
     with pytest.warns(CalibrationWarning, match=r"NUMBA_CACHE_DIR.* that can be written") as said:
         assert tiny.double(3) == 6 and tiny.triple(3) == 9
     assert len(said) == 1 and str(tmp_path) in str(said[0].message)

@@ -87,7 +87,7 @@ CASES = values()
 
 @pytest.mark.parametrize("data", sorted({key.split()[0] for key in CASES}))
 def test_golden_values(data):
-    expected = json.loads(FILE.read_text())
+    expected = json.loads(FILE.read_text(encoding="utf-8"))
     assert set(expected) == set(CASES)
     for key, (measure, y, proba, weight, options) in CASES.items():
         if key.split()[0] == data:
@@ -101,4 +101,4 @@ if __name__ == "__main__":
         key: measure(y, proba, sample_weight=weight, **options)
         for key, (measure, y, proba, weight, options) in CASES.items()
     }
-    FILE.write_text(json.dumps(numbers, indent=0, sort_keys=True) + "\n")
+    FILE.write_text(json.dumps(numbers, indent=0, sort_keys=True) + "\n", encoding="utf-8")

@@ -56,9 +56,9 @@ def folder(frame, tmp_path, monkeypatch):
         place = tmp_path / f"day=2026-01-0{day + 1}"
         place.mkdir()
         frame.iloc[day::3].to_parquet(place / "a.parquet", row_group_size=700)
-    (tmp_path / "day=2026-01-01" / "_SUCCESS").write_text("")
-    (tmp_path / "day=2026-01-01" / "._a.parquet").write_text("not a table")
-    (tmp_path / "notes.md").write_text("not a table")
+    (tmp_path / "day=2026-01-01" / "_SUCCESS").write_text("", encoding="utf-8")
+    (tmp_path / "day=2026-01-01" / "._a.parquet").write_text("not a table", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("not a table", encoding="utf-8")
     return tmp_path
 
 

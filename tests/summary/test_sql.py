@@ -16,7 +16,7 @@ if not PAGE.exists():
 
 
 def queries():
-    text = PAGE.read_text().split(".. code-block:: sql\n\n")[1:]
+    text = PAGE.read_text(encoding="utf-8").split(".. code-block:: sql\n\n")[1:]
     return [re.match(r"(?:(?:   .*)?\n)+", block)[0] for block in text]
 
 

@@ -107,7 +107,9 @@ def test_blocks_of_several_kinds_are_read_as_they_are_written(tmp_path, monkeypa
     blocks = partial(table_blocks, size=500)
     monkeypatch.setattr("sklearn_calib.summary._parts.table_blocks", blocks)
     cells = ["05"] * 300 + ["x", "", "1.50"] * 100
-    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{cell},1\n" for cell in cells))
+    (tmp_path / "t.csv").write_text(
+        "a,b\n" + "".join(f"{cell},1\n" for cell in cells), encoding="utf-8"
+    )
     found = count_values(tmp_path / "t.csv", ["a", "b"])
     assert found["a"].as_text and not found["b"].as_text
     assert values_in(tmp_path / "t.csv") == {"05": 300, "x": 100, "1.50": 100, None: 100}

@@ -1,0 +1,156 @@
+"""What would break on Windows, played on any system: open files, drives, consoles of 8 bits."""
+
+import io
+import os
+import time
+
+import pytest
+
+from sklearn_calib import _cli
+from sklearn_calib._cli import _remote
+from sklearn_calib._files import opened, whole
+from sklearn_calib._files.names import files_of
+
+LONG_AGO = 10 * whole.SECONDS
+
+
+def is_open(path):
+    found = (os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
+    return any(os.path.exists(each) and os.path.samefile(each, path) for each in found)
+
+
+@pytest.fixture
+def windows(monkeypatch):
+    """Files that this process has open are neither moved nor removed."""
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("nothing says here which files are open")
+    usual = {name: getattr(os, name) for name in ("replace", "unlink")}
+
+    def refusing(name):
+        def call(path, *others, **options):
+            if any(os.path.isfile(each) and is_open(each) for each in (path, *others)):
+                raise PermissionError(13, "Access is denied", path)
+            return usual[name](path, *others, **options)
+
+        return call
+
+    monkeypatch.setattr(whole, "_WINDOWS", True)
+    for name in usual:
+        monkeypatch.setattr(os, name, refusing(name))
+
+
+def old(path):
+    os.utime(path, (time.time() - LONG_AGO,) * 2)
+
+
+def test_a_file_is_closed_before_it_takes_its_name(windows, tmp_path):
+    path = tmp_path / "out.txt"
+    whole.write_whole(path, "first")
+    whole.write_whole(path, "second")
+    assert path.read_text("utf-8") == "second" and len([*tmp_path.iterdir()]) == 1
+
+
+def test_a_scanner_lets_go(windows, tmp_path, monkeypatch):
+    path = tmp_path / "out.txt"
+    path.write_text("old", encoding="utf-8")
+    scanner = open(path, "rb")  # noqa: SIM115 - closed by the first pause
+    pauses = []
+    monkeypatch.setattr(time, "sleep", lambda s: (pauses.append(s), scanner.close()))
+    whole.write_whole(path, "new")
+    assert path.read_text("utf-8") == "new" and len(pauses) == 1
+
+
+def test_a_file_that_stays_open_elsewhere_is_said_and_kept(windows, tmp_path, monkeypatch):
+    monkeypatch.setattr(whole, "_SCANNED", 0)
+    path = tmp_path / "out.txt"
+    path.write_text("old", encoding="utf-8")
+    with open(path, "rb"), pytest.raises(PermissionError, match="another program has it open"):
+        whole.write_whole(path, "new")
+    assert path.read_text("utf-8") == "old" and len([*tmp_path.iterdir()]) == 1
+
+
+def test_a_lock_leaves_no_file(windows, tmp_path):
+    with whole.held(tmp_path / "state.json", 0) as locked:
+        assert locked and len([*tmp_path.iterdir()]) == 1
+    assert not [*tmp_path.iterdir()]
+
+
+def test_leftovers_go_where_nobody_has_them_open(windows, tmp_path):
+    path = tmp_path / "out.txt"
+    mark = whole._mark(path)
+    dead, living, young = (tmp_path / f".{mark}{n:016x}.tmp" for n in range(3))
+    for each in (dead, living, young):
+        each.write_text("half", encoding="utf-8")
+    old(dead)
+    old(living)
+    with open(living, "ab"):
+        whole.write_whole(path, "new")
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, living.name, young.name}
+
+
+def test_folders_of_dead_processes_go(windows, tmp_path, monkeypatch):
+    monkeypatch.setattr(whole.tempfile, "tempdir", str(tmp_path))
+    dead = tmp_path / f"{whole._OWN_FOLDER}dead"
+    dead.mkdir()
+    (dead / ".lock").touch()
+    old(dead / ".lock")
+    with whole.temporary_folder() as living:
+        old(os.path.join(living, ".lock"))
+        with whole.temporary_folder() as second:
+            found = {entry.name for entry in os.scandir(tmp_path)}
+            assert found == {os.path.basename(living), os.path.basename(second)}
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("path", ["C://tables/new.csv", "C:\\tables\\new.csv", "C:/tables/new.csv"])
+def test_a_drive_is_no_address(path):
+    with _remote.local_files([path], allow_remote=False) as found:  # no --allow-remote needed
+        assert found == [path]
+    assert files_of(path, "audit") == [(path, path, None)]
+    with pytest.raises(FileNotFoundError):
+        opened.opened(path)
+
+
+def test_a_percent_sign_in_the_name_of_a_file(tmp_path):
+    path = tmp_path / "100%25.csv"
+    path.write_text("y,p\n", encoding="utf-8")
+    with _remote.local_files([path.as_uri()], allow_remote=True) as found:
+        assert [os.path.realpath(each) for each in found] == [os.path.realpath(path)]
+
+
+def in_console(encoding, stream, words, monkeypatch):
+    """The exit code, and what a console of that encoding shows."""
+    console = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(f"sys.{stream}", console)
+    code = _cli.main(words.split())
+    console.flush()
+    return code, console.buffer.getvalue().decode(encoding)
+
+
+def stored(folder):
+    rows = "".join(
+        f"{n // 2 % 2},{0.1 + 0.007 * n:.3f},{('Łódź', '▲')[n % 2]}\n" for n in range(120)
+    )
+    (folder / "t.csv").write_text(f"y,p,miasto Łódź\n{rows}", encoding="utf-8")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
+def test_a_console_of_8_bits_takes_errors(encoding, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stored(tmp_path)
+    words = "audit t.csv --label y --prob p --by Łódź"
+    code, shown = in_console(encoding, "stderr", words, monkeypatch)
+    assert code == 2 and "\\u0141" in shown  # the letter that these consoles do not have
+
+
+@pytest.mark.slow
+def test_a_console_of_8_bits_takes_tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stored(tmp_path)
+    (tmp_path / "t.csv").write_text(
+        (tmp_path / "t.csv").read_text("utf-8").replace("miasto Łódź", "by"), encoding="utf-8"
+    )
+    words = "audit t.csv --label y --prob p --by by --resamples 20 --no-page --markdown m.md"
+    code, shown = in_console("cp1252", "stdout", words, monkeypatch)
+    assert code == 0 and "\\u0141" in shown and "\\u25b2" in shown
+    assert "Łódź" in (tmp_path / "m.md").read_text("utf-8")
