@@ -190,7 +190,7 @@ def read(path, names):
     if not path.endswith(".jsonl"):
         kind = pd.read_csv if path.endswith(".csv") else pd.read_parquet
         return kind(path)[[f"{name}_calibrated" for name in names.split(",")]].to_numpy()
-    rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
     found = [[row[f"p.{place}_calibrated"] for place in range(K)] for row in rows]
     return np.array(found, dtype=float)
 

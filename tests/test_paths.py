@@ -91,7 +91,7 @@ def test_confidence_of_language_models(capsys, tmp_path, monkeypatch):
     follow("confidence_of_language_models.rst", capsys)
     rows = pd.read_json("repaired.jsonl", lines=True)
     assert rows["mark_calibrated"].max() < 0.95 and len(rows) == 1500
-    assert "only 5 different predictions" in Path("answers.html").read_text()
+    assert "only 5 different predictions" in Path("answers.html").read_text(encoding="utf-8")
 
 
 def finished(folder):

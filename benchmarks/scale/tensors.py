@@ -37,14 +37,14 @@ def problem(n, k):
 
 
 def resident(name):
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def measured(job, function, size):
     """A row with the CPU seconds of one call and its peak of memory, and what it returns."""
     torch.set_num_threads(1)  # compiled kernels may have changed it
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak begins anew
     before, start = resident("VmRSS"), time.process_time()
     result = function()
     seconds, peak = time.process_time() - start, (resident("VmHWM") - before) / size

@@ -3,5 +3,7 @@
 import re
 from pathlib import Path
 
-(code,) = re.findall(r"```python\n(.*?)```", Path("../../README.md").read_text(), re.S)
+(code,) = re.findall(
+    r"```python\n(.*?)```", Path("../../README.md").read_text(encoding="utf-8"), re.S
+)
 exec(code)
