@@ -389,28 +389,23 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
 
     def _check_absent(self, proba, where):
         if absent_of(proba) is not None and not self.capabilities.absent:
-            refuse(
-                where,
-                "scores of all classes in every row",
-                "rows without some of them (absent='nan')",
-                "Take 'temperature', 'identity' or 'auto', which keep such options at 0",
-            )
+            got = "rows without some of them (absent='nan')"
+            cure = "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
+            refuse(where, "scores of all classes in every row", got, cure)
 
     def _on_device(self, X, method):
         """The map of scores that stay on their device; None where numpy takes them."""
+        where = f"{type(self).__name__}.{method}"
         if not self.capabilities.array_api:
             return None
-        where = f"{type(self).__name__}.{method}"
-        scores = device_scores(X, "proba", where, canonical_proba)
-        if scores is None:
+        if (scores := device_scores(X, "proba", where, canonical_proba)) is None:
             return None
         check_is_fitted(self)
         n_classes = len(self.classes_)
         if max(2, scores.shape[1]) != n_classes:
             rule = f"{n_classes} columns of scores, one per class"
             refuse(where, rule, f"{scores.shape[1]}", "Pass the columns in the order of classes_")
-        tree = {"node": "chain", "parts": self._all_nodes()}
-        return DeviceMap(tree, scores, n_classes, where)
+        return DeviceMap({"node": "chain", "parts": self._all_nodes()}, scores, n_classes, where)
 
     def _remember_input(self, X, proba, *, reset):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)

@@ -263,9 +263,7 @@ def calibration_report(
     named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
     scikit: dict[str, float] = {}
     if y_proba is None:
-        models = models_of_summaries(y_true, name, any(x is not None for x in given), where)
-        if check_columns:
-            check_order_of_summaries(models, where)
+        models = _summaries(y_true, name, given, check_columns, where)
         data: dict[str, Any] = {"summaries": {key: m.summary for key, m in models.items()}}
     else:
         cases = _cases(y_true, named, given, normalize, check_columns, where, soft_labels)
@@ -279,8 +277,7 @@ def calibration_report(
     rng = generator(random_state)
     rows = report_rows(models, functions, level, n_resamples, rng, progress)
     n, classes = size_and_classes(next(iter(models.values())))
-    more = {"groups=groups": groups is not None, "soft_labels=True": soft_labels}
-    how = classes, "y" in data, "".join(f", {word}" for word, given in more.items() if given)
+    more = {"groups=groups": groups, "soft_labels=True": soft_labels or None}
     report = CalibrationReport(
         rows,
         n,
@@ -298,12 +295,20 @@ def calibration_report(
         n_clusters=None if together is None else int(together.max()) + 1,
         _data=data,
         _models=models,
-        _codes=_codes(models, columns, y_true, named, source, how),
+        _codes=_codes(models, columns, y_true, named, source, data, more),
         _seed=int(rng.integers(2**63)),
     )
     if advice:
         report.advise()
     return report
+
+
+def _summaries(given, name, others, check_columns, where):
+    """The models of summaries alone."""
+    models = models_of_summaries(given, name, any(x is not None for x in others), where)
+    if check_columns:
+        check_order_of_summaries(models, where)
+    return models
 
 
 def _check_clusters(groups, soft, others, y_proba, where):
@@ -326,8 +331,14 @@ def _losses_of_scikit_learn(cases, named):
     return {key: loss for key, loss in losses.items() if loss is not None}
 
 
-def _codes(models, columns, y_true, named, source, how):
-    """The code to paste for each model."""
+def _codes(models, columns, y_true, named, source, data, more):
+    """The code to paste for each model; `more` are words with what was given, or None."""
+    _, classes = size_and_classes(next(iter(models.values())))
+    how = (
+        classes,
+        "y" in data,
+        "".join(f", {word}" for word, was in more.items() if was is not None),
+    )
     names = {key: names_of_columns(columns, y_true, named.get(key)) for key in models}
     return {key: code_to_paste(names[key], source, *how) for key in models}
 

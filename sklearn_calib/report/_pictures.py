@@ -85,7 +85,7 @@ def drawn_apart(models: "Mapping[str, Model]", level: float) -> str:
     figures = ""
     for name, model in models.items():
         note = f"{model.summary.n_samples:,} rows"
-        series = [_with_steps(model.summary, level, 0)]
+        series = [_with_steps(model.summary, level, 0, model)]
         figures += _Figure(name, note, name, series).drawn(LARGE)
     drawn = f'<div class="pair">\n{figures}</div>\n'
     return f'<div class="drawn">\n<ul class="legend">\n{legend}</ul>\n{drawn}</div>'
