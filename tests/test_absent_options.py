@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from sklearn_calib import canonical_proba
-from sklearn_calib.__main__ import main
+from sklearn_calib._cli import main
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.metrics import brier_loss, expected_calibration_error, log_loss
 from sklearn_calib.recalibrators import (

@@ -101,6 +101,7 @@ FREE = {
     "unit": "is shown as it is",
     **dict.fromkeys(("advice", "check_columns", "debias", "drop_missing", "edited"), "true or not"),
     **dict.fromkeys(("held_out", "keep", "normalize", "assume_centered"), "true or not"),
+    "soft_labels": "true or not",
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_calib.__main__ import main
+from sklearn_calib._cli import main
 from sklearn_calib.report import calibration_report
 
 LEVELS = np.array([0.5, 0.7, 0.8, 0.9, 1.0])

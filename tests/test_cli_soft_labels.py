@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_calib.__main__ import main
-from sklearn_calib._cli import parser
+from sklearn_calib._cli import main, parser
 from sklearn_calib._cli._repair import commands_of_repair
 from sklearn_calib.export import from_dict
 from sklearn_calib.recalibrators import PlattScaling

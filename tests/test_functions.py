@@ -142,18 +142,26 @@ def rows(k, seed=0):
     second = 0.7 * first + 0.3 * rng.dirichlet(np.ones(k), N)
     law = np.cumsum(0.6 * first + 0.4 / k * np.linspace(0.5, 1.5, k), axis=1)
     y = (rng.random(N)[:, None] * law[:, -1:] > law).sum(axis=1)
-    return {"y": y, "first": first, "second": second, "groups": np.arange(N) % 10}
+    return {
+        "y": y,
+        "first": first,
+        "second": second,
+        "groups": np.arange(N) % 2,
+        "clusters": np.arange(N) % 10,
+    }
 
 
 def call(function, data, **more):
     """The function on these rows: arguments by their names."""
+    name = getattr(function, "__name__", "")
     by_name = {
         "y_true": data["y"],
         "y_proba": data["first"],
         "first_proba": data["first"],
         "second_proba": data["second"],
         "staged_proba": [data["first"], data["second"]],
-        "groups": data["groups"],
+        # segments of `group_calibration`, clusters of rows elsewhere, of which two say little
+        "groups": data["groups" if name == "group_calibration" else "clusters"],
         "grades": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],  # out of order
         "min_rows": 10,
     } | QUICK

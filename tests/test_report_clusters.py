@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from sklearn_calib.__main__ import main
+from sklearn_calib._cli import main
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.report import calibration_report
 

@@ -89,15 +89,16 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self._validate_params()
         proba = canonical_proba(X, _where=where)
         named = classes is not None
-        columns = table_columns(groups, len(proba), where)
-        items = np.arange(len(proba))
+        n_rows = len(proba)
+        items = np.arange(n_rows)
         if soft_labels:
             soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), where=where)
             items = soft.items
             proba, y, sample_weight, classes = soft.expanded(proba)
-            columns = {name: column[items] for name, column in columns.items()}
         classes, codes = canonical_labels(y, classes=classes, _where=where)
         check_same_length(codes, proba, where)
+        columns = table_columns(groups, n_rows, where)
+        columns = {name: column[items] for name, column in columns.items()}
         check_columns_of(classes, proba.shape[1], where)
         weight = canonical_weight(sample_weight, len(codes), _where=where)
         rows = np.flatnonzero(weight > 0)

@@ -176,7 +176,7 @@ def test_ends_along_both_lines():
 def test_defaults(monkeypatch):
     seen = []
 
-    def distribution(case, evaluate, n_resamples, random_state, *, n_jobs):
+    def distribution(case, evaluate, n_resamples, random_state, *, n_jobs, groups):
         seen.append((n_resamples, random_state, n_jobs))
         return np.arange(41.0)
 
