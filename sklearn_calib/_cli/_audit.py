@@ -8,6 +8,7 @@ from .._files.tables import UserError
 from .._show import plain
 from ._gate import FORM, conditions_of
 from ._grades import add_grades, grades_in
+from ._identifiers import remark_on_identifiers
 from ._labels import audit_labels, check_labels
 from ._options import (
     add_clusters,
@@ -189,6 +190,7 @@ def audit(options: "argparse.Namespace") -> int:
             check_outputs(options, files)
             if options.labels is not None:
                 return audit_labels(files, options, conditions)
+            remark_on_identifiers(files, options)
             if read_whole(options):
                 check_whole(files, options)
             elif is_large(files, options):

@@ -9,6 +9,7 @@ import numpy as np
 from .._files.tables import UserError
 from .._show import Section, Table, plain
 from ..exceptions import CalibrationWarning
+from ._identifiers import remark_on_identifiers
 from ._options import (
     add_clusters,
     add_columns,
@@ -93,6 +94,7 @@ def compare(options: "argparse.Namespace") -> int:
     try:
         with local_files(options.files, options.allow_remote, beside=True) as files:
             check_outputs(options, files)
+            remark_on_identifiers(files, options)
             return _compare(files, options)
     except (ValueError, TypeError, UserError) as error:
         raise UserError(for_the_command(str(error))) from error

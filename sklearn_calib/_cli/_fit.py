@@ -19,6 +19,7 @@ from ._drawn import (
     sample_of,
     summary_of_rows,
 )
+from ._identifiers import remark_on_identifiers
 from ._names import split_names
 from ._options import (
     add_clusters,
@@ -140,6 +141,7 @@ def fit(options: "argparse.Namespace") -> int:
         how: dict[str, Any] = {"copied": True, "workers": options.dask}
         with local_files(options.files, options.allow_remote, **how) as files:
             check_writable(options.out, [*files, *options.files])
+            remark_on_identifiers(files, options)
             if options.soft_labels:
                 _check_soft(method, options)
                 return _fit(expanded(read_rows(files, options)), options)
