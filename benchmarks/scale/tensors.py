@@ -43,7 +43,7 @@ def resident(name):
 
 def measured(job, function, size):
     """A row with the CPU seconds of one call and its peak of memory, and what it returns."""
-    torch.set_num_threads(1)  # compiled kernels may have changed it
+    torch.set_num_threads(1)
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak begins anew
     before, start = resident("VmRSS"), time.process_time()
     result = function()

@@ -9,9 +9,10 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import get_num_threads, uint64
+from numba import uint64
 
 from ._compile import kernel
+from ._threads import n_threads
 
 _BLOCK_ROWS = 128
 _MANY_CLASSES = 32  # from here on one row by itself fills the vector units
@@ -65,7 +66,7 @@ def temperature_sums(z, codes, weight, beta):
     def one(part):
         return kernel(z[part], codes[part], weight[part], float(beta))
 
-    threads = get_num_threads()
+    threads = n_threads()
     if threads == 1:
         return np.sum([one(part) for part in parts], axis=0)
     with ThreadPoolExecutor(threads) as pool:

@@ -167,9 +167,9 @@ def _guarded(sigma):
 
 def _in_threads(function, *arguments):
     """The results in their order; the kernels release the lock, so plain threads use the cores."""
-    from numba import get_num_threads
+    from .._kernels._threads import n_threads
 
-    threads = get_num_threads()
+    threads = n_threads()
     if threads == 1:
         return list(itertools.starmap(function, zip(*arguments, strict=True)))
     with ThreadPoolExecutor(threads) as pool:
