@@ -1,6 +1,7 @@
 """How many threads a compiled kernel may use."""
 
 import sys
+from typing import Any
 
 import numba
 
@@ -11,9 +12,11 @@ def n_threads() -> int:
     The first question starts numba's pool, which may set the number of threads of OpenMP for the
     whole process: torch, where it was imported, gets its own number back.
     """
-    torch = sys.modules.get("torch")
-    before = getattr(torch, "get_num_threads", lambda: None)()
+    torch: Any = sys.modules.get("torch")
+    if not hasattr(torch, "get_num_threads"):
+        return numba.get_num_threads()
+    before = torch.get_num_threads()
     found = numba.get_num_threads()
-    if before is not None and torch.get_num_threads() != before:
+    if torch.get_num_threads() != before:
         torch.set_num_threads(before)
     return found
