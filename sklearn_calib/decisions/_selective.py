@@ -141,6 +141,17 @@ class SelectiveClassifier(DecidingClassifier):
     (True, True)
     """
 
+    threshold_: float
+    coverage_: float
+    risk_: float
+    risk_bound_: float
+    coverage_interval_: tuple[float, float]
+    thresholds_: dict[Hashable, float]
+    coverages_: dict[Hashable, float]
+    risks_: dict[Hashable, float]
+    risk_bounds_: dict[Hashable, float]
+    coverage_intervals_: dict[Hashable, tuple[float, float]]
+
     def __init__(
         self,
         estimator: Estimator,
