@@ -97,7 +97,7 @@ def test_commands_on_the_page_run(files, capsys, monkeypatch):
             monkeypatch.setattr("sys.stdin", io.TextIOWrapper(data, encoding="utf-8"))
         quick = ["--resamples", "20"] if words[0] == "compare" else ["--resamples", "2"]
         quick += ["--no-advice", "--no-page"] if words[0] == "audit" else []
-        if words[0] in ("apply", "export", "monitor", "threshold") or "--plan" in words:
+        if words[0] in ("apply", "export", "mean", "monitor", "threshold") or "--plan" in words:
             quick = []
         if words[0] == "fit":  # what the stack does is tested elsewhere
             quick = ["--force"] + ["--recalibrator", "platt"] * ("--recalibrator" not in words)

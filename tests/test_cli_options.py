@@ -371,6 +371,13 @@ def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
     digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(digit=np.arange(90) % 3)
     digits.to_parquet("digits.parquet")
     frame[["p"]].to_csv("scores.csv", index=False)
+    shares = np.random.default_rng(1).random((90, 2))
+    films = pd.DataFrame(shares, columns=["p_comedy", "p_drama"])
+    films.assign(comedy=shares[:, 0] > 0.4, drama=shares[:, 1] > 0.6).to_csv("films.csv")
+    answers = pd.DataFrame({"truth": list("ab") * 45, "answer": list("aab") * 30})
+    answers = answers.assign(mark=np.arange(90) % 11, confidence=shares[:, 0])
+    answers = answers.assign(correct=np.arange(90) % 2, question_id=np.arange(90) // 3)
+    answers.to_json("answers.jsonl", orient="records", lines=True)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
     quick = ["--resamples", "2", "--no-advice"]
     for line in EXAMPLES:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._files.checksum import checksum
-from ..exceptions import refuse
+from ..exceptions import called, refuse
 from ._fields import shown, wrong
 
 #: A date, or its text as ISO 8601 writes it.
@@ -54,7 +54,8 @@ def _written_date(date):
     try:
         datetime.datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        refuse("to_dict", "a date such as '2026-11-23'", repr(date)[:60], "Write year, month, day")
+        cure = "Write year, month, day"
+        refuse(called("to_dict"), "a date such as '2026-11-23'", repr(date)[:60], cure)
     return text
 
 
