@@ -66,7 +66,8 @@ def _pyplot():
     before = plt.get_fignums()
     current = plt.gcf().number if before else None
     try:
-        yield plt
+        with plt.rc_context({"figure.max_open_warning": 0}):  # how many are open is the caller's
+            yield plt
     finally:
         for number in set(plt.get_fignums()) - set(before):
             plt.close(number)

@@ -78,3 +78,12 @@ def test_without_a_display_server():
         env={name: value for name, value in os.environ.items() if name not in windows},
     )
     assert out.stdout.strip() == "drawn"
+
+
+@pytest.mark.filterwarnings("error")
+def test_how_many_figures_are_open_is_the_callers(made):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    mine = [plt.figure().number for _ in range(20)]  # one more would be a warning
+    check_display(made[displays.HeatmapDisplay])
+    assert plt.get_fignums() == mine
+    plt.close("all")
