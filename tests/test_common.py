@@ -325,7 +325,7 @@ OTHER_METHODS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize("name", OTHER_METHODS)
 def test_scikit_learn_contract_of_the_other_methods(name):
     """What the checks see is the model around them: each method takes its turn of the checks."""
