@@ -408,10 +408,7 @@ def test_no_claims_about_calibrated_predictions():
 
 @pytest.mark.parametrize(
     "law",
-    [
-        n if n in ("calibrated", "backwards") else pytest.param(n, marks=pytest.mark.slow)
-        for n in LAWS
-    ],
+    [n if n == "calibrated" else pytest.param(n, marks=pytest.mark.slow) for n in LAWS],
 )
 def test_intervals_of_the_table_hold_their_value(law):
     y, p = rows(law, 60)
