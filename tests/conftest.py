@@ -6,7 +6,7 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
-gc.set_threshold(50_000, 20, 50)  # tests and modules stay to the end, and looking costs time
+gc.set_threshold(50_000, 20, 50)  # looking costs time
 for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ.setdefault(f"{name}_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -14,7 +14,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import pytest  # noqa: E402
 from crosses import with_each_value  # noqa: E402
 
-CROSS = 8  # of fewer sets of parameters none is left out, unless `--fewest` says so
+CROSS = 4  # of fewer sets of parameters none is left out, unless `--fewest` says so
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -31,24 +31,31 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported and collected stays to the end: no garbage is looked for in it."""
+    gc.disable()
+    yielded = yield
+    gc.freeze()
+    gc.enable()
+    return yielded
+
+
 @pytest.hookimpl(tryfirst=True)  # before the deselection by marks
 def pytest_collection_modifyitems(config, items):
-    """Of a cross of parameters each value comes in a quick test, and in another one that is slow.
-
-    The rest has the mark `cross`.
-    """
+    """Of a cross of parameters each value is kept; the rest has the mark `cross`."""
     crosses, fewest = defaultdict(list), config.getoption("--fewest")
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         if hasattr(item, "callspec") and (fewest or "whole" not in marks):
             crosses[item.nodeid.partition("[")[0], "slow" in marks].append(item)
-    for (_, slow), cross in crosses.items():
+    for cross in crosses.values():
         if len(cross) >= (2 if fewest else CROSS):
             sets = [tuple(enumerate(item.callspec.id.split("-"))) for item in cross]
-            once, twice = (with_each_value(sets, times) for times in (1, 2))
+            kept = with_each_value(sets)
             for at, item in enumerate(cross):
-                if at not in once:
-                    item.add_marker("slow" if at in twice and not (slow or fewest) else "cross")
+                if at not in kept:
+                    item.add_marker("cross")
 
 
 @pytest.fixture

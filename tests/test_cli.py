@@ -66,6 +66,7 @@ def test_audit(table, capsys, tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_audit_positive_class(table, capsys):
     table["q"] = 1 - table["p"]
     table.to_csv("t.csv", index=False)
@@ -377,6 +378,7 @@ def test_names_of_several_columns(quick, capsys):
     assert "expected a column 'a' in t.csv, got: a,b, c, d, y" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_rows_that_were_rounded(quick, capsys, tmp_path):
     proba, y = make_overconfident(3, 60)
     arguments = ["t.csv", "--label", "y", "--prob", "a,b,c"]

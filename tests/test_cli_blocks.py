@@ -102,6 +102,7 @@ def test_blocks_leave_every_bit(frame, small, capsys, size, kind):
         assert json.loads(at_once[2]) == monitor.state_dict()
 
 
+@pytest.mark.slow
 def test_blocks_of_logits_and_of_each_class(frame, small, capsys):
     rng = np.random.default_rng(1)
     logits = 3 * rng.normal(size=(N, 3))
@@ -175,6 +176,7 @@ def test_a_late_row_of_logits_is_named(frame, small, capsys):
     assert "logits of size at most" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_columns_of_other_classes_are_told_once(frame, small, capsys, monkeypatch):
     """By the first rows: of the first table before the others are read."""
     frame.to_csv("good.csv", index=False)

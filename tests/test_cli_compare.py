@@ -164,6 +164,7 @@ def test_the_examples_run(frame, capsys):
         assert main(line.split()[1:]) == 0
 
 
+@pytest.mark.slow
 def test_the_calibration_error_is_compared(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -255,6 +256,7 @@ def test_cells_that_scores_share_are_said(two_files, monkeypatch, capsys):
     assert said in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_labels_mean_the_same_in_every_block(frame, monkeypatch, capsys):
     """Text of a csv file, numbers and booleans; a block in which all labels look like numbers."""
     from sklearn_calib._cli import _pairs
@@ -309,6 +311,7 @@ def test_rows_left_out_of_blocks_are_counted(frame, capsys, monkeypatch):
     assert "392 rows" in captured.out and f"{found.low:+.4f} to" in captured.out
 
 
+@pytest.mark.slow
 def test_no_more_than_some_blocks_are_held(two_files, monkeypatch):
     """Of both files at a time, however many rows there are."""
     from sklearn_calib._cli import _pairs
@@ -379,6 +382,7 @@ def test_several_classes_in_any_blocks(three_classes, monkeypatch, capsys, weigh
             assert whole[name][key] == pytest.approx(found[key], rel=1e-6), (name, key)
 
 
+@pytest.mark.slow
 def test_the_calibration_error_of_several_classes(three_classes, monkeypatch):
     y, one, two, weight = three_classes
     measures = ("log_loss", "smooth_calibration_error")
@@ -397,6 +401,7 @@ def test_the_calibration_error_of_several_classes(three_classes, monkeypatch):
         assert own[key] == pytest.approx(found[key], rel=1e-9), key
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_classes")
 def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
     """The same ones in any order; losses are those of all rows; no more than these are held."""
@@ -424,6 +429,7 @@ def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
     assert few[after]["difference"] == pytest.approx(whole[after]["difference"], abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_classes")
 def test_blocks_of_several_classes_are_let_go(monkeypatch):
     """Also those of probabilities, which the draw keeps no views of."""

@@ -54,6 +54,7 @@ def test_predicted_class_and_confidence(answers, tmp_path, kind):
     assert found["classes"] == [0, 1]
 
 
+@pytest.mark.slow
 def test_marks_and_percent_signs(answers, tmp_path):
     path, found = written(answers, tmp_path, "csv"), []
     for more in (["p"], ["mark", "--scale", "0,10"], ["text"]):

@@ -150,6 +150,7 @@ def audit(files, *arguments):
     return content
 
 
+@pytest.mark.slow
 def test_one_report_at_every_size(frame, large):
     """Losses, accuracy, what recalibration gains: of the same rows; from a stream too."""
     small = audit(["t.csv"], "--no-advice")["models"][0]
@@ -181,6 +182,7 @@ def test_one_advice_at_every_size(frame, large, monkeypatch, capsys):
     assert "got one of 3 in s.parquet. Fit to the rows themselves" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_standard_input_is_read_like_a_file(frame, capsys, large, monkeypatch):
     assert fit(["t.csv"], out="small.json") == 0
     large()

@@ -53,6 +53,7 @@ def open_text(file):
         return stream.read()
 
 
+@pytest.mark.slow
 def test_weights_are_counts_and_the_positive_class_is_named(rows, capsys):
     assert audit("loans.csv", *OPTIONS, "--weight", "n", "--json", "r.json", "--no-page") == 0
     assert sum(row["n_rows"] for row in graded("r.json")["grades"]) == 1520
@@ -66,6 +67,7 @@ def test_weights_are_counts_and_the_positive_class_is_named(rows, capsys):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_summaries(rows):
     more = ["--save", "s.parquet", "--json", "a.json", "--no-page"]
     assert audit("loans.csv", *OPTIONS, *more) == 0

@@ -40,6 +40,7 @@ def test_said_of_every_form(capsys, tmp_path, table, name):
     assert REMARK in text and "add --cluster 'question id'." in text
 
 
+@pytest.mark.slow
 def test_said_by_every_command(capsys, tmp_path, table):
     more = ("--out", str(tmp_path / "map.json"), "--recalibrator", "temperature", "--force")
     assert REMARK in said(capsys, table, tmp_path / "t.csv", *more, command="fit")

@@ -62,6 +62,7 @@ def test_as_in_python(frame, capsys):
         assert run(*USUAL, file=file) == content
 
 
+@pytest.mark.slow
 def test_each_option(frame):
     there = frame["human"].notna().to_numpy()
     clusters = frame["question"].astype(str)

@@ -63,6 +63,7 @@ def test_quiet_speaks_of_alarms_alone(days, capsys):
     assert "ALARM" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_options_of_the_monitor(days, capsys):
     assert run("year.csv", *COLUMNS, "--alarm", "test", "--alpha", "0.05") == 3
     first = capsys.readouterr().out.split()[4]
@@ -81,6 +82,7 @@ def test_options_of_the_monitor(days, capsys):
     assert run("good.csv", *COLUMNS, "--state", "s", "--alarm", "test") == 2
 
 
+@pytest.mark.slow
 def test_the_other_class(days, capsys):
     days.assign(p=1 - days["p"]).to_csv("other.csv", index=False)
     assert run("year.csv", *COLUMNS) == 3
@@ -183,6 +185,7 @@ def test_examples_of_the_help(days, monkeypatch, capsys):
 # -- several at once, and places that are no files ------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_four_at_once_lose_no_row(days):
     """Processes that have all modules, so that they meet; each result is an exit code."""
@@ -228,6 +231,7 @@ def test_states_that_are_no_files_are_refused_at_once(days, capsys):
             assert "a device or a pipe, which cannot be read back" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_columns_of_other_classes(days, capsys):
     """The first table is refused; later ones may be a model that went wrong, which is an alarm."""
     days[:600].assign(p=1 - days["p"][:600]).to_csv("swapped.csv", index=False)

@@ -51,6 +51,7 @@ def said(capsys):
 # -- the gate ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_gate_for_every_measure(frame, capsys):
     names = ["accuracy", *all_metrics()]
     never = [part for name in names for part in ("--fail-if", f"{name} > 99")]
@@ -59,6 +60,7 @@ def test_a_gate_for_every_measure(frame, capsys):
     assert all(f"passed: {name} is " in out for name in names)
 
 
+@pytest.mark.slow
 def test_a_gate(frame, capsys):
     error = smooth_calibration_error(frame["label"], frame["p"])
     for condition, code in (
@@ -189,6 +191,7 @@ def test_labels_of_all_kinds(frame, capsys, values, positive):
     assert "maybe" in said(capsys)
 
 
+@pytest.mark.slow
 def test_percentages(frame, capsys):
     expected = f"{log_loss(frame['label'], frame['p']):.4f}"
     frame.assign(p=(100 * frame["p"]).round(2)).to_csv("t.csv", index=False)
@@ -204,6 +207,7 @@ def test_percentages(frame, capsys):
     assert "expected rows for --percent, got summaries" in said(capsys)
 
 
+@pytest.mark.slow
 def test_holes(frame, capsys):
     holed = frame.astype({"label": object})
     holed.loc[[3, 50], "p"] = np.nan
@@ -324,6 +328,7 @@ def server(frame, tmp_path):
         thread.join()
 
 
+@pytest.mark.slow
 def test_addresses(server, frame, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")  # no address takes two lines
     address = f"{server}/t.csv"

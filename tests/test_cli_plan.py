@@ -41,6 +41,7 @@ def test_prints_and_writes_what_the_function_says(scores, tmp_path, capsys):
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_options_count(scores, tmp_path, capsys):
     def content(*more):
         assert plan("--plan", ".05", "--json", "plan.json", *more) == 0

@@ -263,7 +263,14 @@ def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
         list(table_blocks(str(path), lambda names: ["p"], size=100))
 
 
-@pytest.mark.parametrize(("sep", "count"), [(",", 90_000), (";", 20_000), ("\t", 20_000)])
+@pytest.mark.parametrize(
+    ("sep", "count"),
+    [
+        (",", 90_000),
+        pytest.param(";", 20_000, marks=pytest.mark.slow),
+        pytest.param("\t", 20_000, marks=pytest.mark.slow),
+    ],
+)
 def test_a_header_of_many_names(folder, capsys, sep, count):
     names = ["p", *(f"column_{i:06}" for i in range(count)), "y"]
     rows = [sep.join([f"0.{50 + i}", *["1"] * count, str(i % 2)]) for i in range(3)]

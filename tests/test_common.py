@@ -111,11 +111,6 @@ STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower s
 # sample runs, and all for these two, which no method fits faster
 LIFTED = (PlattScaling, IsotonicCalibration)
 SAMPLE = ("check_simplex", "check_class_permutation")
-# of those that fit all classes at once, more of the checks that see several
-OF_CLASSES = (
-    *("check_weights_are_repetition", "check_missing_class", "check_row_alone", "check_labels"),
-    *("check_order_invariance", "check_extreme_logits"),
-)
 # 15 ms or more for a fit of a hundred rows of two classes: none that fits often or many rows
 SLOW_TO_FIT = (
     AngularCalibration,
@@ -147,7 +142,7 @@ def _marks(instance, name):
     if name.endswith("[4]") and not name.startswith(SAMPLE):
         if instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED):
             return pytest.mark.cross
-        return () if name.startswith(OF_CLASSES) else slow
+        return slow
     slow_to_fit = isinstance(instance, SLOW_TO_FIT)
     return slow if slow_to_fit and (name.endswith("[4]") or name.startswith(COSTLY)) else ()
 
@@ -330,7 +325,7 @@ OTHER_METHODS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize("name", OTHER_METHODS)
 def test_scikit_learn_contract_of_the_other_methods(name):
     """What the checks see is the model around them: each method takes its turn of the checks."""

@@ -1,23 +1,19 @@
 """Of a cross of parameters each value is taken; the mark `cross` has all the other sets."""
 
-from collections import Counter
 from itertools import product
 
 import pytest
 from crosses import with_each_value
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
 @pytest.mark.parametrize("shape", [(10, 7), (2, 2, 2, 2), (12,), (5, 3, 4)])
-def test_each_value_comes_so_often(shape, times):
+def test_each_value_comes(shape):
     sets = [tuple(enumerate(values)) for values in product(*map(range, shape))]
     del sets[3::7]  # not all of a cross
-    kept = with_each_value(sets, times)
-    there = Counter(value for values in sets for value in values)
-    found = Counter(value for at in kept for value in sets[at])
-    assert all(found[value] >= min(times, there[value]) for value in there)
-    assert len(kept) <= times * sum(shape)
-    assert len(shape) == 1 or len(kept) < len(sets) or times == 3
+    kept = with_each_value(sets)
+    assert {value for at in kept for value in sets[at]} == {v for values in sets for v in values}
+    assert len(kept) <= sum(shape)
+    assert len(shape) == 1 or len(kept) < len(sets)
 
 
 def test_what_is_left_out_has_the_mark(request):
@@ -42,15 +38,12 @@ def test_what_is_left_out_has_the_mark(request):
         added = [item.marks - {*marks} for item in items]
         quick = [item.callspec.id for item, names in zip(items, added, strict=True) if not names]
         assert {part for one in quick for part in one.split("-")} == {*firsts, *"xyz"}
-        assert all(names <= {"slow", "cross"} for names in added)
-        return len(quick), added.count({"slow"}), len(items)
+        assert all(names <= {"cross"} for names in added)
+        return len(quick), len(items)
 
-    quick, slow, _ = collected("abcd")
-    assert 4 <= quick < 7 and 7 <= quick + slow < 12  # each value once, and twice
-    quick, slow, _ = collected("abcd", "slow")  # by themselves
-    assert 4 <= quick < 7 and slow == 0
-    assert collected("ab") == (6, 0, 6)  # too few to leave any out
-    assert collected("abcd", "whole") == (12, 0, 12)
+    assert 4 <= collected("abcd")[0] < 7
+    assert 4 <= collected("abcd", "slow")[0] < 7  # by themselves
+    assert collected("a") == (3, 3)  # too few to leave any out
+    assert collected("abcd", "whole") == (12, 12)
     for firsts, marks in (("abcd", ()), ("ab", ()), ("abcd", ("whole",))):
-        quick, slow, _ = collected(firsts, *marks, fewest=True)
-        assert quick < 7 and slow == 0
+        assert collected(firsts, *marks, fewest=True)[0] < 7

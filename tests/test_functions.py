@@ -89,8 +89,8 @@ TWO_CLASSES = {
 ENOUGH_DRAWS = {"paired_difference": {"n_resamples": 60}}
 #: Results with NaN and a warning where a class has no rows.
 WARNING = {"validation_summary"}
-SLOW = {"paired_difference", "validation_summary"}
-SLOW_WITH_CLASSES = SLOW | {"confidence_interval"}  # as many columns are so many of its searches
+SLOW = {"confidence_interval", "paired_difference", "validation_summary"}
+SLOW |= {"variational_calibration_interval"}
 #: Arguments that tests give, by name; all else is left at its default.
 QUICK = {
     "measure": "calibration_error",
@@ -120,8 +120,7 @@ FUNCTIONS = {name: thing for name, thing in functions().items() if name not in E
 def having(word, but=()):
     """Parameters of a test: the functions that have the word."""
     names = sorted(n for n, f in FUNCTIONS.items() if word in inspect.signature(f).parameters)
-    slow = SLOW_WITH_CLASSES if word == "labels" else SLOW
-    marks = {name: pytest.mark.slow for name in slow}
+    marks = {name: pytest.mark.slow for name in SLOW}
     return [pytest.param(n, marks=marks.get(n, ())) for n in names if n not in but]
 
 

@@ -428,6 +428,7 @@ def book(tables):
     return book
 
 
+@pytest.mark.slow
 def test_a_workbook(book, tables, capsys):
     assert column_names("t.xlsx", lambda names: []) == [*tables.columns, "mixed"]
     plan = {"label": "y", "prob": "p", "classes": ["no", "yes"]}

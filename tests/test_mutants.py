@@ -518,6 +518,7 @@ def planted(module, right, wrong):
     before, after = codes(source, path), codes(changed, path)
     assert len(before) == len(after), f"{wrong!r} has another number of functions"
     new = {old: now for old, now in zip(before, after, strict=True) if old != now}
+    gc.unfreeze()  # what was there before the first test is not shown otherwise
     live = [
         (thing, thing.__code__)
         for thing in gc.get_objects()
@@ -525,6 +526,7 @@ def planted(module, right, wrong):
         and thing.__code__.co_filename == str(path)
         and thing.__code__ in new
     ]
+    gc.freeze()
     assert live, f"no function of {path.name} has changed"
     try:
         for function, code in live:
@@ -574,7 +576,7 @@ def run(tests):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if number else ())  # half a second each
+        pytest.param(name, marks=pytest.mark.cross if number else ())  # half a second each
         for number, name in enumerate(MUTANTS)
     ],
 )
@@ -587,7 +589,16 @@ def test_mutant(name):
     assert isinstance(error, AssertionError), f"{mutant.test} lets it pass ({error!r})"
 
 
-@pytest.mark.slow  # the tests run in their own files, too
+def test_every_fragment_and_every_test_is_there():
+    """What the others, which run weekly, change and run."""
+    for name, mutant in MUTANTS.items():
+        path = Path(importlib.import_module(f"sklearn_calib.{mutant.module}").__file__)
+        assert path.read_text(encoding="utf-8").count(mutant.right) == 1, name
+        file, _, test = mutant.test.partition("[")[0].partition("::")
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), name
+
+
+@pytest.mark.cross  # the tests run in their own files, too
 def test_right_code_passes():
     """So that a test that fails when it is run here is seen."""
     tests = sorted({mutant.test for mutant in MUTANTS.values() if not mutant.slow})

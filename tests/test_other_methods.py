@@ -252,6 +252,7 @@ def test_bands_of_a_summary(strategy):
     assert differ(curve(random_state=1), [band]) == (strategy != "polynomial")  # which is exact
 
 
+@pytest.mark.slow
 def test_draws_of_a_summary():
     summary = CalibrationSummary().update(Y, P)
     for method in (partial(summary.test, n_resamples=40), summary.cross_validate):

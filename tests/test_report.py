@@ -198,6 +198,7 @@ def test_values_and_intervals_are_those_of_rows(weighted):
             assert abs(found - limit) < 0.6 * column.std(), function
 
 
+@pytest.mark.slow
 def test_summaries_are_reported_on(tmp_path):
     proba, y = make_overconfident(2, 3000)
     proba[:5], y[:5] = [1.0, 0.0], [0, 0, 1, 1, 1]

@@ -60,6 +60,7 @@ def test_groups_reach_everything(k):
     assert content["n_clusters"] == 150 and "750 rows in 150 clusters" in str(with_)
 
 
+@pytest.mark.slow
 def test_advice_by_whole_clusters(tmp_path):
     y, p, groups = rows(60, slope=0.3)
     with_ = calibration_report(y, p, groups=groups, advice=True, **QUICK).advice["model"]
@@ -83,6 +84,7 @@ def test_few_clusters_of_a_class_have_no_advice():
     assert calibration_report(y, p, groups=groups, advice=True, **QUICK).advice["model"] is None
 
 
+@pytest.mark.slow
 def test_two_models_have_no_bands_of_rows(tmp_path):
     y, p, groups = rows(40)
     both = {"one": p, "two": np.sqrt(p)}
@@ -136,6 +138,7 @@ def test_audit_by_cluster(table, option, capsys):
     assert "300 rows in 60 clusters" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_compare_by_cluster(table, capsys):
     two = numbers(table, "compare", "--prob", "q", "--resamples", "39")
     found = numbers(table, "compare", "--prob", "q", "--resamples", "39", "--cluster", "q_id")

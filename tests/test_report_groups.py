@@ -118,6 +118,7 @@ def audit(*arguments):
     return main(["audit", *arguments, *common])
 
 
+@pytest.mark.slow
 def test_audit_by_columns(folder, capsys):
     assert audit("t.csv", "--by", "site,age", "--json", "r.json", "--markdown", "r.md") == 0
     out = capsys.readouterr().out
@@ -133,6 +134,7 @@ def test_audit_by_columns(folder, capsys):
     assert "## Groups" in (folder / "r.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_groups_of_numbers_with_a_decimal_comma(folder, capsys):
     frame = pd.read_csv("t.csv")
     frame["age"] += 0.5
@@ -267,6 +269,7 @@ def test_rows_that_are_streamed_have_the_same_groups(kind, by, tmp_path, monkeyp
     assert len(small[0]["groups"]) > 1
 
 
+@pytest.mark.slow
 def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
     """The same without the report around it."""
     from sklearn_calib._cli._by import audit_groups
@@ -343,6 +346,7 @@ def test_an_audit_of_several_classes_has_the_same_groups(tmp_path, monkeypatch, 
     assert len(found[0][0]["groups"]) > 1
 
 
+@pytest.mark.slow
 def test_every_option_of_reading_is_heeded_where_groups_are_streamed(folder, capsys, monkeypatch):
     frame = pd.read_csv("t.csv")
     frame["w"], frame["y"] = np.arange(len(frame)) % 3, frame["y"].map({0: "no", 1: "yes"})

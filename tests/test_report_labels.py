@@ -73,6 +73,7 @@ def test_interval_counts_rows_with_all_labels():
     assert one.macro_high - one.macro == pytest.approx(half, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_each_option():
     Y, P = given(200)
     plain = quickly(Y, P)
@@ -131,6 +132,7 @@ def test_written(report, tmp_path):
     assert "\\<script\\>" in report.to_markdown() and "<svg" in report._repr_html_()
 
 
+@pytest.mark.slow
 def test_many_labels_stay_one_page(tmp_path, monkeypatch):
     monkeypatch.setattr("sklearn_calib.report._labels._DRAWS", 19)
     monkeypatch.setattr("sklearn_calib.report._labels._IN_DOUBT", 0)

@@ -142,6 +142,7 @@ def test_pages_are_well_formed_and_by_themselves(reports, tmp_path, kind, pictur
     assert header and all("scope" in th for th in header)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_page(advised, tmp_path):
     """Verdict, before and after, measures, what is gained with the code, bins."""
     text = written(advised, tmp_path)
@@ -380,6 +381,7 @@ def rare_page(tmp_path, models=1, share=1.0):
     return report, Path(report.to_html(tmp_path / "rare.html")).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_rare_events_are_drawn_on_log_odds(tmp_path):
     report, text = rare_page(tmp_path)
     assert rare(report) and "axes are on log-odds" in text and "<title>beyond: exactly 0" in text
@@ -404,6 +406,7 @@ def test_dots_on_log_odds_lie_at_their_log_odds():
     assert heights == [pytest.approx(-(frame.bars[1] - frame.bars[0]))]  # a quarter, the most
 
 
+@pytest.mark.slow
 def test_two_models_beside_each_other(tmp_path):
     report, text = rare_page(tmp_path, models=2)
     page = Page(text)
@@ -422,6 +425,7 @@ def test_two_models_beside_each_other(tmp_path):
     assert all(f"{name} {loss:.4f}" in plane for name, loss in losses.items())
 
 
+@pytest.mark.slow
 def test_the_plane_of_more_models_and_no_picture_of_one(tmp_path):
     _, three = rare_page(tmp_path, models=3)
     assert "What the log loss is made of" in three and "Murphy" not in three

@@ -291,6 +291,7 @@ def test_models_that_are_fitted_or_take_no_weights():
         CalibratedModel(LogisticRegression(), cv="alo").fit(X, y, soft_labels=True)
 
 
+@pytest.mark.slow
 def test_scorers_and_searches():
     X, y = features()
     scorer = get_scorer("neg_log_loss", soft_labels=True)

@@ -48,6 +48,7 @@ def test_blocks_are_the_table(tmp_path, size, line, quoting):
     assert pd.concat([block.frame for block in blocks], ignore_index=True).equals(whole)
 
 
+@pytest.mark.slow
 def test_a_quote_inside_a_cell_opens_nothing(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text('note,p\n5" pipe,0.1\n"two\nlines",0.2\n6" pipe,0.3\n' * 1, encoding="utf-8")
@@ -56,6 +57,7 @@ def test_a_quote_inside_a_cell_opens_nothing(tmp_path):
         assert np.concatenate([b.frame["p"] for b in blocks]).tolist() == [0.1, 0.2, 0.3]
 
 
+@pytest.mark.slow
 def test_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
     lines = ["p,y", *["0.5,1"] * 999]
     for wrong, message in (

@@ -35,6 +35,7 @@ def test_golden_values():
 GRID = st.sampled_from([0, 0.1, 0.2, 0.5, 0.55, 0.9, 1.0])
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     arrays(float, 9, elements=GRID), arrays(float, 9, elements=GRID),

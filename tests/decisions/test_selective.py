@@ -106,6 +106,7 @@ def test_words():
     assert model.score(P[:, None], words) == pytest.approx(right)
 
 
+@pytest.mark.slow
 def test_unfitted_estimators_see_other_rows():
     X, y = make_classification(3000, flip_y=0.02, random_state=0)
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())

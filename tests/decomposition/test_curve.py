@@ -44,6 +44,7 @@ def test_each_stage_is_decomposed(staged, loss, recalibrator, cv):
     assert curve.standard_error[curve.best()] == 0
 
 
+@pytest.mark.slow
 def test_paired_standard_errors_and_the_earliest_stage(staged):
     proba, y = staged
     curve = refinement_curve(y, proba, stages=[2, 4, 6, 8, 10, 12], unit="epochs")

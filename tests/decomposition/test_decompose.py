@@ -216,6 +216,7 @@ def test_no_row_costs_more_than_the_floor():
     assert refinement_curve(y, [z], kind="logits").refinement[0] == pytest.approx(fit.loss)
 
 
+@pytest.mark.slow
 def test_label_smoothed_selection():
     """Perfect accuracy: plain refinement ties at 0, the smoothed form still orders the models."""
     y = np.tile([0, 1, 2], 20)

@@ -176,7 +176,7 @@ def test_terms_of_the_interval_know_earlier_folds_alone():
     assert (one[:100] == other[:100]).all() and (one[100:] != other[100:]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_the_interval_holds_under_calibration_where_that_of_independent_rows_does_not():
     """A small sample of ``benchmarks/variational``."""
     found, draws = [], 250

@@ -80,6 +80,7 @@ def test_without_a_display_server():
     assert out.stdout.strip() == "drawn"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_how_many_figures_are_open_is_the_callers(made):
     plt = pytest.importorskip("matplotlib.pyplot")

@@ -141,6 +141,7 @@ def test_hostile_predictions_on_log_odds(p, y, strategy):
     assert np.isfinite(display.axes_[0].get_position().bounds).all()
 
 
+@pytest.mark.slow
 def test_one_row_and_several_classes_on_log_odds():
     draw([1], [0.02], labels=[0, 1], scale="logit").figure_.canvas.draw()
     proba, y = make_overconfident(3, 100)

@@ -79,6 +79,7 @@ def test_decomposition_bars():
     assert not [line for line in bare.lines if line.get_marker() == "|"]
 
 
+@pytest.mark.slow
 def test_heat_map_of_a_search(search):
     results = search.cv_results_
     display = HeatmapDisplay.from_cv_results(results, "param_max_depth", "param_learning_rate")
@@ -107,6 +108,7 @@ def test_heat_map_of_scikit_learns_search(search):
     assert display.values.max() == results["mean_test_score"].max()
 
 
+@pytest.mark.slow
 def test_witness_under_the_reliability_curve():
     proba, y = make_overconfident(2, 400)
     display = WitnessDisplay.from_predictions(y, proba)

@@ -249,6 +249,7 @@ def test_rows_at_the_thresholds(name, dtype):
 # -- sklearn-onnx issue 1246: a classifier inside a pipeline ---------------------------------------
 
 
+@pytest.mark.slow
 def test_the_model_of_issue_1246():
     """Right to 1e-5 in float32, all of which is the classifier's own share."""
     X, y, new = data(dtype=np.float32)

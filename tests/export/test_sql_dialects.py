@@ -66,7 +66,7 @@ APART = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize("dialect", APART)
 def test_all_methods(dialect):
     for name, k in IN_FULL:

@@ -155,7 +155,7 @@ def random_maps(rng):
         yield name, from_dict(to_dict(map_, tabulate=1e-3)) if name in NO_TABLE else map_
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_random_maps():
     """1e5 pairs of a map and a target: all right but for rounding, nearly all to the last bit."""
     rng = np.random.default_rng(5)

@@ -141,6 +141,7 @@ def test_small_groups_are_left_out_and_counted():
         assert find_groups({"t": values}, N, min_rows=100).names == ["all rows"]
 
 
+@pytest.mark.slow
 def test_many_groups_are_tested_with_advice():
     i = np.arange(200)
     with pytest.warns(CalibrationWarning, match="at most 5000 groups, got 5201"):

@@ -53,6 +53,7 @@ def test_options_are_heeded(option):
     assert repr(found.rows) != repr(as_usual.rows)
 
 
+@pytest.mark.slow
 def test_rows_of_one_score_and_different_weights():
     """All that is no draw is the same; the draws have the mean and the variance of the rows'."""
     frame = table(1200, digits=1)
@@ -82,6 +83,7 @@ def test_the_confidence_of_several_classes():
         group_calibration(groups, groups="site", multiclass="classwise")
 
 
+@pytest.mark.slow
 def test_many_scores_are_pooled_alike(monkeypatch):
     frame = table(3000, digits=12)
     exact, _ = of_both(frame, {"n_resamples": 99})

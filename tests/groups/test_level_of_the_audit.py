@@ -40,7 +40,7 @@ def test_calibrated_predictions_are_rejected_as_often_as_promised():
     assert found[:, 3].mean() >= 0.95 - three
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize("how", ["pooled scores", "weights that differ inside cells"])
 def test_summaries_reject_as_often_as_promised(how, monkeypatch):
     """Where the draws are no draws of rows: cells of several scores, and of several weights."""

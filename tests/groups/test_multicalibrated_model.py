@@ -85,6 +85,7 @@ def test_a_frozen_estimator_is_not_fitted(data):
         MulticalibratedModel(inner, "kind", **QUICK).fit(X, y)
 
 
+@pytest.mark.slow
 def test_groups_by_name_place_and_function(data, frozen):
     X, y = data
     expected = frozen.predict_proba(X)

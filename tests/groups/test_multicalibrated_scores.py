@@ -70,6 +70,7 @@ def test_it_learns_the_groups(case):
     assert model.group_names_ == ["region", "age", "smokes"]
 
 
+@pytest.mark.slow
 def test_every_number_counts(case):
     p, y, table, _, model = case
     plain = second(model, p, table)

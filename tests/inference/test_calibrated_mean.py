@@ -329,7 +329,7 @@ def test_one_column_twice_is_said():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [30, 200])
+@pytest.mark.parametrize("n", [30, pytest.param(200, marks=pytest.mark.cross)])
 def test_coverage(n):
     """Two-sided, of 600 draws: 5 % misses with a standard deviation of .9 %."""
     missed = np.zeros(2)

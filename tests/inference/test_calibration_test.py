@@ -216,14 +216,8 @@ def test_intervals_of_a_calibration_error_cover():
     assert boot == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "measure",
-    [
-        "smooth_calibration_error",
-        pytest.param("expected_calibration_error", marks=pytest.mark.cross),  # as the benchmark
-    ],
-)
+@pytest.mark.cross  # as the benchmark
+@pytest.mark.parametrize("measure", ["smooth_calibration_error", "expected_calibration_error"])
 def test_intervals_hold_a_moderate_error(measure):
     """A small version of ``benchmarks/interval_coverage``, where the estimate is often far below.
 
@@ -238,6 +232,7 @@ def test_intervals_hold_a_moderate_error(measure):
     assert 73 <= inside <= 79
 
 
+@pytest.mark.slow
 def test_intervals_of_a_proper_loss():
     y, p = draw(0, 1000)
     rows = -np.log(np.where(y, p, 1 - p))

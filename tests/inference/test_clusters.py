@@ -60,6 +60,7 @@ def test_copies_of_a_row_are_one_row():
     assert (many.low, many.high) == pytest.approx((one.low, one.high))
 
 
+@pytest.mark.slow
 def test_groups_matter_everywhere():
     """Whoever ignores the option gives the narrow intervals of independent rows."""
     groups, y, p, *_ = copies(200)
@@ -216,7 +217,7 @@ def test_refusals():
         paired_difference(None, summary, summary, measure, groups=groups)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize(("n_clusters", "draws"), [(30, 400)])
 def test_level_and_coverage(n_clusters, draws):
     """A small version of ``benchmarks/cluster_coverage``, on both sides."""

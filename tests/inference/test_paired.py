@@ -190,7 +190,7 @@ def two_models(n, seed=0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.cross), True])
 def test_summaries_have_the_interval_of_their_rows(weighted):
     y, p, q = two_models(300)
     weight = np.random.default_rng(1).random(300) if weighted else None

@@ -89,7 +89,7 @@ def test_level_of_the_test():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("held_out", [True, False])
+@pytest.mark.parametrize("held_out", [True, pytest.param(False, marks=pytest.mark.cross)])
 def test_size_two_sided(held_out):
     pvalues = []
     for seed in range(500):

@@ -147,9 +147,11 @@ def test_the_largest_probability_of_several_classes():
 @pytest.mark.parametrize(
     "name, n, sets",
     [
-        ("smooth_calibration_error", 9000, 250),
-        ("isotonic_refinement_brier", 9000, 250),
-        ("smooth_calibration_error", 90_000, 80),  # numbers of rows are drawn, not rows
+        ("smooth_calibration_error", 9000, 80),
+        pytest.param("smooth_calibration_error", 9000, 250, marks=pytest.mark.cross),
+        pytest.param("isotonic_refinement_brier", 9000, 250, marks=pytest.mark.cross),
+        # numbers of rows are drawn, not rows
+        pytest.param("smooth_calibration_error", 90_000, 80, marks=pytest.mark.cross),
     ],
 )
 def test_level(name, n, sets):

@@ -234,7 +234,7 @@ def test_coverage(ci):
         assert 3 <= missed.sum() <= 19, (name, missed)  # 10 expected, sd 2.8
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize("ci", ["profile", "sandwich"])
 def test_coverage_two_sided(ci):
     for name, missed in simulated(300, 300, level=0.9, ci=ci).items():
@@ -340,6 +340,7 @@ def test_nothing_expected():
 # -- several classes, looks -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_table_per_problem():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet([2, 2, 2], 300)

@@ -25,6 +25,7 @@ def columns_of(p):
     return np.column_stack([np.log(p) - np.log(p.max()), np.log1p(-p.min()) - np.log1p(-p)])
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

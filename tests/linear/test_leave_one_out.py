@@ -262,6 +262,7 @@ def test_calibrated_model_two_classes_text_labels_and_frames():
     assert u.shape == (150,)
 
 
+@pytest.mark.slow
 def test_text(monkeypatch):
     """A pipeline from words: sparse rows, more features than rows, three classes."""
     rng = np.random.default_rng(0)

@@ -249,6 +249,7 @@ def test_sparse():
     assert_probabilities(model, sparse.csr_matrix(X), 2)
 
 
+@pytest.mark.slow
 def test_no_training_data_are_kept():
     X, y = make_classification(20_000, n_features=10, random_state=0)
     for ensemble in (True, False):

@@ -197,7 +197,7 @@ def warned(method, X, y):
     [
         "default",
         *(
-            pytest.param(name, marks=pytest.mark.slow)
+            pytest.param(name, marks=pytest.mark.cross)
             for name in ("temperature", "platt", "beta", "venn_abers")
         ),
     ],

@@ -322,7 +322,7 @@ def test_no_word_on_labels_that_are_calibrated():
         CalibratedModel(Logits(), "temperature").fit(*labels_of_scores(600, seed=seed))
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_false_alarms_on_labels():
     """Calibrated labels that are left as they are: 3 standard errors, two-sided, over all labels.
 

@@ -289,6 +289,7 @@ def test_what_defines_refinement(data, refinement, loss):
     assert type(model.recalibrator_).__name__ == "PlattScaling"
 
 
+@pytest.mark.slow
 def test_one_standard_error_is_earlier():
     X, y = make_classification(1000, n_informative=5, flip_y=0.2, random_state=1)
     learner = boosting(n_estimators=20, max_depth=2, learning_rate=0.5)
@@ -312,6 +313,7 @@ def test_random_search(data):
     assert fits[0].best_params_ == fits[1].best_params_
 
 
+@pytest.mark.slow
 def test_rare_class_missing_in_a_fold():
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     fold = np.arange(300) % 3

@@ -60,6 +60,7 @@ def test_equals_the_transport_program():
         assert law @ grid == pytest.approx(w @ y, abs=1e-6)  # calibrated on the whole
 
 
+@pytest.mark.slow
 def test_equals_the_least_cost_flow():
     """Lemma 18 as a network: rows send mass to grid points; the two labels are coupled there.
 

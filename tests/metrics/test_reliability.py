@@ -100,7 +100,9 @@ def test_confidence_bands_hold_the_truth(strategy, weighted):
     assert 0.06 < below < 0.15 and 0.06 < above < 0.15, (below, above)
 
 
-@pytest.mark.parametrize("strategy", ["quantile", pytest.param("isotonic", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "strategy", ["quantile", pytest.param("isotonic", marks=pytest.mark.cross)]
+)
 def test_both_tails_of_consistency_bands(strategy):
     """Calibrated rows are below and above as often as the level says."""
     rng, outside = np.random.default_rng(1), []

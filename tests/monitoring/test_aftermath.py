@@ -39,6 +39,7 @@ def gain(y, p, shift, slope):
 # -- the region -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_region_by_definition():
     """The mean likelihood as a sum over a fine lattice, of the rows themselves."""
     y, p = golden_set()
@@ -211,6 +212,7 @@ def test_no_diagnosis_of_an_impossible_event():
 # -- the state ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_same_in_every_bit_for_every_batching():
     y, p = changed(lambda z: 0.3 * z, good=100, bad=200)
     states = []
@@ -278,6 +280,7 @@ def test_merged_counts():
 # -- several streams, and what is refused ---------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_groups_and_classes_by_name():
     rng = np.random.default_rng(4)
     y, p = drawn(1600, rng)

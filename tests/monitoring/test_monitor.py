@@ -99,6 +99,7 @@ def test_level_of_the_test():
     assert 0.005 < share_of_rejections(400, 1000) <= 0.05
 
 
+@pytest.mark.slow
 def test_mean_run_length():
     rng, lengths = np.random.default_rng(1), []
     for _ in range(80):
@@ -159,6 +160,7 @@ def test_alarms_are_those_of_the_recursion(bound):
     assert_allclose(np.exp(monitor.log_detector_), weight @ m, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_detector_starts_anew():
     rng = np.random.default_rng(3)
     monitor = CalibrationMonitor(average_run_length=100)
@@ -235,6 +237,7 @@ def test_classwise():
         assert_allclose(np.exp(monitor.log_detector_), mean)
 
 
+@pytest.mark.slow
 def test_groups():
     rng, names = np.random.default_rng(5), ["north", "south", "east"]
     monitor = CalibrationMonitor("test", groups=names)
@@ -268,6 +271,7 @@ def test_groups():
 # -- state ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_state_goes_on_as_if_nothing_had_happened():
     rng = np.random.default_rng(6)
     y, p = drawn(1200, rng, 0.6)

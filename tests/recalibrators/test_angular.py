@@ -237,7 +237,7 @@ def test_few_huge_scores(size, link):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4, 5))]
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.cross) for seed in (3, 4, 5))]
 )
 def test_logit_is_the_likeliest(seed):
     """Beside a simplex search with Gauss-Hermite nodes; saturated, narrow and rounded scores."""

@@ -294,6 +294,7 @@ def test_many_classes():
 # -- monotone -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_monotone():
     rng = np.random.default_rng(3)
     p = rng.random(2000)
@@ -376,6 +377,7 @@ def test_exact_zeros_of_a_forest():
 # -- in its place -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_by_its_name():
     assert isinstance(get_recalibrator("auto"), StackedCalibration)
     rng = np.random.default_rng(5)

@@ -138,6 +138,7 @@ def test_processes():
     assert two.temperature_ == one.temperature_
 
 
+@pytest.mark.slow
 def test_how_often_rows_are_read():
     """One pass, and of functions one in 20 for the start."""
     z, y, _ = problem(100_000, 10)

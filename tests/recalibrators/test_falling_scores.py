@@ -190,7 +190,7 @@ def test_level_on_scores_that_say_nothing():
     assert stats.poisson.sf(alarms - 1, expected) > 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_level_of_many_rare_classes():
     """At most the level over all classes together, however rare."""
     rng = np.random.default_rng(0)

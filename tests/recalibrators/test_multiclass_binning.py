@@ -268,6 +268,7 @@ def test_paper():
         MulticlassBinning.paper(1.2, 0.05).fit(P, y)
 
 
+@pytest.mark.slow
 def test_pools_and_noise():
     P, y, truth = leaves(60_000, seed=2)
     before = np.abs(P - truth).mean()

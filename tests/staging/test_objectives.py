@@ -286,6 +286,7 @@ def test_a_dart_candidate_of_a_grid_is_told():
         RefineThenCalibrateCV(learner, {"boosting_type": ["dart"]}).fit(X, y)
 
 
+@pytest.mark.slow
 def test_refinement_is_that_of_the_scores_that_are_recalibrated():
     """With isotonic regression and three classes the scale of the scores matters; the criterion
     and the final recalibrator see the same ones, the softmax of the decision function."""

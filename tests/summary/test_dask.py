@@ -59,6 +59,7 @@ def test_the_audit_of_groups_is_the_local_one_in_every_bit(frame):
     assert len(found.rows) == 3
 
 
+@pytest.mark.slow
 def test_partitions_without_rows(frame):
     rows = dd.from_pandas(frame, npartitions=9)
     assert summarize(rows[rows["p"] < 0.1], **COLUMNS) == of_rows(frame[frame["p"] < 0.1])
@@ -94,6 +95,7 @@ def test_errors_name_the_partition(frame):
         summarize(rows, label="y", prob="q")
 
 
+@pytest.mark.slow
 def test_predictions_of_partitions(frame):
     """What the page on large data says of `map_partitions`."""
     recalibrator = get_recalibrator("beta").fit(frame["p"], frame["y"])

@@ -90,6 +90,7 @@ def test_a_dataset_keeps_its_filter_and_its_file_system(folder, frame):
     assert summarize(rows, label="y", prob="p") == wanted
 
 
+@pytest.mark.slow
 def test_csv(frame, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame.to_csv("comma.csv", index=False)

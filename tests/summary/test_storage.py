@@ -151,6 +151,7 @@ def test_truncated(tmp_path, kept):
     assert not is_summary_file(path)
 
 
+@pytest.mark.slow
 def test_damaged(tmp_path):
     """A flipped bit is found, by the checksum or because nothing can be read."""
     summary, path = saved(tmp_path)

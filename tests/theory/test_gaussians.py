@@ -91,6 +91,7 @@ def test_limit_against_the_oracle(oracle):
         assert limit.norm[0] == pytest.approx(row["norm"], abs=1e-11)
 
 
+@pytest.mark.slow
 def test_proposition_7_1_by_simulation():
     model = GaussianLogisticModel(ratio=0.5, error_rate=0.1, smallest=0.05)
     n = 500
