@@ -6,7 +6,6 @@ have by chance), or their sums are squared (standard errors). No assumption is m
 dependence inside of a cluster; clusters are independent of each other.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from ..exceptions import refuse
-from ..metrics import BinaryProblem, Case, all_metrics
+from ..metrics import BinaryProblem, Case, CaseOfCells, all_metrics
 from ..recalibrators import group_codes
 
 MOST_CELLS = 4096
@@ -85,7 +84,7 @@ def stretch(n_clusters: int, level: float) -> float:
     return float(stats.t.ppf(tail, n_clusters - 1) / stats.norm.ppf(tail))
 
 
-class ClusterSample:
+class ClusterSample(CaseOfCells):
     """Rows of a two-class problem in clusters, which are resampled as a whole.
 
     Has the attributes and draws of `sklearn_calib.summary.CellSample`.
@@ -149,21 +148,6 @@ class ClusterSample:
         self.n_samples, self.n_clusters = len(score), int(groups.max()) + 1
         given = problem.weight, (groups, self.place)
         self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
-
-    @cached_property
-    def case(self) -> Case:
-        """The cells as a `Case` of the labels 0 and 1: two rows each, one a label."""
-        codes = np.tile(np.arange(2), len(self.proba))
-        weight = self.weight.ravel()
-        case = Case(np.repeat(self.proba, 2, axis=0), codes, weight, np.arange(2))
-        case.problems()  # sorted once for all that is drawn
-        return case
-
-    @cached_property
-    def filled(self) -> tuple[Case, FloatArray]:
-        """The entries of `case` that have rows, and their summed squared weights."""
-        kept = np.flatnonzero(self.counts.ravel())
-        return self.case.take(kept), self.squares.ravel()[kept]
 
     def redrawn(self, rng: np.random.Generator) -> Case:
         """Clusters drawn with replacement, see `drawn_clusters`: the cells with other weights."""
