@@ -1,4 +1,4 @@
-"""Rows that are known by their cells, as a `Case` with two rows a cell: one for each label."""
+"""Rows that are known by their cells, as a `Case` with two rows per cell, one for each label."""
 
 from functools import cached_property
 
