@@ -14,7 +14,10 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
+from ._proportion import share_interval
+
 _CERTAIN = 1e-30  # p (1 - p) of 0 and 1, which have finite log-odds
+_ROUNDING = 1e-12  # of a sum, over the sum of weights
 _FARTHEST = 700.0  # of an end of an interval, in log-odds
 
 
@@ -92,22 +95,33 @@ class Total:
             return 0.0
         variance = away @ away * max(mean * (1 - mean), 0.0) / seen
         total = away.sum()
-        if variance <= 0:
-            return float(np.sign(total) * np.inf) if abs(total) > 1e-12 * self.mass else 0.0
-        return float(total / np.sqrt(variance))
+        if abs(total) <= _ROUNDING * self.mass:
+            return 0.0
+        return float(total / np.sqrt(variance)) if variance > 0 else float(np.sign(total) * np.inf)
 
     def ends(self, estimate, level):
-        """Where z is as far from 0 as the level allows, on both sides of the estimate."""
+        """Where z is as far from 0 as the level allows, on both sides of the estimate.
+
+        Where the events of all clusters are what is expected at the estimate, z would leave no
+        room: each cluster then counts as one row of Clopper and Pearson's interval.
+        """
         far = stats.norm.ppf((1 + level) / 2)
+        low, high = share_interval(self.rate * len(self.events), len(self.events), level)
+        exact = np.abs(self.events - self.expected(estimate)).max() <= _ROUNDING * self.mass
+
+        def beyond(c, sign):
+            if exact:
+                rate = self.expected(c).sum() / self.mass
+                return high - rate if sign > 0 else rate - low
+            return np.clip(sign * self.z(c), -1e9, 1e9) + far
 
         def end(sign):
             inside, step = estimate, 0.5
-            while sign * self.z(inside + sign * step) > -far:
+            while beyond(inside + sign * step, sign) > 0:
                 inside, step = inside + sign * step, 2 * step
                 if abs(inside) > _FARTHEST:
                     return sign * np.inf
-            between = sorted([inside, inside + sign * step])
-            return brentq(lambda c: np.clip(sign * self.z(c), -1e9, 1e9) + far, *between)
+            return brentq(beyond, *sorted([inside, inside + sign * step]), (sign,))
 
         return end(-1), end(1)
 

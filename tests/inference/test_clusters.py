@@ -219,6 +219,10 @@ def test_the_interval_of_a_ratio_is_where_its_test_rejects():
     assert ends == pytest.approx([far, -far])
     assert one.low < one.estimate < one.high and large.low < large.estimate < large.high
     assert one.pvalue == pytest.approx(2 * stats.norm.sf(abs(z(p)))) == large.pvalue
+    with pytest.warns(CalibrationWarning, match="overlap"):  # predicted without doubt
+        row = validation_summary(y, y.astype(float), n_resamples=1, groups=groups)["O/E"]
+    exact = stats.binomtest(round(30 * y.mean()), 30).proportion_ci(method="exact")
+    assert row.low == pytest.approx(exact.low / y.mean(), rel=0.05) and row.low < 1 < row.high
     some = y == 1  # all are events
     with pytest.warns(CalibrationWarning, match="both outcomes"):
         how = {"groups": groups[some], "labels": [0, 1]}
