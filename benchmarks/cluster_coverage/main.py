@@ -34,6 +34,8 @@ SIZES = (  # part, clusters, what is given, draws of a batch
     ("report", 30, "clusters", 10),
     ("report", 10, "clusters", 10),
     ("report", 200, "clusters", 5),
+    ("table", 200, "clusters", 50),  # what is cheap, of the same rows
+    ("table", 200, "rows", 50),
     ("inference", 200, "clusters", 5),
     ("inference", 200, "rows", 5),
     ("report", 200, "rows", 5),
@@ -70,23 +72,36 @@ def population(family, n=400_000):
     return found | {"mean error": error}
 
 
-def of_inference(y, z, other, groups, seed):
-    """Intervals by name, and p-values by name, of the functions of `inference`."""
+def of_table(y, z, other, groups, seed, n_resamples=1):
+    """Intervals by name, and p-values by name, of the validation table."""
     p, given = expit(z), {"groups": groups}
-    summary = validation_summary(y, p, level=LEVEL, n_resamples=19, random_state=seed, **given)
+    draws = {"n_resamples": n_resamples, "random_state": seed}
+    summary = validation_summary(y, p, level=LEVEL, **draws, **given)
+    intervals = {name: summary[name] for name in ("O/E", "intercept", "slope")}
+    tests = {"Cox": summary["Cox chi-square"].pvalue, "O/E": summary["O/E"].pvalue}
+    tests["Spiegelhalter"] = spiegelhalter_test(y, p, **given)[1]
+    if n_resamples > 1:
+        tests["ICI"] = summary["ICI"].pvalue
+    return {name: (one.low, one.high) for name, one in intervals.items()}, tests
+
+
+def of_inference(y, z, other, groups, seed):
+    """The same of all functions of `inference`."""
+    p, given = expit(z), {"groups": groups}
+    intervals, tests = of_table(y, z, other, groups, seed, 19)
     difference = paired_difference(y, p, expit(other), level=LEVEL, **given)
     loss = confidence_interval(
         y, p, "log_loss", level=LEVEL, n_resamples=199, random_state=seed, **given
     )
-    intervals = {name: summary[name] for name in ("O/E", "intercept", "slope")}
-    intervals |= {"difference": difference, "log loss": loss}
-    tests = {"Cox": summary["Cox chi-square"].pvalue, "ICI": summary["ICI"].pvalue}
-    tests |= {"O/E": summary["O/E"].pvalue, "Spiegelhalter": spiegelhalter_test(y, p, **given)[1]}
+    intervals |= {
+        "difference": (difference.low, difference.high),
+        "log loss": (loss.low, loss.high),
+    }
     how = {"n_resamples": 99, "random_state": seed, **given}
     tests["smooth calibration error"] = calibration_test(y, p, **how).pvalue
     tests["cumulative"] = cumulative_test(y, p, **how).pvalue
     tests["Hosmer-Lemeshow"] = hosmer_lemeshow_test(y, p, **how).pvalue
-    return {name: (one.low, one.high) for name, one in intervals.items()}, tests
+    return intervals, tests
 
 
 def of_report(y, z, other, groups, seed):
@@ -115,7 +130,7 @@ def batch_of(part, family, n_clusters, given, draws, batch):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
-            work = of_inference if part == "inference" else of_report
+            work = {"inference": of_inference, "table": of_table, "report": of_report}[part]
             found = work(y, z, other, groups if given == "clusters" else None, number)
         rows += [head | {"quantity": name, "ends": ends} for name, ends in found[0].items()]
         rows += [head | {"quantity": name, "p": float(p)} for name, p in found[1].items()]

@@ -22,7 +22,7 @@ from ..metrics import BinaryProblem, Case, CaseOfCells, all_metrics
 from ..recalibrators import group_codes
 
 MOST_CELLS = 4096
-_FEWEST = 5  # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .2
+_FEWEST = 5  # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
 _AT_ONCE = 2**22  # signs that are held at a time
 
 
@@ -89,7 +89,7 @@ def warn_of_few_events(case: Case, problem: BinaryProblem, groups: IntArray) -> 
     fewest = min(np.minimum(expected, 1).sum() for expected in of_cluster)
     if fewest < _FEWEST:
         got = f"{fewest:.2g} for the rarer outcome ({problem.title})"
-        cure = "Tests at .05 may reject calibrated predictions in .1 to .2 of all cases, and the "
+        cure = "Tests at .05 may reject calibrated predictions in .1 to .25 of all cases, and the "
         cure += "slope says little: take more clusters, or several studies together; look at O/E"
         rule = "five clusters with an event and five without, by the predictions"
         caution(case.where, rule, got, cure)
