@@ -102,6 +102,26 @@ def rounds(path, jobs, function, processes=2):
     return [row for job in jobs for row in done[tuple(job)]]
 
 
+def results(folder, jobs, function, processes=2):
+    """The rows of all jobs as `table`."""
+    table(folder, rounds(folder / "rounds.partial.jsonl", jobs, function, processes))
+
+
+def table(folder, rows):
+    """``results.csv``, where cells that a row lacks are empty."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    write(folder / "results.csv", [{**dict.fromkeys(names, ""), **row} for row in rows], names)
+    for row in rows:
+        print(row)
+
+
+def covered(low, high, truth):
+    """Shares of intervals that hold the truth, and of those that have it on either side."""
+    below, above = np.mean(truth < low), np.mean(truth > high)
+    shares = {"truth_below": below, "truth_above": above, "covered": 1 - below - above}
+    return {name: f"{share:.3f}" for name, share in shares.items()}
+
+
 def _labelled(function, job):
     return list(job), function(*job)
 

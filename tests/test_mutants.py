@@ -50,7 +50,7 @@ MUTANTS = {
         "inference._clusters",
         "sums = np.bincount(groups, terms)",
         "sums = terms",
-        "inference/test_clusters.py::test_copies_of_a_row_are_one_row",
+        "inference/test_clusters.py::test_the_error_of_a_mean_against_the_definition",
     ),
     "the variance of few clusters without n / (n - 1)": Mutant(
         "inference._clusters",
@@ -69,6 +69,18 @@ MUTANTS = {
         "sums = (self.table.T @ signs.T).T",
         "sums = rng.normal(size=(size, self.squares.size)) * np.sqrt(self.squares.ravel())",
         "inference/test_clusters.py::test_draws_of_clusters",
+    ),
+    "few events by chance make the variance small": Mutant(
+        "_kernels._cluster_sums",
+        "known / seen if seen > 0 else 1.0",
+        "1.0",
+        "inference/test_clusters.py::test_no_events_by_chance_are_no_proof",
+    ),
+    "Student's law of clusters as if outcomes were normal": Mutant(
+        "_kernels._cluster_sums",
+        "np.maximum(pairs + tails / 2, 0.0)",
+        "pairs",
+        "inference/test_clusters.py::test_rare_events_leave_few_degrees_of_freedom",
     ),
     # -- reliability diagrams
     "Clopper-Pearson, lower end": Mutant(

@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn_calib._cli import main
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary
 
 QUICK = {"n_resamples": 40}
 
@@ -155,3 +156,11 @@ def test_options_that_know_no_clusters(table, more, capsys):
     words = ["audit", str(table), "--label", "y", "--prob", "p", "--cluster", "q_id", *more]
     assert main(words) == 2
     assert f"expected --cluster without {more[0]}" in capsys.readouterr().err
+
+
+def test_summaries_know_no_clusters(table, capsys):
+    saved = str(table.with_suffix(".parquet"))
+    CalibrationSummary().update([0, 1], [0.2, 0.7]).to_parquet(saved)
+    words = ["--label", "y", "--prob", "p"]
+    assert main(["audit", saved, *words, "--cluster", "q_id"]) == 2
+    assert "what each cluster adds there is as much as the rows" in capsys.readouterr().err

@@ -521,7 +521,7 @@ KEYS = {
     "measure": "measure value low high if_calibrated",
     "decomposition": "risk calibration refinement uncertainty",
     "log_loss": "rows_below_floor rows_of_zero scikit_learn",
-    "line": "slope intercept slope_error intercept_error n_clusters",
+    "line": "slope intercept slope_error intercept_error n_clusters freedom",
     "bin": "low high rows weight predicted observed observed_low observed_high "
     "observed_over_expected",
     "advice": "n_rows best rows weights code",

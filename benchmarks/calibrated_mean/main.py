@@ -95,11 +95,7 @@ def coverage(law, recalibrator, draws):
 
 
 def main():
-    rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, coverage)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    runner.write(HERE / "results.csv", [{**dict.fromkeys(names, ""), **row} for row in rows], names)
-    for row in rows:
-        print(row)
+    runner.results(HERE, JOBS, coverage)
 
 
 if __name__ == "__main__":

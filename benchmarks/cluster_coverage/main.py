@@ -12,6 +12,8 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import (
     calibration_test,
     confidence_interval,
+    cumulative_test,
+    hosmer_lemeshow_test,
     paired_difference,
     spiegelhalter_test,
     validation_summary,
@@ -26,17 +28,22 @@ HERE = Path(__file__).parent
 LEVEL, ROWS = 0.9, 5
 SHIFT = {"calibrated": 0.0, "overconfident": 0.0, "rare": -3.0}
 SLOPE = {"calibrated": 1.0, "overconfident": 0.6, "rare": 1.0}
-SIZES = (  # part, clusters, what is given, draws
-    ("inference", 30, "clusters", 400),
-    ("report", 30, "clusters", 40),
-    ("report", 200, "clusters", 40),
-    ("inference", 200, "clusters", 150),
-    ("inference", 10, "clusters", 200),
-    ("report", 200, "rows", 60),
-    ("inference", 200, "rows", 200),
+SIZES = (  # part, clusters, what is given, draws of a batch
+    ("inference", 30, "clusters", 20),
+    ("inference", 10, "clusters", 20),
+    ("report", 30, "clusters", 10),
+    ("report", 10, "clusters", 10),
+    ("report", 200, "clusters", 5),
+    ("table", 200, "clusters", 50),  # what is cheap, of the same rows
+    ("table", 200, "rows", 50),
+    ("inference", 200, "clusters", 5),
+    ("inference", 200, "rows", 5),
+    ("report", 200, "rows", 5),
 )
+BATCHES = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 JOBS = [
-    (part, family, n_clusters, given, draws)
+    (part, family, n_clusters, given, draws, batch)
+    for batch in range(BATCHES)
     for part, n_clusters, given, draws in SIZES
     for family in (SHIFT if given == "clusters" else ("calibrated",))
 ]
@@ -65,21 +72,36 @@ def population(family, n=400_000):
     return found | {"mean error": error}
 
 
-def of_inference(y, z, other, groups, seed):
-    """Intervals by name, and p-values by name, of the functions of `inference`."""
+def of_table(y, z, other, groups, seed, n_resamples=1):
+    """Intervals by name, and p-values by name, of the validation table."""
     p, given = expit(z), {"groups": groups}
-    summary = validation_summary(y, p, level=LEVEL, n_resamples=19, random_state=seed, **given)
+    draws = {"n_resamples": n_resamples, "random_state": seed}
+    summary = validation_summary(y, p, level=LEVEL, **draws, **given)
+    intervals = {name: summary[name] for name in ("O/E", "intercept", "slope")}
+    tests = {"Cox": summary["Cox chi-square"].pvalue, "O/E": summary["O/E"].pvalue}
+    tests["Spiegelhalter"] = spiegelhalter_test(y, p, **given)[1]
+    if n_resamples > 1:
+        tests["ICI"] = summary["ICI"].pvalue
+    return {name: (one.low, one.high) for name, one in intervals.items()}, tests
+
+
+def of_inference(y, z, other, groups, seed):
+    """The same of all functions of `inference`."""
+    p, given = expit(z), {"groups": groups}
+    intervals, tests = of_table(y, z, other, groups, seed, 19)
     difference = paired_difference(y, p, expit(other), level=LEVEL, **given)
     loss = confidence_interval(
         y, p, "log_loss", level=LEVEL, n_resamples=199, random_state=seed, **given
     )
-    intervals = {name: summary[name] for name in ("O/E", "intercept", "slope")}
-    intervals |= {"difference": difference, "log loss": loss}
-    tests = {"Cox": summary["Cox chi-square"].pvalue, "ICI": summary["ICI"].pvalue}
-    tests |= {"O/E": summary["O/E"].pvalue, "Spiegelhalter": spiegelhalter_test(y, p, **given)[1]}
+    intervals |= {
+        "difference": (difference.low, difference.high),
+        "log loss": (loss.low, loss.high),
+    }
     how = {"n_resamples": 99, "random_state": seed, **given}
     tests["smooth calibration error"] = calibration_test(y, p, **how).pvalue
-    return {name: (one.low, one.high) for name, one in intervals.items()}, tests
+    tests["cumulative"] = cumulative_test(y, p, **how).pvalue
+    tests["Hosmer-Lemeshow"] = hosmer_lemeshow_test(y, p, **how).pvalue
+    return intervals, tests
 
 
 def of_report(y, z, other, groups, seed):
@@ -97,44 +119,44 @@ def of_report(y, z, other, groups, seed):
     return intervals, {"verdict": report.verdict.p_value}
 
 
-def coverage(part, family, n_clusters, given, draws):
-    """Rows of the table: one for each interval, one for each test."""
-    truth, found = population(family), []
-    for number in range(draws):
+def batch_of(part, family, n_clusters, given, draws, batch):
+    """What some draws have: (quantity, low, high) of intervals, (test, p-value)."""
+    head = {"part": part, "family": family, "clusters": n_clusters, "given": given}
+    rows = []
+    for number in range(batch * draws, (batch + 1) * draws):
         rng = np.random.default_rng([n_clusters, number])
         groups, z, other, y = draw(family, n_clusters, rng)
         if not 2 <= y.sum() <= len(y) - 2:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
-            work = of_inference if part == "inference" else of_report
-            found.append(work(y, z, other, groups if given == "clusters" else None, number))
-    head = {"part": part, "family": family, "clusters": n_clusters, "given": given}
-    rows = []
-    for name in found[0][0]:
-        ends = np.array([one[0][name] for one in found if name in one[0]], dtype=float)
-        ends = ends[np.isfinite(ends).any(axis=1)]
-        low, high = ends.T
-        row = head | {"quantity": name, "kind": "interval", "draws": len(ends)}
-        row["truth_below"] = f"{(truth[name] < low).mean():.3f}"
-        row["truth_above"] = f"{(truth[name] > high).mean():.3f}"
-        inside = (low <= truth[name]) & (truth[name] <= high)
-        rows.append(row | {"covered_or_rejected": f"{inside.mean():.3f}"})
-    for name in found[0][1]:
-        pvalues = np.array([one[1][name] for one in found])
-        pvalues = pvalues[np.isfinite(pvalues)]
-        row = head | {"quantity": name, "kind": "test at .05", "draws": len(pvalues)}
-        row |= {"truth_below": "", "truth_above": ""}
-        rows.append(row | {"covered_or_rejected": f"{(pvalues <= 0.05).mean():.3f}"})
+            work = {"inference": of_inference, "table": of_table, "report": of_report}[part]
+            found = work(y, z, other, groups if given == "clusters" else None, number)
+        rows += [head | {"quantity": name, "ends": ends} for name, ends in found[0].items()]
+        rows += [head | {"quantity": name, "p": float(p)} for name, p in found[1].items()]
     return rows
 
 
-def main():
-    rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, coverage)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
-    for row in rows:
-        print(row)
+def table(found):
+    """Rows of the table: one for each interval, one for each test."""
+    truth, together = {family: population(family) for family in SHIFT}, {}
+    for one in found:
+        kind = "interval" if "ends" in one else "test at .05"
+        head = {name: one[name] for name in ("part", "family", "clusters", "given", "quantity")}
+        together.setdefault((*(head | {"kind": kind}).items(),), []).append(one)
+    for head, draws in together.items():
+        row = dict(head)
+        if row["kind"] == "interval":
+            ends = np.array([one["ends"] for one in draws], dtype=float)
+            low, high = ends[np.isfinite(ends).any(axis=1)].T
+            row["draws"] = len(low)
+            yield row | runner.covered(low, high, truth[row["family"]][row["quantity"]])
+        else:
+            p = np.array([one["p"] for one in draws])
+            p = p[np.isfinite(p)]
+            yield row | {"draws": len(p), "rejected": f"{(p <= 0.05).mean():.3f}"}
 
 
 if __name__ == "__main__":
-    main()
+    found = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, batch_of)
+    runner.table(HERE, list(table(found)))

@@ -66,10 +66,10 @@ def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
     """Refuse what cannot go together with rows that are read whole, or with clusters."""
     asked = next(option for name, option in _WHOLE.items() if getattr(options, name) is not None)
     if any(_is_saved(file) for file in files):
-        raise UserError(
-            f"expected rows for {asked}, got summaries, which do not keep single rows. Give the "
-            "rows."
-        )
+        why = "which do not keep single rows"
+        if options.group is not None:
+            why = "which add rows up by score: what each cluster adds there is as much as the rows"
+        raise UserError(f"expected rows for {asked}, got summaries, {why}. Give the rows.")
     others = ["save", "dask"]
     if options.group is not None or options.soft_labels:
         others += ["by", "features", "grades", "recalibrate"]

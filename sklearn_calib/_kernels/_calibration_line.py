@@ -46,19 +46,14 @@ def fit_line(z, hit, weight):
     return fitted.coef, -float(fitted.loss * weight.sum())
 
 
-def covariance(columns, eta, hit, weight, squares=None, clusters=None):
+def covariance(columns, eta, hit, weight, squares=None):
     """Of the coefficients of `columns` at log-odds eta, by the model.
 
-    By the sandwich where the sums of squared weights are given; cells have such of their own.
-    `clusters` is a function that sums rows (times their weights) over clusters: the pull of each
-    is one number, with a factor for few of them (Liang and Zeger 1986, "Longitudinal data analysis
-    using generalized linear models", section 2).
+    By the sandwich where the sums of squared weights are given; cells have such of their own. Of
+    clusters see `_cluster_sums.jackknife`.
     """
     mean = expit(eta)
     bread = np.linalg.pinv((columns * (weight * mean * (1 - mean))[:, None]).T @ columns)
-    if clusters is not None:
-        pull = clusters(columns * (hit - mean)[:, None])
-        return bread @ (pull.T @ pull) @ bread * (len(pull) / (len(pull) - 1))
     if squares is None:
         return bread
     pull = columns * (np.sqrt(squares) * (hit - mean))[:, None]

@@ -24,18 +24,25 @@ def spiegelhalter(excess, variance, certain_and_wrong):
 
 def hosmer_lemeshow(score, rows, events, n_bins, lost):
     """Chi-square over bins of equal numbers of rows, with `lost` fewer degrees than bins."""
+    statistic, used = binned_chi_square(score, rows, events, n_bins)
+    freedom = used - lost
+    if np.isinf(statistic):
+        return np.inf, 0.0
+    return statistic, float(stats.chi2.sf(statistic, freedom)) if freedom > 0 else 1.0
+
+
+def binned_chi_square(score, rows, events, n_bins):
+    """(statistic, bins that it is a sum of); infinite where a certain prediction is wrong."""
     bins = bin_of_distinct(score, rows, n_bins, "quantile")
     rows, expected, events = bin_sums(bins, n_bins, rows, rows * score, events)
     mean = np.divide(expected, rows, out=np.zeros(n_bins), where=rows > 0)
     variance = rows * mean * (1 - mean)
     gap = (events - expected) ** 2
     certain = (rows > 0) & (variance <= 0)
-    if (gap[certain] > 0).any():
-        return np.inf, 0.0
     used = variance > 0
-    statistic = float((gap[used] / variance[used]).sum())
-    freedom = int(used.sum()) - lost
-    return statistic, float(stats.chi2.sf(statistic, freedom)) if freedom > 0 else 1.0
+    if (gap[certain] > 0).any():
+        return np.inf, int(used.sum())
+    return float((gap[used] / variance[used]).sum()), int(used.sum())
 
 
 def cox(score, rest, rows, events):
@@ -53,14 +60,19 @@ def cox(score, rest, rows, events):
 
 def cumulative(score, residual, variance, statistic):
     """From the weighted sums of event less score, and the variance of their total."""
+    value = path_size(score, residual, variance, statistic)
+    return value, LAWS[statistic](value) if np.isfinite(value) else 0.0
+
+
+def path_size(score, residual, variance, statistic):
+    """The range of the cumulative sums, or their largest size, in standard deviations."""
     path = np.cumsum(residual)[np.append(np.diff(score) > 0, True)]
     scale = np.sqrt(variance)
     high, low = max(path.max(), 0.0), min(path.min(), 0.0)
     size = high - low if statistic == "kuiper" else max(high, -low)
     if scale <= 0:
-        return (np.inf, 0.0) if size > 0 else (0.0, 1.0)
-    value = float(size / scale)
-    return value, LAWS[statistic](value)
+        return np.inf if size > 0 else 0.0
+    return float(size / scale)
 
 
 def range_survival(x: float) -> float:

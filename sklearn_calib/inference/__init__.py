@@ -15,6 +15,7 @@ from ._clusters import mean_error as mean_error
 from ._clusters import reads_residuals as reads_residuals
 from ._clusters import stretch as stretch
 from ._clusters import sum_error as sum_error
+from ._clusters import warn_of_few_events as warn_of_few_events
 from ._internal_result import Instability as Instability
 from ._internal_result import InternalValidation as InternalValidation
 from ._internal_result import InternalValidationRow as InternalValidationRow

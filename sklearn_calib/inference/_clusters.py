@@ -13,14 +13,16 @@ import numpy as np
 from scipy import sparse, stats
 
 from .._kernels._cells import runs_of_sorted
+from .._kernels._cluster_sums import known_over_seen
 from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
-from ..exceptions import refuse
-from ..metrics import BinaryProblem, Case, all_metrics
+from ..exceptions import caution, refuse
+from ..metrics import BinaryProblem, Case, CaseOfCells, all_metrics
 from ..recalibrators import group_codes
 
 MOST_CELLS = 4096
+_FEWEST = 5  # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
 _AT_ONCE = 2**22  # signs that are held at a time
 
 
@@ -67,6 +69,32 @@ def clusters_of_case(
     return clusters_of(own[case.items], None, len(case.items), case.where)
 
 
+def warn_of_few_events(case: Case, problem: BinaryProblem, groups: IntArray) -> None:
+    """Warn where too few clusters are expected to have an event, or to have none.
+
+    By the predictions, not by the labels: the labels are what a test is about.
+
+    Parameters
+    ----------
+    case : Case
+    problem : BinaryProblem
+        One of `case.problems`.
+    groups : ndarray of shape (n_rows of the problem,), intp
+    """
+    share = np.ones(len(problem.score))
+    if case.items is not None:  # rows of one item are one
+        items = case.items[problem.rows]
+        share /= np.bincount(items)[items]
+    of_cluster = (np.bincount(groups, share * p) for p in (problem.score, 1 - problem.score))
+    fewest = min(np.minimum(expected, 1).sum() for expected in of_cluster)
+    if fewest < _FEWEST:
+        got = f"{fewest:.2g} for the rarer outcome ({problem.title})"
+        cure = "Tests at .05 may reject calibrated predictions in .1 to .25 of all cases, and the "
+        cure += "slope says little: take more clusters, or several studies together; look at O/E"
+        rule = "five clusters with an event and five without, by the predictions"
+        caution(case.where, rule, got, cure)
+
+
 def reads_residuals(name: str) -> bool:
     """Whether a measure is a calibration error or a proper loss: what signs of residuals draw.
 
@@ -85,7 +113,7 @@ def stretch(n_clusters: int, level: float) -> float:
     return float(stats.t.ppf(tail, n_clusters - 1) / stats.norm.ppf(tail))
 
 
-class ClusterSample:
+class ClusterSample(CaseOfCells):
     """Rows of a two-class problem in clusters, which are resampled as a whole.
 
     Has the attributes and draws of `sklearn_calib.summary.CellSample`.
@@ -105,8 +133,8 @@ class ClusterSample:
     counts, weight, squares : ndarray of shape (n_cells, 2)
         Numbers of rows with label 0 and 1, sums of their weights and squared weights.
     n_samples, n_clusters : int
-    groups, place : ndarray of shape (n_samples,)
-        Of each row its cluster, and its place in the flattened `weight`.
+    groups, place, rows : ndarray of shape (n_samples,)
+        Of each row its cluster, its place in the flattened `weight`, and its weight.
     table : sparse array of shape (n_clusters, 2 n_cells)
         The weight of each cluster at each place.
 
@@ -139,7 +167,7 @@ class ClusterSample:
         last = np.append(starts[1:], len(score)) - 1
         mean = np.clip(mean, ordered[starts], ordered[last])  # equal ones stay as they are
         self.proba = np.column_stack([1 - mean, mean])
-        self.groups, self.place, self._rows = groups, 2 * cell + hit, problem.weight
+        self.groups, self.place, self.rows = groups, 2 * cell + hit, problem.weight
         self.counts = np.bincount(self.place, minlength=2 * n).reshape(shape)
         self.weight: FloatArray
         self.weight, self.squares = (
@@ -150,21 +178,6 @@ class ClusterSample:
         given = problem.weight, (groups, self.place)
         self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
 
-    @cached_property
-    def case(self) -> Case:
-        """The cells as a `Case` of the labels 0 and 1: two rows each, one a label."""
-        codes = np.tile(np.arange(2), len(self.proba))
-        weight = self.weight.ravel()
-        case = Case(np.repeat(self.proba, 2, axis=0), codes, weight, np.arange(2))
-        case.problems()  # sorted once for all that is drawn
-        return case
-
-    @cached_property
-    def filled(self) -> tuple[Case, FloatArray]:
-        """The entries of `case` that have rows, and their summed squared weights."""
-        kept = np.flatnonzero(self.counts.ravel())
-        return self.case.take(kept), self.squares.ravel()[kept]
-
     def redrawn(self, rng: np.random.Generator) -> Case:
         """Clusters drawn with replacement, see `drawn_clusters`: the cells with other weights."""
         drawn = drawn_clusters(self.n_clusters, rng)
@@ -172,6 +185,9 @@ class ClusterSample:
 
     def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Case:
         """What the rows could have been if calibrated: the residuals of whole clusters turn sign.
+
+        All are made larger or smaller by one factor, so that their squares are those that the
+        probabilities say: the ones that are seen are too small where few events came by chance.
 
         Parameters
         ----------
@@ -194,17 +210,29 @@ class ClusterSample:
         return self._turned(n_draws, rng, None)
 
     def _turned(self, n_draws, rng, law):
+        factor = self._factor if law is None else self._to_variance_of(law)
         law = self.proba[:, 1] if law is None else law
         middle = self.weight.sum(axis=1) * law
         turned = np.empty((n_draws, len(law)))
         step = max(1, _AT_ONCE // self.n_clusters)
         for start in range(0, n_draws, step):
             size = min(step, n_draws - start)
-            signs = 2.0 * rng.integers(0, 2, (size, self.n_clusters)) - 1
+            signs = factor * (2.0 * rng.integers(0, 2, (size, self.n_clusters)) - 1)
             sums = (self.table.T @ signs.T).T
             zeros, ones = sums[:, ::2], sums[:, 1::2]
             turned[start : start + size] = middle + ones - (zeros + ones) * law
         return turned
+
+    @cached_property
+    def _factor(self):
+        return self._to_variance_of(self.proba[:, 1])
+
+    def _to_variance_of(self, law):
+        """What residuals are multiplied by, to have the squares that this law gives labels."""
+        of_place = np.repeat(law, 2)
+        residual = np.tile([0.0, 1.0], len(law)) - of_place
+        variance = of_place * (1 - of_place)
+        return np.sqrt(known_over_seen(residual, variance, self.weight.ravel()))
 
     def sums(self, of_places: FloatArray) -> FloatArray:
         """Weighted sums over the rows of each cluster, of numbers of shape (2 n_cells, ...)."""
@@ -275,12 +303,3 @@ def sum_error(terms: FloatArray, groups: IntArray) -> float:
     """The standard deviation of a sum of terms of mean 0, by the sums of the clusters."""
     sums = np.bincount(groups, terms)
     return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()))
-
-
-def student(terms: FloatArray, groups: IntArray) -> tuple[float, float]:
-    """(t, p-value) of a sum of terms of mean 0, with one degree of freedom less than clusters."""
-    error, total = sum_error(terms, groups), float(terms.sum())
-    if error <= 0:
-        return 0.0, 1.0
-    t = total / error
-    return t, float(2 * stats.t.sf(abs(t), groups.max()))

@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import check_count, refuse, refuse_unknown
 from ..metrics import Measure, all_metrics, canonical_case
-from ._clusters import ClusterSample, clusters_of_case, reads_residuals
+from ._clusters import ClusterSample, clusters_of_case, reads_residuals, warn_of_few_events
 from ._pooled import pooled_rows
 from ._resampling import distribution_of_draws, null_distribution
 
@@ -126,6 +126,11 @@ def calibration_test(
         weights; see `canonical_proba`. With `groups` fewer than two of them, or a statistic that is
         neither a calibration error nor a proper loss with its default options.
 
+    Warns
+    -----
+    CalibrationWarning
+        Of clusters: fewer than five are expected to have an event, or to have none.
+
     Notes
     -----
     The test is exact at any n: under the null hypothesis the p-value is at most alpha with
@@ -142,8 +147,10 @@ def calibration_test(
 
     With `groups` the labels are not drawn. Residuals (label less prediction) keep the dependence
     that they have inside a cluster, and those of each cluster get one random sign (wild bootstrap):
-    exact for residuals of symmetric law, else as the number of clusters grows. Measured at 5 rows
-    a cluster: ``benchmarks/cluster_coverage``.
+    exact for residuals of symmetric law, else as the number of clusters grows. One factor gives
+    their squares the sum that the predictions say, sum p (1 - p): where few events came by chance
+    the residuals are small, and what is drawn from them would be too. Measured at 5 rows a
+    cluster: ``benchmarks/cluster_coverage``.
 
     Cost: n_resamples times the measure's; by cells some 0.1 to 0.5 s for n = 10,000 and 999
     replicates, and a few seconds for a million rows.
@@ -179,6 +186,7 @@ def calibration_test(
             rule += " or soft labels"
             refuse(where, rule, f"the statistic {name!r}", "Leave groups or options out")
         (problem,) = case.problems()
+        warn_of_few_events(case, problem, together)
         sample = ClusterSample(problem, together)
         ranked = evaluate(sample.case)
         null = distribution_of_draws(sample.relabelled, *given, n_jobs=n_jobs, progress=progress)

@@ -7,6 +7,7 @@ from scipy import special, stats
 
 from .._kernels import _calibration_line as line
 from .._kernels._classical_tests import spiegelhalter
+from .._kernels._cluster_sums import ratio_of_totals
 from .._kernels._log_odds import of_probability
 from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
@@ -16,7 +17,8 @@ from ..decomposition import indices_of_problem
 from ..exceptions import caution, check_count, check_level, refuse, refuse_unknown
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
-from ._clusters import ClusterSample, clusters_of_case, student
+from ._cluster_line import ClusterLine
+from ._clusters import ClusterSample, clusters_of_case, warn_of_few_events
 from ._monte_carlo import MonteCarloResult
 from ._polynomial import warn_of_certain_and_wrong
 from ._pooled import pooled_rows
@@ -104,7 +106,8 @@ def validation_summary(
         Some rows of the table do not exist (NaN): all outcomes are equal, or all predictions are;
         or the outcomes are separated by a threshold, so that the slope is infinite (and, if they
         are predicted with certainty, no intercept is better than another); or a prediction of 0 or
-        1 is wrong, and counts as 1.2e-38.
+        1 is wrong, and counts as 1.2e-38; or, of clusters, fewer than five are expected to have an
+        event, or to have none.
 
     Notes
     -----
@@ -120,11 +123,14 @@ def validation_summary(
     * p-values by likelihood ratios: of calibration in the large against 0; of the slope against 1
       given the former; "Cox chi-square", of intercept and slope against 0 and 1, is the statistic
       of `cox_test` and has 2 degrees of freedom.
-    * With `groups`: O/E by Korn and Graubard's interval; intercepts and slope by the sandwich of
-      the clusters' scores, with Student's and F laws of as many degrees as clusters allow, so `ci`
-      is "sandwich"; the column "if calibrated" and the p-values of ICI to Emax from draws that
-      turn the sign of a cluster's residuals (see `calibration_test`). Measured with 5 rows a
-      cluster: ``benchmarks/cluster_coverage``.
+    * With `groups` `ci` is "sandwich", and few clusters or rare events are allowed for. p-values of
+      O/E, intercepts and slope: score tests, whose variance is the design effect of the clusters
+      times p (1 - p), see `cox_test`; "Cox chi-square" is that of the score test. Intervals of O/E
+      and of calibration in the large: what such a test, with p (1 - p) of the mean, does not
+      reject. Of intercept and slope: standard errors by leaving out each cluster, and Student's law
+      with degrees of freedom from the fourth moments of binary outcomes. The column "if calibrated"
+      and the p-values of ICI to Emax: draws that turn the sign of a cluster's residuals (see
+      `calibration_test`). Measured with 5 rows a cluster: ``benchmarks/cluster_coverage``.
     * With unequal weights `ci` is "sandwich" whatever is asked for; p-values, and the chi-square
       statistic, are then Wald's.
     * The interval of calibration in the large by "profile" or "wald" takes the slope for 1: it is
@@ -147,7 +153,9 @@ def validation_summary(
     Cox (1958), "Two further applications of a model for binary regression". Van Calster et al.
     (2016), "A calibration hierarchy for risk models was defined". Austin, Steyerberg (2019), "The
     integrated calibration index (ICI) and related metrics for quantifying the calibration of
-    logistic regression models".
+    logistic regression models". Rao, Scott (1992), "A simple method for the analysis of clustered
+    binary data"; Bell, McCaffrey (2002), "Bias reduction in standard errors for linear regression
+    with multi-stage samples", for clusters.
 
     Examples
     --------
@@ -179,6 +187,7 @@ def validation_summary(
         if together is not None:
             own = np.unique(together[problem.rows], return_inverse=True)[1].ravel()
             _check_clusters(own, problem.title)
+            warn_of_few_events(case, problem, own)
         weight = problem.weight / problem.weight.max()  # only ratios matter; squares are finite
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
@@ -220,18 +229,16 @@ def _rates(problem, weight, level, groups=None):
             "O/E needs expected events: leave this class out",
         )
     if groups is not None:
-        sample = ClusterSample(problem, groups)
-        ends = sample.share_intervals(np.zeros(len(sample.proba), dtype=np.intp), 1, level)
-        (low,), (high,) = ends
-        pvalue = student(weight * (hit - p), groups)[1]
+        events, said = np.bincount(groups, weight * hit), np.bincount(groups, weight * p)
+        *ends, z = ratio_of_totals(events, said, total, level)
+        pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
         kish = total**2 / (weight @ weight)
         low, high = share_interval(kish * observed / total, kish, level)
         variance = (weight**2) @ (p * (1 - p))
         wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
         pvalue = spiegelhalter(observed - expected, variance, wrong)[1]
-    scale = total / expected
-    ends = float(low * scale), float(high * scale)
+        ends = float(low * total / expected), float(high * total / expected)
     return [ValidationRow("O/E", float(observed / expected), *ends, 1.0, pvalue)]
 
 
@@ -247,15 +254,9 @@ class _MovedLines:
         self.one = np.ones_like(self.z)
         self.certain = bool((problem.score == problem.hit).all())
         self.columns = np.column_stack([self.one, self.z])
-        self.groups = groups
-        self.drop = float(self._law(1).ppf(level))
-
-    def _law(self, n):
-        """Of a quadratic form of n estimates: chi-square, or as few clusters allow."""
-        if self.groups is None:
-            return stats.chi2(n)
-        freedom = int(self.groups.max()) + 1 - n
-        return stats.f(n, freedom, scale=n * (freedom + n - 1) / freedom)
+        self.drop = float(stats.chi2(1).ppf(level))
+        rows = self.z, self.hit, weight, groups
+        self.clusters = None if groups is None else ClusterLine(*rows, level)
 
     def rows(self):
         names = "calibration in the large", "intercept", "slope", "Cox chi-square"
@@ -272,18 +273,19 @@ class _MovedLines:
             return [missing] * 4
         start = line.log_likelihood(self.z, self.hit, self.weight)
         if self.certain:
-            return [missing, *self._both(start, start)]  # any intercept fits as well
+            return [missing, *self._both(start, 0.0, start)]  # any intercept fits as well
         large, top = line.climb(self.z, self.one, self.hit, self.weight)
         of_large = self._large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
             cure = "There is no slope: check where the predictions come from"
             caution(_WHERE, "at least two different predictions", got, cure, stacklevel=5)
             return [of_large, missing, missing, missing]
-        return [of_large, *self._both(start, top)]
+        return [of_large, *self._both(start, large, top)]
 
     def _large(self, estimate, top, ratio):
-        eta = self.z + estimate
-        error = self._errors(self.columns[:, :1], eta)[1][0]
+        if self.clusters is not None:
+            return estimate, *self.clusters.large(estimate)
+        error = self._errors(self.columns[:, :1], self.z + estimate)[1][0]
         if self.ci == "profile":
 
             def likelihood(a):
@@ -294,14 +296,18 @@ class _MovedLines:
             ends = self._wald(estimate, error)
         if self.ci == "sandwich":
             ratio = (estimate / error) ** 2
-        return estimate, ends, float(self._law(1).sf(ratio))
+        return estimate, ends, float(stats.chi2.sf(ratio, 1))
 
-    def _both(self, start, top_of_large):
+    def _both(self, start, large, top_of_large):
         (a, b), top = line.fit_line(self.z, self.hit, self.weight)
         ratios = max(2 * (top - top_of_large), 0.0), max(2 * (top - start), 0.0)
-        covered, errors = self._errors(self.columns, a + b * self.z)
+        if self.clusters is not None:
+            ratios = self.clusters.chi_squares(large)
         if threshold_separates(self.z, self.hit):
             return self._separated(b, top, ratios)
+        if self.clusters is not None:
+            return self._three(float(a), float(b), self.clusters.ends(a, b), ratios)
+        covered, errors = self._errors(self.columns, a + b * self.z)
         if self.ci == "profile":
             ends = [
                 line.profile_interval(self._profile(held, other), own, top, error, self.drop)
@@ -324,7 +330,7 @@ class _MovedLines:
             stacklevel=7,
         )
         ends = _NOTHING
-        if self.ci == "sandwich":  # infinite errors
+        if self.ci == "sandwich" and self.clusters is None:  # infinite errors
             ratios = _NOTHING
         if self.ci == "profile":
             step = 1 / max(np.abs(self.z).max(), 1e-3)
@@ -333,7 +339,7 @@ class _MovedLines:
         return self._three(_NAN, sign * np.inf, [_NOTHING, ends], ratios)
 
     def _three(self, a, b, ends, ratios):
-        slope, both = (float(self._law(n).sf(ratios[n - 1])) for n in (1, 2))
+        slope, both = (float(stats.chi2.sf(ratios[n - 1], n)) for n in (1, 2))
         return [(a, ends[0], _NAN), (b, ends[1], slope), (float(ratios[1]), _NOTHING, both)]
 
     def _profile(self, held, start):
@@ -352,13 +358,8 @@ class _MovedLines:
 
     def _errors(self, columns, eta):
         squares = self.weight**2 if self.ci == "sandwich" else None
-        clusters = None if self.groups is None else self._of_clusters
-        found = line.covariance(columns, eta, self.hit, self.weight, squares, clusters)
+        found = line.covariance(columns, eta, self.hit, self.weight, squares)
         return found, np.sqrt(found.diagonal())
-
-    def _of_clusters(self, rows):
-        """Weighted sums of columns over the rows of each cluster."""
-        return np.array([np.bincount(self.groups, self.weight * column) for column in rows.T]).T
 
     def _wald(self, estimate, error):
         half = np.sqrt(self.drop) * error

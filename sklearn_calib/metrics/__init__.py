@@ -20,6 +20,7 @@ from ._case import BinaryProblem as BinaryProblem
 from ._case import Case as Case
 from ._case import Cells as Cells
 from ._case import canonical_case as canonical_case
+from ._case_of_cells import CaseOfCells as CaseOfCells
 from ._convolved import convolved_calibration_error as convolved_calibration_error
 from ._cumulative import CumulativeDifferences as CumulativeDifferences
 from ._cumulative import cumulative_calibration_error as cumulative_calibration_error

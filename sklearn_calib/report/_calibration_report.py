@@ -9,7 +9,7 @@ from .._show import plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import check_level, refuse
 from ..groups import audit_case
-from ..inference import clusters_of_case
+from ..inference import clusters_of_case, warn_of_few_events
 from ..meta import check_gives_proba
 from ..summary import CalibrationSummary
 from ._columns import (
@@ -188,7 +188,8 @@ def calibration_report(
     Warns
     -----
     CalibrationWarning
-        Rows were divided by their sums, which rounding explains.
+        Rows were divided by their sums, which rounding explains; or, of clusters, fewer than five
+        are expected to have an event, or to have none.
 
     Notes
     -----
@@ -206,7 +207,7 @@ def calibration_report(
 
     With `groups`, whole clusters are drawn, one fewer than there are, and the column "if
     calibrated" and the verdict's test are of residuals that turn their sign with their cluster.
-    Intervals are longer by Student's quantile over the normal one. Measured with 30 and 200
+    Intervals are longer by Student's quantile over the normal one. Measured with 10 to 200
     clusters of 5 rows: ``benchmarks/cluster_coverage``.
 
     Every log loss of the report, in the table and in the decomposition, counts a row as
@@ -267,7 +268,7 @@ def calibration_report(
         data: dict[str, Any] = {"summaries": {key: m.summary for key, m in models.items()}}
     else:
         cases = _cases(y_true, named, given, normalize, check_columns, where, soft_labels)
-        together = clusters_of_case(next(iter(cases.values())), groups, sample_weight, y_true)
+        together = _together(cases, groups, sample_weight, y_true)
         scikit = _losses_of_scikit_learn(cases, named)
         models = {key: Model(summarised(case), case, together) for key, case in cases.items()}
         data = _data_of(cases)
@@ -309,6 +310,14 @@ def _summaries(given, name, others, check_columns, where):
     if check_columns:
         check_order_of_summaries(models, where)
     return models
+
+
+def _together(cases, groups, sample_weight, y_true):
+    """The cluster of each row of the cases, or None."""
+    found = clusters_of_case(next(iter(cases.values())), groups, sample_weight, y_true)
+    for case in cases.values() if found is not None else ():
+        warn_of_few_events(case, case.problems()[0], found)
+    return found
 
 
 def _check_clusters(groups, soft, others, y_proba, where):

@@ -3,15 +3,16 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from .._kernels._binning import bin_of_distinct, bin_sums
 from .._kernels._calibration_line import covariance, fit_line
+from .._kernels._cluster_sums import jackknife
 from .._kernels._logistic import threshold_separates
 from .._kernels._proportion import share_interval
 from .._kernels._seen_errors import Errors
 from ..exceptions import check_level
-from ..inference import ClusterSample, stretch
+from ..inference import ClusterSample
 
 if TYPE_CHECKING:
     from ..summary import CellSample
@@ -64,10 +65,12 @@ class Line(NamedTuple):
     ----------
     slope, intercept : float
     slope_error, intercept_error : float
-        Standard errors of the two, by the sandwich formula.
+        Standard errors of the two: by the sandwich formula; of clusters by leaving out each.
     n_clusters : int or None
         The number of clusters, if the standard errors allow for rows that belong together. None if
         rows are taken as independent.
+    freedom : float or None
+        Degrees of freedom of Student's law for the slope of clusters; few where events are rare.
     """
 
     slope: float
@@ -75,13 +78,14 @@ class Line(NamedTuple):
     slope_error: float
     intercept_error: float
     n_clusters: int | None = None
+    freedom: float | None = None
 
     def slope_interval(self, level: float) -> tuple[float, float]:
         """The normal interval of the slope; of clusters by Student's law."""
         check_level(level, "Line.slope_interval")
-        half = float(ndtri((1 + level) / 2)) * self.slope_error
-        if self.n_clusters is not None:
-            half *= stretch(self.n_clusters, level)
+        tail = (1 + level) / 2
+        wide = ndtri(tail) if self.freedom is None else stdtrit(self.freedom, tail)
+        half = float(wide) * self.slope_error
         return self.slope - half, self.slope + half
 
 
@@ -242,27 +246,28 @@ def line_of(sample: "Cells") -> Line | None:
     few = not used.any() or min(sample.counts[used].sum(axis=0)) < _FEWEST_EVENTS
     if few or np.ptp(z[used]) == 0:
         return None
-    together = sample if isinstance(sample, ClusterSample) else None
     weight, squares = sample.weight.T.ravel(), sample.squares.T.ravel()
     hit, both = np.repeat([0.0, 1.0], len(z)), np.tile(z, 2)
     kept = (weight > 0) & np.tile(used, 2)
-    z, hit, weight, squares = both[kept], hit[kept], weight[kept], squares[kept]
-    if threshold_separates(z, hit):
+    of_row, both = z, both[kept]
+    hit, weight, squares = hit[kept], weight[kept], squares[kept]
+    if threshold_separates(both, hit):
         return None
-    (intercept, slope), _ = fit_line(z, hit, weight)
-    columns = np.column_stack([np.ones_like(z), z])
-    clusters, n_clusters = None, None
-    if together is not None:
-        n_clusters = together.n_clusters
-
-        def clusters(rows):
-            whole = np.zeros((2, len(sample.proba), rows.shape[1]))
-            whole.reshape(-1, rows.shape[1])[kept] = rows
-            return together.sums(whole.swapaxes(0, 1).reshape(-1, rows.shape[1]))
-
-    found = covariance(columns, intercept + slope * z, hit, weight, squares, clusters)
-    errors = np.sqrt(found.diagonal())
-    return Line(float(slope), float(intercept), float(errors[1]), float(errors[0]), n_clusters)
+    (intercept, slope), _ = fit_line(both, hit, weight)
+    found = float(slope), float(intercept)
+    if isinstance(sample, ClusterSample):
+        cell, rows = sample.place // 2, used[sample.place // 2]
+        columns = np.column_stack([np.ones(rows.sum()), of_row[cell[rows]]])
+        groups = np.unique(sample.groups[rows], return_inverse=True)[1].ravel()
+        if groups.max() == 0:
+            return None
+        of = columns, columns @ (intercept, slope), sample.place[rows] % 2, sample.rows[rows]
+        errors, freedom = jackknife(*of, groups)
+        errors = float(errors[1]), float(errors[0])
+        return Line(*found, *errors, sample.n_clusters, float(freedom[1]))
+    columns = np.column_stack([np.ones_like(both), both])
+    errors = np.sqrt(covariance(columns, intercept + slope * both, hit, weight, squares).diagonal())
+    return Line(*found, float(errors[1]), float(errors[0]))
 
 
 def of_certain(sample: "Cells") -> tuple[int, int]:

@@ -26,7 +26,7 @@ from .._random import RowsInCells, weight_moments, weight_of_some
 from .._typing import AnyArray, Estimator, FloatArray
 from ..canonical import FARTHER, Ranks, rank_well
 from ..exceptions import called
-from ..metrics import Case
+from ..metrics import Case, CaseOfCells
 from ..recalibrators import aligned_proba, fit_recalibrator, warn_of_repeated_cells
 
 
@@ -46,7 +46,7 @@ class Fold(NamedTuple):
     squares: FloatArray
 
 
-class CellSample:
+class CellSample(CaseOfCells):
     """Rows of a two-class problem in cells, from which resamples are drawn.
 
     Parameters
@@ -87,20 +87,6 @@ class CellSample:
         if len(table) > max_cells:
             table, _ = settled(table, shift, max_cells)
         return cls(mean_scores(table), table[:, N0 : N0 + 2], *label_sums(table))
-
-    @cached_property
-    def case(self) -> Case:
-        """The cells as a `Case` of the labels 0 and 1: two rows each, one a label."""
-        codes = np.tile(np.arange(2), len(self.proba))
-        case = Case(np.repeat(self.proba, 2, axis=0), codes, self.weight.ravel(), np.arange(2))
-        case.problems()  # sorted once for all that is drawn
-        return case
-
-    @cached_property
-    def filled(self) -> tuple[Case, FloatArray]:
-        """The entries of `case` that have rows, and their summed squared weights."""
-        kept = np.flatnonzero(self.counts.ravel())
-        return self.case.take(kept), self.squares.ravel()[kept]
 
     @property
     def exchanged(self) -> bool:

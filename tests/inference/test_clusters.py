@@ -2,15 +2,20 @@
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.special import expit
+from scipy import linalg, stats
+from scipy.special import expit, logit
 
+from sklearn_calib._kernels._cluster_sums import jackknife
+from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import (
     ClusterSample,
     PairedLosses,
     bootstrap_distribution,
     calibration_test,
     confidence_interval,
+    cox_test,
+    cumulative_test,
+    hosmer_lemeshow_test,
     paired_difference,
     spiegelhalter_test,
     validation_summary,
@@ -93,21 +98,163 @@ def test_groups_matter_everywhere():
     assert spread[0] > 1.5 * spread[1]
 
 
-def test_slope_errors_against_the_definition():
-    groups, y, p, *_ = copies(80, seed=2)
-    z = np.log(p / (1 - p))
-    row = validation_summary(y, p, n_resamples=1, groups=groups)["slope"]
-    x = np.column_stack([np.ones_like(z), z])
+def line_of(y, p):
+    """Columns, fitted log-odds and the matrix of second derivatives, by Newton's steps."""
+    x = np.column_stack([np.ones_like(p), logit(p)])
     beta = np.zeros(2)
     for _ in range(30):
         mean = expit(x @ beta)
-        bread = np.linalg.inv(x.T @ (x * (mean * (1 - mean))[:, None]))
-        beta = beta + bread @ x.T @ (y - mean)
-    pull = np.array([(x * (y - mean)[:, None])[groups == g].sum(axis=0) for g in range(80)])
-    error = np.sqrt(np.diag(bread @ (pull.T @ pull) @ bread)[1] * 80 / 79)
-    half = stats.t.ppf(0.975, 79) * error
+        curvature = x.T @ (x * (mean * (1 - mean))[:, None])
+        beta = beta + np.linalg.solve(curvature, x.T @ (y - mean))
+    return x, beta, curvature
+
+
+def test_slope_errors_against_the_definition():
+    """Each cluster left out, by one step of Newton's; Student's law of fourth moments."""
+    groups, y, p, *_ = copies(80, seed=2)
+    row = validation_summary(y, p, n_resamples=1, groups=groups)["slope"]
+    x, beta, curvature = line_of(y, p)
+    mean = expit(x @ beta)
+    variance, away = mean * (1 - mean), y - mean
+    moved = []
+    for g in range(80):
+        rest = groups != g
+        without = x[rest].T @ (x[rest] * variance[rest, None])
+        moved.append(np.linalg.solve(without, x[rest].T @ away[rest])[1])
+    error = np.sqrt(79 / 80 * np.square(moved).sum())
+    pull = x @ np.linalg.inv(curvature)[:, 1]
+    alone = np.array([(pull**2 * variance)[groups == g].sum() for g in range(80)])
+    effect = np.square([(pull * away)[groups == g].sum() for g in range(80)]).sum()
+    effect /= (pull**2 * away**2).sum()
+    tails = effect * (pull**4 * variance * (1 - 6 * variance)).sum()
+    freedom = alone.sum() ** 2 / ((alone**2).sum() + tails / 2)
+    most = alone.sum() ** 2 / (alone**2).sum() - 1
+    half = stats.t.ppf(0.975, min(freedom, most)) * error
     assert (row.low, row.high) == pytest.approx((beta[1] - half, beta[1] + half), rel=1e-6)
     assert row.estimate == pytest.approx(beta[1])
+
+
+def test_rare_events_leave_few_degrees_of_freedom():
+    """Of one event in twenty: 2 n v / (1 - 4 v), where a normal law has n - 1."""
+    hit = np.zeros(40)
+    hit[:2] = 1
+    given = np.ones((40, 1)), np.full(40, logit(0.05)), hit, np.ones(40), np.arange(40)
+    errors, degrees = jackknife(*given)
+    assert degrees == pytest.approx(2 * 40 * 0.0475 / 0.81)
+    assert errors == pytest.approx(np.sqrt(1 / 1.9), rel=0.03)
+    given = np.ones((40, 1)), np.zeros(40), np.arange(40) % 2, np.ones(40), np.arange(40)
+    assert jackknife(*given)[1] == pytest.approx(39)
+
+
+def scores(x, y, p, groups):
+    """U' V^-1 U, V the squared sums of clusters times known over seen squares of rows."""
+    total = x.T @ (y - p)
+    pulls = np.array([x[groups == g].T @ (y - p)[groups == g] for g in np.unique(groups)])
+    if x.shape[1] == 1:
+        ratio = (x[:, 0] ** 2 @ (p * (1 - p))) / (x[:, 0] ** 2 @ (y - p) ** 2)
+        return (total**2 / (ratio * (pulls**2).sum())).item()
+    known = x.T @ (x * (p * (1 - p))[:, None])
+    root = linalg.sqrtm(np.linalg.inv(known))
+    x, total, pulls = x @ root, total @ root, pulls @ root
+    seen = linalg.sqrtm(x.T @ (x * ((y - p) ** 2)[:, None]))
+    return total @ seen @ np.linalg.solve(pulls.T @ pulls, seen @ total)
+
+
+def test_score_tests_against_the_definition():
+    groups, y, p, *_ = copies(80, seed=2)
+    z = logit(p)
+    both = np.column_stack([np.ones_like(z), z - (p * (1 - p)) @ z / (p * (1 - p)).sum()])
+    table = validation_summary(y, p, n_resamples=1, groups=groups)
+    cox = cox_test(y, p, groups=groups)
+    assert cox.statistic == pytest.approx(scores(both, y, p, groups), rel=1e-6)
+    assert cox.pvalue == pytest.approx(stats.chi2.sf(cox.statistic, 2))
+    row = table["Cox chi-square"]
+    assert (row.estimate, row.pvalue) == pytest.approx(cox)
+    found = spiegelhalter_test(y, p, groups=groups)
+    assert found.statistic**2 == pytest.approx(scores(1 - 2 * p[:, None], y, p, groups))
+    assert np.sign(found.statistic) == np.sign(((y - p) * (1 - 2 * p)).sum())
+    assert found.pvalue == pytest.approx(2 * stats.norm.sf(abs(found.statistic)))
+    moved = expit(z + table["calibration in the large"].estimate)
+    alone = (z - (moved * (1 - moved)) @ z / (moved * (1 - moved)).sum())[:, None]
+    square = scores(alone, y, moved, groups)
+    assert table["slope"].pvalue == pytest.approx(stats.chi2.sf(square, 1), rel=1e-6)
+
+
+def test_no_events_by_chance_are_no_proof():
+    """30 patients of five equal rows at .05: none has the event in a fifth of all draws."""
+    p, groups = np.full(150, 0.05), np.arange(150) // 5
+    y = np.zeros(150, dtype=int)
+    z = 7.5 / np.sqrt(5 * 150 * 0.0475)  # each patient counts once
+    found = cox_test(y, p, groups=groups, labels=[0, 1])
+    assert found.pvalue == pytest.approx(2 * stats.norm.sf(z)) and found.pvalue > 0.2
+    how = {"groups": groups, "labels": [0, 1]}
+    with pytest.warns(CalibrationWarning, match="both outcomes"):
+        row = validation_summary(y, p, n_resamples=1, **how)["O/E"]
+    assert row.low == row.estimate == 0 and row.high == pytest.approx(2.2, abs=0.2)
+    assert row.pvalue == pytest.approx(found.pvalue)
+    for test in (calibration_test, cumulative_test, hosmer_lemeshow_test):
+        assert test(y, p, n_resamples=199, **how).pvalue > 0.1, test
+    # a certain prediction that is wrong is a proof
+    p[0], y[0] = 0.0, 1
+    for test in (cox_test, spiegelhalter_test):
+        assert test(np.r_[1, y], np.r_[0.0, p], groups=np.r_[30, groups]).pvalue < 1e-6
+
+
+def test_the_interval_of_a_ratio_is_where_its_test_rejects():
+    rng = np.random.default_rng(8)
+    groups, y, p, *_ = copies(30, seed=3)
+    weight = rng.integers(1, 4, len(y)).astype(float)
+    given = {"groups": groups, "sample_weight": weight}
+    rows = validation_summary(y, p, n_resamples=1, level=0.9, **given)
+
+    def z(mean):
+        off = np.array([(weight * (y - mean))[groups == g].sum() for g in range(30)])
+        rate, m = np.average(y, weights=weight), np.average(mean, weights=weight)
+        known = m * (1 - m) / (rate * (1 - rate) + (rate - m) ** 2)
+        return off.sum() / np.sqrt(known * off @ off)
+
+    one, large = rows["O/E"], rows["calibration in the large"]
+    far = stats.norm.ppf(0.95)
+    assert [z(one.low * p), z(one.high * p)] == pytest.approx([far, -far])
+    ends = [z(expit(logit(p) + end)) for end in (large.low, large.high)]
+    assert ends == pytest.approx([far, -far])
+    assert one.low < one.estimate < one.high and large.low < large.estimate < large.high
+    assert one.pvalue == pytest.approx(2 * stats.norm.sf(abs(z(p)))) == large.pvalue
+    with pytest.warns(CalibrationWarning, match="overlap"):  # predicted without doubt
+        row = validation_summary(y, y.astype(float), n_resamples=1, groups=groups)["O/E"]
+    exact = stats.binomtest(round(30 * y.mean()), 30).proportion_ci(method="exact")
+    assert row.low == pytest.approx(exact.low / y.mean(), rel=0.05) and row.low < 1 < row.high
+    some = y == 1  # all are events
+    with pytest.warns(CalibrationWarning, match="both outcomes"):
+        how = {"groups": groups[some], "labels": [0, 1]}
+        row = validation_summary(y[some], p[some], n_resamples=1, **how)["O/E"]
+    assert row.high == pytest.approx(row.estimate) and 0 < row.low < row.estimate
+
+
+@pytest.mark.parametrize("test", [cox_test, cumulative_test, hosmer_lemeshow_test])
+def test_tests_of_clusters(test):
+    groups, y, p, few, scores_ = copies(100)
+    how = {} if test is cox_test else {"n_resamples": 99}
+    many = test(y, p, groups=groups, **how)
+    one = test(few, scores_, groups=np.arange(100), **how)
+    assert many.pvalue == pytest.approx(one.pvalue, abs=0.021)  # bins of equal scores may differ
+    alone = test(y, p)
+    assert many.pvalue > 1.1 * alone.pvalue
+    off = expit(logit(p) + 1.5)
+    assert test(y, off, groups=groups, **how).pvalue <= 0.02
+    with pytest.raises(ValueError, match="at least two groups"):
+        test(y, p, groups=np.zeros(len(y)))
+
+
+def test_draws_of_tests_are_options():
+    groups, y, p, *_ = copies(60, seed=1)
+    for test in (cumulative_test, hosmer_lemeshow_test):
+        found = {test(y, p, groups=groups, random_state=s, n_resamples=49).pvalue for s in range(5)}
+        assert len(found) > 1 and all(round(50 * one) == pytest.approx(50 * one) for one in found)
+        with pytest.raises(ValueError, match="n_resamples"):
+            test(y, p, groups=groups, n_resamples=0)
+    with pytest.raises(ValueError, match="held_out=True, with groups or soft labels"):
+        hosmer_lemeshow_test(y, p, groups=groups, held_out=False)
 
 
 def test_the_error_of_a_mean_against_the_definition():
@@ -152,7 +299,9 @@ def test_draws_of_clusters():
     cell = sample.place // 2
     np.add.at(residual, (groups, cell), y - p)
     assert ones.mean(axis=0) == pytest.approx(mass * sample.proba[:, 1], abs=0.7)
-    assert ones.var(axis=0) == pytest.approx((residual**2).sum(axis=0), rel=0.1, abs=1e-9)
+    known = (p * (1 - p)).sum() / ((y - p) ** 2).sum()
+    variance = known * (residual**2).sum(axis=0)
+    assert ones.var(axis=0) == pytest.approx(variance, rel=0.1, abs=1e-9)
     drawn = sample.relabelled(rng).weight.reshape(-1, 2)
     assert drawn.sum(axis=1) == pytest.approx(mass)
     assert smooth_calibration_error.of_case(sample.case) == pytest.approx(
@@ -217,23 +366,48 @@ def test_refusals():
         paired_difference(None, summary, summary, measure, groups=groups)
 
 
+def test_few_expected_events_are_said():
+    """By the predictions: the same rows with labels 0 alone are warned of, or not."""
+    groups, y = np.arange(150) // 5, np.zeros(150, dtype=int)
+    how, rule = {"groups": groups, "labels": [0, 1]}, "five clusters with an event and five without"
+    p = np.full(150, 0.02)  # 3 are expected
+    p[::7] /= 2
+    for test in (cox_test, hosmer_lemeshow_test, cumulative_test, calibration_test):
+        given = {} if test is cox_test else {"n_resamples": 9}
+        with pytest.warns(CalibrationWarning, match=rule):
+            test(y, p, **given, **how)
+        test(y, p + 0.03, **given, **how)
+        with pytest.warns(CalibrationWarning, match="got 2.8 for the rarer"):
+            test(1 - y, 1 - p, **given, **how)
+    with pytest.warns(CalibrationWarning, match=rule), pytest.warns(match="both outcomes"):
+        validation_summary(y, p, n_resamples=1, **how)
+    share = np.full(6, 0.5)  # one row a cluster, which stands for two
+    with pytest.warns(CalibrationWarning, match="got 3 for"):
+        cox_test(share, share, soft_labels=True)
+
+
 @pytest.mark.cross
-@pytest.mark.parametrize(("n_clusters", "draws"), [(30, 400)])
-def test_level_and_coverage(n_clusters, draws):
-    """A small version of ``benchmarks/cluster_coverage``, on both sides."""
+@pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
+@pytest.mark.parametrize("shift", [0.0, -3.0])
+def test_level_and_coverage(shift):
+    """A small version of ``benchmarks/cluster_coverage``, on both sides; rare events too."""
     found = []
-    for number in range(draws):
+    for number in range(400):
         rng = np.random.default_rng(number)
-        groups = np.repeat(np.arange(n_clusters), 5)
-        z = rng.normal(size=n_clusters)[groups] + 0.5 * rng.normal(size=len(groups))
-        cause = np.sqrt(0.6) * rng.normal(size=n_clusters)[groups]
+        groups = np.repeat(np.arange(30), 5)
+        z = shift + rng.normal(size=30)[groups] + 0.5 * rng.normal(size=len(groups))
+        cause = np.sqrt(0.6) * rng.normal(size=30)[groups]
         u = stats.norm.cdf(cause + np.sqrt(0.4) * rng.normal(size=len(groups)))
         y, p = (u < expit(z)).astype(int), expit(z)
+        if y.sum() < 2:
+            continue
         table = validation_summary(y, p, level=0.9, n_resamples=1, groups=groups)
-        row = [spiegelhalter_test(y, p, groups=groups).pvalue <= 0.05]
-        row.append(calibration_test(y, p, n_resamples=39, groups=groups).pvalue <= 0.05)
-        row += [table["slope"].low > 1, table["slope"].high < 1]
-        found.append([*row, table["intercept"].low > 0, table["intercept"].high < 0])
+        pvalues = [table["O/E"].pvalue, table["Cox chi-square"].pvalue]
+        pvalues.append(spiegelhalter_test(y, p, groups=groups).pvalue)
+        pvalues.append(calibration_test(y, p, n_resamples=39, groups=groups).pvalue)
+        row = [pvalue <= 0.05 for pvalue in pvalues]
+        for quantity, truth in (("O/E", 1), ("slope", 1), ("intercept", 0)):
+            row += [table[quantity].low > truth, table[quantity].high < truth]
+        found.append(row)
     rates = np.mean(found, axis=0)
-    assert (rates[:2] >= 0.02).all() and (rates[:2] <= 0.085).all(), rates
-    assert (rates[2:] >= 0.02).all() and (rates[2:] <= 0.085).all(), rates
+    assert (rates >= 0.02).all() and (rates <= 0.085).all(), rates

@@ -1,0 +1,170 @@
+"""Tests and standard errors from sums over clusters of rows, for few clusters and rare events.
+
+`residual` is what happened less its probability, `variance` that of the residual if that
+probability is right, `weight` above 0, `groups` the cluster of each row, numbered from 0.
+
+The variance of a sum of residuals is estimated as a design effect times the variance that
+independent rows would have: the squared sums of the clusters over the squared residuals, times
+p (1 - p). Where few events came by chance, both sums of squares are too small, and their ratio is
+not; squared sums alone are then small whenever the sum itself is far below 0, and reject.
+"""
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+from ._proportion import share_interval
+
+_CERTAIN = 1e-30  # p (1 - p) of 0 and 1, which have finite log-odds
+_ROUNDING = 1e-12  # of a sum, over the sum of weights
+_FARTHEST = 700.0  # of an end of an interval, in log-odds
+
+
+def known_over_seen(residual, variance, weight):
+    """The squares that residuals should have over those that they have.
+
+    Weights are not squared, so that a share y of 1 counts as labels 1 and 0 of weights y and
+    1 - y, whose expectations are the same.
+    """
+    known, seen = weight @ variance, weight @ residual**2
+    return known / seen if seen > 0 else 1.0
+
+
+def score_test(columns, residual, variance, weight, groups):
+    """(root, p-value): is the sum of weight * residual * columns 0 but for chance?
+
+    Rao and Scott (1992), "A simple method for the analysis of clustered binary data", for the
+    design effect, here of a vector of sums. In coordinates in which the known variance of
+    independent rows is the unit matrix the squared sums of clusters are divided by the roots of
+    the squares of the residuals. Normal and chi-square laws: expectations are given, not estimated.
+    `root` is z of one column; of several that of the chi-square statistic, of which the degrees are
+    the directions in which the rows can vary.
+    """
+    if (np.abs(residual[variance < _CERTAIN]) > 0.5).any():  # and wrong
+        return np.inf, 0.0
+    mass = weight[:, None]
+    known = (columns * mass * variance[:, None]).T @ columns
+    columns = columns @ _root(known, -0.5)
+    seen = (columns * mass * (residual**2)[:, None]).T @ columns
+    pulls = sums((weight * residual)[:, None] * columns, groups)
+    pulls = pulls @ _root(seen, -0.5)
+    total = sums((weight * residual)[:, None] * columns, np.zeros_like(groups))[0]
+    spread = pulls.T @ pulls
+    values = np.linalg.eigvalsh(spread)
+    degrees = int((values > 1e-10 * max(values[-1], 1e-300)).sum()) if values[-1] > 0 else 0
+    if degrees == 0:
+        return 0.0, 1.0
+    square = float(total @ np.linalg.pinv(spread, rcond=1e-10, hermitian=True) @ total)
+    sign = np.sign(total.sum()) if columns.shape[1] == 1 else 1.0
+    return float(sign * np.sqrt(max(square, 0.0))), float(stats.chi2.sf(square, degrees))
+
+
+def _root(matrix, power):
+    """A power of a matrix without negative eigenvalues; those of 0 stay 0."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > 1e-12 * max(values[-1], 0.0)
+    values[kept] = values[kept] ** power
+    values[~kept] = 0.0
+    return (vectors * values) @ vectors.T
+
+
+def sums(rows, groups):
+    """Sums of columns over the rows of each cluster."""
+    return np.array([np.bincount(groups, column) for column in rows.T]).T
+
+
+class Total:
+    """The number of events if rows have probabilities that one parameter moves up and down.
+
+    As `score_test` of the sum, with p (1 - p) of the mean probability in place of that of the
+    rows: it holds whatever the shape of the true curve. `expected` is a function of the parameter
+    that gives the expected events of each cluster, and rises from 0 to all.
+    """
+
+    def __init__(self, events, mass, expected):
+        self.events, self.expected = events, expected
+        self.mass, self.rate = mass, events.sum() / mass
+
+    def z(self, parameter):
+        """Events less expected ones, over their standard deviation."""
+        expected = self.expected(parameter)
+        away, mean = self.events - expected, expected.sum() / self.mass
+        seen = self.rate * (1 - self.rate) + (self.rate - mean) ** 2
+        if seen <= 0:
+            return 0.0
+        variance = away @ away * max(mean * (1 - mean), 0.0) / seen
+        total = away.sum()
+        if abs(total) <= _ROUNDING * self.mass:
+            return 0.0
+        return float(total / np.sqrt(variance)) if variance > 0 else float(np.sign(total) * np.inf)
+
+    def ends(self, estimate, level):
+        """Where z is as far from 0 as the level allows, on both sides of the estimate.
+
+        Where the events of all clusters are what is expected at the estimate, z would leave no
+        room: each cluster then counts as one row of Clopper and Pearson's interval.
+        """
+        far = stats.norm.ppf((1 + level) / 2)
+        low, high = share_interval(self.rate * len(self.events), len(self.events), level)
+        exact = np.abs(self.events - self.expected(estimate)).max() <= _ROUNDING * self.mass
+
+        def beyond(c, sign):
+            if exact:
+                rate = self.expected(c).sum() / self.mass
+                return high - rate if sign > 0 else rate - low
+            return np.clip(sign * self.z(c), -1e9, 1e9) + far
+
+        def end(sign):
+            inside, step = estimate, 0.5
+            while beyond(inside + sign * step, sign) > 0:
+                inside, step = inside + sign * step, 2 * step
+                if abs(inside) > _FARTHEST:
+                    return sign * np.inf
+            return brentq(beyond, *sorted([inside, inside + sign * step]), (sign,))
+
+        return end(-1), end(1)
+
+
+def ratio_of_totals(events, expected, mass, level):
+    """(low, high, z): of the ratio of all events to all expected ones, and of that being 1."""
+    most = mass / expected.sum()  # all rows are events then
+    total = Total(events, mass, lambda c: expit(c) * most * expected)
+    rate = min(total.rate, 1.0)
+    z = total.z(logit(1 / most)) if most > 1 else Total(events, mass, lambda _: expected).z(0)
+    start = float(np.clip(logit(rate), -40, 40)) if 0 < rate < 1 else 40 * np.sign(rate - 0.5)
+    low, high = total.ends(start, level)
+    low, high = (0.0 if rate <= 0 else expit(low)), (1.0 if rate >= 1 else expit(high))
+    return float(low * most), float(high * most), z
+
+
+def jackknife(columns, eta, hit, weight, groups):
+    """(errors, degrees) of coefficients fitted at log-odds eta: standard errors and their law.
+
+    Errors by leaving out each cluster, one Newton step each: the jackknife, CR3, of Bell and
+    McCaffrey (2002), "Bias reduction in standard errors for linear regression with multi-stage
+    samples". Student's law with degrees of freedom that match the variance of the squared error, as
+    there (Satterthwaite's), but of binary outcomes instead of normal ones: their fourth moments
+    about p are p (1 - p) (1 - 3 p (1 - p)), and rare events leave far fewer degrees than clusters.
+    The design effect D says how many rows are one: a cluster counts as rows / D times D copies.
+    """
+    mean = expit(eta)
+    variance, residual = mean * (1 - mean), hit - mean
+    size, n = columns.shape[1], int(groups.max()) + 1
+    crossed = columns[:, :, None] * columns[:, None] * (weight * variance)[:, None, None]
+    own = sums(crossed.reshape(len(eta), -1), groups).reshape(n, size, size)
+    whole = own.sum(axis=0)
+    pulls = sums(columns * (weight * residual)[:, None], groups)
+    moved = np.einsum("gij,gj->gi", np.linalg.pinv(whole - own, hermitian=True), pulls)
+    errors = np.sqrt((n - 1) / n * (moved**2).sum(axis=0))
+    influence = columns @ np.linalg.pinv(whole, hermitian=True) * weight[:, None]
+    squares, at_once = influence**2, sums(influence * residual[:, None], groups)
+    alone = sums(squares * variance[:, None], groups)
+    total, pairs = alone.sum(axis=0), (alone**2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effect = (at_once**2).sum(axis=0) / (squares * (residual**2)[:, None]).sum(axis=0)
+        tails = effect * (squares**2 * (variance * (1 - 6 * variance))[:, None]).sum(axis=0)
+        normal = np.nan_to_num(total**2 / pairs, nan=1.0) - 1
+        degrees = total**2 / np.maximum(pairs + tails / 2, 0.0)
+    normal = np.clip(normal, 1.0, n - 1)
+    return errors, np.clip(np.nan_to_num(degrees, nan=1.0, posinf=np.inf), 1.0, normal)

@@ -1,0 +1,39 @@
+"""Rows that are known by their cells, as a `Case` with two rows per cell, one for each label."""
+
+from functools import cached_property
+
+import numpy as np
+
+from .._typing import AnyArray, FloatArray
+from ._case import Case
+
+
+class CaseOfCells:
+    """What samples of cells have in common: the cells as a `Case` of the labels 0 and 1.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_cells, 2)
+        Probabilities of both labels, cells in increasing order of the second.
+    counts, weight, squares : ndarray of shape (n_cells, 2)
+        Numbers of rows with label 0 and 1, sums of their weights and squared weights.
+    """
+
+    proba: FloatArray
+    counts: AnyArray
+    weight: FloatArray
+    squares: FloatArray
+
+    @cached_property
+    def case(self) -> Case:
+        """The cells as a `Case` of the labels 0 and 1: two rows each, one a label."""
+        codes = np.tile(np.arange(2), len(self.proba))
+        case = Case(np.repeat(self.proba, 2, axis=0), codes, self.weight.ravel(), np.arange(2))
+        case.problems()  # sorted once for all that is drawn
+        return case
+
+    @cached_property
+    def filled(self) -> tuple[Case, FloatArray]:
+        """The entries of `case` that have rows, and their summed squared weights."""
+        kept = np.flatnonzero(self.counts.ravel())
+        return self.case.take(kept), self.squares.ravel()[kept]
