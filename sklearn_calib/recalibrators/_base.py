@@ -24,12 +24,11 @@ from ..canonical import (
     canonical_weight,
     check_columns_of,
     check_same_length,
-    device_scores,
     soft_rows,
     warn_of_order,
 )
 from ..exceptions import caution, refuse
-from ._device_map import DeviceMap
+from ._device_map import device_map, is_arithmetic
 from ._falling import falling_by, warn_of_falling_scores
 from ._record import fit_record, records_are_kept
 from ._threshold import Invertible
@@ -393,19 +392,13 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
             cure = "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
             refuse(where, "scores of all classes in every row", got, cure)
 
+    _is_arithmetic = is_arithmetic  # whether tensors can go through this map, which is fitted
+
+    def _maps_tensors(self):
+        return self.capabilities.array_api
+
     def _on_device(self, X, method):
-        """The map of scores that stay on their device; None where numpy takes them."""
-        where = f"{type(self).__name__}.{method}"
-        if not self.capabilities.array_api:
-            return None
-        if (scores := device_scores(X, "proba", where, canonical_proba)) is None:
-            return None
-        check_is_fitted(self)
-        n_classes = len(self.classes_)
-        if max(2, scores.shape[1]) != n_classes:
-            rule = f"{n_classes} columns of scores, one per class"
-            refuse(where, rule, f"{scores.shape[1]}", "Pass the columns in the order of classes_")
-        return DeviceMap({"node": "chain", "parts": self._all_nodes()}, scores, n_classes, where)
+        return device_map(self, X, method)
 
     def _remember_input(self, X, proba, *, reset):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)

@@ -158,7 +158,9 @@ class PriorShift(Recalibrator):
     offset_: FloatArray
     mean: Frequencies | None = None  # of objects that were stored before there was one
 
-    capabilities = Capabilities(multiclass="native", monotone=True, continuous=True, cost="O(n k)")
+    capabilities = Capabilities(
+        multiclass="native", monotone=True, continuous=True, cost="O(n k)", array_api=True
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "prior": [
             StrOptions({*ESTIMATED, "undo_resampling", "uniform"}),
