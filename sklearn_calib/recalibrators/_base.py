@@ -30,7 +30,7 @@ from ..canonical import (
 from ..exceptions import caution, refuse
 from ._device_map import device_map, is_arithmetic
 from ._falling import falling_by, warn_of_falling_scores
-from ._record import fit_record, records_are_kept
+from ._record import Recorded, fit_record, keep_record, records_are_kept
 from ._threshold import Invertible
 
 
@@ -99,7 +99,7 @@ class Capabilities:
     not_exported: str = ""
 
 
-class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator):
+class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, BaseEstimator):
     """Base class of the recalibrators: estimators whose features are probabilities.
 
     Warning: derive from it only to write a new recalibrator (see "Add a recalibrator" in the
@@ -122,14 +122,13 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         "events", the (weighted) number of each class; "mean_before" and "mean_after", the
         (weighted) mean probability of each class as given and by the map. Of more than 8192
         numbers, what the map adds to the mean is taken from evenly spaced rows,
-        "rows_of_mean_after" of them. `to_dict` writes it. Absent where the rows were never in
-        memory at once.
+        "rows_of_mean_after" of them. Made when first read, pickled or written by `to_dict`. Absent
+        where the rows were never in memory at once.
     """
 
     classes_: AnyArray
     n_features_in_: int
     floor_: float
-    record_: dict[str, Any]
     one_vs_rest_: list[Any]
 
     capabilities = Capabilities()
@@ -247,7 +246,8 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
                 proba = raised(proba, self.floor_)
             self._fit_lifted(proba, codes, weight)
             if records_are_kept():
-                self.record_ = self._recorded(given, proba, codes, weight)
+                even = sample_weight is None and not soft_labels
+                keep_record(self, given, proba, codes, weight, even)
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -306,8 +306,8 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         """Fit to scores that are not to be read as a whole; whether that was done."""
         return False
 
-    def _recorded(self, given, proba, codes, weight):
-        return fit_record(self, given, proba, codes, weight)
+    def _recorded(self, *rows):
+        return fit_record(self, *rows)
 
     @contextmanager
     def _unfitted_on_failure(self):
@@ -326,6 +326,7 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
     def _forget(self):
         """Drop what a fit has learned; private attributes belong to the subclass."""
         parameters = self._get_param_names()
+        vars(self).pop("_record_later", None)
         for name in [*vars(self)]:
             if name.endswith("_") and not name.startswith("_") and name not in parameters:
                 delattr(self, name)
