@@ -18,7 +18,12 @@ from sklearn_calib._simplex import (
     take_columns,
     top_against_rest,
 )
-from sklearn_calib.canonical import canonical_labels, canonical_proba, canonical_weight
+from sklearn_calib.canonical import (
+    canonical_labels,
+    canonical_proba,
+    canonical_weight,
+    soft_rows,
+)
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import expected_calibration_error, log_loss, lp_calibration_error
@@ -423,6 +428,35 @@ def test_softmax_of_half_precision_stored_in_single():
     np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-15)
     assert np.array_equal(proba, warned)
     assert np.abs(proba.sum(axis=1) - 1).max() <= 1e-15
+
+
+def test_bfloat16_stored_in_single():
+    """Eight binary digits and the range of float32: many are no numbers of half precision."""
+    proba = special.softmax(4 * np.random.default_rng(0).normal(size=(200, 100)), axis=1)
+    bits = proba.astype(np.float32).view(np.uint32)
+    brain = (bits + 0x8000 & 0xFFFF0000).astype(np.uint32).view(np.float32)  # rounded
+    total = brain.astype(float).sum(axis=1, keepdims=True)
+    assert 2e-3 < np.abs(total - 1).max() < 4e-3
+    with pytest.warns(CalibrationWarning, match="0.01 away from it, as bfloat16 numbers make them"):
+        found = canonical_proba(brain)
+    np.testing.assert_allclose(found, brain / total, rtol=1e-15)
+    np.testing.assert_array_equal(found, canonical_proba(brain, tolerance=0.01))
+    with pytest.raises(ValueError, match="rows that sum to 1"):
+        canonical_proba(brain, tolerance=1e-3)
+    with pytest.raises(ValueError, match="rows that sum to 1"):
+        canonical_proba(brain * np.float32(0.98))  # too far, and other numbers
+    with pytest.raises(ValueError, match="rows that sum to 1"):
+        canonical_proba(brain * np.float32(1 + 1e-6))  # other numbers
+    soft = soft_rows(brain)
+    np.testing.assert_allclose(np.bincount(soft.items, soft.weight), 1.0)
+    with pytest.raises(ValueError, match="whose rows sum to 1"):
+        soft_rows(brain * np.float32(1 + 1e-6))
+
+
+def test_bfloat16_of_jax():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    given = np.array([[0.25, 0.75], [0.5, 0.5]], dtype=ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(canonical_proba(given), [[0.25, 0.75], [0.5, 0.5]])
 
 
 @pytest.mark.parametrize("k", [10, 1000])

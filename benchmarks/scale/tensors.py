@@ -1,8 +1,9 @@
 """Temperature of tensors: fit and predict beside scikit-learn's own and probmetrics'.
 
-``python benchmarks/run.py scale/tensors [rows [classes]]``, with torch and probmetrics installed;
-by default 100,000 rows of 1000 logits in float32, 400 MB. One thread of the CPU. ``peak`` is the
-largest resident memory of a call beyond what there was before, in units of the logits, by Linux.
+``python benchmarks/run.py scale/tensors [rows [classes [rounds]]]``, with torch and probmetrics
+installed; by default 100,000 rows of 1000 logits in float32, 400 MB, and three rounds in which the
+methods take turns in one process. One thread of the CPU. ``cpu_s`` is the median; ``peak`` is the
+largest resident memory of any call beyond what there was before, in units of the logits, by Linux.
 """
 
 import logging
@@ -41,15 +42,13 @@ def resident(name):
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
-def measured(job, function, size):
-    """A row with the CPU seconds of one call and its peak of memory, and what it returns."""
+def measured(function, size):
+    """CPU seconds of one call, its peak of memory in units of `size`, and what it returns."""
     torch.set_num_threads(1)
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak begins anew
     before, start = resident("VmRSS"), time.process_time()
     result = function()
-    seconds, peak = time.process_time() - start, (resident("VmHWM") - before) / size
-    row = {"job": job, "cpu_s": f"{seconds:.2f}", "peak": f"{peak:.2f}"}
-    return row, result
+    return time.process_time() - start, (resident("VmHWM") - before) / size, result
 
 
 def ours(z, y, classes):
@@ -78,7 +77,7 @@ def probmetrics(z, y, classes):
         calibrator.fit_torch(given, y)
         return calibrator
 
-    return fit, lambda m: m.predict_proba_torch(given).get_probs(), lambda m: float("nan")
+    return fit, lambda m: m.predict_proba_torch(given).get_probs(), lambda m: 1 / m.invtemp_
 
 
 def mean_loss(proba, y):
@@ -90,37 +89,48 @@ def mean_loss(proba, y):
     return total / len(y)
 
 
+def one_round(make, z, y, classes):
+    """(CPU seconds, peak, answer) of the fit and of the prediction."""
+    fit, predict, temperature = make(z, y, classes)
+    *spent, method = measured(fit, z.nbytes)
+    *more, proba = measured(partial(predict, method), z.nbytes)
+    return (*spent, f"{temperature(method):.6f}"), (*more, f"{mean_loss(proba, y):.8f}")
+
+
+def table(found, n, k):
+    """Rows of the table; ratios to the first method, by medians of the rounds."""
+    for name, both in found.items():
+        for place, what in enumerate(("fit", "predict")):
+            spent = [turn[place] for turn in both]
+            base = [turn[place][0] for turn in next(iter(found.values()))]
+            yield {
+                "job": f"{name}: {what} ({n:,}, {k})",
+                "cpu_s": f"{np.median([s for s, _, _ in spent]):.2f}",
+                "ratio": f"{np.median([s for s, _, _ in spent]) / np.median(base):.1f}",
+                "peak": f"{max(peak for _, peak, _ in spent):.2f}",
+                ("loss" if place else "temperature"): spent[-1][2],
+                "note": "peak <= 1.5" if name == "sklearn_calib" else "",
+            }
+
+
 def main():
-    n = int(float(sys.argv[1])) if len(sys.argv) > 1 else 100_000
-    k = int(float(sys.argv[2])) if len(sys.argv) > 2 else 1000
+    given = [*sys.argv[1:], *("1e5", "1000", "3")[len(sys.argv) - 1 :]]
+    n, k, rounds = (int(float(number)) for number in given)
     sklearn.set_config(array_api_dispatch=True)
-    (z, y), classes, rows = problem(n, k), np.arange(k), []
-    TemperatureScaling().fit(canonical_proba(z[:3000], kind="logits"), y[:3000], classes=classes)
-    base = {}
-    for name, make in {
-        "sklearn_calib": ours,
-        "scikit-learn": theirs,
-        "probmetrics": probmetrics,
-    }.items():
+    (z, y), classes = problem(n, k), np.arange(k)
+    methods = {"sklearn_calib": ours, "scikit-learn": theirs, "probmetrics": probmetrics}
+    for name, make in [*methods.items()]:  # what is compiled or imported at the first call
         try:
-            fit, predict, temperature = make(z, y, classes)
-            fitted, method = measured(f"{name}: fit ({n:,}, {k})", fit, 4 * n * k)
-            applied, proba = measured(
-                f"{name}: predict ({n:,}, {k})", partial(predict, method), 4 * n * k
-            )
+            one_round(make, z[:3000], y[:3000], classes)
         except ImportError as error:
             print(f"skipped {name}: {error}")
-            continue
-        fitted["temperature"] = f"{temperature(method):.6f}"
-        applied["loss"] = f"{mean_loss(proba, y):.8f}"
-        del proba
-        for what, row in (("fit", fitted), ("predict", applied)):
-            base.setdefault(what, float(row["cpu_s"]))
-            row["ratio"] = f"{float(row['cpu_s']) / base[what]:.1f}"
-            row["note"] = "peak <= 1.5" if name == "sklearn_calib" else ""
-            print(row, flush=True)
-            rows.append(row)
-        runner.write(HERE / "tensors.csv", rows, COLUMNS)  # what there is, if a peer is stopped
+            del methods[name]
+    found = {name: [] for name in methods}
+    for _ in range(rounds):
+        for name, make in methods.items():
+            found[name].append(one_round(make, z, y, classes))
+            print(name, found[name][-1], flush=True)
+    runner.write(HERE / "tensors.csv", [*table(found, n, k)], COLUMNS)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,8 @@ def read_array(values: object, what: str, where: str) -> AnyArray:
             f"{_a(values)} that numpy cannot read ({said})",
             cure,
         )
+    if raw.dtype.kind == "V" and "float" in raw.dtype.name:  # of JAX: bfloat16, float8
+        raw = raw.astype(np.float32)
     if raw.ndim == 0 and raw.dtype.kind in "OUSTV":
         got = "None" if values is None else _a(values)
         refuse(where, f"an array of {what}", got, "Pass a list or an array", error=TypeError)

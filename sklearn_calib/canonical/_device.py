@@ -1,6 +1,7 @@
 """Scores of another library of arrays stay on their device: read block by block, when used."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ from .._simplex import row_blocks
 from .._sklearn_compat import array_namespace, host_array, widest_float
 from .._typing import AnyArray
 from ..exceptions import refuse
-from ._rounded import SLACK
+from ._rounded import BRAIN_SLACK, SLACK, half_slack
 
 HOST_BLOCK, DEVICE_BLOCK = 1 << 18, 1 << 24  # entries: of the cache, and of what fills a GPU
 LARGEST_LOGIT = 1e150  # differences of larger ones overflow
@@ -34,6 +35,8 @@ class DeviceScores:
         The public method, for messages.
     check : callable
         `canonical_proba`, for rows of the host: it refuses what is wrong, and repairs what can be.
+    tolerance : float, default=None
+        Of the sums of rows. By default what rounding in the type of the array explains.
 
     Attributes
     ----------
@@ -46,7 +49,15 @@ class DeviceScores:
 
     ndim = 2
 
-    def __init__(self, array: Any, kind: Kind, xp: Any, where: str, check: Check) -> None:
+    def __init__(
+        self,
+        array: Any,
+        kind: Kind,
+        xp: Any,
+        where: str,
+        check: Check,
+        tolerance: float | None = None,
+    ) -> None:
         if array.ndim not in (1, 2):
             got = f"{array.ndim} dimensions {tuple(array.shape)}"
             cure = "Reshape to (n_samples, n_classes)"
@@ -55,10 +66,25 @@ class DeviceScores:
         if 0 in table.shape:
             got, cure = f"shape {tuple(array.shape)}", "Check the selection that produced it"
             refuse(where, "at least one row and one column of scores", got, cure)
-        self.array, self.kind, self.xp, self.check = table, kind, xp, check
+        self.array, self.kind, self.xp = table, kind, xp
         self.shape, self.device = tuple(map(int, table.shape)), table.device
+        brain = "bfloat16" in str(table.dtype)
+        if tolerance is None:
+            half = half_slack(self.shape[1]) if "float16" in str(table.dtype) else SLACK
+            self._slack = BRAIN_SLACK if brain else half
+        else:
+            self._slack = tolerance
+        told = kind == "proba" and (brain or tolerance is not None)  # of the rest the type tells
+        self.check = partial(check, tolerance=self._slack) if told else check
+        try:
+            first = self[:1]
+        except Exception as error:  # each library raises its own kinds
+            said = str(error).partition("\n")[0].rstrip(".")[:120]
+            cure = "Convert it first, by .to_dense() if it is sparse or .float() if it is of 8 bits"
+            got = f"one of dtype {table.dtype} whose numbers cannot be read ({said})"
+            refuse(where, "a dense tensor of real numbers as scores", got, cure, error=TypeError)
         if not xp.isdtype(table.dtype, ("bool", "integral", "real floating")):
-            check(self[:1], kind=kind, _where=where)  # says what is wrong with it
+            check(first, kind=kind, _where=where)  # says what is wrong with it
         wide = widest_float(xp, self.device)
         narrow = xp.isdtype(table.dtype, "real floating") and table.dtype != xp.float64
         self.dtype = xp.float32 if narrow else wide
@@ -113,14 +139,16 @@ class DeviceScores:
         if self.shape[1] == 1:
             return part
         total = xp.sum(plain, axis=1, keepdims=True, dtype=widest_float(xp, self.device))
-        if not float(xp.max(xp.abs(total - 1.0))) <= SLACK:
+        if not float(xp.max(xp.abs(total - 1.0))) <= self._slack:
             return None
         return part / xp.astype(total, self.dtype, copy=False)
 
 
-def device_scores(scores: Any, kind: Kind, where: str, check: Check) -> DeviceScores | None:
+def device_scores(
+    scores: Any, kind: Kind, where: str, check: Check, tolerance: float | None = None
+) -> DeviceScores | None:
     """Scores that stay on their device; None for what is read as an array of numpy."""
     if isinstance(scores, DeviceScores):
         return scores
     xp = array_namespace(scores)
-    return None if xp is None else DeviceScores(scores, kind, xp, where, check)
+    return None if xp is None else DeviceScores(scores, kind, xp, where, check, tolerance)

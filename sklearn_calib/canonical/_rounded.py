@@ -7,6 +7,7 @@ from ..exceptions import caution
 
 SLACK = 1e-6  # what rounding may add to a row's sum in float32
 _HALF_SLACK = 4e-3  # and in float16: four times its eps
+BRAIN_SLACK = 1e-2  # and in bfloat16: its softmax is off by 6e-3, whatever the number of classes
 _ENTRIES = 16  # of float16, whose rounded sum can be as far off; the error grows as their root
 ROUNDED = (2, 3, 4, 5, 6)  # decimals that are divided with a warning
 _MOST_NEAR = 0.05  # units of the last decimal; type float16 cannot tell decimals apart
@@ -30,7 +31,8 @@ def warn_of_rounded(table: FloatArray, worst: float, eps: float, where: str) -> 
     """Whether rounding explains sums as far from 1 as `worst`; if so, that is said.
 
     All entries have 2 to 6 decimals and no sum is off by more than half a unit of the last of them
-    for each column; or all entries are numbers of half precision, and `half_slack` holds.
+    for each column; or all entries are numbers of half precision, and `half_slack` holds; or they
+    are bfloat16 numbers, and no sum is off by more than 1e-2.
     """
     found = _rounding(table, worst, eps)
     if found is None:
@@ -52,7 +54,15 @@ def _rounding(table, worst, eps):
     bound = half_slack(table.shape[1])
     if worst <= bound and np.array_equal(table.astype(np.float16), table):
         return "numbers of half precision", bound
+    if worst <= BRAIN_SLACK and are_bfloat16(table):
+        return "bfloat16 numbers", BRAIN_SLACK
     return None
+
+
+def are_bfloat16(table: FloatArray) -> bool:
+    """Whether each number is one of bfloat16: the upper half of a float32."""
+    short = table.astype(np.float32)
+    return bool((short == table).all()) and not (short.view(np.uint32) & 0xFFFF).any()
 
 
 def _has_decimals(table: AnyArray, decimals: int, eps: float) -> bool:

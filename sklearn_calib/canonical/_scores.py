@@ -1,7 +1,6 @@
 """Scores become rows on the simplex; of logits, rows of differences that are finite."""
 
 from collections.abc import Sized
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import refuse
 from ._arguments import naming
 from ._arrays import read_numbers
-from ._device import LARGEST_LOGIT, DeviceScores, device_scores
+from ._device import LARGEST_LOGIT, device_scores
 from ._rounded import cure_of_sums, slack_of, warn_of_rounded
 
 _OWN_CALL = "canonical_proba"
@@ -46,7 +45,8 @@ def canonical_proba(
         sum. By default what rounding explains, in everything that takes probabilities: 1e-6, which
         is rounding in float32; for float16 arrays of k columns 4e-3, or ``1e-3 * sqrt(k)`` if that
         is more; and, with a `CalibrationWarning`, ``k / 2 * 10**-d`` (below 1) where all entries
-        have at most d = 2, ..., 6 decimals, and as for float16 where all are such numbers.
+        have at most d = 2, ..., 6 decimals, as for float16 where all are such numbers, and 1e-2
+        where they are bfloat16 numbers (for a tensor of that type without the warning).
     absent : {"nan"}, default=None
         "nan": rows have different options, as questions of three to five choices do, and NaN
         stands for an option that a row does not have. Its probability is 0 and stays 0; no floor
@@ -76,7 +76,7 @@ def canonical_proba(
     Warns
     -----
     CalibrationWarning
-        Rows were rounded to decimals or half precision, and divided by their sums.
+        Rows were rounded to decimals, half precision or bfloat16, and divided by their sums.
 
     Notes
     -----
@@ -112,13 +112,9 @@ def canonical_proba(
             refuse(_where, "absent 'nan' or None", repr(absent), "Mark such options with NaN")
         return _with_absent(scores, kind, n_classes, tolerance, _where, _first)
     with naming(scores):
-        held: Any = None
-        if _where == _OWN_CALL:
-            check = partial(canonical_proba, tolerance=tolerance) if tolerance else canonical_proba
-            held = device_scores(scores, kind, _where, check)
-        elif isinstance(scores, DeviceScores):
-            held = scores.on_host(_where, _first)
+        held: Any = device_scores(scores, kind, _where, canonical_proba, tolerance)
         if held is not None:
+            held = held if _where == _OWN_CALL else held.on_host(_where, _first)
             return _check_columns(held, n_classes, _where)
         if kind == "proba":
             given = valid_proba(scores, tolerance=tolerance, _where=_where, _first=_first)
@@ -171,8 +167,10 @@ def valid_proba(
     if isinstance(scores, SimplexArray) and (scores._log is not None or scores._absent is not None):
         return scores
     with naming(scores):
-        if isinstance(scores, DeviceScores):
-            return scores.on_host(_where, _first)
+        held = device_scores(scores, "proba", _where, canonical_proba, tolerance)
+        if held is not None:
+            rows = held.on_host(_where, _first)
+            return rows[:, 1:] if held.shape[1] == 1 and held.kind == "proba" else rows
         return _simplex_from_proba(_numeric_table(scores, _where), tolerance, _where, _first)
 
 

@@ -9,11 +9,13 @@ from ..exceptions import refuse
 from ._arguments import naming
 from ._arrays import read_numbers
 from ._labels import canonical_labels
+from ._rounded import are_bfloat16
 from ._scores import check_same_length
 from ._weights import are_counts, raw_weight
 
 _SLACK = 1e-6  # of the sum of a row, as of probabilities
 _DIGITS = 4  # units in the last place that a share of a count may be off
+_BRAIN_UNIT = 2.0**-8  # of bfloat16 below 1, which comes as float32
 
 
 class SoftRows(NamedTuple):
@@ -136,8 +138,9 @@ def _shares(y, where):
     if raw.ndim == 1:
         return np.column_stack([1 - given, given]), unit
     total = given.sum(axis=1)
-    off = np.abs(total - 1) > max(_SLACK, _DIGITS * unit)
-    if off.any():
+    error = np.abs(total - 1)
+    off = error > max(_SLACK, _DIGITS * unit)
+    if off.any() and not (error.max() <= _DIGITS * _BRAIN_UNIT and are_bfloat16(given)):
         row = int(off.argmax())
         cure = "Divide each row by its sum; for many labels per row see the page Many labels"
         refuse(where, "soft labels whose rows sum to 1", f"{total[row]:g} in row {row}", cure)

@@ -39,7 +39,11 @@ class ExportedMap(Recalibrator):
     Notes
     -----
     Probabilities and `canonical_proba` of logits are both taken, whatever the "input" of the
-    document, which says what the scores of a program in another language are.
+    document, which says what the scores of a program in another language are. While scikit-learn
+    dispatches to the array API, tensors are mapped on their device where all nodes are arithmetic
+    (the tag ``array_api_support`` of what `from_dict` gave says so: temperature, vector, matrix,
+    the logistic family, offsets). Otherwise they are copied to the host, and the result is an array
+    of numpy.
 
     Examples
     --------
@@ -79,6 +83,11 @@ class ExportedMap(Recalibrator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = "_root" in vars(self) and self._maps_tensors()
+        return tags
 
     def __getattr__(self, name: str) -> Any:
         if name in ("classes_", "n_features_in_", "_root") and "document" in vars(self):
@@ -171,6 +180,9 @@ class ExportedMap(Recalibrator):
         the rows stays, and every measure of ranking.
         """
         return description(read_document(self.document))
+
+    def _maps_tensors(self):
+        return self._is_arithmetic()
 
     def _fit(self, proba, codes, weight):
         raise NotImplementedError  # `fit` is its own

@@ -24,14 +24,13 @@ from ..canonical import (
     canonical_weight,
     check_columns_of,
     check_same_length,
-    device_scores,
     soft_rows,
     warn_of_order,
 )
 from ..exceptions import caution, refuse
-from ._device_map import DeviceMap
+from ._device_map import device_map, is_arithmetic
 from ._falling import falling_by, warn_of_falling_scores
-from ._record import fit_record, records_are_kept
+from ._record import Recorded, fit_record, keep_record, records_are_kept
 from ._threshold import Invertible
 
 
@@ -100,7 +99,7 @@ class Capabilities:
     not_exported: str = ""
 
 
-class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator):
+class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, BaseEstimator):
     """Base class of the recalibrators: estimators whose features are probabilities.
 
     Warning: derive from it only to write a new recalibrator (see "Add a recalibrator" in the
@@ -123,14 +122,13 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         "events", the (weighted) number of each class; "mean_before" and "mean_after", the
         (weighted) mean probability of each class as given and by the map. Of more than 8192
         numbers, what the map adds to the mean is taken from evenly spaced rows,
-        "rows_of_mean_after" of them. `to_dict` writes it. Absent where the rows were never in
-        memory at once.
+        "rows_of_mean_after" of them. Made when first read, pickled or written by `to_dict`. Absent
+        where the rows were never in memory at once.
     """
 
     classes_: AnyArray
     n_features_in_: int
     floor_: float
-    record_: dict[str, Any]
     one_vs_rest_: list[Any]
 
     capabilities = Capabilities()
@@ -248,7 +246,8 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
                 proba = raised(proba, self.floor_)
             self._fit_lifted(proba, codes, weight)
             if records_are_kept():
-                self.record_ = self._recorded(given, proba, codes, weight)
+                even = sample_weight is None and not soft_labels
+                keep_record(self, given, proba, codes, weight, even)
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -307,8 +306,8 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
         """Fit to scores that are not to be read as a whole; whether that was done."""
         return False
 
-    def _recorded(self, given, proba, codes, weight):
-        return fit_record(self, given, proba, codes, weight)
+    def _recorded(self, *rows):
+        return fit_record(self, *rows)
 
     @contextmanager
     def _unfitted_on_failure(self):
@@ -327,6 +326,7 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
     def _forget(self):
         """Drop what a fit has learned; private attributes belong to the subclass."""
         parameters = self._get_param_names()
+        vars(self).pop("_record_later", None)
         for name in [*vars(self)]:
             if name.endswith("_") and not name.startswith("_") and name not in parameters:
                 delattr(self, name)
@@ -393,19 +393,13 @@ class Recalibrator(Invertible, ClassifierMixin, TransformerMixin, BaseEstimator)
             cure = "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
             refuse(where, "scores of all classes in every row", got, cure)
 
+    _is_arithmetic = is_arithmetic  # whether tensors can go through this map, which is fitted
+
+    def _maps_tensors(self):
+        return self.capabilities.array_api
+
     def _on_device(self, X, method):
-        """The map of scores that stay on their device; None where numpy takes them."""
-        where = f"{type(self).__name__}.{method}"
-        if not self.capabilities.array_api:
-            return None
-        if (scores := device_scores(X, "proba", where, canonical_proba)) is None:
-            return None
-        check_is_fitted(self)
-        n_classes = len(self.classes_)
-        if max(2, scores.shape[1]) != n_classes:
-            rule = f"{n_classes} columns of scores, one per class"
-            refuse(where, rule, f"{scores.shape[1]}", "Pass the columns in the order of classes_")
-        return DeviceMap({"node": "chain", "parts": self._all_nodes()}, scores, n_classes, where)
+        return device_map(self, X, method)
 
     def _remember_input(self, X, proba, *, reset):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)

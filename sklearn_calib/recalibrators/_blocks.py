@@ -74,6 +74,7 @@ class ScoreBlock:
             )
         self.scores, self.y, self.sample_weight = (*item, None)[:3]
         held = device_scores(self.scores, kind, self.where, canonical_proba)
+        self._check = canonical_proba if held is None else held.check  # knows its tolerance
         if held is not None:
             self._check_kind(held.kind)
             self.scores = held
@@ -120,7 +121,7 @@ class ScoreBlock:
             z = z if kept.all() else z[kept]
             end = low_end(_smallest_of_widest_row(z) if len(z) else np.zeros(0), shares=False)
         else:
-            proba = canonical_proba(part, _where=self.where, _first=place.start)
+            proba = self._check(part, _where=self.where, _first=place.start)
             proba = proba if kept.all() else proba[kept]
             end = low_end(proba)
             lowest = np.inf if carries_log(proba) else float(np.min(proba, initial=np.inf))

@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import SMALLEST_PROBABILITY
 from .._sklearn_compat import host_array
 from .._typing import AnyArray
-from ..canonical import DeviceScores
+from ..canonical import DeviceScores, canonical_proba, device_scores
+from ..exceptions import refuse
 
 Tree = dict[str, Any]
+MOST_MIXED = 100  # maps in a mixture; one of `OnlineCalibration` has thousands
 
 
 class _Rows:
@@ -40,8 +43,12 @@ class _Rows:
 
 def softmax(xp: Any, z: Any) -> Any:
     """Each row's softmax."""
-    power = xp.exp(z - xp.max(z, axis=1, keepdims=True))
-    return power / xp.sum(power, axis=1, keepdims=True)  # in place it would break gradients
+    return divided(xp, xp.exp(z - xp.max(z, axis=1, keepdims=True)))
+
+
+def divided(xp: Any, power: Any) -> Any:
+    """Rows divided by their sums; in place it would break gradients."""
+    return power / xp.sum(power, axis=1, keepdims=True)
 
 
 def log_sum(xp: Any, z: Any) -> Any:
@@ -73,6 +80,13 @@ class DeviceMap:
         self._tree, self._scores, self._k, self._where = tree, scores, n_classes, where
         self._xp = scores.xp
         self._constants: dict[tuple[int, str], Any] = {}
+
+    @classmethod
+    def takes(cls, tree: Tree) -> bool:
+        """Whether all nodes are arithmetic, and not too many: the host is quicker with those."""
+        parts = tree.get("parts", [])
+        few = tree["node"] != "mixture" or len(parts) <= MOST_MIXED
+        return few and hasattr(cls, f"_node_{tree['node']}") and all(map(cls.takes, parts))
 
     def proba(self) -> Any:
         """Calibrated probabilities of shape (n_samples, n_classes)."""
@@ -150,6 +164,8 @@ class DeviceMap:
             u = u @ self._constant(tree, "coef").T
         if np.any(tree["intercept"]) and np.ndim(tree["intercept"]):  # one for all moves nothing
             u = u + self._constant(tree, "intercept")
+        elif centred and coef.ndim == 0 and coef >= 0.0:  # the largest is 0
+            return _Rows(xp, divided(xp, xp.exp(u)))
         return _Rows(xp, softmax(xp, u))
 
     def _node_sigmoid_poly(self, tree, rows):
@@ -198,3 +214,23 @@ class DeviceMap:
             given, values = self._scores, np.array(tree[name], dtype=np.float64)
             self._constants[key] = self._xp.asarray(values, dtype=given.dtype, device=given.device)
         return self._constants[key]
+
+
+def is_arithmetic(model: Any) -> bool:
+    """Whether all nodes of a fitted recalibrator are."""
+    return all(map(DeviceMap.takes, model._all_nodes()))
+
+
+def device_map(model: Any, X: Any, method: str) -> DeviceMap | None:
+    """The map of scores that stay on their device; None where numpy takes them."""
+    where = f"{type(model).__name__}.{method}"
+    if (scores := device_scores(X, "proba", where, canonical_proba)) is None:
+        return None
+    check_is_fitted(model)
+    if not model._maps_tensors():
+        return None
+    n_classes = len(model.classes_)
+    if max(2, scores.shape[1]) != n_classes:
+        rule = f"{n_classes} columns of scores, one per class"
+        refuse(where, rule, f"{scores.shape[1]}", "Pass the columns in the order of classes_")
+    return DeviceMap({"node": "chain", "parts": model._all_nodes()}, scores, n_classes, where)

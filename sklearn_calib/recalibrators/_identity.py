@@ -38,8 +38,8 @@ class Identity(Recalibrator):
     def _predict_proba(self, proba):
         return np.array(proba)
 
-    def _recorded(self, given, proba, codes, weight):
-        return fit_record(self, given, proba, codes, weight, moves=False)
+    def _recorded(self, *rows):
+        return fit_record(self, *rows, moves=False)
 
     def _nodes(self):
         return {"node": "identity"}

@@ -11,6 +11,7 @@ from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import refuse
 from ._base import Capabilities, Recalibrator, two_columns
 from ._describe import mixture
+from ._record import settle_record
 
 _LARGEST = 30.0  # log-odds beyond count as that
 _BLOCK = 256  # rows whose likelihoods are made at once
@@ -133,6 +134,7 @@ class OnlineCalibration(Recalibrator):
         given = classes if known is None else known
         proba, codes, weight, said = self._checked(X, y, sample_weight, given, where, True)
         self._remember_input(X, proba, reset=known is None)
+        settle_record(self)  # of the map as `fit` made it
         if known is None:
             self.classes_ = said
             self._begin(len(said))

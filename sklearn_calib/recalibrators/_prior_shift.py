@@ -19,7 +19,7 @@ from ..exceptions import caution, check_level, refuse
 from ._base import Capabilities, Recalibrator
 from ._describe import IDENTITY
 from ._frequencies import by_label, class_frequencies, offset_to_mean
-from ._record import fit_record, line_of
+from ._record import fit_record, keep_record, line_of
 
 #: One number for each class in the order of the columns, a dict or Series of label to number, or
 #: for two classes the number of the second.
@@ -158,7 +158,9 @@ class PriorShift(Recalibrator):
     offset_: FloatArray
     mean: Frequencies | None = None  # of objects that were stored before there was one
 
-    capabilities = Capabilities(multiclass="native", monotone=True, continuous=True, cost="O(n k)")
+    capabilities = Capabilities(
+        multiclass="native", monotone=True, continuous=True, cost="O(n k)", array_api=True
+    )
     _parameter_constraints: dict = {  # noqa: RUF012
         "prior": [
             StrOptions({*ESTIMATED, "undo_resampling", "uniform"}),
@@ -331,7 +333,7 @@ class PriorShift(Recalibrator):
         adapted = copy.copy(self)
         if to_mean:
             adapted._meet_mean(proba, weight, where)
-            adapted.record_ = adapted._recorded(proba, proba, None, weight)
+            keep_record(adapted, proba, proba, None, weight)
             return adapted
         if "offset_" in vars(self):
             refuse(where, "a fit without mean", "one with it", "Call fit again after set_params")
@@ -340,7 +342,7 @@ class PriorShift(Recalibrator):
             adapted.__dict__.pop(name, None)
         estimate = adapted._by_likelihood if self.prior == "em" else adapted._by_confusion
         estimate(proba, weight, level, where)
-        adapted.record_ = adapted._recorded(proba, proba, None, weight)
+        keep_record(adapted, proba, proba, None, weight)
         if (adapted.prior_ == 0).any():
             absent = self.classes_[adapted.prior_ == 0][:5].tolist()
             caution(
@@ -457,9 +459,9 @@ class PriorShift(Recalibrator):
             )
         return observed
 
-    def _recorded(self, given, proba, codes, weight):
-        to_mean = "offset_" in vars(self)
-        found = fit_record(self, given, proba, codes, weight, to_mean, not self._changes_nothing())
+    def _recorded(self, given, proba, codes, weight, even=False):
+        to_mean, rows = "offset_" in vars(self), (given, proba, codes, weight, even)
+        found = fit_record(self, *rows, whole=to_mean, moves=not self._changes_nothing())
         if to_mean and codes is not None and proba.shape[1] == 2:
             found |= line_of(proba, codes, weight)
         return found

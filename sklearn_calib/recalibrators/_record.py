@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,16 +32,83 @@ def records_are_kept() -> bool:
     return _kept.get()
 
 
+class _Rows(NamedTuple):
+    """Rows of a fit, as `fit_record` takes them."""
+
+    given: FloatArray
+    proba: FloatArray
+    codes: IntArray | None
+    weight: FloatArray
+    even: bool = False
+
+
+class _Later:
+    """`record_` where it was not asked for yet: once it is, it is an attribute like the others."""
+
+    def __get__(self, model: Any, owner: type | None = None) -> dict[str, Any]:
+        settle_record(model)
+        if model is None or "record_" not in vars(model):
+            raise AttributeError(f"{owner.__name__ if owner else 'object'!r} has no record_")
+        return vars(model)["record_"]
+
+
+class Recorded:
+    """The base class of what has a `record_`, which is made when somebody asks for it.
+
+    Few fits are ever asked. Until then there are copies of at most 8192 numbers of the rows, as
+    given and as predicted from; what takes all rows, if they are more, was summed by the fit.
+    """
+
+    if TYPE_CHECKING:
+        record_: dict[str, Any]
+    else:
+        record_ = _Later()
+
+    def __getstate__(self) -> Any:
+        """With the record, and without rows: these are nobody's who reads the file."""
+        settle_record(self)
+        return super().__getstate__()  # type: ignore[misc]
+
+
+def keep_record(model: Any, *rows: Any) -> None:
+    """Let `record_` be the one of these rows, arguments of `_recorded`; they are not held."""
+    vars(model).pop("record_", None)
+    found = _Rows(*rows)
+    if found.proba.size > _ENTRIES:
+        model._record_later = model._recorded(*found)
+        return
+    proba = found.proba.copy()
+    given = proba if found.given is found.proba else found.given.copy()
+    codes = None if found.codes is None else found.codes.copy()
+    model._record_later = _Rows(given, proba, codes, found.weight.copy(), found.even)
+
+
+def settle_record(model: Any) -> None:
+    """Make `record_` of what was kept of the rows: before the map changes, or is written."""
+    kept = {} if model is None else vars(model)
+    if (later := kept.get("_record_later")) is None:
+        return
+    record = model._recorded(*later) if isinstance(later, _Rows) else later
+    if isinstance(some := record["mean_after"], _Rows):
+        moved = model._predict_lifted(some.proba) - np.asarray(some.given)
+        after = np.asarray(record["mean_before"]) + _mean(moved, some.weight)
+        record["mean_after"] = np.clip(after, 0.0, 1.0).tolist()
+    kept["record_"] = record
+    kept.pop("_record_later", None)
+
+
 def fit_record(
     model: Any,
     given: FloatArray,
     proba: FloatArray,
     codes: IntArray | None,
     weight: FloatArray,
+    even: bool = False,
+    *,
     whole: bool = False,
     moves: bool = True,
 ) -> dict[str, Any]:
-    """The entries of `Recalibrator.record_`.
+    """The entries of `Recalibrator.record_`; `settle_record` makes the mean of some rows a number.
 
     Parameters
     ----------
@@ -52,6 +119,8 @@ def fit_record(
     codes : ndarray of shape (n,) or None
         None for rows without labels.
     weight : ndarray of shape (n,)
+    even : bool
+        Whether all weights are known to be 1, which saves looking.
     whole : bool
         Whether the mean afterwards is that of all rows, however many they are. Otherwise, of
         many, what the map adds to the mean is that of some rows, evenly spaced.
@@ -61,19 +130,19 @@ def fit_record(
     n, k = proba.shape
     found: dict[str, Any] = {"rows": n}
     if codes is not None:
-        found["events"] = [_number(x) for x in _masses(codes, weight, k)]
-    before = _mean(np.asarray(given), weight)
+        found["events"] = [_number(x) for x in _masses(codes, weight, k, even)]
+    total = float(n) if even else weight.sum()
+    before, after = (weight @ np.asarray(given) / total).tolist(), None
     most = n if whole else max(_ENTRIES // k, 1)
     if not moves:
         after = before
     elif n <= most:
-        after = _mean(model._predict_lifted(proba), weight)
+        after = _mean(model._predict_lifted(proba), weight).tolist()
     else:
-        kept = np.arange(most) * n // most  # the same for the same rows
-        moved = model._predict_lifted(proba[kept]) - np.asarray(given)[kept]
-        after = np.clip(before + _mean(moved, weight[kept]), 0.0, 1.0)
+        some = np.arange(most) * n // most  # the same for the same rows
+        after = _Rows(np.asarray(given)[some], proba[some], None, weight[some])
         found["rows_of_mean_after"] = most
-    return found | {"mean_before": before.tolist(), "mean_after": after.tolist()}
+    return found | {"mean_before": before, "mean_after": after}
 
 
 def with_whole_mean(fitted: Any, proba: FloatArray, weight: FloatArray | None) -> Any:
@@ -100,13 +169,13 @@ def line_of(proba: FloatArray, codes: IntArray, weight: FloatArray) -> dict[str,
     return {"intercept": float(intercept), "slope": float(slope)}
 
 
-def _masses(codes, weight, k):
+def _masses(codes, weight, k, even):
     """The weight of each class; several times as fast where all rows have one weight."""
-    if not (weight == weight[0]).all():
+    if not even and not (weight == weight[0]).all():
         return np.bincount(codes, weights=weight, minlength=k)
     if k > 2:
         return weight[0] * np.bincount(codes, minlength=k)
-    hits = np.count_nonzero(codes)
+    hits = codes.sum()
     return weight[0] * np.array([len(codes) - hits, hits])
 
 

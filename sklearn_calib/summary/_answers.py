@@ -246,7 +246,7 @@ class Answers:
         found = fit_recalibrator(
             model, rows.proba, rows.y, classes=self.classes, sample_weight=weight
         )
-        if "record_" in vars(found):
+        if hasattr(found, "record_"):
             with_whole_mean(found, rows.proba, weight)
             found.record_ |= {"rows": self.n_samples}  # and not that of the cells
         return found

@@ -3,6 +3,7 @@
 import copy
 import datetime
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from sklearn_calib.export._nodes import NODES
 from sklearn_calib.recalibrators import (
     Identity,
     IsotonicCalibration,
+    OnlineCalibration,
     PlattScaling,
     PriorShift,
     StackedCalibration,
@@ -114,10 +116,50 @@ def test_events_of_one_weight(k):
     assert Identity().fit(proba, y, np.full(100, 0.5)).record_["events"] == (counts / 2).tolist()
 
 
+def test_a_record_is_made_when_it_is_asked_for(monkeypatch):
+    """A fit waits for no prediction; what is kept of the rows is a copy, and is not written."""
+    p, y = P.copy(), Y
+    monkeypatch.setattr(PlattScaling, "_predict_proba", None)
+    few = PlattScaling().fit(p, y)
+    proba, labels = make_overconfident(2, 10_000, random_state=0)
+    many = PlattScaling().fit(proba, labels)
+    monkeypatch.undo()
+    kept = len(pickle.dumps(vars(few))), len(pickle.dumps(vars(many)))
+    p[:] = 0.5  # the rows of the user are his
+    assert "record_" not in vars(few) and "record_" not in vars(many)
+    for fitted, rows, most in ((few, P, 10_000), (many, proba, 170_000)):
+        again = pickle.loads(pickle.dumps(fitted))
+        assert vars(again)["record_"] == fitted.record_ == copy.deepcopy(fitted).record_
+        assert "_record_later" not in {*vars(again), *vars(fitted)}
+        mean = np.mean(rows if rows is P else np.asarray(rows)[:, 1])
+        assert fitted.record_["mean_before"][1] == pytest.approx(mean, rel=1e-14)
+        assert kept[fitted is many] < most
+    assert few.record_["mean_after"] == PlattScaling().fit(P, Y).record_["mean_after"]
+    with pytest.raises(AttributeError, match="'PlattScaling' has no record_"):
+        PlattScaling().record_  # noqa: B018
+    with pytest.raises(ValueError, match="expected"):
+        few.fit([0.5, 2.0], [0, 1])
+    assert not hasattr(few, "record_")  # of the former fit
+
+
+def test_the_record_is_that_of_the_map_before_it_learned_more():
+    fitted = OnlineCalibration().fit(P, Y)
+    before = fitted.predict_proba(P)[:, 1].mean()
+    fitted.partial_fit(P, 1 - Y)
+    assert fitted.record_["mean_after"][1] == pytest.approx(before, rel=1e-12)
+
+
+@pytest.mark.parametrize("weight", [None, np.ones(len(Y)), np.full(len(Y), 0.1)])
+def test_weights_that_are_even(weight):
+    found, plain = PlattScaling().fit(P, Y, weight).record_, PlattScaling().fit(P, Y).record_
+    assert found["mean_before"] == pytest.approx(plain["mean_before"], rel=1e-14)
+    assert sum(found["events"]) == pytest.approx(len(Y) if weight is None else weight.sum())
+
+
 def test_fits_of_folds_keep_no_record(monkeypatch):
     """They cost time, and nobody sees them; the maps that stay have theirs."""
     calls = []
-    monkeypatch.setattr(_base, "fit_record", lambda *args: calls.append(type(args[0])) or {})
+    monkeypatch.setattr(_base, "keep_record", lambda model, *rows: calls.append(type(model)))
     cross_fitted_proba("platt", P, Y)
     assert not calls
     StackedCalibration(["platt", "temperature"]).fit(P, Y)

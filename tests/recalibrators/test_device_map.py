@@ -6,15 +6,22 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 
 from sklearn_calib import canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.export import ExportedMap, from_dict, to_dict
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import (
     Identity,
     IsotonicCalibration,
+    PlattScaling,
+    PriorShift,
     TemperatureScaling,
+    VectorScaling,
+    _temperature,
     all_recalibrators,
 )
 from sklearn_calib.recalibrators._device_map import DeviceMap
@@ -189,34 +196,98 @@ def test_bad_tensors(dispatch):
     np.testing.assert_allclose(home(found), 1 / 3)
 
 
-def simplex_rows(n_samples, random_state, **options):
-    z, y = problem(n_samples, 2)
-    return np.asarray(canonical_proba(z, kind="logits")), y
+class Outputs(ClassifierMixin, TransformerMixin, BaseEstimator):
+    """A method without attributes, which are on the host and serve tensors of any device."""
+
+    def __init__(self, method):
+        self.method = method
+
+    def fit(self, X, y):
+        self._held = clone(self.method).fit(X, y)
+        return self
+
+    def __getattr__(self, name):
+        if name in ("predict", "predict_proba", "transform", "classes_"):
+            return getattr(self._held, name)
+        raise AttributeError(name)
 
 
-@pytest.mark.parametrize("place", ["CPU_DEVICE", "device1"])
-@pytest.mark.parametrize("name", ["temperature", "platt", "identity", "quadratic", "vector"])
-def test_checks_of_scikit_learn(monkeypatch, dispatch, name, place):
-    """In float64: in float32 numpy's results are float64 by contract, and a tensor's are not."""
-    monkeypatch.setattr(estimator_checks, "make_classification", simplex_rows)
-    method = all_recalibrators()[name]()
+def check_as_scikit_learn(monkeypatch, method, *place):
+    """In float32 with values: numpy's results are float64 by contract, and a tensor's are not."""
 
-    def check():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)
-            estimator_checks.check_array_api_input(
-                name, method, "array_api_strict", place, "float64", check_values=True
-            )
+    def rows(n_samples, random_state, **options):
+        z, y = problem(32, 2)  # scikit-learn's accuracy of tensors is a float32; of 32 rows exact
+        p = np.array(canonical_proba(z, kind="logits"))
+        one_column = get_tags(method).input_tags.one_d_array  # the first of them
+        return p[:, ::-1].copy() if one_column else p, y
 
-    if name == "vector":  # coefficients stay on the host: the map serves tensors of any device
-        with pytest.raises(AssertionError, match="'coef_' attribute is in wrong namespace"):
-            check()
-    else:
-        check()
+    monkeypatch.setattr(estimator_checks, "make_classification", rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        name = type(method).__name__
+        estimator_checks.check_array_api_input(name, method, *place, check_values=True)
+
+
+PLACES = ("array_api_strict", "CPU_DEVICE", "float64"), ("array_api_strict", "device1", "float32")
+
+
+@pytest.mark.parametrize("cls", ARITHMETIC)
+def test_checks_of_scikit_learn(monkeypatch, dispatch, cls):
+    for place in PLACES:
+        check_as_scikit_learn(monkeypatch, Outputs(cls()), *place)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ["temperature", "platt"])
+def test_checks_of_scikit_learn_without_arrays_as_attributes(monkeypatch, dispatch, name, place):
+    check_as_scikit_learn(monkeypatch, all_recalibrators()[name](), *place)
+
+
+def test_coefficients_stay_on_the_host(monkeypatch, dispatch):
+    """The map serves tensors of any device; scikit-learn asks for another thing."""
+    with pytest.raises(AssertionError, match="'coef_' attribute is in wrong namespace"):
+        check_as_scikit_learn(monkeypatch, all_recalibrators()["vector"](), *PLACES[0])
+
+
+def test_a_tolerance_holds_in_slices(dispatch, monkeypatch):
+    monkeypatch.setattr(_temperature, "_DEVICE_ENTRIES", 100)
+    z, y = problem(100, 3)
+    rough = np.asarray(canonical_proba(z, kind="logits")) * 0.99
+    found = TemperatureScaling().fit(canonical_proba(away(rough), tolerance=0.02), y)
+    want = TemperatureScaling().fit(canonical_proba(rough, tolerance=0.02), y)
+    assert found.temperature_ == pytest.approx(want.temperature_, rel=1e-6)
+    with pytest.raises(ValueError, match="rows that sum to 1"):
+        TemperatureScaling().fit(canonical_proba(away(rough)), y)
+    with pytest.raises(ValueError, match="rows that sum to 1"):  # 0 is a tolerance, too
+        method = Identity().fit(rough / 0.99, y)
+        method.predict_proba(canonical_proba(away(rough / (0.99 + 3e-7)), tolerance=0.0))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_map_that_was_read(dispatch, k):
+    """On the device where its nodes are arithmetic; otherwise a copy, and numpy's result."""
+    z, y = problem(60, k)
+    p = np.asarray(canonical_proba(z, kind="logits"))
+    chain = make_pipeline(PlattScaling(), PriorShift(mean=0.2) if k == 2 else PriorShift())
+    for one in (TemperatureScaling(laplace=True), VectorScaling(), chain):
+        method = from_dict(to_dict(one.fit(p, y)))
+        assert get_tags(method).array_api_support
+        found = method.predict_proba(away(p))
+        assert found.device == AWAY
+        np.testing.assert_allclose(home(found), method.predict_proba(p), rtol=1e-11)
+        np.testing.assert_array_equal(home(method.predict(away(p))), method.predict(p))
+        np.testing.assert_allclose(home(one.predict_proba(away(p))), home(found), rtol=1e-11)
+    method = from_dict(to_dict(IsotonicCalibration().fit(p, y)))
+    assert not get_tags(method).array_api_support
+    found = method.predict_proba(away(p))
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_array_equal(found, method.predict_proba(p))
+    unread = ExportedMap(to_dict(TemperatureScaling().fit(p, y)))
+    assert unread.predict_proba(away(p)).device == AWAY
 
 
 @pytest.mark.slow  # for its import
-def test_torch(dispatch):
+def test_torch(dispatch, monkeypatch):
     torch = pytest.importorskip("torch", reason="torch is not installed: tensors are not tested")
     z, y = problem(200, 3, np.float32)
     tensor = torch.asarray(z)
@@ -230,7 +301,80 @@ def test_torch(dispatch):
     assert torch.equal(method.predict(held), tensor.argmax(1))
     half = method.predict_proba(canonical_proba(tensor.bfloat16(), kind="logits"))
     assert half.dtype == torch.float32 and float(abs(half.sum(1) - 1).max()) < 1e-6
-    TemperatureScaling().fit(canonical_proba(tensor.bfloat16(), kind="logits"), y)
     part = tensor[:5].clone().requires_grad_()
     method.predict_proba(canonical_proba(part, kind="logits"))[:, 0].sum().backward()
     assert float(abs(part.grad).max()) > 0
+    for cls in ARITHMETIC:
+        for dtype in ("float64", "float32"):
+            check_as_scikit_learn(monkeypatch, Outputs(cls()), "torch", "cpu", dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entries", [10**6, 100])  # as a whole, and in slices
+def test_tensors_of_every_kind(dispatch, monkeypatch, entries):
+    """Whatever the numbers, the layout and the labels are, without a word: warnings are errors."""
+    torch = pytest.importorskip("torch", reason="torch is not installed: tensors are not tested")
+    monkeypatch.setattr(_temperature, "_DEVICE_ENTRIES", entries)
+    z, y = problem(200, 3, np.float32)
+    tensor, labels = torch.asarray(z), torch.asarray(y)
+    weight = torch.linspace(0.5, 2.0, 200)
+    best = TemperatureScaling().fit(canonical_proba(z, kind="logits"), y, weight.numpy())
+    proba = torch.softmax(tensor, 1)
+    kinds = {"logits": tensor, "proba": proba}
+    forms = [
+        lambda a: a.clone().requires_grad_(),
+        lambda a: a.T.contiguous().T,
+        lambda a: torch.repeat_interleave(a, 2, dim=0)[::2],
+        torch.nn.Parameter,
+        lambda a: a.half(),
+        lambda a: a.bfloat16(),
+        lambda a: a.double(),
+    ]
+    for kind, scores in kinds.items():
+        for form in forms:
+            given = form(scores)
+            held = canonical_proba(given, kind=kind)
+            method = TemperatureScaling().fit(held, labels, weight)
+            assert method.temperature_ == pytest.approx(best.temperature_, rel=3e-3)
+            wide = torch.float64 if given.dtype == torch.float64 else torch.float32
+            found = method.predict_proba(held)
+            assert found.dtype == wide and float(abs(found.detach().sum(1) - 1).max()) < 1e-6
+            if kind == "proba":
+                for one in (PlattScaling(), IsotonicCalibration()):  # one stays, one copies
+                    q = one.fit(given, labels).predict_proba(given)
+                    assert isinstance(q, np.ndarray) == (type(one) is IsotonicCalibration)
+    for some in (y.tolist(), labels.int(), labels.to(torch.uint8), labels.bfloat16(), y):
+        for w in (weight, weight.double().requires_grad_(), weight.tolist()):
+            method = TemperatureScaling().fit(canonical_proba(tensor, kind="logits"), some, w)
+            assert method.temperature_ == pytest.approx(best.temperature_, rel=1e-6)
+    second = proba[:, 1]
+    want = PlattScaling().fit(second.numpy(), y == 1)
+    for column in (second, second[:, None]):
+        method = PlattScaling().fit(column, labels == 1)
+        assert method.slope_ == pytest.approx(want.slope_)
+        np.testing.assert_allclose(
+            method.predict_proba(column).numpy(), want.predict_proba(second.numpy()), rtol=1e-5
+        )
+    shares = TemperatureScaling().fit(proba, proba.bfloat16(), soft_labels=True)
+    assert shares.temperature_ == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_tensors_that_are_refused(dispatch):
+    torch = pytest.importorskip("torch", reason="torch is not installed: tensors are not tested")
+    z, y = problem(60, 3, np.float32)
+    tensor = torch.asarray(z)
+    method = TemperatureScaling().fit(canonical_proba(tensor, kind="logits"), y)
+    eighth = tensor.to(torch.float8_e4m3fn)
+    for wrong in (tensor.to_sparse(), torch.zeros((3, 3), device="meta"), eighth):
+        with pytest.raises(TypeError, match=r"a dense tensor of real numbers .* \.to_dense\(\)"):
+            method.predict_proba(wrong)
+    with pytest.raises(TypeError, match="dtype complex64"):
+        canonical_proba(tensor.to(torch.complex64), kind="logits")
+    empty = (tensor[:0], "one row"), (tensor[:, :0], "one column"), (tensor[0, 0], "0 dimensions")
+    for wrong, said in empty:
+        for call in (canonical_proba, method.predict_proba):
+            with pytest.raises(ValueError, match=said):
+                call(wrong)
+        with pytest.raises(ValueError, match=said):
+            TemperatureScaling().fit(wrong, y[: len(wrong)] if wrong.ndim else 0)
