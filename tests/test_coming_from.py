@@ -2,10 +2,10 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import GUIDE, ROOT
 from scipy.special import expit, logit
 
 from sklearn_calib import decomposition, export, groups, inference, meta, metrics, recalibrators
@@ -13,10 +13,6 @@ from sklearn_calib import report as reports
 from sklearn_calib.decomposition import calibration_indices, decompose_loss
 from sklearn_calib.recalibrators import PlattScaling, PriorShift, get_recalibrator
 
-ROOT = Path(__file__).parent.parent
-GUIDE = ROOT / "doc" / "user_guide"
-if not GUIDE.exists():
-    pytest.skip("not a checkout", allow_module_level=True)
 PEERS = json.loads((ROOT / "tests" / "data" / "coming_from.json").read_text(encoding="utf-8"))
 STEPS = np.arange(1, 201)
 P = expit(3 * np.sin(STEPS))

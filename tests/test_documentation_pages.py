@@ -2,27 +2,21 @@
 
 import inspect
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import test_architecture
+from checkout import DOC, GUIDE, ROOT
 
 import sklearn_calib
 from sklearn_calib import decomposition, displays, inference, metrics, recalibrators
 
-ROOT = Path(__file__).parent.parent
-DOC = ROOT / "doc"
-if not DOC.exists():
-    pytest.skip("not a checkout", allow_module_level=True)
-sys.path.insert(0, str(DOC))
-import _bibliography  # noqa: E402
-import _layers  # noqa: E402
-import _messages  # noqa: E402
-import changelog  # noqa: E402
+import _bibliography  # isort: skip
+import _layers  # isort: skip
+import _messages  # isort: skip
+import changelog  # isort: skip
 
-GUIDE = DOC / "user_guide"
 SOURCES = sorted(Path(sklearn_calib.__file__).parent.rglob("*.py"))
 PAGES = sorted([*DOC.glob("*.rst"), *GUIDE.glob("*.rst"), *(DOC / "extending").glob("*.rst")])
 PAGES = [page for page in PAGES if page.name != "whats_new.rst"]

@@ -1,22 +1,14 @@
 """What a visitor sees first: README, first page, the guide's index and the reference agree."""
 
 import re
-import sys
-from pathlib import Path
 
-import pytest
+from checkout import DOC, GUIDE, ROOT
 
 import sklearn_calib
 
-ROOT = Path(__file__).parent.parent
-DOC = ROOT / "doc"
-if not DOC.exists():
-    pytest.skip("not a checkout", allow_module_level=True)
-sys.path.insert(0, str(DOC))
-import _api  # noqa: E402
-import _entries  # noqa: E402
+import _api  # isort: skip
+import _entries  # isort: skip
 
-GUIDE = DOC / "user_guide"
 README = (ROOT / "README.md").read_text()
 
 

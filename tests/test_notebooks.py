@@ -6,17 +6,13 @@ import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from checkout import ROOT
 
-ROOT = Path(__file__).parent.parent
-if not (ROOT / "examples" / "README.rst").exists():
-    pytest.skip("not a checkout", allow_module_level=True)
 pytest.importorskip("sphinx_gallery")
-sys.path.insert(0, str(ROOT / "doc"))
-import _notebooks  # noqa: E402
+import _notebooks
 
 OFFERED = _notebooks.offered()
 RUN = """
