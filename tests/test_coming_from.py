@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from checkout import GUIDE, ROOT
+from golden_sets import OF_VAL_PROB
 from scipy.special import expit, logit
 
 from sklearn_calib import decomposition, export, groups, inference, meta, metrics, recalibrators
@@ -27,12 +28,7 @@ def ours():
 def test_numbers_of_r(ours):
     line = PlattScaling(smooth_targets=False).fit(P, Y).predict_proba(P)
     equal = {
-        "val.prob Intercept": ours["intercept"].estimate,
-        "val.prob Slope": ours["slope"].estimate,
-        "val.prob Brier": ours["Brier"].estimate,
-        "val.prob U:Chi-sq": ours["Cox chi-square"].estimate,
-        "val.prob S:p": ours["Brier"].pvalue,
-        "val.prob R2": ours["Nagelkerke R2"].estimate,
+        **{f"val.prob {name}": getattr(ours[row], at) for name, (row, at) in OF_VAL_PROB.items()},
         "ci.2 Intercept": ours["calibration in the large"].estimate,
         "ci.2 Slope": ours["slope"].estimate,
         "ci.2 Slope low": ours["slope"].low,
