@@ -90,6 +90,20 @@ def test_changelog_has_every_change():
     assert not re.search(r":\w+:`|``", told), "left in the other markup"
 
 
+def test_links_to_the_documentation_name_no_version():
+    """Was: "stable", which is not there while candidates alone are released."""
+    files = [
+        ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+    ]
+    files += [ROOT / "pyproject.toml", ROOT / "CITATION.cff", *DOC.glob("*.py"), *PAGES, *SOURCES]
+    files += [path for path in (ROOT / ".github").rglob("*") if path.is_file()]
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    links = r"sklearn-calib\.readthedocs\.io(?:/(?!page/)[^\s\"<>)]+)"
+    found = {path.name: re.findall(links, text) for path, text in texts.items()}
+    assert not {name: bad for name, bad in found.items() if bad}
+    assert changelog.PAGES in texts[ROOT / "pyproject.toml"]
+
+
 def test_changes_of_a_candidate_stand_before_its_release():
     order = ["0.9.1", "0.10.0rc1", "0.10.0rc2", "0.10.0", "1.0.0"]
     assert sorted(order[::-1], key=changelog.order) == order

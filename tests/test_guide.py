@@ -9,24 +9,24 @@ import sklearn_calib
 import _api  # isort: skip
 import _entries  # isort: skip
 
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_table_of_methods_is_the_same_in_the_readme():
-    text = (GUIDE / "which_method.rst").read_text()
+    text = (GUIDE / "which_method.rst").read_text(encoding="utf-8")
     (short,) = re.findall(r"(?s)short table begins(.*)\.\. short table ends", text)
     rows = re.findall(r"\* - (.*)\n     - (.*)", short)
     written = [f"| {have} | {start} |".replace("``", "`") for have, start in rows]
     assert len(written) > 5
     written.insert(1, "|---|---|")
     assert "\n".join(written) in README, "README.md and which_method.rst differ"
-    index = (DOC / "index.rst").read_text()
+    index = (DOC / "index.rst").read_text(encoding="utf-8")
     for marker in re.findall(r":(?:start-after|end-before): (.+)", index):
         assert marker in README + text, f"the first page includes from {marker!r}"
 
 
 def test_each_page_of_the_guide_has_one_entry():
-    found = _entries.entries((GUIDE / "index.rst").read_text())
+    found = _entries.entries((GUIDE / "index.rst").read_text(encoding="utf-8"))
     pages = {page.stem for page in GUIDE.glob("*.rst")} - {"index"}
     assert sorted(entry.page for entry in found) == sorted(pages)
     for entry in found:

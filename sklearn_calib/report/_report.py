@@ -159,7 +159,8 @@ class CalibrationReport(Content, WrittenReport):
         >>> proba, y = make_overconfident(2, 500)
         >>> report = calibration_report(y, proba, n_resamples=20)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     text = Path(report.to_html(Path(folder) / "report.html")).read_text()
+        ...     page = Path(report.to_html(Path(folder) / "report.html"))
+        ...     text = page.read_text(encoding="utf-8")
         >>> text.count("<svg") > 0, "<script" in text
         (True, False)
         """
