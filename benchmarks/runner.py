@@ -144,18 +144,17 @@ def cpu_seconds(function, runs=5):
     return float(np.median(spent))
 
 
+def study(folder, jobs, function, processes=2):
+    """`rounds` that make one table: written to ``results.csv`` of the folder, and printed."""
+    rows = rounds(folder / "rounds.partial.jsonl", jobs, function, processes)
+    write(folder / "results.csv", rows)
+    for row in rows:
+        print(row)
+
+
 def write(path, rows, columns=None):
-    """A tracked table, with the machine in its last column."""
-    columns = columns or [
-        "peer",
-        "case",
-        "ours_s",
-        "theirs_s",
-        "ratio",
-        "difference",
-        "bar",
-        "note",
-    ]
+    """A tracked table of these columns (by default those of the rows), and of the machine."""
+    columns = columns or dict.fromkeys(name for row in rows for name in row)
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*columns, "machine"], lineterminator="\n")
         writer.writeheader()

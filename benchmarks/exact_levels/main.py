@@ -96,10 +96,7 @@ def run(*job):
 
 
 def main():
-    rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, run)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
-    for row in rows:
-        print(row)
+    runner.study(HERE, JOBS, run)
 
 
 if __name__ == "__main__":

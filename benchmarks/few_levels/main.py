@@ -92,10 +92,7 @@ def run(law, method):
 
 def main():
     jobs = [(law, method) for law in LAWS for method in METHODS]
-    rows = runner.rounds(HERE / "rounds.partial.jsonl", jobs, run, processes=1)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
-    for row in rows:
-        print(row)
+    runner.study(HERE, jobs, run, processes=1)
 
 
 if __name__ == "__main__":

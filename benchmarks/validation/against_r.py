@@ -145,7 +145,7 @@ def main():
     rows.sort(key=lambda row: (list(SETS).index(row["set"]), row["quantity"]))
     kept["command"] = "python benchmarks/validation/against_r.py"
     KEPT.write_text(json.dumps(kept, indent=0) + "\n", encoding="utf-8")
-    runner.write(HERE / "differences.csv", rows, list(rows[0]))
+    runner.write(HERE / "differences.csv", rows)
     for row in rows:
         print(*row.values(), sep="  ")
 
