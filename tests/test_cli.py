@@ -397,7 +397,7 @@ def test_rows_that_were_rounded(quick, capsys, tmp_path):
     write(1)
     assert run(*arguments) == 2
     said = capsys.readouterr().err
-    assert "If the probabilities were rounded to 1 decimals, add --tolerance 0.15" in said
+    assert "If the probabilities were rounded to 1 decimal, add --tolerance 0.15" in said
     assert not (tmp_path / "report.html").exists()
     losses = []
     for more in (["--tolerance", "0.15"], ["--normalize"]):

@@ -57,9 +57,9 @@ def models_of(files: Sequence[str], options: "argparse.Namespace") -> list[Paire
     named = options.prob
     if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
         raise UserError(
-            "expected two files, or one file and --prob twice, got "
-            f"{len(files)} files and --prob {len(named)} times. Name the columns of one model in "
-            "one --prob a,b,c."
+            f"expected two files, or one file and --prob twice, got files: {len(files)}, --prob: "
+            f"{len(named)}. A file named twice is one; name the columns of one model in one "
+            "--prob a,b,c."
         )
     called = options.name or []
     if len(called) not in (0, 2):
