@@ -52,7 +52,7 @@ class Browser:
         """The port and the path that it writes down when it is ready."""
         file = Path(self.folder) / "DevToolsActivePort"
         for _ in range(600):
-            if file.exists() and len(lines := file.read_text().split()) == 2:
+            if file.exists() and len(lines := file.read_text(encoding="utf-8").split()) == 2:
                 return lines
             if self.process.poll() is not None:
                 raise RuntimeError(f"chromium ended with {self.process.returncode}")

@@ -25,7 +25,8 @@ def peers():
             row = runner.measure(peer, case)
             print({k: v for k, v in row.items() if v})
             rows.append(row)
-    runner.write(HERE / "peers" / "results.csv", rows)
+    columns = ["peer", "case", "ours_s", "theirs_s", "ratio", "difference", "bar", "note"]
+    runner.write(HERE / "peers" / "results.csv", rows, columns)
 
 
 def main():

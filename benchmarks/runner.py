@@ -102,15 +102,14 @@ def rounds(path, jobs, function, processes=2):
     return [row for job in jobs for row in done[tuple(job)]]
 
 
-def results(folder, jobs, function, processes=2):
-    """The rows of all jobs as `table`."""
+def study(folder, jobs, function, processes=2):
+    """`rounds` that make one `table`."""
     table(folder, rounds(folder / "rounds.partial.jsonl", jobs, function, processes))
 
 
 def table(folder, rows):
-    """``results.csv``, where cells that a row lacks are empty."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    write(folder / "results.csv", [{**dict.fromkeys(names, ""), **row} for row in rows], names)
+    """Written to ``results.csv`` of the folder, where cells that a row lacks are empty, and printed."""
+    write(folder / "results.csv", rows)
     for row in rows:
         print(row)
 
@@ -165,17 +164,8 @@ def cpu_seconds(function, runs=5):
 
 
 def write(path, rows, columns=None):
-    """A tracked table, with the machine in its last column."""
-    columns = columns or [
-        "peer",
-        "case",
-        "ours_s",
-        "theirs_s",
-        "ratio",
-        "difference",
-        "bar",
-        "note",
-    ]
+    """A tracked table of these columns (by default those of the rows), and of the machine."""
+    columns = columns or dict.fromkeys(name for row in rows for name in row)
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*columns, "machine"], lineterminator="\n")
         writer.writeheader()

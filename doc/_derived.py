@@ -46,7 +46,8 @@ def write(folder):
 
 def _picture(readme):
     """The picture of the README, with its words for those who do not see it."""
-    words, path = re.search(r"(?m)^!\[(.+)\]\(doc/(.+)\)$", readme.read_text()).groups()
+    text = readme.read_text(encoding="utf-8")
+    words, path = re.search(r"(?m)^!\[(.+)\]\(doc/(.+)\)$", text).groups()
     return f".. image:: /{path}\n   :alt: {words}\n   :width: 85%\n"
 
 
@@ -152,7 +153,7 @@ def _literal(text):
 def _arena(classes):
     """Rows of the registered methods in the table of CalArena's protocol, the best first."""
     path = Path(__file__).parents[1] / "benchmarks" / "arena" / "leaderboard.csv"
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         rows = [r for r in csv.DictReader(file) if (r["classes"], r["rows"]) == (classes, "all")]
     return {r["method"]: r for r in rows if r["method"] in recalibrators.recalibrator_names()}
 

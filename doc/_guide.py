@@ -31,8 +31,8 @@ def _describe(app, doctree):
     name = app.env.docname
     if any(node.get("name") == "description" for node in doctree.findall(nodes.meta)):
         return
-    index = Path(app.srcdir) / _INDEX
-    known = {f"user_guide/{entry.page}": entry for entry in entries(index.read_text())}
+    index = (Path(app.srcdir) / _INDEX).read_text(encoding="utf-8")
+    known = {f"user_guide/{entry.page}": entry for entry in entries(index)}
     entry = known.get(name)
     if entry:
         app.env.note_dependency(index, docname=name)

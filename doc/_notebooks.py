@@ -34,7 +34,7 @@ USED_BY = {
 
 def offered():
     """The examples whose notebooks the first page of the gallery offers, in its order."""
-    text = (ROOT / "examples" / "README.rst").read_text()
+    text = (ROOT / "examples" / "README.rst").read_text(encoding="utf-8")
     return [
         ROOT / "examples" / f"{path}.py"
         for path in re.findall(r"</auto_examples/(\S+)\.ipynb>", text)
@@ -121,7 +121,7 @@ def notebook_of(path):
 
     _, blocks = split_code_and_text_blocks(str(path))
     made = jupyter_notebook(blocks, copy.deepcopy(DEFAULT_GALLERY_CONF), str(path.parent))
-    return complete(made, path.read_text())
+    return complete(made, path.read_text(encoding="utf-8"))
 
 
 def write(folder, paths=None):
@@ -143,7 +143,8 @@ def _complete_all(app):
 
     gallery = Path(app.srcdir) / "auto_examples"
     for path in gallery.rglob("*.ipynb"):
-        made = complete(json.loads(path.read_text()), path.with_suffix(".py").read_text())
+        program = path.with_suffix(".py").read_text(encoding="utf-8")
+        made = complete(json.loads(path.read_text(encoding="utf-8")), program)
         path.write_text(json.dumps(made, indent=2), encoding="utf-8")
     generate_zipfiles(str(gallery), app.srcdir, app.config.sphinx_gallery_conf)
 

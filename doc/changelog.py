@@ -8,7 +8,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 KINDS = ("added", "changed", "fixed")
-PAGES = "https://sklearn-calib.readthedocs.io/en/stable/"
+#: Read the Docs goes on to the default version: "stable" is not there until a final release is.
+PAGES = "https://sklearn-calib.readthedocs.io/page/"
 HEAD = "# Changes\n\nEach with links to what it names: [What's new]({}whats_new.html).\n"
 
 

@@ -35,7 +35,7 @@ extensions = [
     "_guide",
 ]
 exclude_patterns = ["_build", "whats_new/*/*"]
-html_baseurl = "https://sklearn-calib.readthedocs.io/en/stable/"  # what search engines take
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")  # what search engines take
 default_role = "any"
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name the types

@@ -179,7 +179,8 @@ def table(tmp_path, kind):
     if kind == "jsonl":
         lists = [[v for v in row if v == v] for row in p.tolist()]
         lines = [{"truth": int(t), "p": row} for t, row in zip(y, lists, strict=True)]
-        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        path.write_text(text, encoding="utf-8")
         return str(path), "p", p, y
     frame = pd.DataFrame(p, columns=[*"abcde"]).assign(truth=y)
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
@@ -217,7 +218,7 @@ def test_audit(tmp_path, capsys):
     out = tmp_path / "numbers.json"
     words = ["audit", path, "--label", "truth", "--prob", names, "--no-page", "--resamples", "5"]
     assert main([*words, "--absent", "--json", str(out)]) == 0
-    (model,) = json.loads(out.read_text())["models"]
+    (model,) = json.loads(out.read_text(encoding="utf-8"))["models"]
     values = {row["measure"]: row["value"] for row in model["measures"]}
     assert values["brier_loss"] == pytest.approx(brier_loss(y, canonical_proba(p, absent="nan")))
     assert re.search(r"fit .*--absent", capsys.readouterr().out)

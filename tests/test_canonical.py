@@ -487,7 +487,8 @@ def test_rounded_decimals_are_recognised(decimals, dtype, k):
         assert len(said) == 1
     with pytest.raises(ValueError, match="rows that sum to 1") as caught:
         canonical_proba(rounded, tolerance=None if decimals == 1 else 1e-7)
-    assert f"rounded to {decimals} decimals" in str(caught.value)
+    unit = "decimal," if decimals == 1 else "decimals,"
+    assert f"rounded to {decimals} {unit}" in str(caught.value)
     tolerance = float(re.search(r"tolerance=([\de.-]+)\)", str(caught.value))[1])
     assert tolerance == pytest.approx(k / 2 * 10.0**-decimals, rel=0.02)
     repaired = canonical_proba(rounded, tolerance=tolerance)

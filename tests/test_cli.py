@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from systems import WORDS, symlink
 
 import sklearn_calib
 from sklearn_calib._cli import main
@@ -202,8 +203,8 @@ AS_USUAL = ["--label", "label", "--prob", "p"]
         ("t.csv", LINES, ["--out", "hard.csv"], "got: the table itself"),
         ("t.csv", LINES, ["--out", "a"], "got: a folder. Choose"),
         ("t.csv", LINES, ["--out", "b/r.html"], "got: a folder that does not exist"),
-        ("t.csv", LINES, ["--out", "t.csv/r.html"], "got: Not a directory"),
-        ("t.csv", LINES, ["--out", "r" * 300 + ".html"], "File name too long"),
+        pytest.param("t.csv", LINES, ["--out", "t.csv/r"], "got: Not a directory", marks=WORDS),
+        pytest.param("t.csv", LINES, ["--out", "r" * 300], "File name too long", marks=WORDS),
         ("t.csv", LINES, ["--out", "r\0.html"], "embedded null"),
         ("t.csv", LINES, ["--out", ""], "expected a place to write ''"),
     ],
@@ -212,7 +213,8 @@ def test_one_sentence(quick, tmp_path, capsys, name, content, arguments, message
     data = content if isinstance(content, bytes) else content.encode()
     (tmp_path / name).write_bytes(data)
     (tmp_path / "a").mkdir()
-    (tmp_path / "symbolic.csv").symlink_to(name)
+    if "symbolic.csv" in arguments:
+        symlink(tmp_path / "symbolic.csv", name)
     (tmp_path / "hard.csv").hardlink_to(tmp_path / name)
     before = sorted(tmp_path.iterdir())
     options = AS_USUAL if "--prob" not in arguments else AS_USUAL[:2]
@@ -397,7 +399,7 @@ def test_rows_that_were_rounded(quick, capsys, tmp_path):
     write(1)
     assert run(*arguments) == 2
     said = capsys.readouterr().err
-    assert "If the probabilities were rounded to 1 decimals, add --tolerance 0.15" in said
+    assert "If the probabilities were rounded to 1 decimal, add --tolerance 0.15" in said
     assert not (tmp_path / "report.html").exists()
     losses = []
     for more in (["--tolerance", "0.15"], ["--normalize"]):
@@ -411,7 +413,8 @@ def test_rows_that_were_rounded(quick, capsys, tmp_path):
 def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeypatch):
     quick.to_csv("t.csv", index=False)
     (tmp_path / "report.html").write_text("the page of yesterday", encoding="utf-8")
-    (tmp_path / "report.html").chmod(0o640)
+    (tmp_path / "report.html").chmod(0o640)  # on Windows a file has no such mode
+    mode = (tmp_path / "report.html").stat().st_mode
 
     def full(handle):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -424,11 +427,11 @@ def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeyp
     assert "brier_loss" in captured.out, "the tables were measured, so they are shown"
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == "the page of yesterday"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "t.csv"]
-    (tmp_path / "link.html").symlink_to("report.html")
+    symlink(tmp_path / "link.html", "report.html")
     assert quickly("t.csv", *AS_USUAL, "--out", "link.html") == 0
     assert (tmp_path / "link.html").is_symlink()
     assert "<h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "report.html").stat().st_mode == mode
     if os.path.exists("/dev/full"):
         assert quickly("t.csv", *AS_USUAL, "--out", "/dev/full") == 2
         assert "No space left on device" in capsys.readouterr().err

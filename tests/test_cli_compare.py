@@ -111,7 +111,7 @@ def test_several_classes_and_weights(capsys, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["one.csv", *AS_USUAL], "or one file and --prob twice, got 1 files and --prob 1 times"),
+        (["one.csv", *AS_USUAL], "or one file and --prob twice, got files: 1, --prob: 1. A file"),
         (["a.csv", "b.csv", *AS_USUAL], "No such file"),
         (["one.csv", "old.csv", "new.csv", *AS_USUAL], "expected two files"),
         (["one.csv", *AS_USUAL, "--prob", "p"], "expected two different models, got 'p' twice"),

@@ -4,22 +4,18 @@ import io
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from checkout import GUIDE
 
 from sklearn_calib._cli import main
 
-DOC = Path(__file__).parent.parent / "doc"
-if not DOC.exists():
-    pytest.skip("not a checkout", allow_module_level=True)
-sys.path.insert(0, str(DOC))
-import _derived  # noqa: E402
+import _derived  # isort: skip
 
-PAGE = DOC / "user_guide" / "command_line.rst"
+PAGE = GUIDE / "command_line.rst"
 
 
 def commands():

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from systems import symlink
 
 from sklearn_calib._cli import main, parser
 from sklearn_calib._cli._audit import EXAMPLES
@@ -153,7 +154,7 @@ def test_before_and_after(frame, capsys, tmp_path):
 
 @pytest.mark.parametrize("option", ["--out", "--json", "--markdown", "--save"])
 def test_no_table_is_written_to(frame, capsys, tmp_path, option):
-    (tmp_path / "link.csv").symlink_to("t.csv")
+    symlink(tmp_path / "link.csv", "t.csv")
     (tmp_path / "hard.csv").hardlink_to(tmp_path / "t.csv")
     before = (tmp_path / "t.csv").read_bytes()
     for place in ("t.csv", "link.csv", "hard.csv", "././t.csv"):

@@ -29,7 +29,7 @@ def test_audit_reads_shares(table, capsys):
     folder, frame = table
     given = [str(folder / "votes.csv"), *AUDIT, "--weight", "n", "--json", str(folder / "r.json")]
     assert main(["audit", *given, "--soft-labels"]) == 0
-    found = json.loads((folder / "r.json").read_text())
+    found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     report = calibration_report(
         frame.yes, frame.p, sample_weight=frame.n, soft_labels=True, n_resamples=20
     )
@@ -54,7 +54,7 @@ def test_fit_learns_shares(table, capsys):
     assert main(["fit", *given]) == 0
     assert "150 rows, classes 0, 1" in capsys.readouterr().out
     expected = PlattScaling().fit(frame.p, frame.yes, frame.n, soft_labels=True)
-    read = from_dict(json.loads(out.read_text()))
+    read = from_dict(json.loads(out.read_text(encoding="utf-8")))
     points = np.linspace(0.01, 0.99, 9)
     np.testing.assert_allclose(
         read.predict_proba(points), expected.predict_proba(points), atol=1e-9

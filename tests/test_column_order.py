@@ -19,7 +19,7 @@ from sklearn_calib.decisions import expected_metrics
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
 from sklearn_calib.inference import CalibrationTester
-from sklearn_calib.metrics import log_loss
+from sklearn_calib.metrics import log_loss, smooth_calibration_error
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     OnlineCalibration,
@@ -207,3 +207,20 @@ def test_rows_of_weight_zero_do_not_speak():
 def test_names_without_labels_are_counted():
     with pytest.raises(ValueError, match=r"one class for each of the 3 columns .* got 2 classes"):
         expected_metrics(rows()[1], labels=["low", "high"])
+
+
+def test_a_column_of_the_first_class_as_positive():
+    """As ``brier_score_loss(y, p, pos_label=...)`` takes it; was 0.95 for 0.04, and no word."""
+    rng = np.random.default_rng(0)
+    p = 0.6 * rng.random(400) ** 4
+    y = np.where(rng.random(400) < p, "fraud", "ok")
+    message = (
+        "expected one column with the probability of the second class, 'ok', got one that fits "
+        r"'fraud': .* pass 1 - y_proba, or labels=\['ok', 'fraud'\]"
+    )
+    with pytest.warns(CalibrationWarning, match=message):
+        smooth_calibration_error(y, p, pos_label="fraud")
+    found = smooth_calibration_error(y, p, pos_label="fraud", labels=["ok", "fraud"])
+    assert found == pytest.approx(smooth_calibration_error(y, 1 - p, pos_label="fraud"))
+    smooth_calibration_error(y, np.column_stack([p, 1 - p]), pos_label="fraud")
+    smooth_calibration_error(y, rng.random(400), pos_label="fraud")  # says nothing of either

@@ -2,27 +2,21 @@
 
 import inspect
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import test_architecture
+from checkout import DOC, GUIDE, ROOT
 
 import sklearn_calib
 from sklearn_calib import decomposition, displays, inference, metrics, recalibrators
 
-ROOT = Path(__file__).parent.parent
-DOC = ROOT / "doc"
-if not DOC.exists():
-    pytest.skip("not a checkout", allow_module_level=True)
-sys.path.insert(0, str(DOC))
-import _bibliography  # noqa: E402
-import _layers  # noqa: E402
-import _messages  # noqa: E402
-import changelog  # noqa: E402
+import _bibliography  # isort: skip
+import _layers  # isort: skip
+import _messages  # isort: skip
+import changelog  # isort: skip
 
-GUIDE = DOC / "user_guide"
 SOURCES = sorted(Path(sklearn_calib.__file__).parent.rglob("*.py"))
 PAGES = sorted([*DOC.glob("*.rst"), *GUIDE.glob("*.rst"), *(DOC / "extending").glob("*.rst")])
 PAGES = [page for page in PAGES if page.name != "whats_new.rst"]
@@ -94,6 +88,20 @@ def test_changelog_has_every_change():
     assert told == changelog.changelog(), "run python doc/changelog.py"
     assert told.count("\n* ") == len([*DOC.glob("whats_new/*/*.rst")])
     assert not re.search(r":\w+:`|``", told), "left in the other markup"
+
+
+def test_links_to_the_documentation_name_no_version():
+    """Was: "stable", which is not there while candidates alone are released."""
+    files = [
+        ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+    ]
+    files += [ROOT / "pyproject.toml", ROOT / "CITATION.cff", *DOC.glob("*.py"), *PAGES, *SOURCES]
+    files += [path for path in (ROOT / ".github").rglob("*") if path.is_file()]
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    links = r"sklearn-calib\.readthedocs\.io(?:/(?!page/)[^\s\"<>)]+)"
+    found = {path.name: re.findall(links, text) for path, text in texts.items()}
+    assert not {name: bad for name, bad in found.items() if bad}
+    assert changelog.PAGES in texts[ROOT / "pyproject.toml"]
 
 
 def test_changes_of_a_candidate_stand_before_its_release():

@@ -1,40 +1,32 @@
 """What a visitor sees first: README, first page, the guide's index and the reference agree."""
 
 import re
-import sys
-from pathlib import Path
 
-import pytest
+from checkout import DOC, GUIDE, ROOT
 
 import sklearn_calib
 
-ROOT = Path(__file__).parent.parent
-DOC = ROOT / "doc"
-if not DOC.exists():
-    pytest.skip("not a checkout", allow_module_level=True)
-sys.path.insert(0, str(DOC))
-import _api  # noqa: E402
-import _entries  # noqa: E402
+import _api  # isort: skip
+import _entries  # isort: skip
 
-GUIDE = DOC / "user_guide"
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_table_of_methods_is_the_same_in_the_readme():
-    text = (GUIDE / "which_method.rst").read_text()
+    text = (GUIDE / "which_method.rst").read_text(encoding="utf-8")
     (short,) = re.findall(r"(?s)short table begins(.*)\.\. short table ends", text)
     rows = re.findall(r"\* - (.*)\n     - (.*)", short)
     written = [f"| {have} | {start} |".replace("``", "`") for have, start in rows]
     assert len(written) > 5
     written.insert(1, "|---|---|")
     assert "\n".join(written) in README, "README.md and which_method.rst differ"
-    index = (DOC / "index.rst").read_text()
+    index = (DOC / "index.rst").read_text(encoding="utf-8")
     for marker in re.findall(r":(?:start-after|end-before): (.+)", index):
         assert marker in README + text, f"the first page includes from {marker!r}"
 
 
 def test_each_page_of_the_guide_has_one_entry():
-    found = _entries.entries((GUIDE / "index.rst").read_text())
+    found = _entries.entries((GUIDE / "index.rst").read_text(encoding="utf-8"))
     pages = {page.stem for page in GUIDE.glob("*.rst")} - {"index"}
     assert sorted(entry.page for entry in found) == sorted(pages)
     for entry in found:

@@ -6,17 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from checkout import ROOT
+from systems import symlink
 
-ROOT = Path(__file__).parent.parent
-if not (ROOT / "examples" / "README.rst").exists():
-    pytest.skip("not a checkout", allow_module_level=True)
 pytest.importorskip("sphinx_gallery")
-sys.path.insert(0, str(ROOT / "doc"))
-import _notebooks  # noqa: E402
+import _notebooks
 
 OFFERED = _notebooks.offered()
 RUN = """
@@ -69,7 +66,7 @@ def test_a_notebook_begins_with_what_it_needs(path, tmp_path):
     assert text and not [part for part in text if ":`" in part], "a role of Sphinx"
     code = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"][1:]
     whole = ast.dump(ast.parse("\n".join(code)))
-    shown = ast.parse(path.read_text())
+    shown = ast.parse(path.read_text(encoding="utf-8"))
     shown.body = [n for n in shown.body if n is not shown.body[0]]  # its docstring
     assert whole == ast.dump(shown)
 
@@ -96,9 +93,9 @@ def test_the_gallery_is_completed_once(tmp_path):
     program = (
         '"""\nTitle\n=====\n\nSee :func:`~sklearn_calib.metrics.log_loss`.\n"""\nimport duckdb\n'
     )
-    (folder / "plot_x.py").write_text(program)
+    (folder / "plot_x.py").write_text(program, encoding="utf-8")
     raw = {"cells": [{"cell_type": "markdown", "source": ["See :func:`~a.b.log_loss`."]}]}
-    (folder / "plot_x.ipynb").write_text(json.dumps(raw))
+    (folder / "plot_x.ipynb").write_text(json.dumps(raw), encoding="utf-8")
     conf = {"example_extensions": {".py"}, "notebook_extensions": {".ipynb"}}
     config = SimpleNamespace(sphinx_gallery_conf={**conf})
     handlers = []
@@ -109,9 +106,9 @@ def test_the_gallery_is_completed_once(tmp_path):
     [((event, handler), options)] = handlers
     assert event == "builder-inited" and options["priority"] > 500  # Sphinx-Gallery's own
     handler(app)
-    once = (folder / "plot_x.ipynb").read_text()
+    once = (folder / "plot_x.ipynb").read_text(encoding="utf-8")
     handler(app)
-    assert (folder / "plot_x.ipynb").read_text() == once
+    assert (folder / "plot_x.ipynb").read_text(encoding="utf-8") == once
     notebook = json.loads(once)
     assert [r.name for r in _named(notebook)] == ["sklearn-calib", "duckdb"]
     assert notebook["cells"][1]["source"] == ["See `log_loss`."]
@@ -124,12 +121,12 @@ def test_a_notebook_runs_without_the_repository(path, tmp_path):
     """In an empty folder, with the package alone and the packages that the first cell names."""
     for name in ("site", "empty"):
         (tmp_path / name).mkdir()
-    (tmp_path / "site" / "sklearn_calib").symlink_to(ROOT / "sklearn_calib")
+    symlink(tmp_path / "site" / "sklearn_calib", ROOT / "sklearn_calib")
     _notebooks.write(tmp_path, [path])
     made = tmp_path / f"{path.stem}.ipynb"
     absent = _absent(_named(json.loads(made.read_text(encoding="utf-8"))))
     assert "duckdb" in absent and "pyarrow" in absent and "matplotlib" not in absent
-    (tmp_path / "run.py").write_text(RUN)
+    (tmp_path / "run.py").write_text(RUN, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "MPLBACKEND": "Agg"}
     done = subprocess.run(
         [sys.executable, str(tmp_path / "run.py"), str(made), *absent],

@@ -9,12 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from checkout import GUIDE
 
 from sklearn_calib._cli import main
-
-GUIDE = Path(__file__).parent.parent / "doc" / "user_guide"
-if not GUIDE.exists():
-    pytest.skip("not a checkout", allow_module_level=True)
 
 BLOCK = re.compile(r"code-block:: (python|console|text)\n\n((?:(?:   .*)?\n)+)")
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")

@@ -1,18 +1,13 @@
 """The README says what its script measures, and its picture is what the script draws."""
 
 import re
-import sys
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import ROOT
 
-ROOT = Path(__file__).parent.parent
-if not (ROOT / "README.md").exists():
-    pytest.skip("not a checkout", allow_module_level=True)
-sys.path.insert(0, str(ROOT / "doc"))
-import readme_picture  # noqa: E402
+import readme_picture  # isort: skip
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOT = r'class="dot" cx="([\d.]+)" cy="([\d.]+)"'

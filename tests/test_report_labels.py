@@ -121,14 +121,14 @@ def test_few_and_hostile():
 def test_written(report, tmp_path):
     path = tmp_path / "r.html"
     report.to_html(path, title="<b>")
-    page = path.read_text()
+    page = path.read_text(encoding="utf-8")
     assert "<script" not in page and "&lt;script&gt;" in page and "&lt;b&gt;" in page
     assert page.count('<svg class="diagram large"') == 3 and "t.csv" in page
     content = json.loads(report.to_json(tmp_path / "r.json"))
     assert content["format"] == "sklearn-calib-label-report" and content["name"] == "mine"
     assert [one["label"] for one in content["labels"]] == NAMES
     assert content["labels"][3]["slope"] is None and content["n_rows"] == 300
-    assert json.loads((tmp_path / "r.json").read_text()) == content
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8")) == content
     assert "\\<script\\>" in report.to_markdown() and "<svg" in report._repr_html_()
 
 
@@ -143,7 +143,7 @@ def test_many_labels_stay_one_page(tmp_path, monkeypatch):
         Y.astype(int), P, multilabel=True, n_resamples=0, measures=["log_loss"]
     )
     found.to_html(tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text()
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert len(page) < 120_000 and "... and 30 more, less far off" in page
     assert "... and 110 more" in str(found) and len(found.to_dict()["labels"]) == 130
 
@@ -222,10 +222,10 @@ def test_command(folder, tmp_path, capsys):
     out = capsys.readouterr()
     assert "1 of 3 labels is miscalibrated" in out.out and "passed: of the mean" in out.out
     assert "failed: of the mean over labels, log_loss" in out.err
-    content = json.loads((tmp_path / "r.json").read_text())
+    content = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert [one["n_rows"] for one in content["labels"]] == [300, 300, 290]
-    assert "Calibration of films" in (tmp_path / "r.html").read_text()
-    assert (tmp_path / "r.md").read_text().startswith("# Calibration report")
+    assert "Calibration of films" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert (tmp_path / "r.md").read_text(encoding="utf-8").startswith("# Calibration report")
 
 
 @pytest.mark.parametrize("file", ["u.csv", "t.jsonl", "t.parquet"])
@@ -234,7 +234,7 @@ def test_forms(folder, tmp_path, file, capsys):
     for name in ("t.csv", file):
         out = str(tmp_path / "r.json")
         assert audit(folder, name, "--no-page", "--json", out, "--weight", "w") == 0
-        found.append(json.loads((tmp_path / "r.json").read_text()))
+        found.append(json.loads((tmp_path / "r.json").read_text(encoding="utf-8")))
     one, other = ([line["measures"]["log_loss"]["value"] for line in f["labels"]] for f in found)
     assert one == pytest.approx(other, abs=1e-12)
     assert found[0]["p_value"] == pytest.approx(found[1]["p_value"], rel=1e-9)

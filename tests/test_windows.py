@@ -2,7 +2,9 @@
 
 import io
 import os
+import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +156,20 @@ def test_a_console_of_8_bits_takes_tables(tmp_path, monkeypatch):
     code, shown = in_console("cp1252", "stdout", words, monkeypatch)
     assert code == 0 and "\\u0141" in shown and "\\u25b2" in shown
     assert "Łódź" in (tmp_path / "m.md").read_text("utf-8")
+
+
+def test_texts_have_an_encoding():
+    """Where it is left out, Windows takes one of 8 bits."""
+    here = Path(__file__).parent.parent
+    found = []
+    for folder in ("sklearn_calib", "tests", "doc", "examples", "benchmarks", ".ci"):
+        for path in (here / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            for start in (m.end() for m in re.finditer(r"\.(?:read|write)_text\(", text)):
+                depth, end = 1, start
+                while depth:
+                    depth += {"(": 1, ")": -1}.get(text[end], 0)
+                    end += 1
+                if not re.search(r"encoding|utf-8", text[start:end]) and path != Path(__file__):
+                    found.append(f"{path}: ...text({text[start:end]}")
+    assert not found

@@ -95,7 +95,7 @@ def coverage(law, recalibrator, draws):
 
 
 def main():
-    runner.results(HERE, JOBS, coverage)
+    runner.study(HERE, JOBS, coverage)
 
 
 if __name__ == "__main__":

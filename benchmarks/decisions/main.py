@@ -345,9 +345,9 @@ def summary(rows):
 
 def main():
     rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, measured)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
+    runner.write(HERE / "results.csv", rows)
     found = list(summary(rows))
-    runner.write(HERE / "summary.csv", found, list(found[0]))
+    runner.write(HERE / "summary.csv", found)
     for row in found:
         print(row)
 

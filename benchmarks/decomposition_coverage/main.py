@@ -111,7 +111,7 @@ def main():
         if n < 20_000 or (case != "slightly overconfident" and "unequal" not in setting)
     ]
     rows = runner.rounds(HERE / "rounds.partial.jsonl", jobs, one)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
+    runner.write(HERE / "results.csv", rows)
     found = np.array([float(row["interval"]) for row in rows])
     errors = np.array(
         [float(r["value_and_1.96_errors"]) for r in rows if r["value_and_1.96_errors"]]

@@ -173,12 +173,12 @@ def main():
     table.loc[table.classes >= 100, "group"] = "100"
     forests = table.model.isin(["forest", "forest, weighted"])
     real = summarised(table[table.kind != "bed"], ["group", "moved"])
-    runner.write(HERE / "judged.csv", real, list(real[0]))
+    runner.write(HERE / "judged.csv", real)
     part = table[forests & (table.moved == 0)]
     trees = summarised(part, ["group", "moved"])
-    runner.write(HERE / "forests.csv", trees, list(trees[0]))
+    runner.write(HERE / "forests.csv", trees)
     hard = summarised(table[table.kind == "bed"], ["name", "classes"])
-    runner.write(HERE / "bed.csv", hard, list(hard[0]))
+    runner.write(HERE / "bed.csv", hard)
 
 
 if __name__ == "__main__":

@@ -134,17 +134,17 @@ def main():
     table = pd.DataFrame(runner.rounds(HERE / "rounds.partial.jsonl", jobs, quiet_round))
     names = ["raw", "scikit-learn", *NAMED, *FOR_TWO]
     rows = overall(table, names)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
+    runner.write(HERE / "results.csv", rows)
     logs = table[table.of == "log loss"].copy()
     columns = ["table", "model", "classes", "n_calib", "raw", "scikit-learn", "default"]
     logs = logs[columns].astype({"classes": int}).round(5)
     runner.write(HERE / "rounds.csv", logs.to_dict("records"), columns)
     zeros = table.dropna(subset=[f"{FLOORED[0]}: {next(iter(RULES))}"])
     rows = overall(zeros, [f"{name}: {rule}" for name in FLOORED for rule in RULES])
-    runner.write(HERE / "floors.csv", rows, list(rows[0]))
+    runner.write(HERE / "floors.csv", rows)
     if DATA:
         rows = list(networks())
-        runner.write(HERE / "networks.csv", rows, list(rows[0]))
+        runner.write(HERE / "networks.csv", rows)
 
 
 def quiet_round(*job):

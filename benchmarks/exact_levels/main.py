@@ -96,7 +96,7 @@ def run(*job):
 
 
 def main():
-    runner.results(HERE, JOBS, run)
+    runner.study(HERE, JOBS, run)
 
 
 if __name__ == "__main__":

@@ -180,7 +180,7 @@ def main():
                 continue
             lines.append({"map": name, "target": target, "rows per second": f"{speed:.2g}"})
             print(lines[-1], flush=True)
-    runner.write(HERE / "speed.csv", lines, list(lines[0]))
+    runner.write(HERE / "speed.csv", lines)
 
 
 if __name__ == "__main__":

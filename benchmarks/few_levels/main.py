@@ -92,7 +92,7 @@ def run(law, method):
 
 def main():
     jobs = [(law, method) for law in LAWS for method in METHODS]
-    runner.results(HERE, jobs, run, processes=1)
+    runner.study(HERE, jobs, run, processes=1)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 ``python benchmarks/run.py gate`` measures each job in turns with its unit (``np.argsort`` of a
 million numbers, scikit-learn's way, one call of the classifier, Python's start), the least time of
 the processor of both, and exits with 1 where a ratio is more than `MOST` times the committed one,
-in three attempts. ``run.py gate --write`` writes what it measured to ``results.csv``.
+in three attempts. ``run.py gate --write`` writes ``results.csv``: of each job the median of five
+such ratios, as one alone may be a lucky one, which later runs fail to reach.
 """
 
 import csv
@@ -30,7 +31,7 @@ from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
 TABLE = Path(__file__).parent / "results.csv"
-MOST, ATTEMPTS = 1.5, 3
+MOST, ATTEMPTS, RUNS = 1.5, 3, 5
 
 
 def jobs():
@@ -143,26 +144,39 @@ def ratio(ours, unit, turns=5):
     return spent[0] / spent[1]
 
 
+def usual(ours, unit):
+    """What is committed: the median of several ratios."""
+    return float(np.median([ratio(ours, unit) for _ in range(RUNS)]))
+
+
+def attempted(ours, unit, most):
+    """The least ratio of some attempts; the first that is at most `most` is the last."""
+    found = np.inf
+    for _ in range(ATTEMPTS):
+        found = min(found, ratio(ours, unit))
+        if found <= most:
+            break
+    return found
+
+
 def main():
     write = sys.argv[1:] == ["--write"]
     table = TABLE.read_text(encoding="utf-8").splitlines() if TABLE.exists() else []
     known = {row["job"]: float(row["ratio"]) for row in csv.DictReader(table)}
     rows, slower = [], []
     for job, ours, unit, theirs in jobs():
-        found, before = np.inf, known.get(job, np.inf)
-        for _ in range(ATTEMPTS):
-            found = min(found, ratio(ours, theirs))
-            if found <= MOST * before:
-                break
+        before = known.get(job, np.inf)
+        found = usual(ours, theirs) if write else attempted(ours, theirs, MOST * before)
         slower += [job] if found > MOST * before else []
         rows.append({"job": job, "unit": unit, "ratio": f"{found:.3g}"})
         said = "" if before == np.inf else f", {found / before:.2f} times the committed {before}"
         print(f"{job}: {found:.3g} of {unit}{said}", flush=True)
     if write:
         runner.write(TABLE, rows, ["job", "unit", "ratio"])
-    elif missing := [row["job"] for row in rows if row["job"] not in known]:
+        return
+    if missing := [row["job"] for row in rows if row["job"] not in known]:
         sys.exit(f"expected a committed ratio for each job, got none for {missing}. Run --write.")
-    if slower and not write:
+    if slower:
         sys.exit(f"expected at most {MOST} times the committed ratios, got more for {slower}")
 
 

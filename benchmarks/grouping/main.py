@@ -100,7 +100,7 @@ def level_of(name, n, draws):
 def levels():
     jobs = [(*case, draws) for case, draws in DRAWS.items()]
     rows = runner.rounds(HERE / "levels.partial.jsonl", jobs, level_of, processes=1)
-    runner.write(HERE / "levels.csv", rows, list(rows[0]))
+    runner.write(HERE / "levels.csv", rows)
 
 
 def named_sizes():
@@ -108,7 +108,7 @@ def named_sizes():
     jobs = [(name, 1000, 20) for name in (rare, "5 categories, flat scores", *sizes.ONE_FEATURE)]
     jobs += [(name, 1000, 12) for name in sizes.HARDER] + [(rare, 4000, 12)]
     rows = runner.rounds(HERE / "sizes.partial.jsonl", jobs, sizes.found_of, processes=1)
-    runner.write(HERE / "sizes.csv", rows, list(rows[0]))
+    runner.write(HERE / "sizes.csv", rows)
 
 
 def six_laws():
@@ -125,7 +125,7 @@ def six_laws():
         row["actions"] = " ".join(one.action for one, _ in found)
         rows.append(row)
         print(row, flush=True)
-    runner.write(HERE / "six.csv", rows, list(rows[0]))
+    runner.write(HERE / "six.csv", rows)
 
 
 def tables():
@@ -133,7 +133,7 @@ def tables():
     for name in real.TABLES:
         rows.append(real.promised_and_realised(name))
         print(rows[-1], flush=True)
-    runner.write(HERE / "tables.csv", rows, list(rows[0]))
+    runner.write(HERE / "tables.csv", rows)
 
 
 def main():

@@ -77,10 +77,7 @@ def coverage(family, size, n, draws):
 
 
 def main():
-    rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, coverage)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
-    for row in rows:
-        print(row)
+    runner.study(HERE, JOBS, coverage)
 
 
 if __name__ == "__main__":

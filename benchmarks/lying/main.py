@@ -121,9 +121,9 @@ def main():
     rows = [
         row for (law, n), parts in found.items() for row in rows_of(law, n, np.concatenate(parts))
     ]
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
+    runner.write(HERE / "results.csv", rows)
     summary = [*best_lies(rows)]
-    runner.write(HERE / "summary.csv", summary, list(summary[0]))
+    runner.write(HERE / "summary.csv", summary)
     for row in summary:
         print(row)
 

@@ -214,7 +214,7 @@ def diagnoses():
 def main():
     for name, make in (("region", regions), ("diagnosis", diagnoses), ("peers", peers)):
         rows = make()
-        runner.write(HERE / f"{name}.csv", rows, list(rows[0]))
+        runner.write(HERE / f"{name}.csv", rows)
         for row in rows:
             print(row)
 

@@ -340,7 +340,7 @@ def main():
         rows = make()
         if not rows:
             continue
-        runner.write(HERE / f"{name}.csv", rows, list(rows[0]))
+        runner.write(HERE / f"{name}.csv", rows)
         for row in rows:
             print(row)
 

@@ -243,9 +243,9 @@ def main():
         ]
         rows += averages(*task, found)
     if rows:
-        runner.write(HERE / "results.csv", rows, list(rows[0]))
+        runner.write(HERE / "results.csv", rows)
     quiet_rows = runner.rounds(HERE / "nothing.partial.jsonl", NOTHING, nothing_wrong, processes=1)
-    runner.write(HERE / "nothing_wrong.csv", quiet_rows, list(quiet_rows[0]))
+    runner.write(HERE / "nothing_wrong.csv", quiet_rows)
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ def main():
                 found = "not installed"
             row[name] = found
             print(name, row["method"], found, flush=True)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
+    runner.write(HERE / "results.csv", rows)
 
 
 if __name__ == "__main__":

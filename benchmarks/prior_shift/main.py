@@ -164,11 +164,11 @@ def summary(rows):
 def main():
     if "test" not in sys.argv[1:]:
         rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, coverage)
-        runner.write(HERE / "results.csv", rows, list(rows[0]))
+        runner.write(HERE / "results.csv", rows)
         rows = [*summary(rows)]
-        runner.write(HERE / "coverage.csv", rows, list(rows[0]))
+        runner.write(HERE / "coverage.csv", rows)
     rows = runner.rounds(HERE / "test.partial.jsonl", TESTS, rejections)
-    runner.write(HERE / "rejections.csv", rows, list(rows[0]))
+    runner.write(HERE / "rejections.csv", rows)
 
 
 if __name__ == "__main__":

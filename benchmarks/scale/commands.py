@@ -134,7 +134,7 @@ def main():
     kinds = [int(k) for k in given[2]] if len(given) > 2 else [*SIZES]
     known = {}
     if TABLE.exists():
-        with TABLE.open() as file:
+        with TABLE.open(encoding="utf-8") as file:
             known = {
                 (r["classes"], float(r["rows"]), r["command"]): r for r in csv.DictReader(file)
             }

@@ -74,7 +74,7 @@ def main():
         part = table[(table.classes == 2) == two]
         if len(part):
             rows = summary(part)
-            runner.write(HERE / name, rows, list(rows[0]))
+            runner.write(HERE / name, rows)
     kept = ["table", "model", "rows", "split", "classes", "fewest", "identity", "auto", "weights"]
     runner.write(HERE / "rounds.csv", table[kept].round(5).to_dict("records"), kept)
 

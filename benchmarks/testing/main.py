@@ -147,9 +147,9 @@ def main():
         row["theirs_s"] = "" if theirs is None else f"{theirs:.4g}"
         rows.append({**row, "found": found, "bar": bar})
         print(rows[-1], flush=True)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
+    runner.write(HERE / "results.csv", rows)
     table = [*levels(TESTS, 1000, 1000, 1.15), *levels(BY_CELLS, 200, 10_000, 1.05)]
-    runner.write(HERE / "levels.csv", table, list(table[0]))
+    runner.write(HERE / "levels.csv", table)
 
 
 if __name__ == "__main__":

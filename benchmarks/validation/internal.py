@@ -181,7 +181,7 @@ def one():
 
 def main():
     single = list(one())
-    runner.write(HERE / "internal_one.csv", single, list(single[0]))
+    runner.write(HERE / "internal_one.csv", single)
     for row in single:
         print(*row.values(), sep="  ")
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 200
@@ -193,7 +193,7 @@ def main():
     ]
     rows = list(summary(runner.rounds(HERE / "internal.partial.jsonl", jobs, some)))
     rows.sort(key=lambda row: [*LAWS].index(row["law"]))
-    runner.write(HERE / "internal.csv", rows, list(rows[0]))
+    runner.write(HERE / "internal.csv", rows)
     for row in rows:
         print(*row.values(), sep="  ")
 

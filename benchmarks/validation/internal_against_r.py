@@ -101,7 +101,7 @@ def main():
         {"quantity": name, "ours": f"{a:.10g}", "R": f"{b:.10g}", "difference": f"{abs(a - b):.1e}"}
         for name, a, b in pairs
     ]
-    runner.write(HERE / "internal_differences.csv", rows, list(rows[0]))
+    runner.write(HERE / "internal_differences.csv", rows)
     command = "python benchmarks/validation/internal_against_r.py"
     kept = {"X": X.tolist(), "y": y.tolist(), "drawn": drawn.tolist(), "R": theirs}
     KEPT.write_text(json.dumps({"command": command, **kept}) + "\n", encoding="utf-8")

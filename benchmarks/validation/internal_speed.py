@@ -58,7 +58,7 @@ def main():
         for name, seconds in spent.items()
     ]
     path = Path(__file__).with_name("internal_speed.csv")
-    runner.write(path, rows, list(rows[0]))
+    runner.write(path, rows)
     for row in rows:
         print(*row.values(), sep="  ")
 

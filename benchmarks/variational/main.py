@@ -180,7 +180,7 @@ def main():
     order = {job[:3]: number for number, job in enumerate(JOBS)}
     found = sorted(found.items(), key=lambda item: order[item[0]])
     rows = [rows_of(*key, np.concatenate(parts)) for key, parts in found]
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
+    runner.write(HERE / "results.csv", rows)
     shown = [{name: row[name] for name in SHOWN} for row in rows]
     runner.write(HERE / "summary.csv", shown, list(SHOWN))
     for row in rows:

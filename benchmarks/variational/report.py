@@ -33,7 +33,7 @@ def main():
             {"law": law, "n": N_ROWS, "draws": DRAWS, "level": LEVEL, "true": true, **found}
         )
         print(rows[-1], flush=True)
-    runner.write(Path(__file__).parent / "report.csv", rows, list(rows[0]))
+    runner.write(Path(__file__).parent / "report.csv", rows)
 
 
 if __name__ == "__main__":

@@ -246,10 +246,7 @@ KINDS = {f.__name__: f for f in (level, sentences, power, measures, planned, gai
 
 
 def main():
-    rows = runner.rounds(HERE / "rounds.partial.jsonl", JOBS, run)
-    runner.write(HERE / "results.csv", rows, list(rows[0]))
-    for row in rows:
-        print(row)
+    runner.study(HERE, JOBS, run)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from ._options import (
     share,
     whole_number,
 )
-from ._pairs import Pairs, Rows, models_of
+from ._pairs import PairRows, Pairs, models_of
 from ._printing import Screen, check_outputs, progress, write_text
 from ._remote import local_files
 from ._wording import for_the_command
@@ -143,7 +143,7 @@ def _measured(pairs, options, advance):
     draws = [RowDraw(n_classes, rows_to_draw(n_classes)) if several else None for _ in summaries]
     functions = {n: f for n, f in _means().items() if n in _MEASURES}
     losses = {name: PairedLosses() for name in functions}
-    kept: list[Rows] = []  # of clusters, whose calibration error cells do not tell
+    kept: list[PairRows] = []  # of clusters, whose calibration error cells do not tell
     for codes, probas, weight, groups in _pieces(pairs, lambda done: advance(done / 2)):
         for summary, draw, proba in zip(summaries, draws, probas, strict=True):
             single = len(pairs.models[0].columns) == 1 and not pairs.flipped
@@ -153,7 +153,7 @@ def _measured(pairs, options, advance):
         for name, of_rows in functions.items():
             losses[name].add(*(of_rows(proba, codes) for proba in probas), weight, groups)
         if groups is not None:
-            kept.append(Rows(codes, probas, weight, groups))
+            kept.append(PairRows(codes, probas, weight, groups))
     if not summaries[0].n_samples:
         raise UserError("expected rows of positive weight, got none. Check the files.")
     drawn = [None if draw is None else draw.rows() for draw in draws]
@@ -187,7 +187,7 @@ def _pieces(pairs, advance):
             weight = None if block.weight is None else block.weight[rows]
             probas = [np.asarray(proba)[rows] for proba in block.probas]
             groups = None if block.groups is None else block.groups[rows]
-            yield Rows(block.codes[rows], probas, weight, groups)
+            yield PairRows(block.codes[rows], probas, weight, groups)
 
 
 def _of_clusters(kept, name, given):

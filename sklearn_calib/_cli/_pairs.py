@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _ROWS = 2**17  # of tables in memory at a time
 
 
-class Model(NamedTuple):
+class PairedModel(NamedTuple):
     """What was named as one model."""
 
     name: str
@@ -42,7 +42,7 @@ class Model(NamedTuple):
     columns: list[str]  # once the header has been read
 
 
-class Rows(NamedTuple):
+class PairRows(NamedTuple):
     """A block of rows."""
 
     codes: IntArray
@@ -51,15 +51,15 @@ class Rows(NamedTuple):
     groups: AnyArray | None = None  # the column of --cluster
 
 
-def models_of(files: Sequence[str], options: "argparse.Namespace") -> list[Model]:
+def models_of(files: Sequence[str], options: "argparse.Namespace") -> list[PairedModel]:
     """What was named, as two models."""
     check_named(options)
     named = options.prob
     if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
         raise UserError(
-            "expected two files, or one file and --prob twice, got "
-            f"{len(files)} files and --prob {len(named)} times. Name the columns of one model in "
-            "one --prob a,b,c."
+            f"expected two files, or one file and --prob twice, got files: {len(files)}, --prob: "
+            f"{len(named)}. A file named twice is one; name the columns of one model in one "
+            "--prob a,b,c."
         )
     called = options.name or []
     if len(called) not in (0, 2):
@@ -74,7 +74,7 @@ def models_of(files: Sequence[str], options: "argparse.Namespace") -> list[Model
             "two files, or call them by --name."
         )
     places = zip(called, (*files, *files)[:2], (named * 2)[:2], (True, False), strict=True)
-    return [Model(*place, []) for place in places]
+    return [PairedModel(*place, []) for place in places]
 
 
 def _short(files):
@@ -96,7 +96,7 @@ class Pairs:
         Once all blocks have been given.
     """
 
-    def __init__(self, models: Sequence[Model], options: "argparse.Namespace") -> None:
+    def __init__(self, models: Sequence[PairedModel], options: "argparse.Namespace") -> None:
         self.models, self.options, self.n_rows = models, options, 0
         self.one_file = models[0].file == models[1].file
         self._tables: list[FileTable] | None = None
@@ -112,7 +112,7 @@ class Pairs:
         self._check_columns()
         self.classes, self.flipped = self._classes()
 
-    def rows(self, advance: Callable[[float], Any]) -> Iterator[Rows]:
+    def rows(self, advance: Callable[[float], Any]) -> Iterator[PairRows]:
         """All rows; `advance` is told how much has been read."""
         self.n_rows = self._n_holes = 0
         self._holes.clear()
@@ -122,7 +122,7 @@ class Pairs:
             codes = self._codes(kept, differing)
             if len(codes) and not differing.n_rows:
                 weight, together = self.options.weight, self.options.group
-                yield Rows(
+                yield PairRows(
                     codes,
                     [self._proba(*each) for each in zip(self.models, kept, strict=True)],
                     None if weight is None else number_column(kept[0], weight),

@@ -24,7 +24,7 @@ _RAYS = 256
 _ENDLESS = 100.0  # of a shift or a slope; half of it is said to be infinite
 
 
-class Cells:
+class LogOddsCells:
     """Cells of log-odds z with a width in proportion to sqrt(z^2 + 4).
 
     Parameters
@@ -54,7 +54,7 @@ class Cells:
         return found
 
 
-FINE, COARSE_CELLS = Cells(16), Cells(4)
+FINE, COARSE_CELLS = LogOddsCells(16), LogOddsCells(4)
 
 
 class Atoms(NamedTuple):
@@ -71,7 +71,7 @@ class Atoms(NamedTuple):
         return np.array([self.k.sum(), self.k @ self.z_hit])
 
 
-def atoms(counts: IntArray, cells: Cells) -> Atoms:
+def atoms(counts: IntArray, cells: LogOddsCells) -> Atoms:
     """Two atoms per cell, with its mean and its variance; `counts` of shape (5, n_cells)."""
     used = counts[0] > 0
     n, k, d, square, hits = counts[:, used].astype(np.float64)
@@ -216,7 +216,7 @@ def contains(found: Atoms, level: float, shift: float, slope: float) -> bool:
 # -- what is enough -------------------------------------------------------------------------------
 
 
-def is_enough(found: Atoms, cells: Cells) -> tuple[FloatArray, FloatArray, float, float]:
+def is_enough(found: Atoms, cells: LogOddsCells) -> tuple[FloatArray, FloatArray, float, float]:
     """The best shift alone, the best line, and the score tests of what they leave.
 
     The bends are at the edges of cells that are nearest to the thirds of the rows.

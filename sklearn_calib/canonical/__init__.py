@@ -18,6 +18,7 @@ from ._column_order import has_own_order as has_own_order
 from ._column_order import order_in_doubt as order_in_doubt
 from ._column_order import rank_well as rank_well
 from ._column_order import warn_of_order as warn_of_order
+from ._column_order import warn_of_positive as warn_of_positive
 from ._device import DeviceScores as DeviceScores
 from ._device import device_scores as device_scores
 from ._label_tables import BOTH as BOTH

@@ -79,6 +79,25 @@ def warn_of_order(
         caution(where, *words)
 
 
+def warn_of_positive(proba: FloatArray, codes: IntArray, classes: AnyArray, where: str) -> None:
+    """Warn where one column, given with the first class as `pos_label`, is that of the first class.
+
+    It was then meant as scikit-learn's ``brier_score_loss`` and curves take it.
+    """
+    one, (first, second) = np.asarray(proba)[:, 0], classes.tolist()
+    if better_order(np.column_stack([1 - one, one]), codes) is None:
+        return
+    share = ((one > 0.5) == codes).mean()
+    caution(
+        where,
+        f"one column with the probability of the second class, {second!r}",
+        f"one that fits {first!r}: the likelier class is the true one in {share:.2f} of the rows "
+        f"as given, in {1 - share:.2f} the other way round",
+        "pos_label= says which class is looked at, not which one the column belongs to: pass "
+        f"1 - y_proba, or labels={[second, first]}",
+    )
+
+
 def _assignment(table):
     """The column of each class: that of the most rows, its own among equals."""
     k = len(table)

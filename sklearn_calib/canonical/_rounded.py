@@ -79,8 +79,8 @@ def cure_of_sums(table: FloatArray, worst: float, eps: float) -> str:
         if worst > bound + 1e-9:
             break
         if bound < 1 and _has_decimals(table, decimals, eps):
-            said = f"If the probabilities were rounded to {decimals} decimals, "
-            return said + call.format(bound)
+            unit = "decimal" if decimals == 1 else "decimals"
+            return f"If the probabilities were rounded to {decimals} {unit}, {call.format(bound)}"
     half = half_slack(table.shape[1])
     if worst <= half and np.array_equal(table.astype(np.float16), table):
         return "These are numbers of half precision: " + call.format(half)

@@ -21,7 +21,7 @@ from ._costs import array_of_names
 from ._deciding import DecidingClassifier
 
 
-class Choice(NamedTuple):
+class Cutoff(NamedTuple):
     """Where the rows, or those of a group, are answered."""
 
     threshold: float
@@ -351,7 +351,7 @@ class SelectiveClassifier(DecidingClassifier):
             confidence, error, weight = confidence[kept], error[kept], weight[kept]
             counted = weight
         if not len(error):
-            return Choice(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
+            return Cutoff(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
         level, mass, errors = risk_by_coverage(confidence, error, np.ones(len(error)))
         _, share, wrong = risk_by_coverage(confidence, error, counted)
         if self.coverage is None:
@@ -368,7 +368,7 @@ class SelectiveClassifier(DecidingClassifier):
         part = answered / float(share.sum())
         risk = float(wrong[:count].sum()) / answered if count else np.nan
         size = float(counted.sum()) ** 2 / float(counted @ counted)
-        return Choice(threshold, part, risk, bound, _interval_of_share(part, size, delta))
+        return Cutoff(threshold, part, risk, bound, _interval_of_share(part, size, delta))
 
     def _say_where_none(self, found, n_samples, where):
         none = [name for name, one in found.items() if one.threshold == np.inf]

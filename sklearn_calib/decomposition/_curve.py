@@ -99,7 +99,7 @@ def refinement_curve(
         Validation scores, one array per stage: a list, or a generator such as
         ``model.staged_predict_proba(X_valid)``, of which one array is held at a time.
     stages : sequence of int, default=None
-        Their numbers, increasing; 1, 2, ... by default.
+        The numbers of the stages, increasing; 1, 2, ... by default.
     kind : {"proba", "logits"}, default="proba"
     loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
         As in `decompose_loss`.
@@ -110,7 +110,7 @@ def refinement_curve(
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     unit : str, default="stages"
-        What a stage is, in the plural: for plots.
+        What the stages are called in plots: "trees", "epochs".
 
     Returns
     -------
@@ -119,14 +119,14 @@ def refinement_curve(
     Raises
     ------
     ValueError
-        No stage, another number of stages than of `stages`, or invalid scores, labels or
-        weights; see `canonical_proba`.
+        No stages at all; `stages` of another length than `staged_proba`; or invalid scores,
+        labels or weights, see `canonical_proba`.
 
     Notes
     -----
-    Cost: two fits of the recalibrator per stage; for temperature scaling, started at the previous
-    stage's, some 4 passes of O(n k). Memory O(n k), and 4 bytes per stage for each of at most
-    20,000 rows.
+    Cost: two fits of the recalibrator per stage. Those of temperature scaling start from the
+    previous stage's and take some 4 passes of O(n k). Memory: O(n k), and 4 bytes per stage for
+    each of at most 20,000 rows.
 
     References
     ----------

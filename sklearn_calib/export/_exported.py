@@ -29,7 +29,7 @@ class ExportedMap(Recalibrator):
     classes_ : ndarray of shape (n_classes,)
         The labels of the document.
     n_features_in_ : int
-        Their number.
+        The number of classes.
 
     Raises
     ------

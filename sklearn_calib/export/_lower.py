@@ -19,7 +19,7 @@ from ._functions import (
     Steps,
 )
 from ._lower_functions import (
-    Rows,
+    ExprRows,
     chebyshev_value,
     curve_value,
     function_rows,
@@ -100,7 +100,9 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> Program:
 def _one_number(kind):
     x = entry_of(0)
     if kind == "proba":
-        return both(at_most(0.0, x), at_most(x, 1.0)), Rows([1.0 - x, x], origin=of_probability(x))
+        return both(at_most(0.0, x), at_most(x, 1.0)), ExprRows(
+            [1.0 - x, x], origin=of_probability(x)
+        )
     return at_most(size(x), LARGEST_LOGIT), _of_margin(x)
 
 
@@ -113,24 +115,24 @@ def _all_numbers(kind, k):
         top = largest(x)
         parts = [exp_of_negative(one - top) for one in x]
         whole = total(parts)
-        rows = Rows([part / whole for part in parts], [one - top - log(whole) for one in x])
+        rows = ExprRows([part / whole for part in parts], [one - top - log(whole) for one in x])
         return valid, rows
     within = [both(at_most(-SLACK, one), at_most(one, 1 + SLACK)) for one in x]
     whole = total([clipped(one, 0.0, 1.0) for one in x])
     error = size(whole - 1.0)
     divisor = where(less(_ROUNDING, error), larger(whole, _ROUNDING), 1.0)
     valid = both(*within, at_most(error, SLACK))
-    return valid, Rows([clipped(one, 0.0, 1.0) / divisor for one in x])
+    return valid, ExprRows([clipped(one, 0.0, 1.0) / divisor for one in x])
 
 
 def _of_margin(x):
     """As `two_classes_of_margin`."""
     shared = log(1.0 + exp_of_negative(-size(x)))
     log_of_both = [smaller(-x, 0.0) - shared, smaller(x, 0.0) - shared]
-    return Rows([sigmoid(-x), sigmoid(x)], log_of_both, of_margin(x))
+    return ExprRows([sigmoid(-x), sigmoid(x)], log_of_both, of_margin(x))
 
 
-def _logs(rows: Rows) -> list[Expr]:
+def _logs(rows: ExprRows) -> list[Expr]:
     """As `log_proba`."""
     return [log_floored(p) for p in rows.p] if rows.log is None else rows.log
 
@@ -138,7 +140,7 @@ def _logs(rows: Rows) -> list[Expr]:
 # -- the nodes --------------------------------------------------------------------------------
 
 
-def _lower(node: Node, rows: Rows) -> Rows:
+def _lower(node: Node, rows: ExprRows) -> ExprRows:
     """The row that a node gives for one."""
     found = _node(node, rows)
     if len(rows.p) == 2 and found is not rows and never_falls(node):
@@ -147,18 +149,18 @@ def _lower(node: Node, rows: Rows) -> Rows:
 
 
 @singledispatch
-def _node(node: Node, rows: Rows) -> Rows:
+def _node(node: Node, rows: ExprRows) -> ExprRows:
     raise NotImplementedError(node.kind)
 
 
 @_node.register
 def _identity(node: Identity, rows):
-    return Rows(rows.p)
+    return ExprRows(rows.p)
 
 
 @_node.register
 def _uniform(node: Uniform, rows):
-    return Rows([number(1.0 / len(rows.p))] * len(rows.p))
+    return ExprRows([number(1.0 / len(rows.p))] * len(rows.p))
 
 
 @_node.register
@@ -168,7 +170,7 @@ def _raised(node: Raised, rows):
     smallest = -largest([-p for p in rows.p])
     lifted = [larger(p, node.floor) for p in rows.p]
     low, whole = less(smallest, node.floor), total(lifted)
-    return Rows([where(low, q / whole, p) for p, q in zip(rows.p, lifted, strict=True)])
+    return ExprRows([where(low, q / whole, p) for p, q in zip(rows.p, lifted, strict=True)])
 
 
 @_node.register
@@ -184,7 +186,7 @@ def _softmax_affine(node: SoftmaxAffine, rows):
         moved = [total([float(c) * x for c, x in zip(row, u, strict=True)]) for row in node.coef]
     else:
         moved = [float(c) * x for c, x in zip(np.broadcast_to(node.coef, k), u, strict=True)]
-    return Rows(softmax([m + float(b) for m, b in zip(moved, shift, strict=True)]))
+    return ExprRows(softmax([m + float(b) for m, b in zip(moved, shift, strict=True)]))
 
 
 @_node.register
@@ -201,7 +203,7 @@ def _cumulative_affine(node: CumulativeAffine, rows):
     inner = [larger(a - b, 0.0) for a, b in itertools.pairwise(higher)]
     table = [sigmoid(-eta[0]), *inner, higher[-1]]
     whole = total(table)
-    return Rows([one / whole for one in table])
+    return ExprRows([one / whole for one in table])
 
 
 @_node.register
@@ -209,7 +211,7 @@ def _mixture(node: Mixture, rows):
     parts = [_lower(part, rows).p for part in node.parts]
     weights = node.weights.tolist()
     columns = zip(*parts, strict=True)
-    return Rows([total([w * p for w, p in zip(weights, c, strict=True)]) for c in columns])
+    return ExprRows([total([w * p for w, p in zip(weights, c, strict=True)]) for c in columns])
 
 
 @_node.register
@@ -229,10 +231,10 @@ def _one_vs_rest(node: OneVsRest, rows):
 def _each_against_rest(rows):
     others = of_others(lambda a, b: a + b, rows.p)
     if rows.log is None:
-        return [Rows([rest, p]) for rest, p in zip(others, rows.p, strict=True)]
+        return [ExprRows([rest, p]) for rest, p in zip(others, rows.p, strict=True)]
     log_others = of_others(log_sum, rows.log)
     columns = zip(others, rows.p, log_others, rows.log, strict=True)
-    return [Rows([rest, p], [log_rest, log_p]) for rest, p, log_rest, log_p in columns]
+    return [ExprRows([rest, p], [log_rest, log_p]) for rest, p, log_rest, log_p in columns]
 
 
 def _divided(values, fallback):
@@ -240,7 +242,7 @@ def _divided(values, fallback):
     some = less(0.0, whole)
     divisor = where(some, whole, rest)
     pairs = zip(values, fallback, strict=True)
-    return Rows([where(some, value, p) / divisor for value, p in pairs])
+    return ExprRows([where(some, value, p) / divisor for value, p in pairs])
 
 
 @_node.register
@@ -251,7 +253,7 @@ def _one_vs_one(node: OneVsOne, rows):
         pair = _of_margin(logs[j] - logs[i])
         pairwise[i, j], pairwise[j, i] = (pair if part is None else _lower(part, pair)).p
     if k == 2:
-        return Rows([pairwise[0, 1], pairwise[1, 0]])
+        return ExprRows([pairwise[0, 1], pairwise[1, 0]])
     low, high = MIN_PAIR_PROBABILITY, 1 - MIN_PAIR_PROBABILITY
     return _coupled({at: clipped(p, low, high) for at, p in pairwise.items()}, k)
 
@@ -273,14 +275,14 @@ def _coupled(r, k):
         p.append((right[i] - total(known) if known else right[i]) / table[i][i])
     positive = [larger(one, 0.0) for one in reversed(p)]
     whole = total(positive)
-    return Rows([one / whole for one in positive])
+    return ExprRows([one / whole for one in positive])
 
 
 @_node.register
 def _top_label(node: TopLabel, rows):
     first = _is_first_largest(rows.p)
     log_others = None if rows.log is None else of_others(log_sum, rows.log)
-    pair = Rows(
+    pair = ExprRows(
         [_chosen(first, of_others(lambda a, b: a + b, rows.p)), largest(rows.p)],
         log_others and [_chosen(first, log_others), _chosen(first, rows.log)],
     )
@@ -293,7 +295,7 @@ def _top_label(node: TopLabel, rows):
     for mine, part in zip(first, parts, strict=True):
         if part is None:
             new = [where(mine, p, q) for p, q in zip(rows.p, new, strict=True)]
-    return Rows(new)
+    return ExprRows(new)
 
 
 def _shares_of_others(first, logs, exponent):

@@ -84,7 +84,7 @@ def of_margin(x: Expr) -> Origin:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ExprRows:
     """The row between two nodes: probabilities, and logarithms where they are exact.
 
     Of two classes also their origin, where one is known.
@@ -123,7 +123,7 @@ def _pair(zero, one):
     return np.column_stack([zero, one])
 
 
-def score(rows: Rows, kind: str) -> Expr:
+def score(rows: ExprRows, kind: str) -> Expr:
     """As `score_of`."""
     if kind == "proba":
         return rows.p[1]
@@ -134,7 +134,7 @@ def score(rows: Rows, kind: str) -> Expr:
 
 
 def found_by(
-    node: Function, rows: Rows, targets: FloatArray, moved: Callable[[FloatArray], FloatArray]
+    node: Function, rows: ExprRows, targets: FloatArray, moved: Callable[[FloatArray], FloatArray]
 ) -> Expr:
     """How many of the targets moved(x) reaches."""
     if node.input == "proba" and rows.origin is None:
@@ -174,15 +174,15 @@ def _float_at(places):
     return np.copysign(np.abs(places).view(np.float64), places)
 
 
-def function_rows(node: Function, value: Expr) -> Rows:
+def function_rows(node: Function, value: Expr) -> ExprRows:
     """Both probabilities from the value."""
     if getattr(node, "link", None) == "sigmoid":
-        return Rows([sigmoid(-value), sigmoid(value)])
+        return ExprRows([sigmoid(-value), sigmoid(value)])
     one = clipped(value, 0.0, 1.0)
-    return Rows([1.0 - one, one])
+    return ExprRows([1.0 - one, one])
 
 
-def moved_score(node: Function, rows: Rows, domain: FloatArray | None) -> tuple[Expr, Callable]:
+def moved_score(node: Function, rows: ExprRows, domain: FloatArray | None) -> tuple[Expr, Callable]:
     """The number x, rounded and moved into the domain, and what does the same to arrays."""
     x, ties = score(rows, node.input), getattr(node, "ties", False)
     if ties:
@@ -198,12 +198,12 @@ def moved_score(node: Function, rows: Rows, domain: FloatArray | None) -> tuple[
     return x, moved
 
 
-def steps_value(node: Steps, rows: Rows) -> Expr:
+def steps_value(node: Steps, rows: ExprRows) -> Expr:
     """A step function."""
     return lookup(found_by(node, rows, node.edges, np.asarray), node.values)
 
 
-def sigmoid_poly_value(node: SigmoidPoly, rows: Rows) -> Expr:
+def sigmoid_poly_value(node: SigmoidPoly, rows: ExprRows) -> Expr:
     """A polynomial, by Horner's scheme."""
     z = (score(rows, node.input) - node.centre) / node.spread
     value = number(node.coef[-1])
@@ -212,7 +212,7 @@ def sigmoid_poly_value(node: SigmoidPoly, rows: Rows) -> Expr:
     return value
 
 
-def chebyshev_value(node: ClippedChebyshev, rows: Rows) -> Expr:
+def chebyshev_value(node: ClippedChebyshev, rows: ExprRows) -> Expr:
     """A sum of Chebyshev polynomials."""
     low, high = node.domain
     x, _ = moved_score(node, rows, node.domain)
@@ -220,7 +220,7 @@ def chebyshev_value(node: ClippedChebyshev, rows: Rows) -> Expr:
     return chebyshev_sum(clipped(z, -1.0, 1.0), node.coef)
 
 
-def curve_value(node: Curve, rows: Rows) -> Expr:
+def curve_value(node: Curve, rows: ExprRows) -> Expr:
     """A curve between knots."""
     x, moved = moved_score(node, rows, node.domain)
     place = found_by(node, rows, node.knots[1:-1], moved)

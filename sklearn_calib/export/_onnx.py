@@ -14,7 +14,7 @@ from ..exceptions import refuse, require
 from ._document import Kind, MapDocument, document_of
 from ._onnx_graph import Graph, Tensor
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
-from ._onnx_nodes import Rows, of_logits, written
+from ._onnx_nodes import GraphRows, of_logits, written
 
 INPUT, OUTPUT = "scores", "calibrated"
 METADATA = "sklearn_calib_map"
@@ -143,7 +143,7 @@ def _calibrated(document: MapDocument, scores: Tensor) -> Tensor:
         p = scores.clip(0.0, 1.0)
         total = p.sum()
         error = (total - 1.0).abs()
-        rows = Rows((error <= 1e-15).where(p, p / total), k)
+        rows = GraphRows((error <= 1e-15).where(p, p / total), k)
         good = ((scores - 0.5).abs() <= 0.5 + SLACK).all() & (error <= SLACK)
     return good.where(written(document.root, rows).p, np.nan)
 

@@ -24,7 +24,7 @@ from ._onnx_boosted import (
     shape_of_margins,
 )
 from ._onnx_graph import Graph, side_by_side
-from ._onnx_nodes import Rows, of_logits, of_margin, written
+from ._onnx_nodes import GraphRows, of_logits, of_margin, written
 
 METADATA = "sklearn_calib_maps"
 _ML_VERSION = 3
@@ -207,7 +207,7 @@ def _scores(model, pair, scope, operator, container, graph):
     k, own = len(model.classes_), len(last.classes_)
     if kind == "proba":
         p = scores.clip(0.0, 1.0)
-        rows = Rows(p / p.sum(), own)
+        rows = GraphRows(p / p.sum(), own)
     elif own == 2:
         rows = of_margin(scores.column(-1))
     else:
@@ -224,16 +224,16 @@ def _as_predicted(rows, margins):
         p = side_by_side(1.0 - p.column(1), p.column(1))
     if package_of(margins.estimator) == "xgboost":
         p = p.graph.add("Cast", p.graph.add("Cast", p, to=_FLOAT), to=_DOUBLE)
-    return Rows(p / p.sum(), rows.k)
+    return GraphRows(p / p.sum(), rows.k)
 
 
 def _widened(rows, places, k):
     """`take_columns`: classes that the classifier has not seen get probability 0."""
     p = _columns(rows.p, rows.p.column(0) * 0.0, places, k)
     if rows.exact is None:
-        return Rows(p, k)
+        return GraphRows(p, k)
     least = rows.exact.min().at_most(float(np.log(SMALLEST_PROBABILITY)))
-    return Rows(p, k, _columns(rows.exact, least, places, k))
+    return GraphRows(p, k, _columns(rows.exact, least, places, k))
 
 
 def _plain(estimator):

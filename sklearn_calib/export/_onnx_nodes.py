@@ -27,7 +27,7 @@ from ._onnx_graph import Tensor, log_sigmoid, side_by_side, sigmoid
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class GraphRows:
     """Rows on the simplex inside a graph.
 
     Parameters
@@ -58,33 +58,33 @@ class Rows:
         return self.log.column(1) - self.log.column(0)
 
 
-def of_margin(margin: Tensor) -> Rows:
+def of_margin(margin: Tensor) -> GraphRows:
     """Rows of two classes from the log-odds of the second."""
     log = side_by_side(log_sigmoid(-margin), log_sigmoid(margin))
-    return Rows(log.exp(), 2, log)
+    return GraphRows(log.exp(), 2, log)
 
 
-def of_logits(z: Tensor, k: int) -> Rows:
+def of_logits(z: Tensor, k: int) -> GraphRows:
     """Rows from one logit for each class."""
     low = z - z.max()
     total = low.exp().sum()
-    return Rows(low.exp() / total, k, low - total.log())
+    return GraphRows(low.exp() / total, k, low - total.log())
 
 
 @singledispatch
-def written(node: Node, rows: Rows) -> Rows:
+def written(node: Node, rows: GraphRows) -> GraphRows:
     """What a node gives for rows, as tensors of their graph."""
     raise NotImplementedError(node.kind)
 
 
 @written.register
 def _(node: Identity, rows):
-    return Rows(rows.p, rows.k)
+    return GraphRows(rows.p, rows.k)
 
 
 @written.register
 def _(node: Uniform, rows):
-    return Rows(rows.p * 0.0 + 1.0 / rows.k, rows.k)
+    return GraphRows(rows.p * 0.0 + 1.0 / rows.k, rows.k)
 
 
 @written.register
@@ -93,12 +93,12 @@ def _(node: Raised, rows):
         return rows
     higher = rows.p.at_least(node.floor)
     low = rows.p.graph.add("Less", rows.p.min(), node.floor)
-    return Rows(low.where(higher / higher.sum(), rows.p), rows.k)
+    return GraphRows(low.where(higher / higher.sum(), rows.p), rows.k)
 
 
 @written.register
 def _(node: SoftmaxAffine, rows):
-    return Rows(node.logits(rows.log).softmax(), rows.k)
+    return GraphRows(node.logits(rows.log).softmax(), rows.k)
 
 
 @written.register
@@ -113,7 +113,7 @@ def _(node: CumulativeAffine, rows):
     lower = sigmoid(-eta.column(0))
     inner = [(higher.column(c) - higher.column(c + 1)).at_least(0.0) for c in range(k - 2)]
     table = side_by_side(lower, *inner, higher.column(k - 2))
-    return Rows(table / table.sum(), k)
+    return GraphRows(table / table.sum(), k)
 
 
 @written.register
@@ -121,7 +121,7 @@ def _(node: Mixture, rows):
     first, *others = (
         written(part, rows).p * float(w) for w, part in zip(node.weights, node.parts, strict=True)
     )
-    return Rows(sum(others, start=first), rows.k)
+    return GraphRows(sum(others, start=first), rows.k)
 
 
 @written.register
@@ -139,7 +139,7 @@ def _(node: Function, rows):
     x = _score(rows, node.input)
     if getattr(node, "ties", False):
         x = _without_noise(x, node.input)
-    return Rows(node.pair(node.value(x)), 2)
+    return GraphRows(node.pair(node.value(x)), 2)
 
 
 def _score(rows, score):
@@ -175,7 +175,7 @@ def _(node: OneVsRest, rows):
         if rows.exact is not None:
             rest = rows.exact.columns(np.delete(np.arange(k), c)).reduced("LogSumExp")
             exact = side_by_side(rest, rows.exact.column(c))
-        pair = Rows(side_by_side(others.column(c), rows.p.column(c)), 2, exact)
+        pair = GraphRows(side_by_side(others.column(c), rows.p.column(c)), 2, exact)
         columns.append(written(part, pair).p.column(1))
     return _divided(side_by_side(*columns), rows)
 
@@ -183,7 +183,7 @@ def _(node: OneVsRest, rows):
 def _divided(values, fallback):
     """Rows divided by their sums; rows of zeros are those of `fallback`."""
     values = (values.sum() <= 0.0).where(fallback.p, values)
-    return Rows(values / values.sum(), fallback.k)
+    return GraphRows(values / values.sum(), fallback.k)
 
 
 @written.register
@@ -192,10 +192,10 @@ def _(node: TopLabel, rows):
     is_top = top.equal(np.arange(rows.k))
     lowest = float(np.finfo(rows.p.graph.dtype).min)
     others = is_top.where(lowest, rows.log)
-    pair = Rows(side_by_side(is_top.where(0.0, rows.p).sum(), rows.p.entry(top)), 2)
+    pair = GraphRows(side_by_side(is_top.where(0.0, rows.p).sum(), rows.p.entry(top)), 2)
     if rows.exact is not None:
         exact = side_by_side(others.reduced("LogSumExp"), rows.exact.entry(top))
-        pair = Rows(pair.p, 2, exact)
+        pair = GraphRows(pair.p, 2, exact)
     shares = is_top.where(lowest, (rows.log - others.max()) * node.rest).softmax()
     out = rows.p
     for c, part in enumerate(node.parts):
@@ -204,7 +204,7 @@ def _(node: TopLabel, rows):
         new = written(part, pair).p
         joined = is_top.where(new.column(1), new.column(0) * shares)
         out = joined if len(node.parts) == 1 else top.equal(np.array(c)).where(joined, out)
-    return Rows(out, rows.k)
+    return GraphRows(out, rows.k)
 
 
 @written.register
@@ -217,7 +217,7 @@ def _(node: OneVsOne, rows):
         value = pair if part is None else written(part, pair)
         entries[i, j], entries[j, i] = value.p.column(0), value.p.column(1)
     if k == 2:
-        return Rows(side_by_side(entries[0, 1], entries[1, 0]), 2)
+        return GraphRows(side_by_side(entries[0, 1], entries[1, 0]), 2)
     zero = entries[0, 1] * 0.0
     flat = side_by_side(*(entries.get(place, zero) for place in np.ndindex(k, k)))
     return _coupled(flat.reshaped(0, k, k), k)
@@ -235,7 +235,7 @@ def _coupled(pairwise, k):
         row = row / r.graph.add("Gather", row, np.array([i]), axis=2)
         system = system - (factor - eye[:, [i]]) * row
     p = r.graph.add("Gather", system, np.array([k]), axis=2).reshaped(0, k).at_least(0.0)
-    return Rows(p / p.sum(), k)
+    return GraphRows(p / p.sum(), k)
 
 
 @written.register

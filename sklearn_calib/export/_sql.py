@@ -56,7 +56,7 @@ def to_sql(
         The table of the scores for a query; a sequence is a qualified name, such as
         ``("marketing", "scores")``.
     keep : sequence of str, default=()
-        Columns of the source that the query has too, such as a key.
+        Columns of the source that the query returns too, such as a key.
     table : str or sequence of str, default="calibration"
         Name of the new table, where ``into="table"``.
     input : {"proba", "logits"}, default=None
@@ -64,11 +64,11 @@ def to_sql(
     tabulate : float in (0, 0.1], default=None
         As in `to_dict`, for methods without a finite form.
     bands : sequence of float, or dict of str to float, default=None
-        For two classes and one column: not the calibrated probability but its band, by
-        comparisons of the score alone, as `Recalibrator.threshold` finds them. Increasing
-        probabilities: the result is how many of them the calibrated probability reaches, from 0 on.
-        A dict, from the name of each band to its lowest probability, such as
-        ``{"A": 0, "B": 0.02, "C": 0.05}``: the name.
+        For two classes and one column: the band of the calibrated probability instead of the
+        probability, found by comparing the score with numbers alone, see `Recalibrator.threshold`.
+        With increasing probabilities the result is how many of them are reached, from 0 on. With a
+        dict from the name of each band to its lowest probability, such as
+        ``{"A": 0, "B": 0.02, "C": 0.05}``, it is the name.
 
     Returns
     -------

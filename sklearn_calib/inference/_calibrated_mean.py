@@ -16,8 +16,8 @@ from ..canonical import (
 )
 from ..exceptions import caution, check_count, check_level, is_number, refuse
 from ..recalibrators import group_codes
-from ._calibrated_mean_result import CalibratedMean, Errors, made
-from ._score_maps import LINE, Maps, Scores, check_bounds, read_scores
+from ._calibrated_mean_result import CalibratedMean, RowErrors, made
+from ._score_maps import LINE, JudgeScores, Maps, check_bounds, read_scores
 
 _WHERE = "calibrated_mean"
 _FEWEST = 10  # labelled rows, or clusters of them, for a map
@@ -169,8 +169,8 @@ def calibrated_mean(
     )
 
 
-class _Rows(NamedTuple):
-    scores: Scores
+class _Judged(NamedTuple):
+    scores: JudgeScores
     outcome: FloatArray
     weight: FloatArray
     cluster: IntArray | None  # of all rows
@@ -234,7 +234,7 @@ def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
         refuse(_WHERE, "weights above 0", f"0 in row {wrong[0]} of sample_weight", cure)
     weight = weight * (n / weight.sum())
     if groups is None and groups_unlabelled is None:
-        return _Rows(scores, outcome, weight, None, None)
+        return _Judged(scores, outcome, weight, None, None)
     if groups is None or (groups_unlabelled is None and total > n):
         rule, cure = "groups and groups_unlabelled", "Name the cluster of every row"
         refuse(_WHERE, rule, "one of the two", cure)
@@ -251,7 +251,7 @@ def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     place = np.zeros(codes.max() + 1, dtype=np.intp)
     place[codes[::-1]] = np.arange(total)[::-1]  # the first row of each
     keys = names[place]
-    return _Rows(scores, outcome, weight, codes, np.array([str(k) for k in keys.tolist()]))
+    return _Judged(scores, outcome, weight, codes, np.array([str(k) for k in keys.tolist()]))
 
 
 def _check(rows, limits, recalibrator):
@@ -314,7 +314,7 @@ def _errors(rows, recalibrator, n_folds):
     of_rows[1, :n] = share * (gap - move)
     of_rows[1] -= spread / total
     own, gain = (summed(each, rows.cluster, size) for each in of_rows)
-    return Errors(
+    return RowErrors(
         own=own,
         gains=gain[:, None],
         keys=rows.keys,

@@ -12,7 +12,7 @@ from .._typing import AnyArray, FloatArray
 from ..exceptions import number_or_nan, refuse
 
 
-class Errors(NamedTuple):
+class RowErrors(NamedTuple):
     """Errors of an estimate by row, or by cluster: own - gains @ power adds up to it."""
 
     own: FloatArray  # of the labels alone
@@ -73,7 +73,7 @@ class CalibratedMean(Shown):
     n_unlabelled: int
     n_clusters: int | None
     level: float
-    _errors: Errors = field(repr=False)
+    _errors: RowErrors = field(repr=False)
 
     @property
     def labels_saved(self) -> float:
@@ -281,11 +281,11 @@ def _paired(one, two, where):
     power = np.concatenate([one.power, two.power])
     n = min(one.n_labelled, two.n_labelled)
     total, least = min(one.n_samples, two.n_samples), min(one.worth, two.worth)
-    return Errors(own, gains, keys, moves, least, n, total, one.tuned and two.tuned, power)
+    return RowErrors(own, gains, keys, moves, least, n, total, one.tuned and two.tuned, power)
 
 
 def made(
-    errors: Errors,
+    errors: RowErrors,
     labels: float,
     level: float,
     outcome: str,

@@ -16,7 +16,7 @@ _CLASSES = np.arange(2)
 _VERDICTS = 20  # more are refused where there are more than labelled rows
 
 
-class Scores(NamedTuple):
+class JudgeScores(NamedTuple):
     """Scores of all rows, labelled ones first."""
 
     number: FloatArray | None  # between 0 and 1 where they have a scale
@@ -31,7 +31,7 @@ class Scores(NamedTuple):
         return len(self.number if self.verdict is None else self.verdict)  # type: ignore[arg-type]
 
 
-def read_scores(score: Any, score_unlabelled: Any, scale: Any, where: str) -> Scores:
+def read_scores(score: Any, score_unlabelled: Any, scale: Any, where: str) -> JudgeScores:
     """Scores as numbers, or as codes of verdicts where they are text or booleans."""
     given = [
         read_array(values, name, where)
@@ -49,7 +49,7 @@ def read_scores(score: Any, score_unlabelled: Any, scale: Any, where: str) -> Sc
         _check_finite(numbers, name, where)
         parts.append(numbers)
     if scale is None:
-        return Scores(np.concatenate(parts), None, None, parts[0], False)
+        return JudgeScores(np.concatenate(parts), None, None, parts[0], False)
     low, high = _ends(scale, "scale", where, "or None for scores without ends")
     for numbers, name in zip(parts, ("score", "score_unlabelled"), strict=True):
         wrong = np.flatnonzero((numbers < low) | (numbers > high))
@@ -58,7 +58,7 @@ def read_scores(score: Any, score_unlabelled: Any, scale: Any, where: str) -> Sc
             cure = "Pass scale=(lowest, highest), such as (1, 10), or scale=None for any numbers"
             refuse(where, f"{name} from {low:g} to {high:g}", got, cure)
     number = (np.concatenate(parts) - low) / (high - low)
-    return Scores(number, None, None, parts[0], True)
+    return JudgeScores(number, None, None, parts[0], True)
 
 
 def _is_text(values):
@@ -79,7 +79,7 @@ def _verdicts(given, where):
     if len(names) > max(_VERDICTS, len(texts[0])):
         got, cure = f"{len(names)} different texts", "Pass the column of the scores"
         refuse(where, "verdicts of some classes", got, cure)
-    return Scores(None, codes.ravel(), names, np.array(texts[0]), True)
+    return JudgeScores(None, codes.ravel(), names, np.array(texts[0]), True)
 
 
 def _check_finite(numbers, name, where):
@@ -115,7 +115,7 @@ class Maps:
     """Fits the map of a method on some labelled rows, and predicts all rows."""
 
     def __init__(
-        self, scores: Scores, outcome: FloatArray, weight: FloatArray, method: Any, where: str
+        self, scores: JudgeScores, outcome: FloatArray, weight: FloatArray, method: Any, where: str
     ) -> None:
         self._scores, self._outcome, self._weight = scores, outcome, weight
         self._method = method

@@ -73,7 +73,8 @@ def estimate_angle(
     """Estimate the angle between a linear classifier's coefficients and the true ones.
 
     For rows from a Gaussian law (or one with light tails) and labels whose probability rises with
-    w*'x, as many features as rows or more: no held-out rows and no knowledge of w* are needed.
+    w*'x, where w* are the true coefficients. There may be more features than rows, and neither
+    held-out rows nor w* are needed.
 
     Parameters
     ----------

@@ -45,11 +45,11 @@ class CalibratedModel(CalibratedClassifier):
         one label for each column: with ``predict_proba``, a ``predict`` that returns probabilities
         (Keras), or a function of X (PyTorch).
     recalibrator : str or recalibrator, default="default"
-        "default" is `DefaultCalibration`: Platt scaling for two classes, structured matrix scaling
-        for more; it takes milliseconds, which counts in a search. "auto", `StackedCalibration`,
-        predicts better and takes up to seconds: for the final model. A registered name (see
-        `recalibrator_names`), an instance, a pipeline of recalibrators, or any scikit-learn
-        classifier, whose features are then the probabilities.
+        "default" is `DefaultCalibration`, for any number of classes: a temperature with offsets for
+        the base rates, then a penalised correction. It takes milliseconds, which counts in a
+        search. "auto", `StackedCalibration`, predicts better and takes up to seconds: for the final
+        model. Or a registered name (see `recalibrator_names`), an instance, a pipeline of
+        recalibrators, or any scikit-learn classifier, whose features are then the probabilities.
     cv : int, cross-validation generator, iterable or "alo", default=None
         The folds; 5 stratified ones by default. Not used for a FrozenEstimator unless
         ``ensemble=True``. "alo": for a linear classifier (see `approximate_leave_one_out`) one fit
@@ -85,8 +85,8 @@ class CalibratedModel(CalibratedClassifier):
         Fewer than two classes; weights that are negative or all zero; a FrozenEstimator and a label
         it does not know; no calibration row left.
     TypeError
-        A `recalibrator` that is none; an estimator without the response method; an argument that
-        does not exist, with the one that is meant.
+        A `recalibrator` that is not one; an estimator without the response method; an argument that
+        does not exist: the message names the one that is meant.
 
     Warns
     -----

@@ -16,6 +16,7 @@ from ..canonical import (
     two_columns,
     valid_proba,
     warn_of_order,
+    warn_of_positive,
     weight_and_unit,
 )
 from ..exceptions import refuse, refuse_unknown
@@ -484,7 +485,9 @@ def canonical_case(
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
         if (weight == 1).all():
             weight = None
-    if in_order:
+    if check_order and pos_label is not None and positive == 0 and proba.shape[1] == 1:
+        warn_of_positive(proba, codes, classes, where)
+    elif in_order:
         warn_of_order(proba, codes, classes, "labels", where)
     case = Case(proba, codes, weight, classes, positive, where, unit)
     case.items = items

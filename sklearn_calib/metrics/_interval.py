@@ -59,12 +59,12 @@ def interval_calibration_error(problem: "BinaryProblem") -> float:
     -------
     error : float
         In [0, 2]; 0 in the limit for calibrated predictions, of the order n^-1/3 at finite n.
-        An upper bound of the distance to calibration, and up to a constant below its square root.
+        It is at least the distance to calibration, and at most a constant times its square root.
 
     Notes
     -----
     Narrower intervals have a larger error, so the search ends at the first that is above the best.
-    Cost: O(n log n) a width.
+    Cost: O(n log n) for each width.
 
     References
     ----------

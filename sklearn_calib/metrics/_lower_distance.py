@@ -24,7 +24,7 @@ class DistanceInterval(NamedTuple):
     distance : float
         The value of `lower_distance_to_calibration`.
     bound : float
-        The distance of these rows is within it of the value.
+        The exact distance of these rows differs from `distance` by no more than this.
     """
 
     distance: float

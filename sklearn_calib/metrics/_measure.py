@@ -90,9 +90,9 @@ class Measure:
     Attributes
     ----------
     spec : MetricSpec
-        What it declares.
+        What the measure declares of itself, such as its name and its range.
     option_names : tuple of str
-        Its own keyword arguments.
+        The names of the keyword arguments that are its own.
     has_pos_label : bool
         Whether it takes `pos_label`, as measures of two-class problems do.
     is_of_problem : bool
@@ -240,7 +240,10 @@ class Measure:
         for name in options:
             if name in self.option_names:
                 continue
-            cure = meant(name, signature(self).parameters)
+            taken = signature(self).parameters
+            cure = meant(name, taken)
+            if name in taken:  # of the measure itself, where another function evaluates it
+                cure = f"Leave it out: {self.spec.name} takes it where it is called by itself"
             if name in self._moved:
                 cure = f"Call {self._moved[name]} instead"
             known = ", ".join(sorted(self.option_names)) or "none"

@@ -159,7 +159,7 @@ def reliability_curve(
         problems = [(replace(case.problems()[0], title=title), case) for title, case in cases]
     given = level, n_resamples, rng, where
     curves = [
-        curve_of(_Rows(problem), strategy, checked_bins(where, n_bins, case), *given)
+        curve_of(_ProblemRows(problem), strategy, checked_bins(where, n_bins, case), *given)
         for problem, case in problems
     ]
     return [
@@ -192,7 +192,7 @@ class CurveRows(Protocol):
         """`weight` and `hits` of rows drawn with replacement."""
 
 
-class _Rows:
+class _ProblemRows:
     """The rows of a problem as `CurveRows`."""
 
     def __init__(self, problem):

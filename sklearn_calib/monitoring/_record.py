@@ -15,7 +15,7 @@ _WAITING = 4096  # rows that are counted at once
 _LEVEL = 0.95  # of the interval of the onset
 
 
-class Block:
+class Stretch:
     """Counts of consecutive rows.
 
     Attributes
@@ -58,7 +58,7 @@ class Record:
     Attributes
     ----------
     every, fresh : ndarray of shape (5, n_cells), int64
-    blocks : list of Block
+    blocks : list of Stretch
         The last one may still be filled.
     rows : int
         Of the blocks, and those that wait.
@@ -75,7 +75,7 @@ class Record:
     def __init__(self) -> None:
         self.every = np.zeros((5, FINE.n), dtype=np.int64)
         self.fresh = np.zeros_like(self.every)
-        self.blocks: list[Block] = []
+        self.blocks: list[Stretch] = []
         self.rows = self.behind = self.kept = self.judged = 0
         self.diagnosis: Any = None
         self._waiting: list[tuple[AnyArray, AnyArray, AnyArray, AnyArray | None]] = []
@@ -124,7 +124,7 @@ class Record:
         if self.blocks and self.blocks[-1].level < 0:
             self.blocks[-1].add(counts, last)
         else:
-            self.blocks.append(Block(-1, first, last, when, counts))
+            self.blocks.append(Stretch(-1, first, last, when, counts))
         if self.blocks[-1].rows >= _ROWS:
             self.blocks[-1].level = 0
             self._thin()
@@ -139,7 +139,7 @@ class Record:
             if end - start <= _MOST:
                 return
             old, new = self.blocks[start : start + 2]
-            both = Block(level + 1, old.first, new.last, old.when, old.counts + new.counts)
+            both = Stretch(level + 1, old.first, new.last, old.when, old.counts + new.counts)
             self.blocks[start : start + 2] = [both]
             level, end = level + 1, start + 1
 
@@ -191,7 +191,7 @@ class Record:
         for block in self.blocks:  # none may be smaller than a later one
             block.level = max(block.level, most)
         self.blocks += [
-            Block(b.level, b.first + n_before, b.last + n_before, b.when, b.counts)
+            Stretch(b.level, b.first + n_before, b.last + n_before, b.when, b.counts)
             for b in other.blocks
         ]
 
@@ -225,7 +225,7 @@ class Record:
         record = cls()
         record.every, record.fresh = (_dense(found[key], FINE.n) for key in ("every", "fresh"))
         record.blocks = [
-            Block(
+            Stretch(
                 int(level),
                 int(first),
                 int(last),

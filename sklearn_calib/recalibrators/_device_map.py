@@ -16,7 +16,7 @@ Tree = dict[str, Any]
 MOST_MIXED = 100  # maps in a mixture; one of `OnlineCalibration` has thousands
 
 
-class _Rows:
+class _DeviceRows:
     """Some rows: probabilities, or logarithms that are exact, perhaps up to a constant a row."""
 
     def __init__(self, xp: Any, p: Any = None, log: Any = None, *, normalised: bool = False):
@@ -109,24 +109,24 @@ class DeviceMap:
         for place, rows in self._scores.blocks(self._where):
             if self._scores.kind == "proba":
                 rows = xp.concat([1.0 - rows, rows], axis=1) if rows.shape[1] == 1 else rows
-                given = _Rows(xp, rows)
+                given = _DeviceRows(xp, rows)
             else:
                 if rows.shape[1] == 1:
                     rows = xp.concat([xp.zeros_like(rows), rows], axis=1)
-                given = _Rows(xp, log=rows)
+                given = _DeviceRows(xp, log=rows)
             yield place, self._node(self._tree, given).proba()
 
     # -- nodes, as `sklearn_calib.export` defines them --------------------------------------------
 
-    def _node(self, tree: Tree, rows: _Rows) -> _Rows:
+    def _node(self, tree: Tree, rows: _DeviceRows) -> _DeviceRows:
         return getattr(self, f"_node_{tree['node']}")(tree, rows)
 
     def _node_identity(self, tree, rows):
-        return _Rows(self._xp, rows.proba())
+        return _DeviceRows(self._xp, rows.proba())
 
     def _node_uniform(self, tree, rows):
         p = rows.proba()
-        return _Rows(self._xp, self._xp.full_like(p, 1.0 / p.shape[1]))
+        return _DeviceRows(self._xp, self._xp.full_like(p, 1.0 / p.shape[1]))
 
     def _node_raised(self, tree, rows):
         xp = self._xp
@@ -137,7 +137,7 @@ class DeviceMap:
         if not bool(xp.any(low)):
             return rows
         more = xp.clip(p, min=floor)
-        return _Rows(xp, xp.where(low, more / xp.sum(more, axis=1, keepdims=True), p))
+        return _DeviceRows(xp, xp.where(low, more / xp.sum(more, axis=1, keepdims=True), p))
 
     def _node_chain(self, tree, rows):
         for part in tree["parts"]:
@@ -146,7 +146,9 @@ class DeviceMap:
 
     def _node_mixture(self, tree, rows):
         parts = zip(tree["weights"], tree["parts"], strict=True)
-        return _Rows(self._xp, sum(float(w) * self._node(part, rows).proba() for w, part in parts))
+        return _DeviceRows(
+            self._xp, sum(float(w) * self._node(part, rows).proba() for w, part in parts)
+        )
 
     def _node_softmax_affine(self, tree, rows):
         xp, coef, centred = self._xp, np.asarray(tree["coef"]), tree.get("centred", False)
@@ -165,8 +167,8 @@ class DeviceMap:
         if np.any(tree["intercept"]) and np.ndim(tree["intercept"]):  # one for all moves nothing
             u = u + self._constant(tree, "intercept")
         elif centred and coef.ndim == 0 and coef >= 0.0:  # the largest is 0
-            return _Rows(xp, divided(xp, xp.exp(u)))
-        return _Rows(xp, softmax(xp, u))
+            return _DeviceRows(xp, divided(xp, xp.exp(u)))
+        return _DeviceRows(xp, softmax(xp, u))
 
     def _node_sigmoid_poly(self, tree, rows):
         if tree["input"] == "proba":
@@ -178,7 +180,7 @@ class DeviceMap:
         y = zero = self._xp.zeros_like(x)
         for c in reversed(tree["coef"]):
             y = y * x + float(c)
-        return _Rows(self._xp, softmax(self._xp, self._xp.concat([zero, y], axis=1)))
+        return _DeviceRows(self._xp, softmax(self._xp, self._xp.concat([zero, y], axis=1)))
 
     def _node_one_vs_rest(self, tree, rows):
         xp, k = self._xp, self._k
@@ -187,13 +189,17 @@ class DeviceMap:
         parts, columns = tree["parts"] * (k if len(tree["parts"]) == 1 else 1), []
         for c, part in enumerate(parts):
             pair = xp.concat([others[:, c : c + 1], own[:, c : c + 1]], axis=1)
-            given = _Rows(xp, log=pair, normalised=True) if rows.exact else _Rows(xp, pair)
+            given = (
+                _DeviceRows(xp, log=pair, normalised=True) if rows.exact else _DeviceRows(xp, pair)
+            )
             columns.append(self._node(part, given).proba()[:, 1:])
         values = xp.concat(columns, axis=1)
         total = xp.sum(values, axis=1, keepdims=True)
         empty = total <= 0.0
         values = xp.where(empty, rows.proba(), values)
-        return _Rows(xp, values / xp.where(empty, xp.sum(values, axis=1, keepdims=True), total))
+        return _DeviceRows(
+            xp, values / xp.where(empty, xp.sum(values, axis=1, keepdims=True), total)
+        )
 
     def _others(self, own, exact):
         """The sum over all other classes, or its logarithm; no difference of numbers near 1."""

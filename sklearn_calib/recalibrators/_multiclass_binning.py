@@ -49,18 +49,20 @@ class CellGroup(NamedTuple):
 class MulticlassBinning(Recalibrator):
     """Correct all classes at once, in cells of rows whose rounded probability vectors are equal.
 
-    For predictions of many classes that repeat, or crowd in few places, and err in pairs of
-    classes: trees, rule sets, naive Bayes, with ten thousand rows, or a hundred per cell.
+    For predictions that take few different values, or crowd in few places, and confuse pairs of
+    classes, as those of trees, rule sets and naive Bayes. It needs some ten thousand rows, or a
+    hundred per cell.
     For smooth predictions (networks, forests) temperature scaling or isotonic calibration are
     better; this method changes next to nothing there, and warns if no cell is heavy enough.
 
     Parameters
     ----------
     p : float, default=2
-        Above 1, infinity included: of the l_p error, see `lp_calibration_error`.
+        The exponent of the l_p error that is reduced, see `lp_calibration_error`: above 1,
+        infinity included.
     epsilon : float, default=0.05
-        Between 0 and 1: the l_p error to reach. With p it determines beta, 2 beta^(p - 1) =
-        epsilon^p, and the tolerance beta / 2 of a cell's error.
+        The l_p error to reach, between 0 and 1. Together with p it determines beta, by
+        2 beta^(p - 1) = epsilon^p, and the tolerance beta / 2 of a cell's error.
     n_levels : int or None, default=20
         Cells are vectors rounded down to multiples of 1 / n_levels. Choose it among 5, 10, 20 and
         50 by cross-validated Brier loss. None: 1 / beta, as in the paper, which is so fine
@@ -70,12 +72,12 @@ class MulticlassBinning(Recalibrator):
     min_count : float, default=20
         Cells with fewer rows, or less than beta / 6 of all, are not touched.
     z : float, default=2
-        Correct a class of a cell only if it is off by more standard errors than that.
+        A class of a cell is corrected only if it is off by more than this many standard errors.
     update : {"vector", "coordinate"}, default="vector"
-        Correct all classes of the worst cell at once, or the worst class and project on the
-        simplex, as in the paper.
+        "vector" corrects all classes of the worst cell at once. "coordinate" corrects the worst
+        class and projects on the simplex, as in the paper.
     shrink : float, default=10
-        Rows that the first prediction of a cell counts for in a vector update.
+        In a vector update, the first prediction of a cell counts as so many rows.
     pools : {None, "paper"}, default=None
         "paper": estimate groups of 2^i cells from a part of the sample of their own, so that the
         theorem holds for adaptive choices. It needs millions of rows to do no harm.
@@ -87,7 +89,7 @@ class MulticlassBinning(Recalibrator):
     delta : float, default=0.05
         Failure probability of that bound and of the pools.
     max_iter : int or None, default=None
-        None: the number that the theorem cannot exceed, or 100,000.
+        The largest number of corrections. None: the bound of the theorem, at most 100,000.
     random_state : int, Generator, RandomState or None, default=0
         For split, pools and noise.
 
@@ -125,8 +127,8 @@ class MulticlassBinning(Recalibrator):
     Notes
     -----
     The sum of squared errors of the sample falls with every coordinate update, by at least tol^2.
-    A weight counts as so many rows. Cost: O(n k) to group the rows by hashes, then O(k) and one
-    search for the worst cell an update.
+    A row of weight w counts as w rows. Cost: O(n k) to group the rows by hashes, then for each
+    update O(k) and one search for the worst cell.
 
     References
     ----------

@@ -23,7 +23,7 @@ class OneVsOne(Recalibrator):
     ----------
     recalibrator : str or recalibrator, default="default"
         The method for two classes: a registered name, or anything with fit and predict_proba. By
-        default Platt scaling with two prior rows, see `DefaultCalibration`: the smoothed labels of
+        default `DefaultCalibration`, which invents few rows: the smoothed labels of
         "platt" draw the few rows of a pair of classes towards 1/2.
 
     Attributes

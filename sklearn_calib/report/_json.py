@@ -1,10 +1,15 @@
-"""A report as dicts and JSON."""
+"""A report as dicts, JSON and Markdown."""
 
 import json
 import math
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from .._files.whole import write_whole
+from .._show import Section, Shown, markdown_of
 
 if TYPE_CHECKING:
     from ._content import Content
@@ -70,6 +75,34 @@ def clean(value: Any) -> Any:
     return value if isinstance(value, str | int | bool | None) else str(value)
 
 
-def as_json(report: "Content") -> str:
-    """The dict as JSON, indented, for any reader: ASCII, no NaN."""
-    return json.dumps(as_dict(report), indent=1, allow_nan=False) + "\n"
+class WrittenReport(Shown):
+    """A report that is written as JSON and as Markdown: its `to_dict`, and its `_sections`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        raise NotImplementedError(f"{type(self).__name__} has no to_dict; see WrittenReport")
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """`to_dict` as JSON.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            Where to write it, whole or not at all.
+
+        Returns
+        -------
+        text : str
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+        if path is not None:
+            write_whole(os.fspath(path), text)
+        return text
+
+    def to_markdown(self) -> str:
+        """The report as Markdown, for an issue, a notebook or a model card."""
+        return markdown_of([Section("Calibration report", parts=self._sections())])

@@ -1,6 +1,5 @@
 """LabelReport: what `calibration_report` found out about many labels per row."""
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,14 +11,14 @@ import numpy as np
 
 from .._files.whole import write_whole
 from .._random import generator
-from .._show import Section, Shown, html_of, in_notebook, markdown_of
+from .._show import html_of, in_notebook
 from .._typing import ArrayLike, Progress, RandomStateLike
 from .._version import __version__
 from ..canonical import canonical_label_scores, canonical_label_table, label_names, raw_weight
 from ..exceptions import check_level, refuse, require
 from ..groups import GroupRow
 from ..metrics import label_cases
-from ._json import clean
+from ._json import WrittenReport, clean
 from ._label_sections import PAIRS_DRAWN, sections_of_labels
 from ._labels import LabelAverage, LabelTable, audit_labels, averages_of
 from ._models import Model, accuracy_of, summarised
@@ -35,7 +34,7 @@ _DRAWS_OF_ALL, _FEWEST = 6000, 20  # resamples of all labels together, and of on
 
 
 @dataclass
-class LabelReport(Shown):
+class LabelReport(WrittenReport):
     """The result of `calibration_report` with ``multilabel=True``: one line for each label.
 
     ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
@@ -126,32 +125,6 @@ class LabelReport(Shown):
         content |= {key: getattr(self, key) for key in own} | {"n_rows": self.n_samples}
         content |= {"averages": [one._asdict() for one in self.averages], "labels": labels}
         return clean(content)
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """`to_dict` as JSON.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            Where to write it, whole or not at all.
-
-        Returns
-        -------
-        text : str
-
-        Raises
-        ------
-        OSError
-            The file cannot be written.
-        """
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
-        if path is not None:
-            write_whole(os.fspath(path), text)
-        return text
-
-    def to_markdown(self) -> str:
-        """The report as Markdown, for an issue, a notebook or a model card."""
-        return markdown_of([Section("Calibration report", parts=self._sections())])
 
     def to_html(self, path: str | Path, *, title: str = "Calibration report") -> str | Path:
         """Write one self-contained file to send around: no scripts, no network.

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._files.whole import write_whole
-from .._show import Section, Shown, markdown_of
 from ..exceptions import require
 from ._content import Content
-from ._json import as_dict, as_json
+from ._json import WrittenReport, as_dict
 from ._page import notebook, page
 from ._sections import sections_of
 from ._table import affordable_resamples
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class CalibrationReport(Content, Shown):
+class CalibrationReport(Content, WrittenReport):
     """The result of `calibration_report`: a verdict and a table, and pictures drawn on demand.
 
     ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
@@ -85,32 +84,6 @@ class CalibrationReport(Content, Shown):
             do not exist are None. The user guide (Reading a report) lists the keys.
         """
         return as_dict(self)
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """`to_dict` as JSON.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            Where to write it, whole or not at all.
-
-        Returns
-        -------
-        text : str
-
-        Raises
-        ------
-        OSError
-            The file cannot be written.
-        """
-        text = as_json(self)
-        if path is not None:
-            write_whole(os.fspath(path), text)
-        return text
-
-    def to_markdown(self) -> str:
-        """The report as Markdown, for an issue, a notebook or a model card."""
-        return markdown_of([Section("Calibration report", parts=sections_of(self))])
 
     def _sections(self):
         return sections_of(self)
@@ -186,7 +159,8 @@ class CalibrationReport(Content, Shown):
         >>> proba, y = make_overconfident(2, 500)
         >>> report = calibration_report(y, proba, n_resamples=20)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     text = Path(report.to_html(Path(folder) / "report.html")).read_text()
+        ...     page = Path(report.to_html(Path(folder) / "report.html"))
+        ...     text = page.read_text(encoding="utf-8")
         >>> text.count("<svg") > 0, "<script" in text
         (True, False)
         """

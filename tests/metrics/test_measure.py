@@ -47,6 +47,15 @@ def test_what_needs_no_positive_class_has_none():
         log_loss([0, 1], [0.2, 0.9], pos_label=1)
 
 
+def test_what_a_measure_alone_takes_is_said_elsewhere():
+    """Was: got 'pos_label'. Write 'pos_label', the nearest name."""
+    message = r"got 'pos_label'\. Leave it out: smooth_calibration_error takes it where it"
+    with pytest.raises(ValueError, match=message):
+        calibration_test([0, 1], [0.2, 0.9], pos_label=1)
+    with pytest.raises(ValueError, match=r"got 'pos_lable'\. Write 'pos_label', the nearest name"):
+        smooth_calibration_error([0, 1], [0.2, 0.9], pos_lable=1)
+
+
 @MEASURES
 def test_an_unknown_option_is_refused_by_name(measure):
     y, p = [0, 1], [0.2, 0.9]

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from systems import SIGNALS
 
 from sklearn_calib.recalibrators import (
     BetaCalibration,
@@ -104,6 +105,7 @@ except BaseException as error:
 """
 
 
+@SIGNALS
 @pytest.mark.slow
 def test_interruption_of_compiled_code():
     """Was: SystemError, and an estimator with classes_ and the last fit's line."""

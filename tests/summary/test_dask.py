@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from systems import SIGNALS
 
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.recalibrators import get_recalibrator
@@ -134,6 +135,7 @@ def test_threads_of_a_cluster(frame):
         assert summarize(rows, **COLUMNS) == of_rows(frame)
 
 
+@SIGNALS
 @pytest.mark.slow
 def test_a_killed_worker_changes_no_bit(tmp_path):
     frame = table(400_000)

@@ -1,18 +1,16 @@
 """The queries of the page on large data give the cells of the summary."""
 
 import re
-from pathlib import Path
 
 import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from checkout import GUIDE
 
 from sklearn_calib.summary import CalibrationSummary, summarize
 
-PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "large_data.rst"
-if not PAGE.exists():
-    pytest.skip("not a checkout", allow_module_level=True)
+PAGE = GUIDE / "large_data.rst"
 
 
 def queries():

@@ -114,7 +114,7 @@ def main(n_seeds=3):
     CACHE.mkdir(parents=True, exist_ok=True)
     jobs = [(name, n, seed) for seed in range(n_seeds) for n in FIT for name in names]
     rows = list(summary(runner.rounds(CACHE / "rounds.jsonl", jobs, one, processes=1)))
-    runner.write(HERE / "after_stopping.csv", rows, list(rows[0]))
+    runner.write(HERE / "after_stopping.csv", rows)
     table = pd.DataFrame(rows)
     table["percent"] = table["percent"].astype(float)
     print(table.pivot_table(index="recalibrator", columns=["n", "learner"], values="percent"))

@@ -284,9 +284,9 @@ def main(n_seeds=10):
     done = Parallel(n_jobs=2)(delayed(one)(*job) for job in jobs)
     rows = [row for part in done for row in part]
     report, table = summary(rows)
-    runner.write(HERE / "early_stopping.csv", report, list(report[0]))
+    runner.write(HERE / "early_stopping.csv", report)
     short = overall(table)
-    runner.write(HERE / "early_stopping_overall.csv", short, list(short[0]))
+    runner.write(HERE / "early_stopping_overall.csv", short)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def main():
             row["fit_s"] = f"{np.median([n[4] for n in numbers]):.4f}"
             rows.append(row)
             print(row, flush=True)
-    runner.write(HERE / "recalibrators.csv", rows, list(rows[0]))
+    runner.write(HERE / "recalibrators.csv", rows)
 
 
 if __name__ == "__main__":

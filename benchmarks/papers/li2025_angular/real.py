@@ -105,7 +105,7 @@ def main():
         }
         for key in mean.index
     ]
-    runner.write(HERE / "real.csv", shown, list(shown[0]))
+    runner.write(HERE / "real.csv", shown)
     best = table.groupby(["data", "C", "n/d", "seed"])["log loss"].rank()
     table["rank"] = best
     overall = table.groupby(["C", "method"])[[*MEASURES, "rank", "seconds"]].mean()

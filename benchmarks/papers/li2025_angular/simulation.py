@@ -195,7 +195,7 @@ def tables(rows):
     for row in shown:
         of = error[table["setting"] == row["setting"]].dropna()
         row["cos, bias and rmse"] = f"{of.mean():.4f}, {np.sqrt(np.mean(of**2)):.4f}"
-    runner.write(HERE / "numbers.csv", shown, list(shown[0]))
+    runner.write(HERE / "numbers.csv", shown)
     print(pd.DataFrame(out).to_string(index=False))
     print(pd.DataFrame(shown).T.to_string())
 

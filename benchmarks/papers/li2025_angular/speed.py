@@ -56,7 +56,7 @@ def main():
     for shape in SHAPES:
         table.append(one(*shape))
         print(table[-1], flush=True)
-    runner.write(HERE / "speed.csv", table, list(table[0]))
+    runner.write(HERE / "speed.csv", table)
 
 
 if __name__ == "__main__":

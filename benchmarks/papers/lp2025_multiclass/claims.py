@@ -68,7 +68,7 @@ def main():
     print(pd.DataFrame(summary).to_string(index=False))
     setting.runner.write(setting.HERE / "claims_summary.csv", summary, ["what", "value"])
     shown = table.round(4).to_dict("records")
-    setting.runner.write(setting.HERE / "claims.csv", shown, list(shown[0]))
+    setting.runner.write(setting.HERE / "claims.csv", shown)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def main():
         for key in [(data, method)]
     ]
     print(pd.DataFrame(shown).to_string(index=False))
-    setting.runner.write(setting.HERE / "comparison.csv", shown, list(shown[0]))
+    setting.runner.write(setting.HERE / "comparison.csv", shown)
     wide = mean["Brier"].unstack("method")[list(methods())].loc[names]
     wide = wide.round(4).reset_index()
     setting.runner.write(

@@ -102,9 +102,9 @@ def bars():
 def main():
     warnings.simplefilter("ignore")
     table = bars()
-    setting.runner.write(setting.HERE / "bars.csv", table, list(table[0]))
+    setting.runner.write(setting.HERE / "bars.csv", table)
     table = sample_sizes()
-    setting.runner.write(setting.HERE / "samples.csv", table, list(table[0]))
+    setting.runner.write(setting.HERE / "samples.csv", table)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def main():
             )
             print(rows[-1], flush=True)
     if rows:
-        setting.runner.write(setting.HERE / "peers.csv", rows, list(rows[0]))
+        setting.runner.write(setting.HERE / "peers.csv", rows)
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def main():
     setting.runner.write(setting.HERE / "bars.csv", table, ["case", "at most", "measured"])
     sizes = [*(150 * 2**i for i in range(9)), 100_000, 1_000_000, 10_000_000]
     table = [one_size(n) for n in sizes]
-    setting.runner.write(setting.HERE / "speed.csv", table, list(table[0]))
+    setting.runner.write(setting.HERE / "speed.csv", table)
 
 
 if __name__ == "__main__":
