@@ -15,6 +15,7 @@ from ._options import (
     add_columns,
     add_files,
     add_reading,
+    add_soft_labels,
     examples,
     share,
     whole_number,
@@ -60,6 +61,7 @@ def add_to(commands: Any) -> None:
         help="match the rows of two files by the values of this column (default: by their order); "
         "both tables are then read whole",
     )
+    add_soft_labels(columns)
     add_clusters(columns, "intervals count these clusters, not the rows")
     add_reading(parser)
     work = parser.add_argument_group("work")
@@ -91,6 +93,11 @@ def add_to(commands: Any) -> None:
 
 def compare(options: "argparse.Namespace") -> int:
     """Compare two models on the same rows."""
+    if options.soft_labels and options.positive is not None:
+        raise UserError(
+            "expected --soft-labels without --positive, got both: shares say of each class "
+            "how many chose it. Leave --positive out."
+        )
     try:
         with local_files(options.files, options.allow_remote, beside=True) as files:
             check_outputs(options, files)
