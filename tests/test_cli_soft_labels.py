@@ -11,6 +11,7 @@ from sklearn_calib._cli import _large, _rows, main, parser
 from sklearn_calib._cli._repair import commands_of_repair
 from sklearn_calib.export import from_dict
 from sklearn_calib.inference import paired_difference
+from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import PlattScaling, get_recalibrator
 from sklearn_calib.report import calibration_report
 
@@ -252,3 +253,26 @@ def test_compare_of_two_files_with_shares(votes, capsys):
     frame.assign(a=2 * frame.a).to_csv(files[0], index=False)
     assert main(["compare", *files, *words]) == 2
     assert "expected shares from 0 to 1 in column 'a'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["--label a,b,c", "--label na,nb,nc --classes a,b,c"])
+def test_monitor_of_shares(votes, words, capsys):
+    folder, frame = votes
+    path, state = str(folder / "votes.csv"), str(folder / "state.json")
+    given = ["monitor", path, *words.split(), *PROB, "--soft-labels", "--state", state]
+    assert main(given) in (0, 3)
+    found = CalibrationMonitor(classes=list("abc"))
+    proba = frame[["p,a", "pb", "pc"]].to_numpy()
+    found.update(frame[["a", "b", "c"]].to_numpy(), proba, soft_labels=True)
+    assert str(found) in capsys.readouterr().out
+    assert json.loads((folder / "state.json").read_text())["n_samples"] == 200
+    assert main(given) in (0, 3)
+    assert json.loads((folder / "state.json").read_text())["n_samples"] == 400
+    given[2:4] = ["--label", "a,pb,c"]
+    assert main(given) == 2
+    assert "expected different columns for --label and --prob" in capsys.readouterr().err
+    given[2:4] = ["--label", "a"]
+    assert main(given) == 2
+    assert "Name one column of --label for each" in " ".join(capsys.readouterr().err.split())
+    assert main([*given, "--positive", "1"]) == 2
+    assert "--soft-labels without --positive" in capsys.readouterr().err

@@ -86,7 +86,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     elif getattr(options, "prediction", None) is None:
         labels = joined([checked_labels(table, options.label) for table in tables])
     else:
-        labels = _right(tables, options, names)
+        labels = right_of(tables, options, names)
     by = joined(groups) if len(groups[0].columns) else None
     shown = joined(used) if len(used[0].columns) else None
     said = "; ".join(left_out)
@@ -140,6 +140,16 @@ def _checked_shares(table, name, values):
             "which is the --weight; or name both columns of votes, --label no,yes."
         )
     return values
+
+
+def check_there(codes: Any, proba: FloatArray, table: FileTable, where: str) -> None:
+    """Refuse labels that are an option which their row does not have."""
+    from ..canonical import check_same_length
+
+    try:
+        check_same_length(codes, proba, where)
+    except ValueError as error:
+        raise ValueError(placed(f"{plain(table.file)}: {error}", table)) from error
 
 
 def placed(message: str, table: FileTable) -> str:
@@ -289,8 +299,17 @@ def check_scale(
         )
 
 
-def _right(tables, options, names):
-    """Whether the class of --prediction is that of --label, row by row: 1 or 0."""
+def right_of(
+    tables: Sequence[FileTable],
+    options: "argparse.Namespace",
+    names: Sequence[str],
+    *,
+    both: bool = True,
+) -> Any:
+    """Whether the class of --prediction is that of --label, row by row: a Series of 1 and 0.
+
+    `names` are the columns of scores; with `both`, some rows have to be right and some wrong.
+    """
     if len(names) != 1:
         raise UserError(
             "expected one column of --prob with --prediction, the confidence in the predicted "
@@ -303,7 +322,7 @@ def _right(tables, options, names):
     if not all(each.dtype.kind in "iuf" for each in (truth, said)):
         truth, said = (each.map(str).str.strip() for each in (truth, said))
     right = (truth.to_numpy() == said.to_numpy()).astype(int)
-    if right.all() or not right.any():
+    if both and (right.all() or not right.any()):
         raise UserError(
             "expected predictions of which some are right and some wrong, got "
             f"{right.sum()} right of {len(right)}: {quoted(said.iloc[0])} in column "

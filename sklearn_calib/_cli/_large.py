@@ -185,7 +185,7 @@ def items_of(files: "Sequence[str]", options: "argparse.Namespace") -> "tuple[La
     _refuse_summaries(files, "--soft-labels")
     columns, present = _prob_columns(files[0], options), _names(files[0], options)
     labels = label_columns(options, present)
-    classes = soft_classes(options, labels)
+    classes = soft_classes(options, labels, len(columns))
     with progress("reading") as advance:
         how: dict[str, Any] = {"label": labels, "prob": columns, "weight": options.weight}
         how |= {"classes": classes, "csv": form_of(options), "drop_missing": options.drop_missing}

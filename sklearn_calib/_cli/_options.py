@@ -78,6 +78,14 @@ class _Once(argparse.Action):
 def add_columns(parser: argparse.ArgumentParser) -> Any:
     """Add the options that say what the columns are; returns their group."""
     group = parser.add_argument_group("columns")
+    add_label(group)
+    add_scores(group)
+    group.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
+    return group
+
+
+def add_label(group: Any) -> None:
+    """Add the option that names the labels."""
     group.add_argument(
         "--label",
         action=_Once,
@@ -85,9 +93,6 @@ def add_columns(parser: argparse.ArgumentParser) -> Any:
         help="the true labels: numbers, text or booleans; with --soft-labels also several columns, "
         "named as those of --prob",
     )
-    add_scores(group)
-    group.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
-    return group
 
 
 def add_scores(group: Any, order: str = "the sorted labels") -> None:
@@ -127,16 +132,19 @@ def add_clusters(group: Any, more: str) -> None:
     )
 
 
-def add_soft_labels(group: Any) -> None:
-    """Add the option that says that the column of labels holds shares."""
+def add_soft_labels(
+    group: Any,
+    weigh: str = ", which weigh. Each row is a cluster, if --cluster names no larger ones",
+) -> None:
+    """Add the option that says that labels are shares; `weigh`: what numbers of votes do."""
     group.add_argument(
         "--soft-labels",
         action="store_const",
         const=True,
         help="labels are shares, from 0 to 1, such as those of several annotators. One column of "
-        "--label: the share of the class of --prob; --weight may hold the number of annotators. "
+        "--label: the share of the class of --prob; a --weight may hold the number of annotators. "
         "One per class, --label a,b,c in the order of --prob: shares, or whole numbers of "
-        "annotators, which weigh. Each row is a cluster, if --cluster names no larger ones",
+        f"annotators{weigh}",
     )
 
 
@@ -188,8 +196,9 @@ def absent_in(options: argparse.Namespace) -> Literal["nan"] | None:
 
 
 def check_confidence(options: argparse.Namespace) -> None:
-    """Refuse what would be wrong beside --prediction, --scale or --absent."""
+    """Refuse what would be wrong beside --prediction, --scale, --absent or --soft-labels."""
     beside = {
+        "soft_labels": ("positive", "prediction", "absent"),
         "prediction": ("classes", "positive", "features", "absent", "logits"),
         "scale": ("percent", "logits"),
         "absent": ("drop_missing",),
@@ -197,7 +206,7 @@ def check_confidence(options: argparse.Namespace) -> None:
     for asked, others in beside.items():
         for name in others if getattr(options, asked, None) is not None else ():
             if getattr(options, name, None):
-                name = name.replace("_", "-")
+                name, asked = (word.replace("_", "-") for word in (name, asked))
                 raise UserError(
                     f"expected --{asked} without --{name}, got both: what --{name} does would be "
                     "wrong for these rows. Leave one of the two out."

@@ -21,11 +21,11 @@ from .._files.tables import (
 from .._show import plain, quoted, rows_in_words
 from .._typing import AnyArray, FloatArray, IntArray
 from ._classes import check_two_classes, named_classes
-from ._columns import checked_labels, probability, shares_of, whole_column
+from ._columns import check_there, checked_labels, probability, right_of, shares_of, whole_column
 from ._names import split_columns
-from ._options import check_different, check_named, form_of, label_columns, tolerance_of
+from ._options import absent_in, check_different, check_named, form_of, label_columns, tolerance_of
 from ._printing import note
-from ._rows import check_single, soft_classes
+from ._rows import soft_classes
 
 if TYPE_CHECKING:
     import argparse
@@ -138,9 +138,13 @@ class Pairs:
                 soft, labels = None, self._codes(kept, differing)
             if n and not differing.n_rows:
                 weight, together = self.options.weight, self.options.group
+                probas = [self._proba(*each) for each in zip(self.models, kept, strict=True)]
+                if soft is None:
+                    for proba, table in zip(probas, kept, strict=True):
+                        check_there(labels, proba, table, "compare")
                 block = Rows(
                     labels,
-                    [self._proba(*each) for each in zip(self.models, kept, strict=True)],
+                    probas,
                     None if weight is None else number_column(kept[0], weight),
                     None
                     if together is None
@@ -180,13 +184,16 @@ class Pairs:
                 found.append(options.weight)
             if model.needs_label and options.group is not None:
                 found.append(options.group)
+            if model.needs_label and options.prediction is not None:
+                found.append(options.prediction)
         if options.id is not None and not self.one_file:
             found.append(options.id)
         return [*dict.fromkeys(found)]
 
     def _stream(self, models):
-        texts = [] if self.options.soft_labels else [self.options.label]
-        given = {"as_text": texts, **form_of(self.options)}
+        plain = self.options.soft_labels or self.options.prediction
+        given = {"as_text": [] if plain else [self.options.label], **form_of(self.options)}
+        given |= {} if self.options.prediction is None else {"size": None}
         return table_blocks(models[0].file, partial(self._picked, models), **given)
 
     def _aligned(self):
@@ -262,7 +269,9 @@ class Pairs:
 
         options, n_columns = self.options, len(self.models[0].columns)
         if options.soft_labels:
-            return soft_classes(options, self.labels), False
+            return soft_classes(options, self.labels, n_columns), False
+        if options.prediction is not None:
+            return np.arange(2), False
         reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
         found = find_classes(self.models[0].file, label=options.label, **reading)
         given, positive = named_classes(options, pd.Series(found), n_columns)
@@ -280,7 +289,6 @@ class Pairs:
     def _shares(self, tables, differing):
         """The shares of a block."""
         found = shares_of(tables[:1], self.labels, "compare")
-        check_single(found, len(self.models[0].columns))
         if not self.one_file and {*self.labels} <= {*tables[1].frame}:
             second = shares_of(tables[1:], self.labels, "compare").values
             same = np.isclose(found.values, second, rtol=0, atol=1e-9)
@@ -301,6 +309,8 @@ class Pairs:
     def _codes(self, tables, differing):
         """The places of the labels among the classes."""
         label = self.options.label
+        if self.options.prediction is not None:
+            return right_of(tables[:1], self.options, self.models[0].columns).to_numpy()
         codes = codes_of(tables[0], label, self.classes)
         if not self.one_file and label in tables[1].frame:
             differing.see(tables, codes, codes_of(tables[1], label, self.classes))
@@ -314,6 +324,7 @@ class Pairs:
         options = self.options
         scores = np.column_stack([probability(table, n, options) for n in model.columns])
         given = {"tolerance": tolerance_of(options), "_where": "compare", "_first": table.first}
+        given["absent"] = absent_in(options)
         try:
             proba = canonical_proba(scores, **given)
         except (ValueError, TypeError) as error:

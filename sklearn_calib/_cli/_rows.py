@@ -10,7 +10,7 @@ from .._files.tables import UserError
 from .._show import plain
 from .._typing import AnyArray, FloatArray
 from ._classes import check_two_classes, named_classes
-from ._columns import Shares, read_columns
+from ._columns import read_columns
 from ._names import split_names
 from ._options import absent_in, kind_of, tolerance_of
 from ._printing import note
@@ -86,7 +86,6 @@ def _soft(columns, options):
     from ..canonical import canonical_proba, check_votes
 
     scores, soft = columns.scores, columns.labels
-    check_single(soft, len(columns.names))
     check_votes(soft.kinds, "audit")
     labels, weight = soft.values, soft.weighted(columns.weight)
     if kind_of(options) == "logits":
@@ -94,22 +93,24 @@ def _soft(columns, options):
     elif options.tolerance is not None:
         scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
     own = columns.groups, columns.together, columns.features
-    rest = weight, soft_classes(options, columns.shares), None, columns.names, columns.scores
+    rest = (
+        weight,
+        soft_classes(options, columns.shares, len(columns.names)),
+        None,
+        columns.names,
+        columns.scores,
+    )
     return LabelledRows(labels, scores, *rest, *own)
 
 
-def check_single(soft: Shares, n_columns: int) -> None:
-    """Refuse one column of shares beside the probabilities of several classes."""
-    if soft.values.ndim == 1 and n_columns > 2:
-        raise UserError(
-            "expected one or two columns of --prob for a single column of shares, got "
-            f"{n_columns}. Name one column of --label for each of them, --label a,b,c."
-        )
-
-
-def soft_classes(options: "argparse.Namespace", names: Sequence[str]) -> AnyArray:
+def soft_classes(options: "argparse.Namespace", names: Sequence[str], n_columns: int) -> AnyArray:
     """The classes of soft labels: 0 and 1 of one column, else those of ``--classes`` or columns."""
     if len(names) == 1:
+        if n_columns > 2:
+            raise UserError(
+                "expected one or two columns of --prob for a single column of shares, got "
+                f"{n_columns}. Name one column of --label for each of them, --label a,b,c."
+            )
         if options.classes is not None:
             raise UserError(
                 "expected --soft-labels without --classes for a single column of --label, got "
