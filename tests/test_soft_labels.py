@@ -409,3 +409,19 @@ def test_coverage_of_shares():
     assert held[0] >= 0.925 * 400  # cautious: the items' own probabilities differ as well
     for share in (*held[1:] / 400, kept / 400):
         assert 0.925 <= share <= 0.985, (held, kept)
+
+
+def test_a_report_says_how_many_items():
+    """Not how many rows they stand for: of the advice, of certain predictions, of the log loss."""
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.6, 0.8, 1.0], 90)
+    y = np.append(rng.binomial(4, 0.8 * p[:-1]) / 4, 0.5)
+    p[-1] = 1.0
+    report = calibration_report(y, p, soft_labels=True, n_resamples=5, advice=True)
+    (advice,) = report.advice.values()
+    assert advice.n_rows == 90 and "Mean losses of 90 items, each" in str(report)
+    said = " ".join(str(report).split())
+    assert "90 items, each judged by a fit that has not seen it" in said
+    sure, wrong = int((p == 1).sum()), int(((p == 1) & (y < 1)).sum())
+    assert f"{sure} of the predictions are exactly 0 or 1, and {wrong} of these are wrong" in said
+    assert f"in {wrong} rows (exactly 0 in {wrong})" in said
