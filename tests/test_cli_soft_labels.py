@@ -1,6 +1,7 @@
 """--soft-labels: the shares of a column of labels, on the command line."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn_calib.inference import paired_difference
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import PlattScaling, get_recalibrator
 from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import CalibrationSummary, _sampled
 
 AUDIT = ["--label", "yes", "--prob", "p", "--no-page", "--resamples", "20", "--no-advice"]
 
@@ -93,6 +95,7 @@ def votes(tmp_path):
     return tmp_path, frame
 
 
+VOTED = ["na", "nb", "nc"]
 PROB = ["--prob", "p,a", "--prob", "pb,pc"]
 SHARES = ["--label", "a,b", "--label", "c", "--weight", "n", "--soft-labels"]
 VOTES = ["--label", "na,nb,nc", "--classes", "a,b,c", "--soft-labels"]
@@ -147,7 +150,14 @@ def test_fit_of_a_column_per_class(votes, label, large, monkeypatch, capsys):
     )
 
 
-@pytest.mark.parametrize("more", [[], ["--cluster", "question"], ["--logits"]])
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        pytest.param(["--cluster", "question"], marks=pytest.mark.slow),
+        pytest.param(["--logits"], marks=pytest.mark.slow),
+    ],
+)
 def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
     folder, _ = votes
     words = ["--label", "a", "--prob", "pb", "--weight", "n", "--soft-labels", *more]
@@ -164,12 +174,21 @@ def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
-def test_fit_of_more_items_than_are_drawn(votes, monkeypatch, capsys):
+@pytest.mark.parametrize("room", [summary, _sampled])
+def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
+    """Some of the items: in `_sampled` drawn by their digits, with weights; else of equal ones."""
     folder, _ = votes
+    whole = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
+    capsys.readouterr()
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
-    monkeypatch.setattr(summary, "rows_to_draw", lambda n_classes: 120)
-    fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
-    assert "fitted to 120 of these 200 rows" in " ".join(capsys.readouterr().out.split())
+    monkeypatch.setattr(room, "rows_to_draw", lambda n_classes: 120)
+    some = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
+    said = " ".join(capsys.readouterr().out.split())
+    (n_drawn,) = re.findall(r"fitted to (\d+) of these 200 rows", said)
+    assert n_drawn == "120" if room is summary else 120 <= int(n_drawn) < 200
+    points = np.array([[0.9, 0.05, 0.05], [0.4, 0.3, 0.3]])
+    gap = whole.predict_proba(points) - some.predict_proba(points)
+    assert 0 < abs(gap).max() < 0.1
 
 
 @pytest.mark.parametrize(
@@ -187,6 +206,8 @@ def test_fit_of_more_items_than_are_drawn(votes, monkeypatch, capsys):
         ("--label na --prob pb --weight n", "name both columns of votes, --label no,yes"),
         ("--label na,nb --prob pb --drop-missing", "Drop rows that nobody judged"),
         ("--label a,b,n --prob pb,pc,c", "got a sum of"),
+        ("--label ma,mb,mc --prob pb,pc,n", "shares, or numbers of votes, in all rows, got both"),
+        ("--label x,y,z --prob pb,pc,n", "Many labels per row go with audit --labels"),
         ("--label text --prob pb", "expected numbers in column 'text'"),
         ("--label hole --prob pb", "expected a label in every row, got nan"),
         ("--label hole,a --prob pb", "expected a label in every row, got nan"),
@@ -198,9 +219,11 @@ def test_fit_of_more_items_than_are_drawn(votes, monkeypatch, capsys):
 @pytest.mark.parametrize("command", ["audit", "fit"])
 def test_hostile_columns(votes, command, words, said, capsys):
     folder, frame = votes
-    frame.assign(text="yes", hole=frame.a.where(frame.index > 3)).to_csv(
-        folder / "votes.csv", index=False
-    )
+    half = frame.index < 100  # votes, then shares; and many labels per row
+    frame[["ma", "mb", "mc"]] = np.where(half[:, None], frame[VOTED], frame[["a", "b", "c"]])
+    frame[["x", "y", "z"]] = np.where(half[:, None], [[1, 1, 0]], [[0, 0, 1]])
+    frame = frame.assign(text="yes", hole=frame.a.where(frame.index > 3))
+    frame.to_csv(folder / "votes.csv", index=False)
     more = ["--out", str(folder / "map.json")] if command == "fit" else ["--no-page"]
     given = [command, str(folder / "votes.csv"), *words.split(), "--soft-labels", *more]
     assert main(given) == 2
@@ -215,8 +238,14 @@ def test_several_columns_of_labels_are_shares(votes, capsys):
     assert "expected --label once, got it 2 times. For shares of several classes add --soft" in said
 
 
-@pytest.mark.parametrize("more", [[], ["--cluster", "question"]])
-@pytest.mark.parametrize("label", [SHARES, VOTES])
+@pytest.mark.parametrize(
+    ("label", "more"),
+    [
+        (SHARES, []),
+        pytest.param(VOTES, [], marks=pytest.mark.slow),
+        pytest.param(SHARES, ["--cluster", "question"], marks=pytest.mark.slow),
+    ],
+)
 def test_compare_of_shares(votes, label, more):
     folder, frame = votes
     frame = frame.assign(qa=0.5 * frame["p,a"] + 0.1, qb=0.5 * frame.pb + 0.2)
@@ -276,3 +305,15 @@ def test_monitor_of_shares(votes, words, capsys):
     assert "Name one column of --label for each" in " ".join(capsys.readouterr().err.split())
     assert main([*given, "--positive", "1"]) == 2
     assert "--soft-labels without --positive" in capsys.readouterr().err
+
+
+def test_saved_summaries_of_shares_are_refused(votes, capsys):
+    folder, frame = votes
+    path = str(folder / "soft.parquet")
+    CalibrationSummary().update(frame.a, frame.pb, frame.n, soft_labels=True).to_parquet(path)
+    for words in (["audit", path, "--no-page"], ["fit", path, "--out", str(folder / "m.json")]):
+        assert main(words) == 2
+        assert "got a summary of soft labels. Give the rows" in capsys.readouterr().err
+    more = ["--label", "a", "--prob", "pb", "--soft-labels"]
+    assert main(["fit", path, *more, "--out", str(folder / "m.json")]) == 2
+    assert "expected rows for --soft-labels, got summaries" in capsys.readouterr().err
