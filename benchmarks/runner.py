@@ -108,7 +108,7 @@ def study(folder, jobs, function, processes=2):
 
 
 def table(folder, rows):
-    """Written to ``results.csv`` of the folder, where cells that a row lacks are empty, and printed."""
+    """``results.csv``, where cells that a row lacks are empty; also printed."""
     write(folder / "results.csv", rows)
     for row in rows:
         print(row)

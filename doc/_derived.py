@@ -32,6 +32,7 @@ def write(folder):
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
     _put(folder / "user_guide" / "generated" / "exit_codes.inc", exit_codes())
+    _put(folder / "user_guide" / "generated" / "options_of_commands.inc", options_of_commands())
     for name, text in command_tables().items():
         _put(folder / "user_guide" / "generated" / f"command_{name}.inc", text)
     for name, text in _export.tables(_table).items():
@@ -55,6 +56,23 @@ def command_tables():
     """The options of each command of the command line, as tables of their groups."""
     (commands,) = (a for a in cli_parser()._actions if isinstance(a, argparse._SubParsersAction))
     return {name: _option_tables(parser) for name, parser in commands.choices.items()}
+
+
+def options_of_commands():
+    """Which commands that read tables have which option about their columns and their reading."""
+    (commands,) = (a for a in cli_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    found: dict[str, list[str]] = {}
+    for name, parser in commands.choices.items():
+        for group in parser._action_groups:
+            for action in group._group_actions if group.title in ("columns", "reading") else ():
+                found.setdefault(action.option_strings[0], []).append(name)
+    readers = [name for name in commands.choices if any(name in names for names in found.values())]
+    rows = [
+        (f"``{option}``", *("yes" if name in names else "" for name in readers))
+        for option, names in found.items()
+        if len(names) > 1
+    ]
+    return _table(("option", *(f"``{name}``" for name in readers)), rows)
 
 
 def exit_codes():

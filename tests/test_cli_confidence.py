@@ -6,7 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sklearn_calib import canonical_proba
 from sklearn_calib._cli import main
+from sklearn_calib.inference import paired_difference
+from sklearn_calib.metrics import brier_loss, log_loss
+from sklearn_calib.monitoring import CalibrationMonitor
+from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.report import calibration_report
 
 LEVELS = np.array([0.5, 0.7, 0.8, 0.9, 1.0])
@@ -111,3 +116,93 @@ def test_certain_and_wrong(answers, clustered):
         assert line.slope_error == pytest.approx(alone.slope_error)
     sure = calibration_report(right | (p == 1), p, n_resamples=20)
     assert all(s.topic != "certain" for s in sure.verdict.sentences)
+
+
+def compared(path, tmp_path, *more):
+    out = tmp_path / "compared.json"
+    words = ["compare", path, *more, "--resamples", "20", "--json", str(out)]
+    assert main(words) == 0
+    return {row["measure"]: row for row in json.loads(out.read_text())["differences"]}
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_compare_of_two_confidences(answers, tmp_path, kind):
+    """Of one answer: what is compared is whether it is right, on a scale of marks."""
+    right = (answers["truth"] == answers["answer"]).to_numpy()
+    second = answers["p"].to_numpy() ** 2
+    path = written(answers.assign(second=10 * second, right=right), tmp_path, kind)
+    words = ["--prob", "mark", "--prob", "second", "--scale", "0,10"]
+    found = compared(path, tmp_path, "--label", "truth", "--prediction", "answer", *words)
+    assert found == compared(path, tmp_path, "--label", "right", *words)
+    wanted = paired_difference(right, answers["p"], second, "brier_loss", level=0.9)
+    for end in ("first", "second", "low", "high"):
+        assert found["brier_loss"][end] == pytest.approx(getattr(wanted, end), abs=1e-12)
+
+
+@pytest.fixture
+def options_by_row(tmp_path):
+    """Questions of two to four choices: two models, the second one too sure."""
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(120, 4)) * 2
+    for row, n in enumerate(rng.integers(2, 5, 120)):
+        logits[row, n:] = np.nan
+    frame = pd.DataFrame({"y": 0}, index=range(120))
+    for name, scale in (("p", 1.0), ("q", 2.0)):
+        power = np.exp(scale * logits)
+        proba = power / np.nansum(power, axis=1, keepdims=True)
+        frame[[f"{name}{number}" for number in range(4)]] = proba
+    chance = frame[["p0", "p1", "p2", "p3"]].fillna(0).to_numpy()
+    frame["y"] = (rng.random((120, 1)) > chance.cumsum(axis=1)).sum(axis=1)
+    return frame, str(tmp_path / "options.csv")
+
+
+def test_compare_of_options_by_row(options_by_row, tmp_path, capsys):
+    frame, path = options_by_row
+    frame.to_csv(path, index=False)
+    words = ["--label", "y", "--prob", "p0,p1,p2,p3", "--prob", "q0,q1,q2,q3"]
+    found = compared(path, tmp_path, *words, "--absent")
+    probas = [
+        canonical_proba(frame[[f"{name}{n}" for n in range(4)]].to_numpy(), absent="nan")
+        for name in "pq"
+    ]
+    for measure, own in (("log_loss", log_loss), ("brier_loss", brier_loss)):
+        values = [own(frame.y, proba) for proba in probas]
+        assert [found[measure]["first"], found[measure]["second"]] == pytest.approx(values)
+    scaled = [
+        log_loss(frame.y, TemperatureScaling().fit(p, frame.y).predict_proba(p)) for p in probas
+    ]
+    after = found["log_loss, temperature"]
+    assert [after["first"], after["second"]] == pytest.approx(scaled, rel=1e-5)
+    assert main(["compare", path, *words]) == 2
+    assert "add --absent" in capsys.readouterr().err
+    lost = frame.p3.isna().to_numpy().argmax()
+    frame.assign(y=frame.y.where(frame.index != lost, 3)).to_csv(path, index=False)
+    assert main(["compare", path, *words, "--absent"]) == 2
+    assert f"got option 3 in row {lost}" in capsys.readouterr().err
+
+
+def test_monitor_of_options_by_row(options_by_row, capsys):
+    frame, path = options_by_row
+    frame.to_csv(path, index=False)
+    words = ["monitor", path, "--label", "y", "--prob", "q0,q1,q2,q3", "--alarm", "test"]
+    assert main([*words, "--absent"]) in (0, 3)
+    said = capsys.readouterr().out
+    proba = frame[["q0", "q1", "q2", "q3"]].fillna(0).to_numpy()
+    assert str(CalibrationMonitor("test").update(frame.y, proba)) in said
+    assert main(words) == 2
+    assert "add --absent" in capsys.readouterr().err
+
+
+def test_monitor_of_confidences(answers, tmp_path, capsys):
+    path, state = written(answers, tmp_path, "csv"), tmp_path / "state.json"
+    words = ["--label", "truth", "--prediction", "answer", "--prob", "mark", "--scale", "0,10"]
+    assert main(["monitor", path, *words, "--state", str(state)]) in (0, 3)
+    right = (answers["truth"] == answers["answer"]).to_numpy()
+    expected = CalibrationMonitor().update(right, answers["p"].to_numpy())
+    assert str(expected) in capsys.readouterr().out
+    found = json.loads(state.read_text())
+    assert (found["n_samples"], found["classes"]) == (150, [0, 1])
+    answers[right].to_csv(path, index=False)  # a day on which every answer is right
+    assert main(["monitor", path, *words, "--state", str(state)]) in (0, 3)
+    assert main(["monitor", path, *words, "--absent"]) == 2
+    assert "--prediction without --absent" in capsys.readouterr().err

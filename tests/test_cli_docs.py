@@ -36,6 +36,16 @@ def test_options_of_all_commands_are_on_the_page(capsys):
         assert option in "".join(tables.values()) or option in ("--help", "--version"), option
 
 
+def test_table_of_the_options_of_commands():
+    """Derived from the parser: who adds an option to a command finds it there."""
+    rows = _derived.options_of_commands().split("   * - ")[1:]
+    cells = [[cell.strip(" `") for cell in row.splitlines()] for row in rows]
+    names = [cell.removeprefix("- ").strip("`") for cell in cells[0]]
+    has = {row[0]: [n for n, c in zip(names, row, strict=False) if c == "- yes"] for row in cells}
+    assert has["--absent"] == ["audit", "compare", "fit", "apply", "monitor"]
+    assert has["--soft-labels"] == has["--prediction"] == ["audit", "compare", "fit", "monitor"]
+
+
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """Small files of the names on the page."""
@@ -77,6 +87,9 @@ def files(tmp_path, monkeypatch):
     judged.drop(columns="day").to_json("judged.jsonl", orient="records", lines=True)
     digits = pd.DataFrame(rng.dirichlet(np.ones(3), 120), columns=["p0", "p1", "p2"])
     digits.assign(digit=np.arange(120) % 3).to_csv("digits.csv", index=False)
+    votes = digits.set_axis(["p_no", "p_maybe", "p_yes"], axis=1)
+    votes[["no", "maybe", "yes"]] = rng.multinomial(5, votes.to_numpy())
+    votes.to_csv("votes.csv", index=False)
     digits[["p0"]].rename(columns={"p0": "p"}).to_csv("scores.csv", index=False)
 
 

@@ -84,3 +84,17 @@ def test_identifiers_of_mixed_kinds_stop_nothing(capsys, tmp_path, table):
     quick = ["--no-page", "--no-advice", "--resamples", "5"]
     main(["audit", str(path), "--label", "y", "--prob", "p", *quick])
     assert "different values" not in capsys.readouterr().err
+
+
+def test_a_workbook_is_opened_once(capsys, tmp_path, table, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    path, opened, load = tmp_path / "t.xlsx", [], openpyxl.load_workbook
+    table.to_excel(path, index=False)
+    monkeypatch.setattr(
+        openpyxl, "load_workbook", lambda *a, **k: opened.append(1) or load(*a, **k)
+    )
+    words = ["--label", "y", "--prob", "p", "--prob", "q", "--resamples", "20"]
+    for _ in range(2):
+        assert main(["compare", str(path), *words]) == 0
+        assert REMARK in capsys.readouterr().err
+    assert len(opened) == 2  # nothing is kept from one command to the next

@@ -409,3 +409,33 @@ def test_coverage_of_shares():
         kept += spiegelhalter_test(y, p, **given).pvalue > 0.05
     for share in (*held / 400, kept / 400):
         assert 0.925 <= share <= 0.985, (held, kept)
+
+
+def sure_and_wrong():
+    rng = np.random.default_rng(0)
+    p = np.append(rng.choice([0.6, 0.8, 1.0], 89), 1.0)
+    y = np.append(rng.binomial(4, 0.8 * p[:-1]) / 4, 0.5)
+    return y, p
+
+
+def test_a_report_says_how_many_items_are_certain():
+    """Not how many rows they stand for."""
+    y, p = sure_and_wrong()
+    report = calibration_report(y, p, soft_labels=True, n_resamples=2)
+    said, sure, wrong = (
+        " ".join(str(report).split()),
+        int((p == 1).sum()),
+        int((y[p == 1] < 1).sum()),
+    )
+    assert f"{sure} of the predictions are exactly 0 or 1, and {wrong} of these are wrong" in said
+    assert f"in {wrong} rows (exactly 0 in {wrong})" in said
+
+
+@pytest.mark.slow
+def test_advice_says_how_many_items():
+    y, p = sure_and_wrong()
+    report = calibration_report(y, p, soft_labels=True, n_resamples=2, advice=True)
+    (advice,) = report.advice.values()
+    assert advice.n_rows == 90 and "Mean losses of 90 items, each" in str(report)
+    said = " ".join(str(report).split())
+    assert "90 items, each judged by a fit that has not seen it" in said

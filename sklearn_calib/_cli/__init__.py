@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 from .._files.tables import UserError
 from .._files.whole import NO_ROOM
+from .._files.workbook import read_once
 from .._show import plain, quoted
 from .._version import __version__
 from ..exceptions import CalibrationWarning
@@ -115,7 +116,7 @@ def _run(options):
     _require(*options.modules)
     if hasattr(options, "out") and not getattr(options, "no_page", False):
         check_writable(options.out)  # before the work
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), read_once():
         warnings.simplefilter("always", CalibrationWarning)
         if hasattr(options, "any_order"):  # it words the order of the columns itself
             warnings.filterwarnings("ignore", r".*\bgot columns that fit\b", CalibrationWarning)

@@ -130,7 +130,7 @@ def apply(options: "argparse.Namespace") -> int:
 
 def _columns(options, present):
     names = split_columns(options.prob, present)
-    check_different(None, names)
+    check_different([], names)
     return names
 
 

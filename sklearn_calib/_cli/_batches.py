@@ -10,12 +10,20 @@ from .._files.tables import UserError, column_names, table_blocks
 from .._show import plain, rows_in_words
 from .._typing import AnyArray, FloatArray
 from ._classes import check_two_classes, named_classes
-from ._columns import joined, picked, probability, whole_column
+from ._columns import (
+    check_there,
+    joined,
+    picked,
+    probability,
+    right_of,
+    shares_of,
+    whole_column,
+)
 from ._names import split_columns
-from ._options import form_of, kind_of, tolerance_of
+from ._options import absent_in, form_of, kind_of, label_columns, tolerance_of
 from ._pairs import check_known, codes_of
 from ._printing import note
-from ._rows import another_order
+from ._rows import another_order, soft_classes
 from ._wording import AS_MISSING
 
 if TYPE_CHECKING:
@@ -51,7 +59,10 @@ class Batches:
     ) -> None:
         self.files, self.options = files, options
         pick = partial(picked, options)
-        self.names = split_columns(options.prob, column_names(files[0], pick, **form_of(options)))
+        present = column_names(files[0], pick, **form_of(options))
+        self.names = split_columns(options.prob, present)
+        self.labels = label_columns(options, present)
+        self._kinds: frozenset[str] = frozenset()  # of soft labels
         self._holes: list[list[int]] = []
         self._counts: list[int] = []
         self._without_label = False
@@ -92,9 +103,12 @@ class Batches:
             note(f"left out, with missing values: {'; '.join(said)}")
 
     def _blocks(self, whole):
+        from ..canonical import check_votes
+
         dtypes: set[Any] = set()
-        given = {"as_text": [self.options.label], **form_of(self.options)}
-        given |= {"size": None} if whole else {}
+        plain_values = self.options.soft_labels or self.options.prediction
+        given = {"as_text": [] if plain_values else self.labels, **form_of(self.options)}
+        given |= {"size": None} if whole or self.options.prediction else {}
         n_rows = 0
         for number, file in enumerate(self.files):
             for table in table_blocks(file, partial(picked, self.options), **given):
@@ -107,6 +121,7 @@ class Batches:
                     raise MixedTimes
                 n_rows += len(batch.labels)
                 yield batch
+        check_votes(self._kinds, "monitor")
         if not n_rows:
             raise UserError("expected rows without missing values, got none. Check the files.")
 
@@ -114,18 +129,34 @@ class Batches:
         from ..canonical import canonical_proba
 
         options = self.options
-        codes = codes_of(table, options.label, self.classes)
-        check_known(table, options.label, codes, self.classes)
         scores = np.column_stack([probability(table, name, options) for name in self.names])
         given = {"kind": kind_of(options), "tolerance": tolerance_of(options)}
+        given["absent"] = absent_in(options)
         try:
             proba = canonical_proba(scores, **given, _where="monitor", _first=table.first)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{plain(table.file)}: {error}") from error
+        labels = self._labels(table, proba)
+        if options.absent:  # the largest probability is that of the options that are there
+            proba = np.asarray(proba)
         when = None
         if options.time is not None:
             when = whole_column(table, options.time, "time").to_numpy()
-        return Watched(self.classes[codes], proba, when)
+        return Watched(labels, proba, when)
+
+    def _labels(self, table, proba):
+        """The labels of a block, or its shares."""
+        options = self.options
+        if options.soft_labels:
+            soft = shares_of([table], self.labels, "monitor")
+            self._kinds |= soft.kinds
+            return soft.values
+        if options.prediction is not None:
+            return right_of([table], options, self.names, both=False).to_numpy()
+        codes = codes_of(table, options.label, self.classes)
+        check_known(table, options.label, codes, self.classes)
+        check_there(codes, proba, table, "monitor")
+        return self.classes[codes]
 
     def _complete(self, table, number):
         """A table without rows that have a hole, which are counted."""
@@ -137,7 +168,7 @@ class Batches:
         holes = self._holes[number]
         self._counts[number] += len(places)
         holes += [table.row(place) for place in places[: 5 - len(holes)]]
-        self._without_label |= not there[self.options.label].all()
+        self._without_label |= not there[self.labels].all(axis=None)
         return table._replace(
             frame=table.frame[whole].reset_index(drop=True), rows=np.flatnonzero(whole)
         )
@@ -150,8 +181,11 @@ class Batches:
         from ..summary import find_classes
 
         options = self.options
-        if known is not None and options.classes is None and options.positive is None:
+        made = options.soft_labels or options.prediction
+        if known is not None and not made and options.classes is None and options.positive is None:
             return known
+        if made:
+            return self._known(self._made_classes(), known)
         reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
         found = find_classes(self.files, label=options.label, **reading)
         given, positive = named_classes(options, pd.Series(found), len(self.names))
@@ -160,6 +194,16 @@ class Batches:
         check_two_classes(classes, options)
         if positive is not None and len(self.names) == 1 and classes[0] == positive:
             classes = classes[::-1]
+        return self._known(classes, known)
+
+    def _made_classes(self):
+        """Those of shares; wrong and right of predictions."""
+        if not self.options.soft_labels:
+            return np.arange(2)
+        return soft_classes(self.options, self.labels, len(self.names))
+
+    def _known(self, classes, known):
+        """The classes, which have to be those of the state."""
         if known is not None and classes.tolist() != known.tolist():
             own = ", ".join(map(str, known.tolist()))
             raise UserError(
@@ -193,6 +237,8 @@ class Order:
             if self._left:
                 return None
         rows, self._seen = _below(self._seen), None
+        if self._batches.options.soft_labels:
+            return None
         about = self._batches.classes, len(self._batches.names), self._batches.options
         return another_order(rows.labels, rows.proba, *about)
 

@@ -17,7 +17,7 @@ from .._files.tables import (
 from .._show import plain, quoted, rows_in_words
 from .._typing import FloatArray
 from ._names import split_columns, split_names
-from ._options import absent_in, check_different, check_groups, form_of
+from ._options import absent_in, check_different, check_groups, form_of, label_columns
 from ._printing import note
 from ._wording import AS_MISSING
 
@@ -32,13 +32,14 @@ class Columns(NamedTuple):
     """What was read of some files, one below the other."""
 
     scores: FloatArray  # of shape (n_samples, n_columns)
-    labels: Any  # pandas Series
+    labels: Any  # pandas Series; Shares of soft labels
     weight: FloatArray | None
     names: list[str]  # of the columns of probabilities
     left_out: str  # rows that were left out, in words
     groups: Any  # pandas DataFrame of the columns of --by, or None
     together: Any = None  # ndarray of the column of --group, or None
     features: Any = None  # pandas DataFrame of the columns of --features, or None
+    shares: Sequence[str] = ()  # names of the columns of labels
 
 
 def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns:
@@ -51,6 +52,7 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     groups: list[Any] = []
     used: list[Any] = []
     names: list[str] = []
+    labelled: list[str] = []
     for file in files:
         table = _read(file, options)
         names = names or split_columns(options.prob, list(table.frame.columns))
@@ -58,10 +60,11 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
         by = with_orders(table._replace(frame=table.frame[chosen]))
         seen = features_of(options, list(table.frame.columns))
         features = with_orders(table._replace(frame=table.frame[seen]))
-        table = table._replace(frame=table.frame[_needed(names, options)])
+        labelled = label_columns(options, list(table.frame.columns))
+        table = table._replace(frame=table.frame[_needed(names, options, labelled)])
         if options.drop_missing:
             whole = table.frame.notna().all(axis=1)
-            if _labels_are_text(table, options.label):
+            if _labels_are_text(table, labelled[0]):
                 note(AS_MISSING)
             by, features = (each[whole].reset_index(drop=True) for each in (by, features))
             table, found = without_missing(table)
@@ -79,24 +82,81 @@ def read_columns(files: Sequence[str], options: "argparse.Namespace") -> Columns
     if (name := getattr(options, "group", None)) is not None:
         together = joined([whole_column(table, name, "group") for table in tables]).to_numpy()
     if getattr(options, "soft_labels", None):
-        for table in tables:
-            checked_labels(table, options.label)
-        labels = joined([_shares(table, options) for table in tables])
+        labels = shares_of(tables, labelled, "audit")
     elif getattr(options, "prediction", None) is None:
         labels = joined([checked_labels(table, options.label) for table in tables])
     else:
-        labels = _right(tables, options, names)
+        labels = right_of(tables, options, names)
     by = joined(groups) if len(groups[0].columns) else None
     shown = joined(used) if len(used[0].columns) else None
     said = "; ".join(left_out)
-    return Columns(np.vstack(scores), labels, weight, names, said, by, together, shown)
+    return Columns(np.vstack(scores), labels, weight, names, said, by, together, shown, labelled)
 
 
-def _shares(table, options):
-    """The column of labels as numbers."""
-    import pandas as pd
+class Shares(NamedTuple):
+    """The labels of some rows as shares, with what `votes_of` says of them."""
 
-    return pd.Series(number_column(table, options.label))
+    values: FloatArray  # of shape (n_samples,) or (n_samples, n_classes)
+    number: FloatArray | None  # of votes of each row; None where it is 1
+    kinds: frozenset[str]
+
+    def weighted(self, weight: FloatArray | None) -> FloatArray | None:
+        """The weights of rows which their votes weigh too."""
+        if self.number is None or weight is None:
+            return self.number if weight is None else weight
+        return self.number * weight
+
+
+def shares_of(tables: Sequence[FileTable], names: Sequence[str], where: str) -> Shares:
+    """The columns of labels as shares; one column has one dimension."""
+    from ..canonical import votes_of
+
+    found = []
+    for table in tables:
+        for name in names:
+            checked_labels(table, name)
+        columns = [number_column(table, name) for name in names]
+        if len(names) == 1:
+            found.append(Shares(_checked_shares(table, names[0], columns[0]), None, frozenset()))
+            continue
+        try:
+            found.append(Shares(*votes_of(np.column_stack(columns), where)))
+        except ValueError as error:
+            raise ValueError(placed(f"{plain(table.file)}: {error}", table)) from error
+    values, numbers, kinds = zip(*found, strict=True)
+    number = None if len(names) == 1 else np.concatenate(numbers)
+    if number is not None and (number == 1).all():
+        number = None
+    return Shares(np.concatenate(values), number, frozenset().union(*kinds))
+
+
+def _checked_shares(table, name, values):
+    """A column of shares of one class."""
+    wrong = np.flatnonzero((values < 0) | (values > 1))
+    if len(wrong):
+        raise UserError(
+            f"expected shares from 0 to 1 in column {quoted(name)} of {plain(table.file)}, got "
+            f"{values[wrong[0]]:g} in row {table.row(wrong[0])}. Divide by the number of votes, "
+            "which is the --weight; or name both columns of votes, --label no,yes."
+        )
+    return values
+
+
+def check_there(codes: Any, proba: FloatArray, table: FileTable, where: str) -> None:
+    """Refuse labels that are an option which their row does not have."""
+    from ..canonical import check_same_length
+
+    try:
+        check_same_length(codes, proba, where)
+    except ValueError as error:
+        raise ValueError(placed(f"{plain(table.file)}: {error}", table)) from error
+
+
+def placed(message: str, table: FileTable) -> str:
+    """An error of the rows of a table with the row of the file."""
+    return re.sub(
+        r"\bin row (\d+)", lambda row: f"in row {table.row(int(row[1]))}", message, count=1
+    )
 
 
 def _labels_are_text(table, name):
@@ -135,11 +195,11 @@ def with_order(table: FileTable, name: str) -> Any:
     return column
 
 
-def _needed(columns, options):
+def _needed(columns, options, labels):
     """All columns but those of ``--by``, each once; few commands have the last two."""
     few = ("time", "group", "prediction")
     more = [options.weight, *(getattr(options, name, None) for name in few)]
-    return [*dict.fromkeys([options.label, *columns, *filter(None, more)])]
+    return [*dict.fromkeys([*labels, *columns, *filter(None, more)])]
 
 
 def chosen_groups(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
@@ -163,7 +223,8 @@ def features_of(options: "argparse.Namespace", present: Sequence[str]) -> list[s
         )
     if names == ["all"] and "all" not in present:
         columns = split_columns(options.prob, present)
-        return [name for name in present if name not in _needed(columns, options)]
+        needed = _needed(columns, options, label_columns(options, present))
+        return [name for name in present if name not in needed]
     if options.label in names:
         raise UserError(
             f"expected features that are known with the scores, got {quoted(options.label)}, the "
@@ -175,10 +236,11 @@ def features_of(options: "argparse.Namespace", present: Sequence[str]) -> list[s
 def picked(options: "argparse.Namespace", present: Sequence[str]) -> list[str]:
     """All columns that are read."""
     columns, by = split_columns(options.prob, present), chosen_groups(options, present)
-    check_different(options.label, columns)
-    check_groups(by, options.label, columns)
+    labels = label_columns(options, present)
+    check_different(labels, columns)
+    check_groups(by, labels, columns)
     more = features_of(options, present)
-    return [*dict.fromkeys([*_needed(columns, options), *by, *more])]
+    return [*dict.fromkeys([*_needed(columns, options, labels), *by, *more])]
 
 
 def _read(file, options):
@@ -218,19 +280,36 @@ def probability(table: FileTable, name: str, options: "argparse.Namespace") -> F
 
 def _of_scale(table, name, numbers, scale):
     """Marks as shares of the way from the lowest to the highest."""
+    check_scale(table, name, numbers, scale, "Name the ends of the scale with --scale")
+    low, high = scale
+    return (numbers - low) / (high - low)
+
+
+def check_scale(
+    table: FileTable, name: str, numbers: FloatArray, scale: tuple[float, float], cure: str
+) -> None:
+    """Refuse numbers of a column that are outside of their scale."""
     low, high = scale
     outside = np.flatnonzero((numbers < low) | (numbers > high))
     if len(outside):
         raise UserError(
             f"expected numbers from {low:g} to {high:g} in column {quoted(name)} of "
             f"{plain(table.file)}, got {numbers[outside[0]]:g} in row {table.row(outside[0])}. "
-            "Name the ends of the scale with --scale."
+            f"{cure}."
         )
-    return (numbers - low) / (high - low)
 
 
-def _right(tables, options, names):
-    """Whether the class of --prediction is that of --label, row by row: 1 or 0."""
+def right_of(
+    tables: Sequence[FileTable],
+    options: "argparse.Namespace",
+    names: Sequence[str],
+    *,
+    both: bool = True,
+) -> Any:
+    """Whether the class of --prediction is that of --label, row by row: a Series of 1 and 0.
+
+    `names` are the columns of scores; with `both`, some rows have to be right and some wrong.
+    """
     if len(names) != 1:
         raise UserError(
             "expected one column of --prob with --prediction, the confidence in the predicted "
@@ -243,7 +322,7 @@ def _right(tables, options, names):
     if not all(each.dtype.kind in "iuf" for each in (truth, said)):
         truth, said = (each.map(str).str.strip() for each in (truth, said))
     right = (truth.to_numpy() == said.to_numpy()).astype(int)
-    if right.all() or not right.any():
+    if both and (right.all() or not right.any()):
         raise UserError(
             "expected predictions of which some are right and some wrong, got "
             f"{right.sum()} right of {len(right)}: {quoted(said.iloc[0])} in column "

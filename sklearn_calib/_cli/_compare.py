@@ -13,8 +13,11 @@ from ._identifiers import remark_on_identifiers
 from ._options import (
     add_clusters,
     add_columns,
+    add_confidence,
     add_files,
     add_reading,
+    add_soft_labels,
+    check_confidence,
     examples,
     share,
     whole_number,
@@ -60,6 +63,8 @@ def add_to(commands: Any) -> None:
         help="match the rows of two files by the values of this column (default: by their order); "
         "both tables are then read whole",
     )
+    add_soft_labels(columns)
+    add_confidence(columns)
     add_clusters(columns, "intervals count these clusters, not the rows")
     add_reading(parser)
     work = parser.add_argument_group("work")
@@ -91,6 +96,7 @@ def add_to(commands: Any) -> None:
 
 def compare(options: "argparse.Namespace") -> int:
     """Compare two models on the same rows."""
+    check_confidence(options)
     try:
         with local_files(options.files, options.allow_remote, beside=True) as files:
             check_outputs(options, files)
@@ -134,6 +140,7 @@ def _measured(pairs, options, advance):
     one). Means of rows are exact sums. The temperature of each model is that of its cells, or, of
     several classes, of rows that it draws; the losses after it are again sums over all rows.
     """
+    from .._simplex import absent_of
     from ..inference import PairedLosses, paired_difference
     from ..metrics import LogLoss
     from ..summary import CalibrationSummary, RowDraw, rows_to_draw
@@ -147,9 +154,11 @@ def _measured(pairs, options, advance):
     for codes, probas, weight, groups in _pieces(pairs, lambda done: advance(done / 2)):
         for summary, draw, proba in zip(summaries, draws, probas, strict=True):
             single = len(pairs.models[0].columns) == 1 and not pairs.flipped
-            summary.update(codes, proba[:, 1] if single else proba, weight)
+            plain = np.asarray(proba)
+            summary.update(codes, plain[:, 1] if single else plain, weight)
             if draw is not None:
-                draw.add(codes, proba, proba[np.arange(len(codes)), codes], weight)
+                own = np.where(absent_of(proba), np.nan, plain) if options.absent else plain
+                draw.add(codes, own, plain[np.arange(len(codes)), codes], weight)
         for name, of_rows in functions.items():
             losses[name].add(*(of_rows(proba, codes) for proba in probas), weight, groups)
         if groups is not None:
@@ -185,7 +194,7 @@ def _pieces(pairs, advance):
         for start in range(0, len(block.codes), step):
             rows = slice(start, start + step)
             weight = None if block.weight is None else block.weight[rows]
-            probas = [np.asarray(proba)[rows] for proba in block.probas]
+            probas = [proba[rows] for proba in block.probas]
             groups = None if block.groups is None else block.groups[rows]
             yield PairRows(block.codes[rows], probas, weight, groups)
 
@@ -211,6 +220,7 @@ def _means():
 
 def _temperature(summary, drawn):
     """Temperature scaling, fitted to all cells, or to the rows drawn."""
+    from ..canonical import canonical_proba
     from ..recalibrators import get_recalibrator
     from ..summary import DrawnSample
 
@@ -219,16 +229,20 @@ def _temperature(summary, drawn):
         warnings.simplefilter("ignore", CalibrationWarning)
         if drawn is None:
             return summary.fit(fitted)
-        numbers = np.arange(drawn.scores.shape[1])
-        case = DrawnSample(drawn, numbers, proba=drawn.scores).case
+        numbers, proba = np.arange(drawn.scores.shape[1]), drawn.scores
+        if np.isnan(proba).any():
+            proba = canonical_proba(proba, absent="nan", _where="compare")
+        case = DrawnSample(drawn, numbers, proba=proba).case
         return fitted.fit(case.proba, case.codes, sample_weight=case.weight, classes=numbers)
 
 
 def _scaled(fitted, proba):
     """Logits of what `predict_proba` gives; zeros count as they do there."""
-    from .._simplex import raised
+    from .._simplex import absent_of, raised
     from ..canonical import log_proba
 
+    if absent_of(proba) is not None:  # which stay at 0
+        return log_proba(fitted.predict_proba(proba))
     if proba.min() < fitted.floor_:
         proba = raised(proba, fitted.floor_)
     return fitted.inverse_temperature_ * log_proba(proba)

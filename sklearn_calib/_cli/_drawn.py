@@ -140,10 +140,53 @@ def said_of(sample: "DrawnSample") -> str:
     said = f"{drawn.n_seen} rows, classes {names}"
     if drawn.whole:
         return said
+    return f"{said}\n{drawn_in_words(drawn.n_drawn, drawn.n_seen)}"
+
+
+def drawn_in_words(n_drawn: int, n_seen: int) -> str:
+    """Which rows a map is fitted to, where they are not all."""
     return (
-        f"{said}\nfitted to {drawn.n_drawn:,} of these {drawn.n_seen:,} rows, which their own "
-        "digits draw: the same ones in any order; classes with few rows keep more of them"
+        f"fitted to {n_drawn:,} of these {n_seen:,} rows, which their own digits draw: the same "
+        "ones in any order; classes with few rows keep more of them"
     )
+
+
+def soft_sample(
+    drawn: "DrawnRows", classes: Any, names: list[str], options: "argparse.Namespace"
+) -> "LabelledRows":
+    """Drawn items of soft labels as rows in memory, no more than `rows_to_draw` of them.
+
+    Parameters
+    ----------
+    drawn : DrawnRows
+        Which keep their shares before the column of ``--group``.
+    classes : ndarray of shape (n_classes,)
+    names : list of str
+        The columns of scores.
+    options : Namespace
+    """
+    from ..canonical import canonical_proba
+    from ..summary import rows_to_draw
+    from ._rows import LabelledRows
+
+    ends, most = np.cumsum(drawn.counts), rows_to_draw(len(classes))
+    place = np.arange(ends[-1])
+    if len(place) > most:  # items that are alike are counted: each is one of them
+        chosen = np.random.default_rng(0).choice(len(place), most, replace=False, shuffle=False)
+        place = np.sort(chosen)
+    rows = np.searchsorted(ends, place, side="right")
+    group = getattr(options, "group", None)
+    shares = drawn.extras.iloc[rows, : drawn.extras.shape[1] - (group is not None)].to_numpy()
+    together = None
+    if group is not None:
+        column = _with_numbers(drawn.extras.iloc[:, -1], form_of(options).get("decimal"))
+        together = column.astype(str).to_numpy()[rows]
+    scores = given = drawn.scores[rows]
+    if kind_of(options) == "logits":
+        scores = canonical_proba(given, kind="logits", _where="fit")
+    labels = shares[:, 0] if shares.shape[1] == 1 else shares
+    rest = drawn.unit[rows], classes, None, names, given
+    return LabelledRows(labels, scores, *rest, together=together)
 
 
 def cross_validated(

@@ -12,6 +12,7 @@ from ._codes import FOUND
 from ._drawn import (
     by_group,
     cross_validated,
+    drawn_in_words,
     for_two_folds,
     groups_of,
     normal_difference,
@@ -32,9 +33,11 @@ from ._options import (
     add_soft_labels,
     any_number,
     check_confidence,
+    check_named,
     check_of_logits,
     examples,
     kind_of,
+    label_columns,
     tolerance_of,
 )
 from ._printing import Screen, check_writable, note, progress, write_text
@@ -131,7 +134,7 @@ def add_to(commands: Any) -> None:
 def fit(options: "argparse.Namespace") -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
-    from ._large import check_whole, is_large
+    from ._large import check_whole, is_large, items_of
 
     check_of_logits(options)
     check_confidence(options)
@@ -144,6 +147,9 @@ def fit(options: "argparse.Namespace") -> int:
             remark_on_identifiers(files, options)
             if options.soft_labels:
                 _check_soft(method, options)
+                if options.scale is None and is_large(files, options, several=False):
+                    rows, seen = items_of(files, options)
+                    return _fit(expanded(rows), options, seen)
                 return _fit(expanded(read_rows(files, options)), options)
             whole = method.capabilities.ordered or _needs_table(options)
             if _needs_table(options):
@@ -170,16 +176,17 @@ def _check_soft(method, options):
             f"expected labels of rows in their order for {options.recalibrator}, got "
             "--soft-labels. Choose another --recalibrator."
         )
-    for name in ("classes", "positive", "dask", "prediction", "absent"):
+    check_named(options)
+    for name in ("positive", "prediction", "absent"):
         if getattr(options, name, None):
             raise UserError(
-                f"expected --soft-labels without --{name}, got both: shares are those of the class "
-                f"1. Leave --{name} out."
+                f"expected --soft-labels without --{name}, got both: shares say of each class "
+                f"how many chose it. Leave --{name} out."
             )
 
 
-def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
-    """Learn from rows in memory."""
+def _fit(rows: "LabelledRows", options: "argparse.Namespace", seen: int | None = None) -> int:
+    """Learn from rows in memory, which were drawn from so many `seen`."""
     from ..canonical import canonical_proba
     from ..recalibrators import fit_recalibrator, get_recalibrator, with_whole_mean
 
@@ -189,7 +196,10 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace") -> int:
     given = {"sample_weight": rows.weight, "classes": rows.classes, "groups": rows.together}
     screen = Screen()
     names = ", ".join(plain(label, 40) for label in rows.classes.tolist())
-    screen.print(f"{len(rows.given)} rows, classes {names}", highlight=False)
+    n_rows = len(rows.given)
+    screen.print(f"{seen or n_rows} rows, classes {names}", highlight=False)
+    if seen is not None and seen > n_rows:
+        screen.print(drawn_in_words(n_rows, seen), highlight=False)
     gain = None
     if _are_enough(np.unique(rows.labels, return_counts=True)[1], options):
         gain = cross_validated_rows(options.recalibrator, proba, rows.labels, **given)
@@ -300,9 +310,9 @@ def _judged_and_written(screen, gain, fitted, options, groups=None):
 
 def _columns(options):
     """The names of the columns that were read, for the record; none of a saved summary."""
-    roles = {"label": options.label, "weight": options.weight, "group": options.group}
-    roles["prediction"] = options.prediction
-    found = {role: [name] for role, name in roles.items() if name is not None}
+    roles = {"weight": options.weight, "group": options.group, "prediction": options.prediction}
+    found = {"label": label_columns(options)} if options.label else {}
+    found |= {role: [name] for role, name in roles.items() if name is not None}
     return found | ({"scores": split_names(options.prob)} if options.prob else {}) or None
 
 

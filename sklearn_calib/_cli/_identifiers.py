@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError, column_names, table_blocks
+from .._files.tables import UserError, table_blocks
 from .._show import in_shell, plain
-from ._options import form_of
+from ._options import form_of, label_columns
 from ._printing import note
 
 if TYPE_CHECKING:
@@ -38,27 +38,43 @@ def remark_on_identifiers(files: Sequence[str], options: "argparse.Namespace") -
         )
 
 
-def _repeating(file, options):
-    """Columns with their numbers of values and rows, the most values first."""
-    label = [options.label]
-    said = [options.label, options.weight, getattr(options, "prediction", None)]
+class _NoneThere(UserError):
+    """No column may name clusters: nothing need be read."""
+
+
+def _of_identifiers(names, options):
+    """Names that look like those of clusters, and have no other role."""
+    said = [options.weight, *(getattr(options, role, None) for role in ("prediction", "time"))]
     for option in ("prob", "by", "features"):
         given = getattr(options, option, None) or []
         for words in [given] if isinstance(given, str) else given:
             said += [word.strip() for word in words.split(",")]
-    names = column_names(file, lambda present: label, **form_of(options))
-    names = [name for name in names if name not in said and _NAME.fullmatch(name)]
-    if not names or options.label in names:
+    return [name for name in names if name not in said and _NAME.fullmatch(name)]
+
+
+def _repeating(file, options):
+    """Columns with their numbers of values and rows, the most values first."""
+    names: list[str] = []
+
+    def pick(present: Sequence[str]) -> list[str]:
+        label = label_columns(options, present)
+        names[:] = _of_identifiers([name for name in present if name not in label], options)
+        if not names and {*label} <= {*present}:  # else it is another separator
+            raise _NoneThere
+        return [*label, *names]
+
+    values: dict[str, set[Any]] = {}
+    rows: dict[str, int] = {}
+    try:
+        for table in table_blocks(file, pick, **form_of(options)):
+            for name in names:
+                column = table.frame[name].dropna()
+                values.setdefault(name, set()).update(column.unique())
+                rows[name] = rows.get(name, 0) + len(column)
+            if max(rows.values()) >= _ROWS:
+                break
+    except _NoneThere:
         return []
-    values = {name: set() for name in names}
-    rows = dict.fromkeys(names, 0)
-    for table in table_blocks(file, lambda present: [*label, *names], **form_of(options)):
-        for name in names:
-            column = table.frame[name].dropna()
-            values[name].update(column.unique())
-            rows[name] += len(column)
-        if max(rows.values()) >= _ROWS:
-            break
     found = [(name, len(values[name]), rows[name]) for name in names]
     return sorted(
         (one for one in found if one[1] >= _FEWEST and one[2] >= _REPEATS * one[1]),

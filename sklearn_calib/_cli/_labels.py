@@ -174,8 +174,8 @@ def _read(files, options):
 def _columns(options, present):
     """The columns of the labels, and those of their probabilities."""
     labels, columns = (split_columns(given, present) for given in (options.labels, options.prob))
-    check_different(None, labels, "--labels")
-    check_different(None, columns)
+    check_different([], labels, "--labels")
+    check_different([], columns)
     both = next((name for name in labels if name in columns), None)
     if both is not None:
         raise UserError(

@@ -10,7 +10,7 @@ from ..summary import find_classes, is_summary_file, summarize
 from ._by import audit_groups, audit_saved
 from ._classes import check_two_classes, named_classes
 from ._columns import chosen_groups
-from ._drawn import check_rows, draw_of, gains_by_features, sample_of
+from ._drawn import check_rows, draw_of, gains_by_features, sample_of, soft_sample
 from ._gate import Condition
 from ._grades import check_columns
 from ._names import split_columns
@@ -21,13 +21,17 @@ from ._options import (
     check_named,
     form_of,
     kind_of,
+    label_columns,
 )
 from ._printing import Screen, progress
 from ._result import finish, settings_of
+from ._rows import soft_classes
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+
+    from ._rows import LabelledRows
 
 _AT_ONCE = 2**23  # bytes of a table that is read as a whole
 
@@ -65,16 +69,12 @@ def read_whole(options: "argparse.Namespace") -> bool:
 def check_whole(files: "Sequence[str]", options: "argparse.Namespace") -> None:
     """Refuse what cannot go together with rows that are read whole, or with clusters."""
     asked = next(option for name, option in _WHOLE.items() if getattr(options, name) is not None)
-    if any(_is_saved(file) for file in files):
-        why = "which do not keep single rows"
-        if options.group is not None:
-            why = "which add rows up by score: what each cluster adds there is as much as the rows"
-        raise UserError(f"expected rows for {asked}, got summaries, {why}. Give the rows.")
+    _refuse_summaries(files, asked, options.group is not None)
     others = ["save", "dask"]
     if options.group is not None or options.soft_labels:
         others += ["by", "features", "grades", "recalibrate"]
     if options.soft_labels:
-        asked, others = "--soft-labels", [*others, "classes", "positive", "prediction", "absent"]
+        asked, others = "--soft-labels", [*others, "positive", "prediction", "absent"]
     check_confidence(options)
     for name in others:
         if getattr(options, name, None):
@@ -95,8 +95,9 @@ def _is_saved(file):
 
 
 def _prob_columns(file, options):
-    columns = split_columns(options.prob, _names(file, options))
-    check_different(options.label, columns)
+    present = _names(file, options)
+    columns = split_columns(options.prob, present)
+    check_different(label_columns(options, present), columns)
     return columns
 
 
@@ -104,7 +105,7 @@ def _names(file, options):
     """All columns of a file."""
 
     def pick(present):
-        return [options.label, *split_columns(options.prob, present)]
+        return [*label_columns(options, present), *split_columns(options.prob, present)]
 
     return column_names(file, pick, **form_of(options))
 
@@ -158,7 +159,7 @@ def summaries_of(
     columns = _prob_columns(tables[0], options)
     present = _names(tables[0], options)
     by = chosen_groups(options, present)
-    check_groups(by, options.label, columns)
+    check_groups(by, [options.label], columns)
     draw = draw_of(options, present, rows or len(columns) > 2)
     classes, positive = _classes(files, options, len(columns))
     if len(columns) == 1 and positive is not None and classes[0] == positive:
@@ -174,6 +175,35 @@ def summaries_of(
             found = _on_workers(options.dask, lambda n: summarize(files, n_jobs=n, **how))
     check_rows(found.summary if by else found)
     return found, ", ".join(columns), classes[1] if positive is None else positive
+
+
+def items_of(files: "Sequence[str]", options: "argparse.Namespace") -> "tuple[LabelledRows, int]":
+    """Items of soft labels that their own digits draw, read block by block, and how many they are.
+
+    Where they are not many, all of them.
+    """
+    _refuse_summaries(files, "--soft-labels")
+    columns, present = _prob_columns(files[0], options), _names(files[0], options)
+    labels = label_columns(options, present)
+    classes = soft_classes(options, labels, len(columns))
+    with progress("reading") as advance:
+        how: dict[str, Any] = {"label": labels, "prob": columns, "weight": options.weight}
+        how |= {"classes": classes, "csv": form_of(options), "drop_missing": options.drop_missing}
+        how |= {"_draw": draw_of(options, present, True), "progress": advance}
+        how["soft_labels"] = True
+        found = _on_workers(options.dask, lambda n: summarize([*files], n_jobs=n, **how))
+    check_rows(found)
+    drawn = found.drawn.rows()
+    return soft_sample(drawn, classes, columns, options), found.n_samples
+
+
+def _refuse_summaries(files, asked, clusters=False):
+    """Summaries where single rows are needed, or sums of clusters."""
+    if any(_is_saved(file) for file in files):
+        why = "which do not keep single rows"
+        if clusters:
+            why = "which add rows up by score: what each cluster adds there is as much as the rows"
+        raise UserError(f"expected rows for {asked}, got summaries, {why}. Give the rows.")
 
 
 def _check_of_summaries(summary, options):

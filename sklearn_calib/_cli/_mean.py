@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._files.tables import FileTable, UserError, label_column, number_column, read_table
-from .._show import markdown_of, plain, quoted, sections_of
-from ._columns import joined, whole_column, with_order, without_missing
+from .._show import markdown_of, quoted, sections_of
+from ._columns import check_scale, joined, whole_column, with_order, without_missing
 from ._options import add_files, add_reading, any_number, examples, form_of, share
 from ._printing import EXTRAS, Screen, check_writable, note, progress, write_text
 from ._remote import local_files
@@ -244,15 +244,11 @@ def _column(table, role, name, verdicts, options):
 def _within_scale(table, name, options):
     numbers = number_column(table, name)
     if options.scale is not None:
-        low, high = options.scale
-        wrong = np.flatnonzero((numbers < low) | (numbers > high))
-        if len(wrong):
-            raise UserError(
-                f"expected scores from {low:g} to {high:g} in column {quoted(name)} of "
-                f"{plain(table.file)}, got {numbers[wrong[0]]:g} in row {table.row(wrong[0])}. Add "
-                "--scale with the lowest and the highest score possible, such as --scale 1,10, or "
-                "--scale any."
-            )
+        cure = (
+            "Add --scale with the lowest and the highest score possible, such as --scale 1,10, or "
+            "--scale any"
+        )
+        check_scale(table, name, numbers, options.scale, cure)
     return numbers
 
 

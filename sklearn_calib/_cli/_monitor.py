@@ -14,10 +14,14 @@ from ..exceptions import CalibrationWarning
 from ._batches import Batches, MixedTimes, Order
 from ._codes import DONE, FOUND
 from ._options import (
+    add_confidence,
     add_files,
+    add_label,
     add_logits,
     add_reading,
     add_scores,
+    add_soft_labels,
+    check_confidence,
     check_named,
     check_of_logits,
     examples,
@@ -56,11 +60,11 @@ def add_to(commands: Any) -> None:
     )
     add_files(parser)
     columns = parser.add_argument_group("columns")
-    columns.add_argument(
-        "--label", metavar="COLUMN", help="the true labels: numbers, text or booleans"
-    )
+    add_label(columns)
     add_scores(columns)
     add_logits(columns)
+    add_soft_labels(columns, ": a row counts once, however many it had")
+    add_confidence(columns)
     columns.add_argument(
         "--time",
         metavar="COLUMN",
@@ -130,6 +134,7 @@ def monitor(options: "argparse.Namespace") -> int:
     """Add rows to a monitor, print its line and write its state; returns the exit code."""
     check_named(options)
     check_of_logits(options)
+    check_confidence(options)
     try:
         with local_files(options.files, options.allow_remote, copied=True) as files:
             if options.state is not None:
@@ -301,9 +306,8 @@ def _added(rows, order, batches, options):
     began = False
     for batch in rows:
         try:
-            found.update(
-                batch.labels, batch.proba, time=batch.time, only_later=True, _goes_on=began
-            )
+            how = {"soft_labels": bool(options.soft_labels), "_goes_on": began}
+            found.update(batch.labels, batch.proba, time=batch.time, only_later=True, **how)
         except (ValueError, TypeError) as error:
             if began and "Time runs backwards" in str(error):
                 raise _Backwards from error

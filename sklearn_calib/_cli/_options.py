@@ -3,12 +3,13 @@
 import argparse
 import re
 import sys
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 from .._files.tables import UserError
 from .._show import plain, quoted
 from ..exceptions import nearest
-from ._names import split_names
+from ._names import split_columns, split_names
 
 
 class Parser(argparse.ArgumentParser):
@@ -63,15 +64,35 @@ def add_files(
     parser.add_argument("files", nargs="+", metavar="FILE", help=what)
 
 
+class _Once(argparse.Action):
+    """A text; all of them as a list where the option is given several times."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        known = getattr(namespace, self.dest)
+        found = (
+            values if known is None else [*([known] if isinstance(known, str) else known), values]
+        )
+        setattr(namespace, self.dest, found)
+
+
 def add_columns(parser: argparse.ArgumentParser) -> Any:
     """Add the options that say what the columns are; returns their group."""
     group = parser.add_argument_group("columns")
-    group.add_argument(
-        "--label", metavar="COLUMN", help="the true labels: numbers, text or booleans"
-    )
+    add_label(group)
     add_scores(group)
     group.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
     return group
+
+
+def add_label(group: Any) -> None:
+    """Add the option that names the labels."""
+    group.add_argument(
+        "--label",
+        action=_Once,
+        metavar="COLUMN",
+        help="the true labels: numbers, text or booleans; with --soft-labels also several columns, "
+        "named as those of --prob",
+    )
 
 
 def add_scores(group: Any, order: str = "the sorted labels") -> None:
@@ -111,15 +132,19 @@ def add_clusters(group: Any, more: str) -> None:
     )
 
 
-def add_soft_labels(group: Any) -> None:
-    """Add the option that says that the column of labels holds shares."""
+def add_soft_labels(
+    group: Any,
+    weigh: str = ", which weigh. Each row is a cluster, if --cluster names no larger ones",
+) -> None:
+    """Add the option that says that labels are shares; `weigh`: what numbers of votes do."""
     group.add_argument(
         "--soft-labels",
         action="store_const",
         const=True,
-        help="labels are shares of the class of --prob, from 0 to 1, such as those of several "
-        "annotators; --weight may hold their number. Each row is a cluster, if --cluster names no "
-        "larger ones (the tables are read whole)",
+        help="labels are shares, from 0 to 1, such as those of several annotators. One column of "
+        "--label: the share of the class of --prob; a --weight may hold the number of annotators. "
+        "One per class, --label a,b,c in the order of --prob: shares, or whole numbers of "
+        f"annotators{weigh}",
     )
 
 
@@ -171,8 +196,9 @@ def absent_in(options: argparse.Namespace) -> Literal["nan"] | None:
 
 
 def check_confidence(options: argparse.Namespace) -> None:
-    """Refuse what would be wrong beside --prediction, --scale or --absent."""
+    """Refuse what would be wrong beside --prediction, --scale, --absent or --soft-labels."""
     beside = {
+        "soft_labels": ("positive", "prediction", "absent"),
         "prediction": ("classes", "positive", "features", "absent", "logits"),
         "scale": ("percent", "logits"),
         "absent": ("drop_missing",),
@@ -180,7 +206,7 @@ def check_confidence(options: argparse.Namespace) -> None:
     for asked, others in beside.items():
         for name in others if getattr(options, asked, None) is not None else ():
             if getattr(options, name, None):
-                name = name.replace("_", "-")
+                name, asked = (word.replace("_", "-") for word in (name, asked))
                 raise UserError(
                     f"expected --{asked} without --{name}, got both: what --{name} does would be "
                     "wrong for these rows. Leave one of the two out."
@@ -308,6 +334,11 @@ def check_named(
         raise UserError(
             f"expected --label and --prob, the columns of {of}, got none of one of them. Name both."
         )
+    if not isinstance(options.label, str) and not getattr(options, "soft_labels", None):
+        raise UserError(
+            f"expected --label once, got it {len(options.label)} times. For shares of several "
+            "classes add --soft-labels; many labels per row go with audit --labels."
+        )
 
 
 def check_of_logits(options: argparse.Namespace) -> None:
@@ -319,24 +350,49 @@ def check_of_logits(options: argparse.Namespace) -> None:
             raise UserError(f"expected {option} with probabilities, got --logits. Leave one out.")
 
 
-def check_different(label: str | None, columns: list[str], option: str = "--prob") -> None:
+def label_columns(options: argparse.Namespace, present: Collection[str] = ()) -> list[str]:
+    """The column of labels, or those of soft labels; `present` as in `split_columns`."""
+    if options.label is None:
+        return []
+    if not getattr(options, "soft_labels", None):
+        return [options.label]
+    return split_columns(
+        [options.label] if isinstance(options.label, str) else options.label, present
+    )
+
+
+def check_different(labels: Sequence[str], columns: list[str], option: str = "--prob") -> None:
     """Refuse a column that has two roles."""
-    if label in columns:
+    both = next((label for label in labels if label in columns), None)
+    if both is not None:
         raise UserError(
-            f"expected different columns for --label and --prob, got {label!r} for both. Name the "
+            f"expected different columns for --label and --prob, got {both!r} for both. Name the "
             "column of the probabilities with --prob."
         )
+    if len(labels) > 1:
+        _check_shares(labels, columns)
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
         raise UserError(
             f"expected each column once in {option}, got {twice!r} twice. Name one column per "
-            f"{'class' if option == '--prob' else 'label'}."
+            f"{'label' if option == '--labels' else 'class'}."
         )
 
 
-def check_groups(by: list[str], label: str, columns: list[str]) -> None:
+def _check_shares(labels, columns):
+    """Refuse columns of shares that are not those of the classes of the probabilities."""
+    check_different([], [*labels], "--label")
+    if len(labels) != max(len(columns), 2):
+        raise UserError(
+            "expected one column of --label in all, or one for each column of --prob (two for a "
+            f"single one), got {len(labels)} and {len(columns)} of --prob. Name one per class, in "
+            "the order of --prob."
+        )
+
+
+def check_groups(by: list[str], labels: Sequence[str], columns: list[str]) -> None:
     """Refuse groups that the labels or the probabilities make: each is wrong by itself."""
-    for option, names in (("--label", [label]), ("--prob", columns)):
+    for option, names in (("--label", labels), ("--prob", columns)):
         twice = next((name for name in by if name in names), None)
         if twice is not None:
             raise UserError(

@@ -21,10 +21,11 @@ from .._files.tables import (
 from .._show import plain, quoted, rows_in_words
 from .._typing import AnyArray, FloatArray, IntArray
 from ._classes import check_two_classes, named_classes
-from ._columns import checked_labels, probability, whole_column
+from ._columns import check_there, checked_labels, probability, right_of, shares_of, whole_column
 from ._names import split_columns
-from ._options import check_different, check_named, form_of, tolerance_of
+from ._options import absent_in, check_different, check_named, form_of, label_columns, tolerance_of
 from ._printing import note
+from ._rows import soft_classes
 
 if TYPE_CHECKING:
     import argparse
@@ -45,7 +46,7 @@ class PairedModel(NamedTuple):
 class PairRows(NamedTuple):
     """A block of rows."""
 
-    codes: IntArray
+    codes: Any  # of shape (n_rows,); shares while a block is read
     probas: list[FloatArray]  # of each model, of shape (n_rows, n_classes)
     weight: FloatArray | None
     groups: AnyArray | None = None  # the column of --cluster
@@ -102,37 +103,61 @@ class Pairs:
         self._tables: list[FileTable] | None = None
         self._holes: list[int] = []
         self._n_holes = 0
+        self.labels: list[str] = []  # the columns of the labels
         if options.id is not None and not self.one_file:
             self._tables = self._matched()
+            self.labels = label_columns(options, list(self._tables[0].frame))
         else:
             for model in models:  # what is wrong with it is said early
                 pick = partial(self._picked, [model])
                 present = column_names(model.file, pick, **form_of(options))
                 check_columns(pick(present), present, model.file)
+                self.labels = self.labels or label_columns(options, present)
         self._check_columns()
         self.classes, self.flipped = self._classes()
 
     def rows(self, advance: Callable[[float], Any]) -> Iterator[PairRows]:
-        """All rows; `advance` is told how much has been read."""
+        """All rows; `advance` is told how much has been read.
+
+        Those of soft labels are weighted rows of one label each, in clusters.
+        """
+        from ..canonical import check_votes
+
         self.n_rows = self._n_holes = 0
         self._holes.clear()
         differing = _Differing(self.options)
+        kinds: frozenset[str] = frozenset()
         for tables in self._aligned():
             kept = self._complete(tables) if self.options.drop_missing else tables
-            codes = self._codes(kept, differing)
-            if len(codes) and not differing.n_rows:
+            n = len(kept[0].frame)
+            if self.options.soft_labels:
+                soft = self._shares(kept, differing)
+                kinds |= soft.kinds
+                labels: Any = soft.values
+            else:
+                soft, labels = None, self._codes(kept, differing)
+            if n and not differing.n_rows:
                 weight, together = self.options.weight, self.options.group
-                yield PairRows(
-                    codes,
-                    [self._proba(*each) for each in zip(self.models, kept, strict=True)],
+                probas = [self._proba(*each) for each in zip(self.models, kept, strict=True)]
+                if soft is None:
+                    for proba, table in zip(probas, kept, strict=True):
+                        check_there(labels, proba, table, "compare")
+                block = PairRows(
+                    labels,
+                    probas,
                     None if weight is None else number_column(kept[0], weight),
                     None
                     if together is None
                     else whole_column(kept[0], together, "cluster").astype(str).to_numpy(),
                 )
-            self.n_rows += len(codes)
+                if soft is None:
+                    yield block
+                else:
+                    yield from self._weighted(block._replace(weight=soft.weighted(block.weight)))
+            self.n_rows += n
             advance(min(table.share for table in tables))
         differing.check()  # when all rows are counted: files of other lengths are told first
+        check_votes(kinds, "compare")
         if not self.n_rows:
             raise UserError("expected rows without missing values, got none. Check the files.")
 
@@ -150,20 +175,25 @@ class Pairs:
         options = self.options
         for model in models:
             model.columns[:] = split_columns([model.prob], present)
-            check_different(options.label, model.columns)
+            labels = label_columns(options, present)
+            check_different(labels, model.columns)
             found += model.columns
-            if model.needs_label or options.label in present:
-                found.append(options.label)
+            if model.needs_label or {*labels} <= {*present}:
+                found += labels
             if model.needs_label and options.weight is not None:
                 found.append(options.weight)
             if model.needs_label and options.group is not None:
                 found.append(options.group)
+            if model.needs_label and options.prediction is not None:
+                found.append(options.prediction)
         if options.id is not None and not self.one_file:
             found.append(options.id)
         return [*dict.fromkeys(found)]
 
     def _stream(self, models):
-        given = {"as_text": [self.options.label], **form_of(self.options)}
+        plain = self.options.soft_labels or self.options.prediction
+        given = {"as_text": [] if plain else [self.options.label], **form_of(self.options)}
+        given |= {} if self.options.prediction is None else {"size": None}
         return table_blocks(models[0].file, partial(self._picked, models), **given)
 
     def _aligned(self):
@@ -238,6 +268,10 @@ class Pairs:
         from ..summary import find_classes
 
         options, n_columns = self.options, len(self.models[0].columns)
+        if options.soft_labels:
+            return soft_classes(options, self.labels, n_columns), False
+        if options.prediction is not None:
+            return np.arange(2), False
         reading = {"csv": form_of(options), "drop_missing": options.drop_missing}
         found = find_classes(self.models[0].file, label=options.label, **reading)
         given, positive = named_classes(options, pd.Series(found), n_columns)
@@ -252,9 +286,31 @@ class Pairs:
         flipped = positive is not None and n_columns == 1 and classes[0] == positive
         return classes, flipped
 
+    def _shares(self, tables, differing):
+        """The shares of a block."""
+        found = shares_of(tables[:1], self.labels, "compare")
+        if not self.one_file and {*self.labels} <= {*tables[1].frame}:
+            second = shares_of(tables[1:], self.labels, "compare").values
+            same = np.isclose(found.values, second, rtol=0, atol=1e-9)
+            differing.see(tables, *(same.reshape(len(same), -1).all(axis=1), np.ones(len(same))))
+        return found
+
+    def _weighted(self, block):
+        """A block of shares as weighted rows of one label, those of an item in one cluster."""
+        from ..canonical import soft_rows
+
+        if block.weight is not None and not block.weight.any():
+            return
+        rows = soft_rows(block.codes, block.weight, where="compare")
+        items, probas = rows.items, [np.asarray(proba)[rows.items] for proba in block.probas]
+        groups = items + self.n_rows if block.groups is None else block.groups[items]
+        yield PairRows(rows.codes, probas, rows.weight, groups)
+
     def _codes(self, tables, differing):
         """The places of the labels among the classes."""
         label = self.options.label
+        if self.options.prediction is not None:
+            return right_of(tables[:1], self.options, self.models[0].columns).to_numpy()
         codes = codes_of(tables[0], label, self.classes)
         if not self.one_file and label in tables[1].frame:
             differing.see(tables, codes, codes_of(tables[1], label, self.classes))
@@ -268,6 +324,7 @@ class Pairs:
         options = self.options
         scores = np.column_stack([probability(table, n, options) for n in model.columns])
         given = {"tolerance": tolerance_of(options), "_where": "compare", "_first": table.first}
+        given["absent"] = absent_in(options)
         try:
             proba = canonical_proba(scores, **given)
         except (ValueError, TypeError) as error:
@@ -285,7 +342,7 @@ class _Differing:
         """Compare the labels of a block."""
         places = np.flatnonzero(first != second)
         if len(places) and not self.n_rows:
-            label, place = self.options.label, places[0]
+            label, place = label_columns(self.options, list(tables[0].frame))[0], places[0]
             one, two = (quoted(table.frame[label].iloc[place]) for table in tables)
             self._first = f"got {one} and {two} in row {tables[0].row(place)}"
         self.n_rows += len(places)

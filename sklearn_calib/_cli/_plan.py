@@ -111,7 +111,7 @@ def _size(files: "Sequence[str]", options: "argparse.Namespace") -> Any:
 
         def pick(present, names=names):
             names[:] = split_columns(options.prob, present)
-            check_different(None, names)
+            check_different([], names)
             return [*names, *filter(None, [options.weight])]
 
         table = read_table(file, pick, **form_of(options))

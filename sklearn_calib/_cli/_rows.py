@@ -11,6 +11,7 @@ from .._show import plain
 from .._typing import AnyArray, FloatArray
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
+from ._names import split_names
 from ._options import absent_in, kind_of, tolerance_of
 from ._printing import note
 
@@ -52,7 +53,10 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
     if columns.left_out:
         note(f"left out, with missing values: {columns.left_out}")
     if getattr(options, "soft_labels", None):
-        return _soft(columns, options)
+        try:
+            return _soft(columns, options)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{called(files)}: {error}") from error
     given, positive = named_classes(options, columns.labels, len(names))
     try:
         classes, codes = canonical_labels(columns.labels, classes=given, _where="audit")
@@ -78,28 +82,57 @@ def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRo
 
 
 def _soft(columns, options):
-    """Rows whose labels are shares of the class 1."""
-    from ..canonical import canonical_proba
+    """Rows whose labels are shares of the class 1, or one column of shares or votes per class."""
+    from ..canonical import canonical_proba, check_votes
 
-    if len(columns.names) > 2:
-        raise UserError(
-            f"expected one or two columns of --prob with --soft-labels, got {len(columns.names)}. "
-            "In Python pass shares with one column per class, soft_labels=True."
-        )
-    scores, own = columns.scores, (columns.groups, columns.together, columns.features)
+    scores, soft = columns.scores, columns.labels
+    check_votes(soft.kinds, "audit")
+    labels, weight = soft.values, soft.weighted(columns.weight)
     if kind_of(options) == "logits":
         scores = canonical_proba(scores, kind="logits", _where="audit")
     elif options.tolerance is not None:
         scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
-    rest = columns.weight, np.arange(2), None, columns.names, columns.scores
-    return LabelledRows(columns.labels.to_numpy(), scores, *rest, *own)
+    own = columns.groups, columns.together, columns.features
+    rest = (
+        weight,
+        soft_classes(options, columns.shares, len(columns.names)),
+        None,
+        columns.names,
+        columns.scores,
+    )
+    return LabelledRows(labels, scores, *rest, *own)
+
+
+def soft_classes(options: "argparse.Namespace", names: Sequence[str], n_columns: int) -> AnyArray:
+    """The classes of soft labels: 0 and 1 of one column, else those of ``--classes`` or columns."""
+    if len(names) == 1:
+        if n_columns > 2:
+            raise UserError(
+                "expected one or two columns of --prob for a single column of shares, got "
+                f"{n_columns}. Name one column of --label for each of them, --label a,b,c."
+            )
+        if options.classes is not None:
+            raise UserError(
+                "expected --soft-labels without --classes for a single column of --label, got "
+                "both: its shares are those of the class 1. Leave --classes out."
+            )
+        return np.arange(2)
+    if options.classes is None:
+        return np.array(names)
+    classes = split_names(options.classes)
+    if len(set(classes)) != len(names):
+        raise UserError(
+            f"expected {len(names)} different names in --classes, one for each column of --label, "
+            f"got {len(set(classes))}. Name as many, or leave it out."
+        )
+    return np.array(classes)
 
 
 def expanded(rows: LabelledRows) -> LabelledRows:
     """Soft labels as weighted rows of one label each, which belong together."""
     from ..canonical import soft_rows
 
-    soft = soft_rows(rows.labels, rows.weight, n_rows=len(rows.scores), where="fit")
+    soft = soft_rows(rows.labels, rows.weight, rows.classes, n_rows=len(rows.scores), where="fit")
     together = np.arange(len(rows.labels)) if rows.together is None else rows.together
     scores, labels, weight, classes = soft.expanded(rows.scores)
     return rows._replace(

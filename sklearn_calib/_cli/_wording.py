@@ -41,6 +41,10 @@ _OPTIONS = {
     "sample_weight": "Name the column of what belongs together, such as a patient, with fit "
     "--group; instead of repeated rows use --weight",
     "pass soft_labels=True to fit, to the measure or to the report": "add --soft-labels",
+    "For many labels per row see the page Many labels; votes of": "Many labels per row go with "
+    "audit --labels; votes of",
+    "Pass the rows themselves with soft_labels=True; measure and fit read cells": "Give the rows "
+    "themselves with --soft-labels",
     "Pass fewer folds as cv, or groups that are finer": "Name a column of more groups with --group",
     "expected whole numbers >= 0 as sample_weight, for grades count rows": "for --grades, which "
     "counts rows, expected whole numbers >= 0 in the column of --weight",

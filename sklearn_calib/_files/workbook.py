@@ -1,6 +1,8 @@
 """Workbooks of Excel: the one sheet that has rows."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from .._show import plain, quoted
@@ -8,6 +10,20 @@ from ..exceptions import require
 from .csv_text import UserError, check_columns
 
 _ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
+
+
+_kept: dict[tuple[str, int, int], Any] | None = None  # rows by file, inside of `read_once`
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """The last workbook is kept, so that who reads it several times has it opened once."""
+    global _kept
+    _kept = {}
+    try:
+        yield
+    finally:
+        _kept = None
 
 
 def read_workbook(stream: Any, file: str, pick: Callable[[Sequence[str]], Any] | None) -> Any:
@@ -18,6 +34,36 @@ def read_workbook(stream: Any, file: str, pick: Callable[[Sequence[str]], Any] |
     """
     import pandas as pd
 
+    header, *rows = _kept_sheet(stream, file)
+    names = ["" if cell is None else str(cell).strip() for cell in header]
+    while names and not names[-1]:
+        names.pop()
+    needed = names if pick is None else list(dict.fromkeys(pick(names)))
+    check_columns(needed, names, file)
+    columns = {}
+    for name in needed:
+        place = names.index(name)
+        cells = [row[place] if place < len(row) else None for row in rows]
+        columns[name] = pd.Series([None if cell in _ERRORS else cell for cell in cells])
+    return pd.DataFrame(columns)
+
+
+def _kept_sheet(stream, file):
+    """The rows of the sheet, as they were read before where the file is the same."""
+    try:
+        now = os.stat(file)
+    except (OSError, ValueError):  # the standard input
+        return _sheet(stream, file)
+    key = os.path.abspath(file), now.st_mtime_ns, now.st_size
+    if _kept is None:
+        return _sheet(stream, file)
+    if key not in _kept:
+        _kept.clear()
+        _kept[key] = _sheet(stream, file)
+    return _kept[key]
+
+
+def _sheet(stream, file):
     try:
         openpyxl = require("openpyxl", "excel", "")
     except ModuleNotFoundError as error:
@@ -37,18 +83,7 @@ def read_workbook(stream: Any, file: str, pick: Callable[[Sequence[str]], Any] |
             f"expected one sheet with rows in {plain(file)}, got {len(filled)} ({known}). Save the "
             "one that is meant as a file of its own, or as csv."
         )
-    header, *rows = sheets[filled[0]]
-    names = ["" if cell is None else str(cell).strip() for cell in header]
-    while names and not names[-1]:
-        names.pop()
-    needed = names if pick is None else list(dict.fromkeys(pick(names)))
-    check_columns(needed, names, file)
-    columns = {}
-    for name in needed:
-        place = names.index(name)
-        cells = [row[place] if place < len(row) else None for row in rows]
-        columns[name] = pd.Series([None if cell in _ERRORS else cell for cell in cells])
-    return pd.DataFrame(columns)
+    return sheets[filled[0]]
 
 
 def _rows(sheet):

@@ -73,6 +73,59 @@ def log_ratios(log_pair: FloatArray, hit: AnyArray, grid: Grid) -> tuple[FloatAr
     return gain, impossible
 
 
+def log_ratios_of_shares(
+    log_pair: FloatArray, share: FloatArray, grid: Grid
+) -> tuple[FloatArray, AnyArray]:
+    """`log_ratios` of shares of events: those of both labels, weighed by their shares.
+
+    For a share y of mean p its exponential is at most y q / p + (1 - y) (1 - q) / (1 - p), by the
+    inequality of means, whose mean is 1: products of them are evidence as those of labels are.
+
+    Parameters
+    ----------
+    log_pair : ndarray of shape (n, 2)
+    share : ndarray of shape (n,)
+        From 0 to 1.
+    grid : Grid
+
+    Returns
+    -------
+    gain : ndarray of shape (n, n_pairs), in nats
+        0 for impossible rows.
+    impossible : ndarray of shape (n,), bool
+        Some share has what had probability 0.
+    """
+    ones = np.ones(len(share), dtype=bool)
+    (yes, never), (no, surely) = (log_ratios(log_pair, hit, grid) for hit in (ones, ~ones))
+    impossible = (never & (share > 0)) | (surely & (share < 1))
+    gain = share[:, None] * yes + (1.0 - share)[:, None] * no
+    gain[impossible] = 0.0
+    return gain, impossible
+
+
+def label_drawn(share: FloatArray, number: IntArray) -> AnyArray:
+    """One label for each row, drawn from its shares by the digits of the row's number.
+
+    Parameters
+    ----------
+    share : ndarray of shape (n, n_parallel)
+        Of one event, or of all classes.
+    number : ndarray of shape (n,)
+
+    Returns
+    -------
+    hit : ndarray of shape (n, n_parallel), bool
+        In each row at most one of several.
+    """
+    bits = np.asarray(number).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # splitmix64
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    chance = ((bits ^ (bits >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    ends = np.cumsum(share, axis=1)
+    starts = np.column_stack([np.zeros(len(share)), ends[:, :-1]])
+    return (chance[:, None] >= starts) & (chance[:, None] < ends)
+
+
 def log_mixture(total: FloatArray, grid: Grid) -> FloatArray:
     """Logarithm of the mean over the pairs; of sums of gains the evidence against calibration."""
     log = total + grid.log_prior

@@ -40,7 +40,10 @@ from ._scores import check_same_length as check_same_length
 from ._scores import two_columns as two_columns
 from ._scores import valid_proba as valid_proba
 from ._soft_labels import SoftRows as SoftRows
+from ._soft_labels import Votes as Votes
+from ._soft_labels import check_votes as check_votes
 from ._soft_labels import soft_rows as soft_rows
+from ._soft_labels import votes_of as votes_of
 from ._tables import entries as entries
 from ._tables import named_columns as named_columns
 from ._tables import plain_dates as plain_dates

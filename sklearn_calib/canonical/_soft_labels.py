@@ -111,6 +111,86 @@ def soft_rows(
     return SoftRows(items, known, codes, mass[items, codes])
 
 
+class Votes(NamedTuple):
+    """Columns of a table, one per class, as shares and how many votes each row has.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (n_rows, n_classes)
+    number : ndarray of shape (n_rows,)
+        1 in rows of shares.
+    kinds : frozenset of str
+        What the rows show: "shares", "counts", or "marks" where 0 and 1 alone do not tell.
+    """
+
+    shares: FloatArray
+    number: FloatArray
+    kinds: frozenset[str]
+
+
+def votes_of(table: FloatArray, where: str) -> Votes:
+    """Read rows of shares, which sum to 1, or of counts of votes: whole numbers.
+
+    A row of one 1 is both. Blocks of one table are judged together, by `check_votes`.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_classes)
+    where : str
+        The opening of error messages.
+
+    Raises
+    ------
+    ValueError
+        Values that are neither, rows of another sum, or without a vote.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_calib.canonical import votes_of
+    >>> votes = votes_of(np.array([[3.0, 1.0], [0.0, 1.0]]), "example")
+    >>> votes.shares.tolist(), votes.number.tolist(), [*votes.kinds]
+    ([[0.75, 0.25], [0.0, 1.0]], [4.0, 1.0], ['counts'])
+    """
+    given = np.asarray(table, dtype=np.float64)
+    rule = "shares from 0 to 1, or whole numbers of votes, one column per class"
+    wrong = ~(np.isfinite(given) & (given >= 0))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        got = f"{given[row, column]:g} in row {row}, column {column}"
+        refuse(where, rule, got, "Repair that row, or leave it out")
+    total = given.sum(axis=1)
+    if not total.all():
+        cure = "Drop rows that nobody judged"
+        refuse(where, "a share or a vote in every row", f"none in row {total.argmin()}", cure)
+    whole = (given == np.floor(given)).all(axis=1)
+    largest = given.max(axis=1, initial=0.0)
+    off = ~whole & (np.abs(total - 1) > _SLACK)
+    if off.any():
+        row = int(off.argmax())
+        got = f"a sum of {total[row]:g} in row {row}"
+        cure = "Divide the row by its sum, or give the numbers of votes"
+        refuse(where, f"{rule}, shares with a sum of 1", got, cure)
+    many = whole & (total > 1)
+    told = {
+        "shares": ~whole,
+        "counts": many & (largest > 1),
+        "marks": many & (largest == 1),
+    }
+    kinds = frozenset(kind for kind, rows in told.items() if rows.any())
+    return Votes(given / total[:, None], np.where(whole, total, 1.0), kinds)
+
+
+def check_votes(kinds: frozenset[str], where: str) -> None:
+    """Refuse a table of which some rows are shares and others counts, or many labels per row."""
+    if "shares" in kinds and len(kinds) > 1:
+        cure = "Give one kind: a row of counts weighs as many rows as it has votes"
+        refuse(where, "shares, or numbers of votes, in all rows", "both", cure)
+    if kinds == {"marks"}:
+        cure = "For many labels per row see the page Many labels; votes of annotators are counts"
+        refuse(where, "soft labels whose rows sum to 1", "0 and 1 alone, several 1 in a row", cure)
+
+
 def _shares(y, where):
     """Soft labels as rows that sum to 1, and the unit in their last place."""
     raw = read_numbers(y, "soft labels", where)

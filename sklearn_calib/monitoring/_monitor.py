@@ -5,7 +5,14 @@ from typing import Literal
 
 import numpy as np
 
-from .._kernels._logistic_grid import COARSE, detect, log_mixture, log_ratios
+from .._kernels._logistic_grid import (
+    COARSE,
+    detect,
+    label_drawn,
+    log_mixture,
+    log_ratios,
+    log_ratios_of_shares,
+)
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
 from ..exceptions import refuse, refuse_unknown
@@ -200,6 +207,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
         only_later: bool = False,
+        soft_labels: bool = False,
         _goes_on: bool = False,
     ) -> Self:
         """Add rows whose labels have come: a batch, or a single row.
@@ -218,6 +226,9 @@ class CalibrationMonitor(Findings, StorableMonitor):
         only_later : bool, default=False
             Refuse also rows of the same time as the last row of an earlier batch, so that no batch
             can be given twice.
+        soft_labels : bool, default=False
+            Whether `y` holds shares of classes, of shape (n_samples,) or (n_samples, n_classes), as
+            measures take them. See Notes.
 
         Returns
         -------
@@ -236,6 +247,14 @@ class CalibrationMonitor(Findings, StorableMonitor):
         CalibrationWarning
             `classes` in an order of their own where the columns of this batch fit another one far
             better.
+
+        Notes
+        -----
+        Soft labels, such as the mean of several annotators: what holds for labels holds for
+        shares whose mean is the probability. The evidence of a row is that of both labels, weighed
+        by their shares: at most a bet on the share that is fair, so the guarantees hold, and are
+        cautious. Each row counts once, however many annotators it had. `diagnose`, `region` and the
+        interval of the onset read one label for each row, drawn from its shares.
         """
         where = "CalibrationMonitor.update"
         rows, classes = read_rows(
@@ -246,6 +265,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
             classes=self.classes_,
             known_groups=self.groups,
             multiclass=self.multiclass,
+            soft=bool(soft_labels),
             where=where,
         )
         later = only_later and not _goes_on  # than all rows of the batches before
@@ -339,7 +359,8 @@ class CalibrationMonitor(Findings, StorableMonitor):
 
     def _add(self, rows):
         n, parallel = rows.hit.shape
-        gain, impossible = log_ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), COARSE)
+        ratios = log_ratios if rows.hit.dtype == bool else log_ratios_of_shares
+        gain, impossible = ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), COARSE)
         gain, impossible = gain.reshape(n, parallel, -1), impossible.reshape(n, parallel)
         self._rows, self._taken = rows, 0
         self._see(self._evidence(gain, impossible, rows.group), self.n_samples_ + 1, rows)
@@ -372,6 +393,8 @@ class CalibrationMonitor(Findings, StorableMonitor):
         with np.errstate(invalid="ignore"):
             z = rows.log_pair[new, :, 1] - rows.log_pair[new, :, 0]
         hit, group = rows.hit[new], rows.group[new]
+        if hit.dtype != bool:
+            hit = label_drawn(hit, number)
         for place in np.unique(group).tolist() if len(self._records) > 1 else (0,):
             own = group == place if len(self._records) > 1 else slice(None)
             when = None if time is None else time[own]

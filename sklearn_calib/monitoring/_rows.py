@@ -13,6 +13,7 @@ from ..canonical import (
     check_same_length,
     naming,
     read_array,
+    soft_rows,
     warn_of_order,
 )
 from ..exceptions import refuse
@@ -22,7 +23,7 @@ class BatchRows(NamedTuple):
     """A checked batch in the order of its times."""
 
     log_pair: FloatArray  # of shape (n, n_parallel, 2)
-    hit: AnyArray  # of shape (n, n_parallel), bool
+    hit: AnyArray  # of shape (n, n_parallel), bool; of soft labels shares, float64
     group: IntArray  # of shape (n,)
     time: AnyArray | None  # of shape (n,), float64 or datetime64
     given: AnyArray | None  # the times as they came
@@ -50,6 +51,7 @@ def read_rows(
     classes: AnyArray | None,
     known_groups: AnyArray | None,
     multiclass: str,
+    soft: bool,
     where: str,
 ) -> tuple[BatchRows, AnyArray]:
     """A batch, or one row as a scalar label, as two-class problems; also the classes."""
@@ -63,6 +65,8 @@ def read_rows(
     if columns != len(classes):
         cure = "Pass one column per class, or the second class of two alone"
         refuse(where, f"scores of {len(classes)} classes", f"{columns} columns", cure)
+    if soft:
+        return _soft(y, proba, groups, time, classes, known_groups, multiclass, where), classes
     try:
         _, codes = canonical_labels(y, classes=classes, _where=where)
     except ValueError as error:
@@ -70,19 +74,39 @@ def read_rows(
         raise ValueError(str(error).replace("Pass all classes", cure)) from error
     check_same_length(codes, proba, where)
     warn_of_order(proba, codes, classes, "classes", where)
-    group = _group_codes(groups, known_groups, len(codes), where)
-    log_pair, hit = _problems(proba, codes, multiclass)
+    labelled = _problems(proba, lambda target: codes == target, multiclass)
+    return _in_order(labelled, groups, time, known_groups, where), classes
+
+
+def _soft(y, proba, groups, time, classes, known_groups, multiclass, where):
+    """A batch whose labels are shares."""
+    n = len(proba)
+    if not n:
+        shares = np.zeros((0, len(classes)))
+    else:
+        rows = soft_rows(y, None, classes, n_rows=n, where=where)
+        shares = np.zeros((n, len(classes)))
+        shares[rows.items, rows.codes] = rows.weight
+    every = np.arange(n)
+    labelled = _problems(proba, lambda target: shares[every, target], multiclass)
+    return _in_order(labelled, groups, time, known_groups, where)
+
+
+def _in_order(labelled, groups, time, known_groups, where):
+    """Pairs of logarithms and labels with their groups, in the order of their times."""
+    log_pair, hit = labelled
+    group = _group_codes(groups, known_groups, len(hit), where)
     if time is None:
-        return BatchRows(log_pair, hit, group, None, None), classes
+        return BatchRows(log_pair, hit, group, None, None)
     with naming(time):
-        moment, given = _moments(time, len(codes), where)
+        moment, given = _moments(time, len(hit), where)
     rows = BatchRows(log_pair, hit, group, moment, given)
-    return rows.take(np.argsort(moment, kind="stable")), classes
+    return rows.take(np.argsort(moment, kind="stable"))
 
 
-def _problems(proba, codes, multiclass):
+def _problems(proba, is_target, multiclass):
     found = [
-        (_exact_log(pair), codes == problem.target)
+        (_exact_log(pair), is_target(problem.target))
         for problem, pair in two_class_pairs(multiclass, proba)
     ]
     pairs, hits = zip(*found, strict=True)

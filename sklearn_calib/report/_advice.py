@@ -70,7 +70,7 @@ class Advice:
         That fit; ``stack.to_frame()`` has the weights with losses.
     n_rows : int
         The rows that this rests on: all, or of several classes a sample of 50,000 probabilities,
-        or some more, so that rare classes have some.
+        or some more, so that rare classes have some. Of soft labels the items.
     given, recalibrated : Case
         These rows with their probabilities as given, and out of fold after "auto"; of two classes
         cells of rows, with weights.
@@ -87,6 +87,7 @@ class Advice:
     recalibrated: "Case" = field(repr=False)
     code: str = field(repr=False)
     _summaries: dict[str, CalibrationSummary] = field(repr=False)
+    _unit: str = field(default="rows", repr=False)  # what is counted
 
     def row(self, method: str) -> AdviceRow:
         """The row of a method."""
@@ -170,6 +171,7 @@ def advise(
             "as given": source.summary_of(given),
             "recalibrated": source.summary_of(recalibrated),
         },
+        _unit="rows" if model.case is None or model.case.items is None else "items",
     )
 
 
@@ -291,7 +293,8 @@ class _OfClusters:
         of_class = np.bincount(pairs[:, 0], minlength=len(case.classes))
         if of_class[of_class > 0].min() < _FEWEST or (of_class > 0).sum() < 2:
             return False
-        self.n_rows = len(kept)
+        self.n_rows = self._case.n_items
+        self._whole = len(kept) == len(groups)
         splitter = StratifiedGroupKFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
         given = self._case.codes, self._case.codes, self._groups
         self._folds = [*splitter.split(*given)]
@@ -309,8 +312,7 @@ class _OfClusters:
 
     def loss_as_given(self):
         summary = self._model.summary
-        whole = self.n_rows == summary.n_samples
-        return summary.totals.log_loss / summary.weight if whole else None
+        return summary.totals.log_loss / summary.weight if self._whole else None
 
     def stack(self):
         case = self._case

@@ -15,6 +15,7 @@ from ..exceptions import check_level
 from ..inference import ClusterSample
 
 if TYPE_CHECKING:
+    from .._typing import IntArray
     from ..summary import CellSample
 
     Cells = CellSample | ClusterSample
@@ -270,9 +271,15 @@ def line_of(sample: "Cells") -> Line | None:
     return Line(*found, float(errors[1]), float(errors[0]))
 
 
-def of_certain(sample: "Cells") -> tuple[int, int]:
-    """How many rows are predicted with certainty, exactly 0 or 1, and how many of these wrongly."""
+def of_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int, int]:
+    """How many rows are predicted with certainty, exactly 0 or 1, and how many of these wrongly.
+
+    Of soft labels `items`, of which each row of a `ClusterSample` is a part, are counted.
+    """
     never = sample.proba == 0
+    if items is not None and isinstance(sample, ClusterSample):
+        sure, wrong = never.any(axis=1)[sample.place // 2], never.ravel()[sample.place]
+        return len(np.unique(items[sure])), len(np.unique(items[wrong]))
     return int(sample.counts[never.any(axis=1)].sum()), int(sample.counts[never].sum())
 
 

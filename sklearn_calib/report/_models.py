@@ -207,12 +207,17 @@ def features_of(
 
 
 def floored(model: Model) -> tuple[int, int]:
-    """Rows whose true class has a probability that the log loss raises, and of these, exactly 0."""
+    """Rows whose true class has a probability that the log loss raises, and of these, exactly 0.
+
+    Of soft labels the items.
+    """
     case, totals = model.case, model.summary.totals
     if case is not None:
         low = LogLoss().of_rows(case.proba, case.codes) >= LARGEST_LOG_LOSS
         true = np.asarray(case.proba)[np.arange(len(low)), case.codes]
-        return int(low.sum()), int((true == 0).sum())
+        if case.items is None:
+            return int(low.sum()), int((true == 0).sum())
+        return len(np.unique(case.items[low])), len(np.unique(case.items[true == 0]))
     if not model.two_classes:
         return totals.certain_and_wrong, totals.certain_and_wrong
     (sample,) = model.summary.samples()

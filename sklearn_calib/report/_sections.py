@@ -188,7 +188,7 @@ def _advice(advice: "Advice") -> Section:
     losses = {row.method: row[1:] for row in advice.rows}
     rows = rows_with_best(losses, (min, max, None, min, min))  # an error is no merit
     code = Section(sentences=["To repair it:"], code=advice.code, only=f"{_WRITTEN} terminal")
-    note = _GAINS.format(rows=f"{advice.n_rows:,}")
+    note = _GAINS.format(rows=f"{advice.n_rows:,} {advice._unit}")
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
 
@@ -328,7 +328,7 @@ _LOSSES = (
 )
 
 _GAINS = (
-    "Would recalibration help? Mean losses of {rows} rows, each recalibrated by a fit that has not "
+    "Would recalibration help? Mean losses of {rows}, each recalibrated by a fit that has not "
     "seen it (5 folds); the gain is in log loss, in nats, with its standard error. “Identity” "
     "leaves the probabilities as they are."
 )

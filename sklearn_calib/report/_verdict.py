@@ -179,7 +179,7 @@ def verdict_of(
     critical = float(np.quantile(test.null_distribution, 1 - SIGNIFICANCE))
     found = _Findings(
         f"{size_and_classes(model)[0]} rows" + ("" if n is None else f" in {n} clusters"),
-        (*of_certain(whole), len(whole.proba)),
+        (*of_certain(whole, None if model.case is None else model.case.items), len(whole.proba)),
         level,
         f"the class {plain(model.positive, 40)} was true"
         if model.two_classes
@@ -432,7 +432,7 @@ def _gain(found):
     numbers |= {"level": found.level, "rows": advice.n_rows}
     measured = (
         f"({_between(found, ends, '{:.4f}'.format)}; standard error {row.standard_error:.4f}, "
-        f"{advice.n_rows} rows, each judged by a fit that has not seen it)"
+        f"{advice.n_rows} {advice._unit}, each judged by a fit that has not seen it)"
     )
     if ends[0] > 0:
         text = (

@@ -11,13 +11,13 @@ from ._patterns import summarize_groups as summarize_groups
 from ._problems import ADDED_UP as ADDED_UP
 from ._problems import CellProblems as CellProblems
 from ._problems import MulticlassTotals as MulticlassTotals
+from ._problems import Totals as Totals
 from ._resampling import CellSample as CellSample
 from ._resampling import Fold as Fold
 from ._sampled import Draw as Draw
 from ._sources import summarize as summarize
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary as CalibrationSummary
-from ._summary import Totals as Totals
 
 __all__ = [
     "BoundedValue",

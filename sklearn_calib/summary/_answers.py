@@ -48,6 +48,7 @@ class Answers:
         _case: Callable[[str], Any]
         _check_two_classes: Callable[[str, str], None]
         _check_filled: Callable[[str], None]
+        soft: bool
         rows: Callable[[], Bunch]
         samples: Callable[..., list[CellSample]]
 
@@ -81,6 +82,7 @@ class Answers:
         """
         where = "CalibrationSummary.rows_across"
         self._check_filled(where)
+        self._check_independent(where)
         self._check_two_classes(where, "several classes")
         if self.exact:
             return 0
@@ -310,6 +312,7 @@ class Answers:
             for name in recalibrators
         }
         self._check_two_classes(where, "a recalibrator of several classes")
+        self._check_independent(where)
         self._only_state(where)
         (sample,) = self.samples()
         folds = sample.folds(int(cv), generator(random_state))
@@ -334,6 +337,12 @@ class Answers:
         if not measure.spec.cells:
             rule, cure = "a measure that cells are enough for", "Measure the rows themselves"
             refuse(where, rule, f"{measure.spec.name!r}, which needs single rows", cure)
+
+    def _check_independent(self, where):
+        """Refuse what counts rows, where several of them may belong to one item."""
+        if self.soft:
+            cure = "Pass the rows themselves with soft_labels=True; measure and fit read cells"
+            refuse(where, "rows that are independent", "a summary of soft labels", cure)
 
     def _only_state(self, where):
         """The cells of the only two-class problem."""
@@ -398,6 +407,7 @@ class Answers:
         True
         """
         where = "CalibrationSummary.test"
+        self._check_independent(where)
         if statistic in CLASSICAL:
             state = self._only_state(where)
             return SignificanceResult(*classical(statistic, state, options, where))
@@ -462,6 +472,7 @@ class Answers:
         """
         where = "CalibrationSummary.reliability_curve"
         self._check_filled(where)
+        self._check_independent(where)
         rng = generator(random_state)
         n_bins = cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
         filled = [state for state in self._states if len(state.table)]

@@ -111,6 +111,7 @@ def summarize_groups(
     n_jobs: int | None = None,
     csv: dict[str, Any] | None = None,
     progress: Progress | None = None,
+    label: str,
     **plan: Any,
 ) -> Grouped:
     """Summarise rows, and count them by score and combination of groups.
@@ -121,8 +122,9 @@ def summarize_groups(
         As in `summarize`.
     coders : sequence of Coder
         What `ColumnValues.coder` returned.
+    label : str
     **plan
-        label, prob, weight, classes, pos_label, drop_missing of `summarize`; draw.
+        prob, weight, classes, pos_label, drop_missing of `summarize`; draw.
     """
     import numpy as np
 
@@ -131,7 +133,13 @@ def summarize_groups(
         size *= coder.width
     if size > _MOST:
         refuse(_WHERE, "fewer columns of groups", f"{len(coders)}", "Name at most a dozen")
-    given = {"counts": None, "by": (), "one_key": False, "max_cells": 65_536}
+    given: dict[str, Any] = {
+        "labels": (label,),
+        "counts": None,
+        "by": (),
+        "one_key": False,
+        "max_cells": 65_536,
+    }
     how = Plan(**given | {"multiclass": "auto"} | plan, coders=tuple(coders))
     total = tally_of_parts(parts_of(data, how.texts, csv or {}, _WHERE), how, n_jobs, progress)
     total.warn(_WHERE)

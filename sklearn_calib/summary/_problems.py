@@ -70,6 +70,34 @@ def states_of(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellStat
     return [CellState(each) for _ in range(n_classes)]
 
 
+class Totals(NamedTuple):
+    """Sums over the rows of a summary; p is the score of the positive class, q = 1 - p.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows of positive weight.
+    weight, squared_weight : float
+        Sums of w and of w^2.
+    log_loss, brier : float
+        Weighted sums of the losses of the rows, as `log_loss` and `brier_loss` count them.
+    variance, squared_variance, spiegelhalter_variance : float
+        Sums of w p q, w^2 p q and w^2 p q (1 - 2 p)^2.
+    certain_and_wrong : int
+        Rows whose true class has probability 0.
+    """
+
+    n_samples: int
+    weight: float
+    squared_weight: float
+    log_loss: float
+    brier: float
+    variance: float
+    squared_variance: float
+    spiegelhalter_variance: float
+    certain_and_wrong: int
+
+
 class MulticlassTotals(NamedTuple):
     """Sums over the rows of a summary of three or more classes; l is the loss of a row.
 

@@ -9,6 +9,7 @@ from .._typing import AnyArray
 from ..canonical import canonical_proba
 from ._columns import digests, whole_frame
 from ._drawn import RowDraw, rows_to_draw
+from ._input import checked_scores
 from ._parts import Block
 from ._summary import CalibrationSummary
 
@@ -44,7 +45,9 @@ class Draw(NamedTuple):
         return self.features if self.group is None else (*self.features, self.group)
 
 
-def draw_batch(summary: CalibrationSummary, draw: Draw, block: Block, given: Sequence[Any]) -> None:
+def draw_batch(
+    summary: CalibrationSummary, draw: Draw, block: Block, given: Sequence[Any], soft: bool = False
+) -> None:
     """Add the rows of a block to a summary and to its draw, which begins with the first of them.
 
     Parameters
@@ -55,16 +58,25 @@ def draw_batch(summary: CalibrationSummary, draw: Draw, block: Block, given: Seq
         Where the other columns are.
     given : sequence
         Labels, scores, weights and counts of the block.
+    soft : bool, default=False
+        Whether the labels are shares. Items are drawn then, by the class of the largest share, and
+        keep the shares before their other columns.
     """
     labels, scores, *rest = given
     extras = whole_frame(block, draw.columns, draw.group) if draw.columns else None
+    proba = probabilities(draw, scores)
+    if soft:
+        summary.update(labels, proba, *rest, soft_labels=True)
+        batch, extras = _items(labels, proba, *rest), _with_shares(labels, extras)
+    else:
+        batch = summary._batch(labels, proba, *rest)
     digest = [] if extras is None else digests(extras)
     start = 0
-    batch = summary._batch(labels, probabilities(draw, scores), *rest)
     for codes, proba, weight, counts in batch:
         place = slice(start, start + len(codes))
         start = place.stop
-        summary._add(codes, proba, weight, counts)
+        if not soft:
+            summary._add(codes, proba, weight, counts)
         if draw.most == 0:
             continue
         if summary.drawn is None:
@@ -80,6 +92,27 @@ def draw_batch(summary: CalibrationSummary, draw: Draw, block: Block, given: Seq
         frame = None if extras is None else extras.iloc[place]
         more = [each[place] for each in digest]
         summary.drawn.add(codes, proba, true, weight, counts, frame, more)
+
+
+def _items(shares, proba, weight, counts):
+    """Checked items in blocks, each with the class of its largest share."""
+    scores = checked_scores(proba, "CalibrationSummary.update")
+    two = np.ndim(shares) == 1
+    most = (shares > 0.5).astype(np.uint8) if two else np.argmax(shares, axis=1)
+    for rows, block in scores.blocks():
+        given = (None if c is None else np.asarray(c[rows]) for c in (weight, counts))
+        own, times = given
+        yield most[rows], block, None if own is None else own.astype(np.float64), times
+
+
+def _with_shares(shares, extras):
+    """The shares as columns before the others, as a DataFrame."""
+    import pandas as pd
+
+    table = np.asarray(shares, dtype=np.float64)
+    table = table.reshape(len(table), -1)
+    frame = pd.DataFrame(table, columns=[f"share {number}" for number in range(table.shape[1])])
+    return frame if extras is None else pd.concat([frame, extras.reset_index(drop=True)], axis=1)
 
 
 def probabilities(draw: Draw | None, scores: AnyArray) -> AnyArray:

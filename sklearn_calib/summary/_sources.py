@@ -10,6 +10,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from .._files.tables import FORM, UserError
 from .._show import quoted
 from .._typing import ArrayLike, Multiclass, Progress
+from ..canonical import check_votes, votes_of
 from ..exceptions import caution, is_number, refuse
 from ._columns import complete, grouped, label_values, number_values, placed
 from ._parts import (
@@ -34,7 +35,7 @@ Report = Callable[[float], None]
 class Plan(NamedTuple):
     """What every part of the rows is summarised by; can be sent to another process."""
 
-    label: str
+    labels: tuple[str, ...]  # one, or one per class of soft labels
     prob: tuple[str, ...]
     weight: str | None
     counts: str | None
@@ -47,12 +48,13 @@ class Plan(NamedTuple):
     drop_missing: bool = False
     coders: tuple[Coder, ...] = ()  # of columns whose groups are counted by score
     draw: Draw | None = None
+    soft: bool = False  # the labels are shares
 
     @property
     def measured(self) -> list[str]:
         """The columns that must have a value."""
         group = None if self.draw is None else self.draw.group
-        given = [self.label, *self.prob, self.weight, self.counts, group]
+        given = [*self.labels, *self.prob, self.weight, self.counts, group]
         return [*dict.fromkeys(name for name in given if name is not None)]
 
     @property
@@ -65,7 +67,7 @@ class Plan(NamedTuple):
     def texts(self) -> tuple[str, ...]:
         """The columns of a text file that are read as text."""
         names = (coder.name for coder in self.coders if coder.as_text)
-        return (self.label, *self.extras, *names)
+        return (*(() if self.soft else self.labels), *self.extras, *names)
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -85,7 +87,7 @@ class Plan(NamedTuple):
         """The tally of a part; `report` is told how much of it is done."""
         tally = self.empty()
         if not isinstance(part, SummaryPart):
-            if not (self.label and self.prob):
+            if not (self.labels and self.prob):
                 cure = "Name the columns of the labels and of the probabilities"
                 refuse(_WHERE, "label= and prob=", "none of one of them", cure)
             return tally.add_part(part, report)
@@ -101,7 +103,7 @@ class Plan(NamedTuple):
 def summarize(
     data: object,
     *,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
     prob: str | Sequence[str] | None = None,
     weight: str | None = None,
     counts: str | None = None,
@@ -113,6 +115,7 @@ def summarize(
     pos_label: object = None,
     csv: dict[str, Any] | None = None,
     drop_missing: bool = False,
+    soft_labels: bool = False,
     progress: Progress | None = None,
     _draw: Draw | None = None,
 ) -> Any:
@@ -133,8 +136,9 @@ def summarize(
         * a table: pandas, and whatever has ``__arrow_c_stream__`` (polars, DuckDB, ibis, pyarrow);
         * a dict of arrays, by name;
         * a dask DataFrame, or a dict of dask arrays.
-    label : str
-        The column of true labels; needed unless all files are saved summaries, as is `prob`.
+    label : str or list of str
+        The column of true labels; needed unless all files are saved summaries, as is `prob`. A list
+        is for soft labels.
     prob : str or list of str
         The column with the probability of the positive class, or one column per class.
     weight : str, default=None
@@ -157,6 +161,10 @@ def summarize(
     drop_missing : bool, default=False
         Leave out rows with a missing value in one of the columns but those of `by`, and say how
         many and which in a `CalibrationWarning`; by default they are refused.
+    soft_labels : bool, default=False
+        Whether the column of labels holds shares of the second class; or, of a list of columns, one
+        per class, shares that sum to 1, or whole numbers: votes, of which a row with n weighs n
+        times as much. See `CalibrationSummary.update`.
     progress : callable, default=None
         Called as ``progress(done, total)``, in bytes of the files.
 
@@ -203,7 +211,12 @@ def summarize(
     if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
         got = repr(sorted(csv) if isinstance(csv, dict) else csv)
         refuse(_WHERE, f"csv with {sorted(FORM)}", got, "Leave out the others")
-    for name, column in (("label", label), ("weight", weight), ("counts", counts)):
+    several_labels = soft_labels and not isinstance(label, str | None)
+    labels: Any = tuple(label or ()) if several_labels else (label,) if label else ()
+    for name, column in (
+        *(("label", column) for column in labels),
+        *(("weight", weight), ("counts", counts)),
+    ):
         if not isinstance(column, str | None):
             refuse(_WHERE, f"{name} as the name of a column", repr(column)[:60], "Pass a text")
     for name, names in (("prob", prob), ("by", by)):
@@ -220,8 +233,8 @@ def summarize(
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())
     options = (max_cells, multiclass, classes, pos_label)
-    plan = Plan(label or "", probs, weight, counts, columns, not several, *options)
-    plan = plan._replace(drop_missing=drop_missing, draw=_draw)
+    plan = Plan(labels, probs, weight, counts, columns, not several, *options)
+    plan = plan._replace(drop_missing=drop_missing, draw=_draw, soft=bool(soft_labels))
     plan.empty().summary()  # options that cannot be are refused before the work
     if _is_dask(data):
         from ._dask import tally_of_dask
@@ -299,6 +312,7 @@ class Tally:
         self.left_out = 0  # rows with a missing value
         self._places: list[tuple[str, list[int]]] = []  # the first of them in each part
         self.patterns = PatternCells() if plan.coders else None
+        self.kinds: frozenset[str] = frozenset()  # of soft labels, see `votes_of`
 
     def summary(self) -> CalibrationSummary:
         """A summary of no rows."""
@@ -326,13 +340,15 @@ class Tally:
             self._leave_out(block, places)
             if not block.n_rows:
                 return
-        labels = label_values(block, plan.label, plan.names)
+        labels, votes = self._labels(block)
         scores = [self._score(block, name) for name in plan.prob]
         proba = scores[0] if len(scores) == 1 else np.stack(scores).T  # columns lie side by side
         rest = [
             None if name is None else number_values(block, name)
             for name in (plan.weight, plan.counts)
         ]
+        if votes is not None:
+            rest[0] = votes if rest[0] is None else votes * rest[0]
         for key, rows in grouped(block, plan.by):
             summary = self.groups.get(key)
             if summary is None:
@@ -342,15 +358,30 @@ class Tally:
             ]
             try:
                 if plan.draw is None:
-                    summary.update(*part)
+                    summary.update(*part, soft_labels=plan.soft)
                 else:
-                    draw_batch(summary, plan.draw, block, part)
+                    draw_batch(summary, plan.draw, block, part, plan.soft)
             except (ValueError, TypeError) as error:
                 raise type(error)(placed(str(error), block, rows, _WHERE)) from error
             if self.patterns is not None:
                 numbers = numbers_of(plan.coders, block)
                 given = probabilities(plan.draw, part[1])
                 self.patterns.add_batch(summary._labels, numbers, part[0], given, part[2])
+
+    def _labels(self, block):
+        """The labels of a block, or its shares with the votes of each row where these differ."""
+        names = self.plan.labels
+        if not self.plan.soft:
+            return label_values(block, names[0], self.plan.names), None
+        columns = [number_values(block, name) for name in names]
+        if len(columns) == 1:
+            return columns[0], None
+        try:
+            votes = votes_of(np.column_stack(columns), "CalibrationSummary.update")
+        except ValueError as error:
+            raise ValueError(placed(str(error), block, None, _WHERE)) from error
+        self.kinds |= votes.kinds
+        return votes.shares, votes.number if (votes.number != 1).any() else None
 
     def _score(self, block, name):
         """A column of scores; of percentages a hundredth, which text with a sign is already."""
@@ -389,6 +420,7 @@ class Tally:
         if self.patterns is not None and other.patterns is not None:
             self.patterns.merge(other.patterns, _WHERE)
         self.left_out += other.left_out
+        self.kinds |= other.kinds
         self._places = [*self._places, *other._places][:5]
         for key, theirs in other.groups.items():
             mine = self.groups.get(key)
@@ -401,7 +433,11 @@ class Tally:
         return self
 
     def warn(self, where: str) -> None:
-        """Tell of rows that were left out, and of classes that the columns do not fit."""
+        """Tell of rows that were left out, and of classes that the columns do not fit.
+
+        Raises ValueError where some rows are shares and others votes.
+        """
+        check_votes(self.kinds, where)
         if self.left_out:
             got = f"none in {self.left_out_in_words()}"
             caution(where, "a value in every cell", got, "These rows are left out")

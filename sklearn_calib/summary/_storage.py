@@ -238,7 +238,8 @@ def _metadata(summary, where):
             rule = "classes that are numbers, booleans or text"
             refuse(where, rule, repr(label), "Convert the labels first")
     pos_label = labels.pos_label
-    return {
+    soft = {"soft": True} if summary.soft else {}  # files of other rows stay as they are
+    return soft | {
         "format": _FORMAT + _VERSION,
         "max_cells": summary.max_cells,
         "multiclass": summary.multiclass,
@@ -312,6 +313,7 @@ def _assembled(cls, table, metadata, old):
     classes = metadata["classes"]
     classes = None if classes is None else np.array(classes)
     summary._open(classes)
+    summary.soft = metadata.get("soft", False)
     if classes is not None and labels.pos_label is not None:
         labels.positive = classes.tolist().index(labels.pos_label)
     columns = [column for column in table.column_names if column != "problem"]

@@ -1,23 +1,31 @@
 """The mergeable summary of predictions and labels."""
 
 import copy
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from .._kernels._cells import KEPT_BITS
-from .._kernels._exact_sums import added, as_floats
+from .._kernels._exact_sums import UNIT_BITS, added, as_floats
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
 from ..exceptions import called, is_number, refuse, refuse_unknown
 from ..metrics import Case
 from ._answers import Answers
 from ._drawn import RowDraw, merged_draws
-from ._input import Labels, checked_counts, checked_scores, checked_weight, one_label_per_row
+from ._input import (
+    Labels,
+    SoftBatch,
+    checked_counts,
+    checked_scores,
+    checked_weight,
+    one_label_per_row,
+)
 from ._problems import (
     LEAST_CELLS,
     CellProblems,
     MulticlassTotals,
+    Totals,
     joint_totals,
     parts_of_many,
     rows_of,
@@ -32,34 +40,6 @@ _WHOLE = "n_samples", "certain_and_wrong"
 _MOST_CELLS = 2**24
 N_JOINT = len(MulticlassTotals._fields)
 _ROUNDING = 1e-11  # relative, of sums of floating-point numbers in another order
-
-
-class Totals(NamedTuple):
-    """Sums over the rows of a summary; p is the score of the positive class, q = 1 - p.
-
-    Parameters
-    ----------
-    n_samples : int
-        Rows of positive weight.
-    weight, squared_weight : float
-        Sums of w and of w^2.
-    log_loss, brier : float
-        Weighted sums of the losses of the rows, as `log_loss` and `brier_loss` count them.
-    variance, squared_variance, spiegelhalter_variance : float
-        Sums of w p q, w^2 p q and w^2 p q (1 - 2 p)^2.
-    certain_and_wrong : int
-        Rows whose true class has probability 0.
-    """
-
-    n_samples: int
-    weight: float
-    squared_weight: float
-    log_loss: float
-    brier: float
-    variance: float
-    squared_variance: float
-    spiegelhalter_variance: float
-    certain_and_wrong: int
 
 
 class CalibrationSummary(Answers, Storable):
@@ -91,7 +71,7 @@ class CalibrationSummary(Answers, Storable):
     Attributes
     ----------
     n_samples : int
-        Rows so far; those of weight 0 do not count.
+        Rows so far; those of weight 0 do not count. A row of soft labels is one.
     weight : float
         The sum of their weights.
     exact : bool
@@ -132,6 +112,7 @@ class CalibrationSummary(Answers, Storable):
     """
 
     drawn: RowDraw | None = None  # a sample of the rows, where whoever reads them asks for one
+    soft = False  # whether some rows came as shares, whose items cells do not keep
 
     def __init__(
         self,
@@ -168,6 +149,8 @@ class CalibrationSummary(Answers, Storable):
         y_proba: ArrayLike,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
+        *,
+        soft_labels: bool = False,
     ) -> Self:
         """Add a batch of rows of any size, also none.
 
@@ -182,6 +165,11 @@ class CalibrationSummary(Answers, Storable):
             Weights >= 0; rows of weight 0 are skipped.
         counts : array-like of shape (n_samples,), default=None
             How many rows each of these stands for, as GROUP BY returns them: whole numbers >= 0.
+        soft_labels : bool, default=False
+            Whether `y_true` holds shares of classes, of shape (n_samples,) or (n_samples,
+            n_classes), as measures take them. The measures and fits of the summary are then those
+            of weighted rows; what counts rows (tests, intervals, reports) it refuses, because it
+            does not keep which of them belong to one item.
 
         Returns
         -------
@@ -199,12 +187,15 @@ class CalibrationSummary(Answers, Storable):
         >>> grouped = CalibrationSummary().update([0, 1, 1], [0.2, 0.2, 0.7], counts=[8, 1, 3])
         >>> grouped.n_samples, grouped.n_cells
         (12, 2)
+        >>> shares = CalibrationSummary().update([0.25, 1], [0.4, 0.8], soft_labels=True)
+        >>> shares.n_samples, shares.totals.weight
+        (2, 2.0)
         """
-        for rows in self._batch(y_true, y_proba, sample_weight, counts):
+        for rows in self._batch(y_true, y_proba, sample_weight, counts, soft_labels):
             self._add(*rows)
         return self
 
-    def _batch(self, y_true, y_proba, sample_weight, counts):
+    def _batch(self, y_true, y_proba, sample_weight, counts, soft_labels=False):
         """Checked rows in blocks: codes, probabilities, weights, counts. Nothing is added yet."""
         where = "CalibrationSummary.update"
         scores = checked_scores(y_proba, where)
@@ -214,11 +205,18 @@ class CalibrationSummary(Answers, Storable):
         if not n:
             return
         columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
+        sure, more = weight, 0
+        if soft_labels:
+            given = y_true, scores, weight, count
+            y_true, scores, weight, count, sure, more = SoftBatch.of(self._labels, *given, where)
         classes, codes = self._labels.read(y_true, columns, not self.n_samples, where)
         if columns != self._labels.n_classes:
             self._open(classes)
         self._labels.classes = classes
-        self._labels.watch(codes, scores, weight, count, self.n_samples, where)
+        self._labels.watch(codes, scores, sure, count, self.n_samples, where)
+        self.soft = self.soft or bool(soft_labels)
+        whole = self._states[0].sums if self._joint is None else self._joint
+        whole[0] -= more << UNIT_BITS  # items are counted, not the rows of each
         for rows, block in scores.blocks():
             given = [None if column is None else column[rows] for column in (weight, count)]
             yield codes[rows], block, *given
@@ -276,6 +274,7 @@ class CalibrationSummary(Answers, Storable):
                 other = other.copy()
                 other._open(self.classes)
         self._labels.agree(other._labels, where)
+        self.soft = self.soft or other.soft
         self.drawn = merged_draws(self.drawn, other.drawn, self.n_samples, other.n_samples)
         self._max_cells = min(self._max_cells, other._max_cells)
         for mine, theirs in zip(self._states, other._states, strict=True):
@@ -446,6 +445,7 @@ class CalibrationSummary(Answers, Storable):
         [[1, 2], [0, 1]]
         """
         self._check_filled("CalibrationSummary.samples")
+        self._check_independent("CalibrationSummary.samples")
         return [
             CellSample.of_table(state.table, state.shift, max_cells or len(state.table))
             for state in self._states

@@ -116,7 +116,7 @@ def test_a_merge_can_be_run_twice(frame):
     from sklearn_calib.summary._dask import _merged, _tally_of_piece
     from sklearn_calib.summary._sources import Plan
 
-    plan = Plan("y", ("p",), None, None, ("shop",), True, 4096, "auto", None, None)
+    plan = Plan(("y",), ("p",), None, None, ("shop",), True, 4096, "auto", None, None)
     tallies = [_tally_of_piece(frame[i::3], f"partition {i}", plan) for i in range(3)]
     first, again = _merged(tallies, plan).result(), _merged(tallies, plan).result()
     assert first == again
