@@ -153,19 +153,23 @@ def test_many_labels_stay_one_page(tmp_path, monkeypatch):
 
 def test_many_rows(monkeypatch):
     """More rows than are tested one by one, also where 99 draws cannot decide."""
-    monkeypatch.setattr("sklearn_calib.report._labels._DRAWS", 99)
+    how = "sklearn_calib.report._labels."
+    monkeypatch.setattr(how + "_DRAWS", 99)
+    monkeypatch.setattr(how + "_EXACT_ROWS", 500)
+    monkeypatch.setattr(how + "_CELLS", 64)
+    monkeypatch.setattr(how + "chernoff_bound", lambda case: 1.0)
     rng = np.random.default_rng(1)
-    P = rng.beta(1, 3, size=(3000, 2))
-    Y = (rng.random(P.shape) < P * [1, 0.9]).astype(int)
+    P = rng.beta(1, 3, size=(600, 2))
+    Y = (rng.random(P.shape) < P * [1, 0.8]).astype(int)
     few = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
     assert few[0] > 0.05 and few[1] == pytest.approx(0.01 / 0.95)
-    monkeypatch.setattr("sklearn_calib.report._labels._DRAWS_OF_LEVEL", 8)
-    monkeypatch.setattr("sklearn_calib.report._labels._IN_DOUBT", 0.015)
+    monkeypatch.setattr(how + "_DRAWS_OF_LEVEL", 8)
+    monkeypatch.setattr(how + "_IN_DOUBT", 0.015)
     cells = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
-    monkeypatch.setattr("sklearn_calib.report._labels._EXACT_ROWS", 5000)
+    monkeypatch.setattr(how + "_EXACT_ROWS", 5000)
     rows = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
     assert cells[0] == pytest.approx(rows[0], abs=0.25) and cells[0] > 0.05
-    assert 1e-5 < cells[1] < 0.003 and 0.2 < cells[1] / rows[1] < 5
+    assert 1e-6 < cells[1] < 0.003 and 0.2 < cells[1] / rows[1] < 5
 
 
 def test_tail_of_range():
@@ -178,13 +182,18 @@ def test_tail_of_range():
     for given in (one, rows):
         assert tail_of_range(*given, 2000, rng) == pytest.approx(exact, rel=0.3)
     assert tail_of_range(np.array([p]), np.array([n]), np.array([32]), np.ones(1), 999, rng) > 0.5
-    found = []
-    for _ in range(200):  # calibrated: p-values of few draws are at most as small as they say
+
+
+@pytest.mark.slow
+def test_level_of_tilted_draws():
+    """Of calibrated rows p-values of few draws are as small as they say, and no smaller."""
+    found, rng = [], np.random.default_rng(0)
+    for _ in range(400):
         p = np.sort(rng.random(20))
         y = (rng.random(20) < p).astype(int)
         found.append(tail_of_range(p, np.ones(20, int), y, rng.choice([1.0, 3], 20), 30, rng))
     for level in (0.02, 0.1, 0.3):
-        rejected, error = np.mean(np.array(found) <= level), np.sqrt(level * (1 - level) / 200)
+        rejected, error = np.mean(np.array(found) <= level), np.sqrt(level * (1 - level) / 400)
         assert level / 2 - 3 * error < rejected < level + 3 * error
 
 
