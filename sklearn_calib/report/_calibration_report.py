@@ -226,7 +226,8 @@ def calibration_report(
     of rows with few events, as the gamma interval of Fay and Feuer (1997) does. "auto" resamples
     are 6000 over the number of labels, at least 20 and at most 200. Of more than 100 labels the
     lower distance to calibration, which costs as much as all other measures, is left out unless
-    `measures` names it. Cost: some 0.6 s per label up to 30 labels.
+    `measures` names it. Cost: some 0.6 s per label up to 30 labels,
+    half a minute for 500.
 
     References
     ----------
