@@ -45,6 +45,19 @@ MUTANTS = {
         "0.0 if",
         "inference/test_calibrated_mean.py::test_two_systems",
     ),
+    # -- many labels
+    "no term for the event that a sample lacks": Mutant(
+        "_kernels._skewed_ends",
+        "ends.append(more + _quantile_of_sum(terms, tail))",
+        "ends.append(_quantile_of_sum(moved, tail))",
+        "test_report_labels.py::test_skewed_ends",
+    ),
+    "tilted draws that all count once": Mutant(
+        "_kernels._tilted_draws",
+        "total += ratio[widths >= width * (1 - _CLOSE)].sum()",
+        "total += (widths >= width * (1 - _CLOSE)).sum()",
+        "test_report_labels.py::test_tail_of_range",
+    ),
     # -- rows in clusters
     "rows of a cluster counted as independent": Mutant(
         "inference._clusters",

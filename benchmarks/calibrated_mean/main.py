@@ -29,6 +29,7 @@ PLANNED = ("reference", "numbers", "clustered", "1 % positives")
 JOBS = [(law, "line", draws) for law, draws in sorted(DRAWS.items(), key=lambda job: -job[1])]
 JOBS += [(law, "planned", AMONG_MAPS) for law in PLANNED]
 JOBS += [(law, name, AMONG_MAPS) for law in COMPARED for name in MAPS]
+JOBS = list(dict.fromkeys(JOBS))
 
 
 def estimate(law, draw, recalibrator):

@@ -40,6 +40,8 @@ JOBS = [
     *(("expected cost", law, n, 2000) for law in LAWS for n in (100, 500, 5000)),
     *(("expected metrics", law, n, 1000) for law in LAWS for n in (200, 2000)),
     *(("selective", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
+    *(("selective, 4 groups", law, n, 1000) for law in ("flat", "low") for n in (800, 8000)),
+    *(("share answered", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
     *(("risk at a coverage", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
     *(("regret", law, n, 500) for law in LAWS for n in (500, 5000)),
     *(("decision loss", law, n, 30) for law in LAWS for n in (500,)),
@@ -230,6 +232,95 @@ def of_selection(question, law, n, draws):
     return rows
 
 
+POWERS = (1.0, 1.15, 1.3, 1.6)  # of the truth of each group: p^power
+
+
+def selected(law, power):
+    """Of a share of a group that is answered: the confidence it begins at, and its error rate."""
+    population = QUANTILES[law]
+    confidence = np.maximum(population, 1 - population)
+    order = np.argsort(-confidence)
+    truth = population**power
+    wrong = np.where(population > 0.5, 1 - truth, truth)[order]
+    return confidence[order], np.cumsum(wrong) / np.arange(1, len(wrong) + 1)
+
+
+def of_groups(question, law, n, draws):
+    """How often some group has an error rate above the guaranteed one, or above its own bound."""
+    populations = [selected(law, power) for power in POWERS]
+    group = np.repeat(np.arange(len(POWERS)), n // len(POWERS))
+    rows = []
+    options = [{"max_risk": risk} for risk in (0.1, 0.2)] + [{"coverage": c} for c in (0.3, 0.8)]
+    for option in options:
+        for delta in (0.1, 0.5):
+            broken, beyond, shares, outside = [], [], [], []
+            for number in range(draws):
+                rng = np.random.default_rng([n, number])
+                p = rng.beta(*LAWS[law], len(group))
+                y = (rng.random(len(group)) < p ** np.array(POWERS)[group]).astype(int)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", CalibrationWarning)
+                    model = SelectiveClassifier(FrozenEstimator(Given()), delta=delta, **option)
+                    model.fit(p[:, None], y, groups=group)
+                risks, kept = [], []
+                for name, (confidence, risk) in enumerate(populations):
+                    answered = int(np.searchsorted(-confidence, -model.thresholds_[name], "right"))
+                    risks.append(risk[answered - 1] if answered else 0.0)
+                    kept.append(answered / len(risk))
+                ends = np.array([model.coverage_intervals_[name] for name in range(len(risks))]).T
+                bounds = [model.risk_bounds_[name] for name in range(len(risks))]
+                broken.append(max(risks) > option.get("max_risk", 1))
+                beyond.append((np.array(risks) > bounds).any())
+                outside.append([(kept < ends[0]).any(), (kept > ends[1]).any()])
+                shares.append(np.mean(kept))
+            what, value = next(iter(option.items()))
+            of = f"{what} {value}, delta {delta}"
+            note = f"answers {np.mean(shares):.3f} of the rows"
+            given = law, n, draws, 0
+            aim = f"at least {1 - delta}"
+            if what == "max_risk":
+                said = f"error rate of a group above the largest one allowed, {of}"
+                rows.append(row(question, said, *given, broken, aim, note))
+            said = f"error rate of a group beyond its own bound, {of}"
+            rows.append(row(question, said, *given, beyond, f"{1 - delta}", note))
+            if what == "coverage":
+                below, above = np.array(outside).T
+                said = f"share of a group outside its interval, {of}"
+                rows.append(row(question, said, *given[:3], below, above, f"{1 - delta}", note))
+    return rows
+
+
+def of_share(question, law, n, draws):
+    """How often the share of new rows that is answered lies in its interval; and their errors."""
+    confidence, risk = selected(law, 1.3)
+    rows = []
+    for coverage in (0.3, 0.8, 0.95):
+        for delta in (0.1, 0.5):
+            ends, kept, risks, bounds = [], [], [], []
+            for number in range(draws):
+                rng = np.random.default_rng([n, number])
+                p = rng.beta(*LAWS[law], n)
+                y = (rng.random(n) < truth_of(p)).astype(int)
+                model = SelectiveClassifier(
+                    FrozenEstimator(Given()), delta=delta, coverage=coverage
+                ).fit(p[:, None], y)
+                answered = int(np.searchsorted(-confidence, -model.threshold_, "right"))
+                kept.append(answered / len(risk))
+                risks.append(risk[max(answered, 1) - 1])
+                ends.append(model.coverage_interval_)
+                bounds.append(model.risk_bound_)
+            (low, high), kept = np.array(ends).T, np.array(kept)
+            of = f"coverage {coverage}, delta {delta}"
+            note = f"mean share {kept.mean():.4f}"
+            given = law, n, draws
+            said = f"share answered, {of}"
+            rows.append(row(question, said, *given, kept < low, kept > high, f"{1 - delta}", note))
+            broken = np.array(risks) > bounds
+            said = f"error rate beyond its bound, {of}"
+            rows.append(row(question, said, *given, 0, broken, f"{1 - delta}", note))
+    return rows
+
+
 def of_risk(question, law, n, draws):
     """Coverage of the interval of the error rate at a threshold chosen beforehand."""
     population = QUANTILES[law]
@@ -319,6 +410,8 @@ QUESTIONS = {
     "expected cost": of_costs,
     "expected metrics": of_metrics,
     "selective": of_selection,
+    "selective, 4 groups": of_groups,
+    "share answered": of_share,
     "risk at a coverage": of_risk,
 }
 

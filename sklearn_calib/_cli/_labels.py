@@ -44,7 +44,7 @@ _ALONE: tuple[str, ...] = (
     "absent",
     "soft_labels",
 )
-_ALONE += ("recalibrate", "normalize", "tolerance", "any_order")
+_ALONE += ("recalibrate", "normalize", "tolerance")
 
 
 def check_labels(options: "argparse.Namespace") -> None:
@@ -78,7 +78,6 @@ def audit_labels(
     names, labels, scores, weight = _read(files, options)
     screen = Screen()
     settings = settings_of(files, options, conditions)
-    del settings["check_columns"]
     name = plain(options.name or f"{len(names)} labels")
     try:
         with progress("measuring") as advance:

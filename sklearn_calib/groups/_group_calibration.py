@@ -203,9 +203,23 @@ def audit_case(
 
 
 def audit_summaries(
-    summaries: Mapping[Any, Any], names: str | Sequence[str] | None, **options: Any
+    summaries: Mapping[Any, Any],
+    names: str | Sequence[str] | None,
+    max_cells: int | None = None,
+    **options: Any,
 ) -> GroupCalibration:
-    """`group_calibration` of a summary for each combination of values."""
+    """`group_calibration` of a summary for each combination of values.
+
+    Parameters
+    ----------
+    summaries : dict of CalibrationSummary
+    names : str, sequence of str or None
+        Of the columns that the keys are values of.
+    max_cells : int, default=None
+        Make the cells of each summary as coarse as that needs, for draws that cost less.
+    **options
+        As for `audit_case`.
+    """
     how = Audit(**options, where="group_calibration")
     how.check()
     filled = {key: one for key, one in summaries.items() if one.n_samples}
@@ -213,7 +227,7 @@ def audit_summaries(
     columns = _columns_of(filled, names, how.where)
     counts = np.array([one.n_samples for one in filled.values()])
     partitions = partitions_of(columns, len(filled), how.rule, counts=counts)
-    samples = [sample for one in filled.values() for sample in one.samples()]
+    samples = [sample for one in filled.values() for sample in one.samples(max_cells)]
     cells = cells_of_samples(samples, patterns_of(partitions))
     first = next(iter(filled.values()))
     return _of_cells(cells, partitions, counts, _title_of(first), how)

@@ -19,6 +19,7 @@ from ..exceptions import check_level, refuse, require
 from ..groups import GroupRow
 from ..metrics import label_cases
 from ._json import WrittenReport, clean
+from ._label_order import check_order_of_labels
 from ._label_sections import PAIRS_DRAWN, sections_of_labels
 from ._labels import LabelAverage, LabelTable, audit_labels, averages_of
 from ._models import Model, accuracy_of, summarised
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT, SCHEMA = "sklearn-calib-label-report", 1
 _DRAWS_OF_ALL, _FEWEST = 6000, 20  # resamples of all labels together, and of one at least
+_FEW_LABELS, _COSTLY = 100, "lower_distance_to_calibration"  # of more labels by its name alone
 
 
 @dataclass
@@ -168,6 +170,7 @@ def label_report(
     *,
     sample_weight: ArrayLike | None,
     labels: ArrayLike | None,
+    check_columns: bool,
     name: str,
     source: str | None,
     measures: Iterable[str] | None,
@@ -187,6 +190,10 @@ def label_report(
     if len(set(names)) < len(names):
         twice = next(one for one in names if names.count(one) > 1)
         refuse(where, "different names of labels", f"{twice[:60]!r} twice", "Pass others as labels")
+    if measures is None and len(names) > _FEW_LABELS:
+        functions = [one for one in functions if one.spec.name != _COSTLY]
+    if check_columns:
+        check_order_of_labels(dict(zip(names, cases, strict=True)), y_true, y_proba, where)
     models = {key: Model(summarised(case), case) for key, case in zip(names, cases, strict=True)}
     rng = generator(random_state)
     if n_resamples == "auto":

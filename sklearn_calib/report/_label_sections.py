@@ -209,10 +209,11 @@ _CODE = (
 
 _AVERAGES = (
     "Macro: the mean over labels. Micro: all pairs of a row and a label as one problem. A row is "
-    "drawn with all of its labels, so that the interval of a loss allows for their dependence; the "
-    "macro interval of another measure goes from the mean of the labels’ lower ends to that of "
-    "their upper ends, which is wide enough for any dependence. “If calibrated”: the mean of what "
-    "calibrated predictions of each label stay below."
+    "drawn with all of its labels, so that the interval of a loss allows for their dependence, and "
+    "it is longer upwards where few rows are positive; the macro interval of another measure goes "
+    "from the mean of the labels’ lower ends to that of their upper ends, which is wide enough for "
+    "any dependence. “If calibrated”: the mean of what calibrated predictions of each label stay "
+    "below."
 )
 
 _LINES = (

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtri
 
 from .._kernels._seen_errors import SIGNIFICANCE
+from .._kernels._skewed_ends import skewed_ends
+from .._kernels._tilted_draws import tail_of_range
 from .._simplex import log_odds, log_proba
 from .._typing import FloatArray
-from ..groups import GroupRow, audit_case, group_calibration
+from ..groups import GroupRow, audit_case, audit_summaries
 
 if TYPE_CHECKING:
     from ..metrics import Case, Measure
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 _DRAWS = 999
 _EXACT_ROWS = 2048  # of more rows the test takes so many cells
-_CELLS = 512  # where it takes more draws
-_IN_DOUBT = 0.005  # p-values up to that are worth more draws
+_CELLS = 256  # where it takes other draws
+_IN_DOUBT = 0.005  # p-values up to that are worth other draws
 _BOUND_SHARE = 0.05  # of the level of a label: for the bound, the rest for the draws
-_DRAWS_OF_LEVEL = 2  # the smallest adjusted p-value of draws is SIGNIFICANCE over that
+_DRAWS_OF_LEVEL = 2  # draws decide alone where they resolve SIGNIFICANCE over that
 _LARGEST_STEP = 60.0  # of the exponent of the bound
 
 
@@ -35,9 +36,9 @@ class LabelAverage(NamedTuple):
     macro : float
         The mean over labels.
     macro_low, macro_high : float
-        Its interval; of a loss by its exact standard error, in which a row counts with all its
-        labels; of another measure the means of the ends of the labels' intervals, which are wide
-        enough however labels depend on each other.
+        Its interval; of a loss by the variance and the skewness of its rows, each of which counts
+        with all its labels; of another measure the means of the ends of the labels' intervals,
+        which are wide enough however labels depend on each other.
     micro : float
         Of all known pairs of a row and a label as one problem.
     micro_low, micro_high : float
@@ -77,16 +78,29 @@ def holm(p_values: Sequence[float]) -> FloatArray:
 
 
 def _audited(model, n_labels, level, rng):
-    """One label, tested by a bound and by draws; the latter are more where that decides."""
+    """One label, tested by a bound and by draws; by tilted ones where these cannot decide."""
     seeds = rng.integers(2**63, size=2)
     row = _drawn(model, level, _DRAWS, seeds[0], _EXACT_ROWS)
     bound = chernoff_bound(model.case) / _BOUND_SHARE
     enough = SIGNIFICANCE / _DRAWS_OF_LEVEL / n_labels  # of this label, for its adjusted p-value
     p = row.p_value
     if (1 + _DRAWS) * enough < 1 and bound > enough and p <= _IN_DOUBT:
-        draws = int(np.ceil(1 / enough / (1 - _BOUND_SHARE))) - 1
-        p = _drawn(model, level, draws, seeds[1], _CELLS).p_value
+        p = tail_of_range(*_path(model), _DRAWS, np.random.default_rng(seeds[1]))
     return row._replace(p_value=min(p / (1 - _BOUND_SHARE), bound, 1.0))
+
+
+def _path(model):
+    """Scores in increasing order, rows, those with the label, and weights of one row."""
+    case = model.case
+    weight = case.weight
+    if len(case.codes) <= _EXACT_ROWS or (weight != weight[0]).any():
+        order = np.argsort(case.second, kind="stable")
+        hits = (case.codes[order] == 1).astype(np.int64)
+        return case.second[order], np.ones(len(order), np.int64), hits, weight[order]
+    (sample,) = model.summary.samples(_CELLS)
+    order = np.argsort(sample.proba[:, 1], kind="stable")
+    counts = sample.counts[order].astype(np.int64)
+    return sample.proba[order, 1], counts.sum(axis=1), counts[:, 1], np.ones(len(counts))
 
 
 def _drawn(model, level, n_resamples, seed, most):
@@ -95,8 +109,7 @@ def _drawn(model, level, n_resamples, seed, most):
     case = model.case
     if len(case.codes) <= most:
         return audit_case(case, [np.ones(len(case.codes), dtype=bool)], min_rows=1, **how).rows[0]
-    summary = model.summary.coarsen(min(model.summary.max_cells, most))
-    return group_calibration({"all": summary}, groups="rows", min_rows=1, **how).rows[0]
+    return audit_summaries({"all": model.summary}, "rows", most, min_rows=1, **how).rows[0]
 
 
 def chernoff_bound(case: "Case") -> float:
@@ -144,28 +157,39 @@ class LabelTable(NamedTuple):
         return np.flatnonzero(self.known[:, label] * (self.weight > 0))
 
     def interval(
-        self, losses: Sequence[FloatArray], means: Sequence[float], shares: FloatArray, level: float
+        self, losses: "Sequence[LabelLoss]", shares: FloatArray, level: float
     ) -> tuple[float, float]:
-        """Ends for a mean of losses; a row counts once, with all of its labels.
+        """Ends for a mean of losses, less the mean; a row counts once, with all of its labels.
 
         Parameters
         ----------
-        losses : list of ndarray
-            Of the rows of each label.
-        means : sequence of float
-            What the losses of each label are compared with.
+        losses : list of LabelLoss
+            Of each label.
         shares : ndarray of shape (n_labels,)
             What a unit of weight of each label counts.
         level : float
         """
         moved = np.zeros(len(self.weight))
+        second = third = 0.0
         for label, loss in enumerate(losses):
             rows = self.rows(label)
-            moved[rows] += shares[label] * self.weight[rows] * (loss - means[label])
-        n = np.count_nonzero((self.known.any(axis=1)) & (self.weight > 0))
-        factor = n / (n - 1) if n > 1 else np.inf
-        half = ndtri((1 + level) / 2) * np.sqrt(factor * float(moved @ moved))
-        return -half, half
+            counted = shares[label] * self.weight[rows]
+            moved[rows] += counted * (loss.of_rows - loss.mean)
+            either = counted[:, None] * (loss.of_labels - loss.expected)
+            second += float((loss.proba * either**2).sum())
+            third += float((loss.proba * either**3).sum())
+        kept = moved[self.known.any(axis=1) & (self.weight > 0)]
+        return skewed_ends(kept, third / second if second > 0 else 0.0, level)
+
+
+class LabelLoss(NamedTuple):
+    """A loss of the rows of a label: of the true labels, and of either."""
+
+    of_rows: FloatArray  # of shape (n_known,)
+    of_labels: FloatArray  # of shape (n_known, 2)
+    proba: FloatArray  # of shape (n_known, 2)
+    mean: float  # what the losses are compared with
+    expected: float  # the mean that the probabilities make expect
 
 
 def averages_of(
@@ -189,14 +213,21 @@ def averages_of(
         loss = function.spec.loss
         if loss is not None:
             cases: Any = [model.case for model in models.values()]
-            losses = [loss.of_rows(case.proba, case.codes) for case in cases]
-            shares = 1 / (len(cases) * totals)
-            low, high = table.interval(losses, values, shares, level)
+            losses = [_label_loss(loss, c, v) for c, v in zip(cases, values, strict=True)]
+            low, high = table.interval(losses, 1 / (len(cases) * totals), level)
             ends = macro + low, macro + high
             shares = np.full(len(cases), 1 / totals.sum())
-            low, high = table.interval(losses, [micro] * len(cases), shares, level)
+            moved = [one._replace(mean=micro) for one in losses]
+            low, high = table.interval(moved, shares, level)
             micro_ends = micro + low, micro + high
         else:
             ends = float(np.mean([r.low for r in own])), float(np.mean([r.high for r in own]))
         found.append(LabelAverage(name, macro, *ends, micro, *micro_ends, limit))
     return found
+
+
+def _label_loss(loss, case, mean):
+    """A loss of a label, whose mean over the rows is known."""
+    either, proba = loss.of_labels(case.proba), np.asarray(case.proba)
+    expected = case.mean((proba * either).sum(axis=1))
+    return LabelLoss(loss.of_rows(case.proba, case.codes), either, proba, mean, expected)
