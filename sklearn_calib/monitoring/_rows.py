@@ -23,6 +23,7 @@ class BatchRows(NamedTuple):
 
     log_pair: FloatArray  # of shape (n, n_parallel, 2)
     hit: AnyArray  # of shape (n, n_parallel), bool
+    code: IntArray  # the class of each row, of shape (n,)
     group: IntArray  # of shape (n,)
     time: AnyArray | None  # of shape (n,), float64 or datetime64
     given: AnyArray | None  # the times as they came
@@ -30,7 +31,8 @@ class BatchRows(NamedTuple):
     def take(self, rows: Any) -> "BatchRows":
         """Some of the rows."""
         time, given = (None if t is None else t[rows] for t in (self.time, self.given))
-        return BatchRows(self.log_pair[rows], self.hit[rows], self.group[rows], time, given)
+        own = self.log_pair[rows], self.hit[rows], self.code[rows], self.group[rows]
+        return BatchRows(*own, time, given)
 
     def written(self, row: int) -> str | None:
         """The time of a row as it was written; None for floats and dates, which have no text."""
@@ -73,10 +75,10 @@ def read_rows(
     group = _group_codes(groups, known_groups, len(codes), where)
     log_pair, hit = _problems(proba, codes, multiclass)
     if time is None:
-        return BatchRows(log_pair, hit, group, None, None), classes
+        return BatchRows(log_pair, hit, codes, group, None, None), classes
     with naming(time):
         moment, given = _moments(time, len(codes), where)
-    rows = BatchRows(log_pair, hit, group, moment, given)
+    rows = BatchRows(log_pair, hit, codes, group, moment, given)
     return rows.take(np.argsort(moment, kind="stable")), classes
 
 
