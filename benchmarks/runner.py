@@ -145,7 +145,7 @@ def cpu_seconds(function, runs=5):
 
 
 def write(path, rows, columns=None):
-    """A tracked table, with the machine in its last column."""
+    """A tracked table, with the machine in its last column; rows that were kept have theirs."""
     columns = columns or [
         "peer",
         "case",
@@ -160,7 +160,7 @@ def write(path, rows, columns=None):
         writer = csv.DictWriter(file, [*columns, "machine"], lineterminator="\n")
         writer.writeheader()
         for row in rows:
-            writer.writerow({**row, "machine": machine()})
+            writer.writerow({"machine": machine(), **row})
 
 
 def machine():

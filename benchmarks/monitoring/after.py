@@ -77,6 +77,7 @@ def regions():
 # -- alarms ---------------------------------------------------------------------------------------
 
 GOOD, BAD, BATCH, LATER = 1000, 3000, 100, 1000  # rows
+CALM = 2000  # rows of a stream without a change
 LENGTH = GOOD / 0.05  # so that false alarms before the change are some 5 %
 CHANGES = {
     "no change": lambda z: z,
@@ -93,7 +94,8 @@ def stream(change, chunk, number):
     rng = np.random.default_rng([22, chunk, number])
     z = SPREAD * rng.normal(size=GOOD + BAD)
     truth = np.where(np.arange(GOOD + BAD) < GOOD, z, CHANGES[change](z))
-    return (rng.random(GOOD + BAD) < expit(truth)).astype(int), expit(z)
+    y, rows = rng.random(GOOD + BAD) < expit(truth), CALM if change == "no change" else GOOD + BAD
+    return y[:rows].astype(int), expit(z[:rows])
 
 
 def detector(change, chunk):
@@ -102,7 +104,7 @@ def detector(change, chunk):
     for number in range(STREAMS):
         y, p = stream(change, chunk, number)
         monitor, row = CalibrationMonitor(average_run_length=LENGTH), {"change": change}
-        for start in range(0, GOOD + BAD, BATCH):
+        for start in range(0, len(y), BATCH):
             monitor.update(y[start : start + BATCH], p[start : start + BATCH])
             if monitor.alarm_:
                 break
@@ -135,7 +137,7 @@ def probcal(change, chunk):
     for number in range(STREAMS):
         y, p = stream(change, chunk, number)
         monitor, alarm = Peer(alpha=0.05), -1
-        for start in range(0, GOOD + BAD, BATCH):
+        for start in range(0, len(y), BATCH):
             if monitor.update(y[start : start + BATCH], p[start : start + BATCH]).alarm:
                 alarm = start + BATCH
                 break
@@ -179,7 +181,7 @@ def peers():
             for name, share in (("median_delay", 0.5), ("delay_90", 0.9)):
                 delay = np.quantile(waited, share, method="inverted_cdf")
                 row[name] = "" if none else f"{delay}" + " or more" * bool(delay >= BAD)
-            row["false_in_4000"] = f"{(first > 0).mean():.4f}" if none else ""
+            row[f"false_in_{CALM}"] = f"{(first > 0).mean():.4f}" if none else ""
             rows.append(row)
     return sorted(rows, key=lambda row: [*CHANGES].index(row["change"]))
 
