@@ -1,9 +1,11 @@
 """After an alarm: region, onset and what is enough, counted; and probcal's monitor beside it.
 
 ``python benchmarks/run.py monitoring/after [ROUNDS [TABLE ...]]``: rounds of 100 streams each, 20
-by default; tables among region, diagnosis and peers, all by default. It resumes.
+by default; tables among region, diagnosis and peers, all by default. It resumes; 0 rounds make
+the tables of the rounds that are there, of peers those that all methods have.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -60,13 +62,24 @@ def region(truth, chunk):
     return found
 
 
+def there(name):
+    """The rounds that have been run."""
+    path = HERE / f"{name}.partial.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [tuple(json.loads(line)[0]) for line in lines]
+
+
 def regions():
-    jobs = [
-        (truth, chunk)
-        for chunk in range(CHUNKS)
-        for truth in TRUTHS
-        if "along" not in truth or chunk < (CHUNKS + 3) // 4  # of which nothing is promised
-    ]
+    jobs = (
+        there("region")
+        if not CHUNKS
+        else [
+            (truth, chunk)
+            for chunk in range(CHUNKS)
+            for truth in TRUTHS
+            if "along" not in truth or chunk < (CHUNKS + 3) // 4  # of which nothing is promised
+        ]
+    )
     found = runner.rounds(HERE / "region.partial.jsonl", jobs, region, processes=1)
     rows = []
     for truth in TRUTHS:
@@ -161,9 +174,14 @@ METHODS = {
 }
 
 
-def found_by(method):
+def found_by(method, same=()):
+    """Rows of a method; without rounds those that are there, and those of the `same` methods."""
     find = METHODS[method]
     jobs = [(change, chunk) for change in CHANGES for chunk in range(CHUNKS)]
+    if not CHUNKS:
+        jobs = set(there(find.__name__)).intersection(
+            *(there(METHODS[name].__name__) for name in same)
+        )
     return runner.rounds(HERE / f"{find.__name__}.partial.jsonl", jobs, find, processes=1)
 
 
@@ -176,7 +194,7 @@ def peers():
             except ImportError:
                 print("skipped probcal, which is not installed")
                 continue
-        found = found_by(method)
+        found = found_by(method, METHODS)
         for change in CHANGES:
             first = np.array([row["alarm"] for row in found if row["change"] == change])
             if not len(first):
