@@ -164,13 +164,16 @@ def cpu_seconds(function, runs=5):
 
 
 def write(path, rows, columns=None):
-    """A tracked table of these columns (by default those of the rows), and of the machine."""
-    columns = columns or dict.fromkeys(name for row in rows for name in row)
+    """A tracked table, with the machine in its last column; rows that were kept have theirs.
+
+    The columns are by default those of the rows.
+    """
+    columns = columns or dict.fromkeys(name for row in rows for name in row if name != "machine")
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*columns, "machine"], lineterminator="\n")
         writer.writeheader()
         for row in rows:
-            writer.writerow({**row, "machine": machine()})
+            writer.writerow({"machine": machine(), **row})
 
 
 def machine():

@@ -123,6 +123,21 @@ def test_thresholds_and_offset_of_probcal():
     np.testing.assert_allclose(logit(moved) - logit(P), peer["offset .035"], rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["platt", "beta"])
+@pytest.mark.parametrize("scale", ["logit", "probability"])
+def test_attributions_of_probcal(name, scale):
+    """What they add up to and what they become are on one scale there."""
+    shares = np.array([0.7, 0.5, -0.2]) + np.outer(np.sin(STEPS - 1), [0.3, -0.1, -0.2])
+    score, base = (logit(P), -1.0) if scale == "logit" else (P, 0.3)
+    values = shares * (score - base)[:, None]
+    recalibrator = get_recalibrator(name).fit(P, Y)
+    given = "logits" if scale == "logit" else "proba"
+    moved, start = meta.calibrated_attributions(values, base, recalibrator, scale, input=given)
+    peer = PEERS["probcal"][f"attributions {name} {scale}"]
+    np.testing.assert_allclose(moved[:20], peer["values"], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(np.broadcast_to(start, 20), peer["base"], rtol=0, atol=1e-10)
+
+
 HOMES = (decomposition, export, groups, inference, meta, metrics, recalibrators, reports)
 METHODS = {"fit", "threshold", "describe", "make_pipeline"}
 

@@ -177,3 +177,22 @@ def test_tables_of_a_notebook_scroll_and_have_no_empty_heading():
     assert ".sklearn-calib .wide { overflow-x: auto; }" in style
     assert '<div class="wide"><table' in text
     assert "@media print { .sklearn-calib .wide { overflow: visible; }" in style  # nothing is cut
+
+
+def test_a_name_of_several_rows_is_said_once_and_columns_of_names_are_on_the_left():
+    rows = [["model <1>", "brier_loss", "0.2"], ["model <1>", "a_measure_with_many_parts", "0.3"]]
+    table = Table(["model", "measure", "value"], [*rows, ["b", "c", "7.1 % (2 % to 9 %)"]], names=2)
+    text = html_table(table)
+    assert text.count("model &lt;1&gt;") == 1
+    assert '<tr><th scope="rowgroup" rowspan="2"><bdi>model &lt;1&gt;</bdi></th><td class' in text
+    assert (
+        '<tr><td class="text">a_<wbr>measure_<wbr>with_<wbr>many_<wbr>parts</td><td>0.3</td></tr>'
+        in text
+    )
+    assert '<th scope="row"><bdi>b</bdi></th>' in text and text.count("<tbody>") == 2
+    assert "7.1&nbsp;% (2&nbsp;% to 9&nbsp;%)" in text and "brier_loss" in text
+    assert '<th scope="col" class="text">measure</th><th scope="col">value</th>' in text
+    small = html_table(Table(["name", "p"], [["a", "1.5e-14"]]))
+    assert '<td><span class="unsplit">1.5e-14</span></td>' in small
+    apart = html_table(Table(["name", "p"], [["a", "1"], ["a", "2"]]))  # no name of several rows
+    assert apart.count('<th scope="row"><bdi>a</bdi>') == 2 and apart.count("<tbody>") == 1

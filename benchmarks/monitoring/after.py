@@ -1,5 +1,11 @@
-"""After an alarm: region, onset and what is enough, counted; and probcal's monitor beside it."""
+"""After an alarm: region, onset and what is enough, counted; and probcal's monitor beside it.
 
+``python benchmarks/run.py monitoring/after [ROUNDS [TABLE ...]]``: rounds of 100 streams each, 20
+by default; tables among region, diagnosis and peers, all by default. It resumes; 0 rounds make
+the tables of the rounds that are there, of peers those that all methods have.
+"""
+
+import json
 import sys
 from pathlib import Path
 
@@ -14,7 +20,7 @@ import runner
 
 HERE = Path(__file__).parent
 STREAMS = 100  # of each round
-CHUNKS = int(sys.argv[1]) if len(sys.argv) > 1 else 20  # rounds; a quarter without a change
+CHUNKS = int(sys.argv[1]) if len(sys.argv) > 1 else 20  # rounds
 SPREAD = 1.5  # standard deviation of the log-odds
 
 # -- the region -----------------------------------------------------------------------------------
@@ -56,8 +62,24 @@ def region(truth, chunk):
     return found
 
 
+def there(name):
+    """The rounds that have been run."""
+    path = HERE / f"{name}.partial.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [tuple(json.loads(line)[0]) for line in lines]
+
+
 def regions():
-    jobs = [(truth, chunk) for chunk in range(CHUNKS) for truth in TRUTHS]
+    jobs = (
+        there("region")
+        if not CHUNKS
+        else [
+            (truth, chunk)
+            for chunk in range(CHUNKS)
+            for truth in TRUTHS
+            if "along" not in truth or chunk < (CHUNKS + 3) // 4  # of which nothing is promised
+        ]
+    )
     found = runner.rounds(HERE / "region.partial.jsonl", jobs, region, processes=1)
     rows = []
     for truth in TRUTHS:
@@ -77,23 +99,25 @@ def regions():
 # -- alarms ---------------------------------------------------------------------------------------
 
 GOOD, BAD, BATCH, LATER = 1000, 3000, 100, 1000  # rows
+CALM = 2000  # rows of a stream without a change
 LENGTH = GOOD / 0.05  # so that false alarms before the change are some 5 %
 CHANGES = {
+    "no change": lambda z: z,
     "shift 0.5": lambda z: z + 0.5,
     "shift -1": lambda z: z - 1,
     "slope 0.6": lambda z: 0.6 * z,
     "shift 0.5, slope 0.6": lambda z: 0.6 * z + 0.5,
     "bent: slope 0.4 above 0, 1.6 below": lambda z: np.where(z > 0, 0.4, 1.6) * z,
-    "no change": lambda z: z,
 }
-ENOUGH = dict(zip(CHANGES, ("offset", "offset", "line", "line", "refit", ""), strict=True))
+ENOUGH = dict(zip(CHANGES, ("", "offset", "offset", "line", "line", "refit"), strict=True))
 
 
 def stream(change, chunk, number):
     rng = np.random.default_rng([22, chunk, number])
     z = SPREAD * rng.normal(size=GOOD + BAD)
     truth = np.where(np.arange(GOOD + BAD) < GOOD, z, CHANGES[change](z))
-    return (rng.random(GOOD + BAD) < expit(truth)).astype(int), expit(z)
+    y, rows = rng.random(GOOD + BAD) < expit(truth), CALM if change == "no change" else GOOD + BAD
+    return y[:rows].astype(int), expit(z[:rows])
 
 
 def detector(change, chunk):
@@ -102,7 +126,7 @@ def detector(change, chunk):
     for number in range(STREAMS):
         y, p = stream(change, chunk, number)
         monitor, row = CalibrationMonitor(average_run_length=LENGTH), {"change": change}
-        for start in range(0, GOOD + BAD, BATCH):
+        for start in range(0, len(y), BATCH):
             monitor.update(y[start : start + BATCH], p[start : start + BATCH])
             if monitor.alarm_:
                 break
@@ -135,7 +159,7 @@ def probcal(change, chunk):
     for number in range(STREAMS):
         y, p = stream(change, chunk, number)
         monitor, alarm = Peer(alpha=0.05), -1
-        for start in range(0, GOOD + BAD, BATCH):
+        for start in range(0, len(y), BATCH):
             if monitor.update(y[start : start + BATCH], p[start : start + BATCH]).alarm:
                 alarm = start + BATCH
                 break
@@ -150,14 +174,14 @@ METHODS = {
 }
 
 
-def found_by(method):
+def found_by(method, same=()):
+    """Rows of a method; without rounds those that are there, and those of the `same` methods."""
     find = METHODS[method]
-    jobs = [
-        (change, chunk)
-        for chunk in range(CHUNKS)
-        for change in CHANGES
-        if change != "no change" or chunk < (CHUNKS + 3) // 4
-    ]
+    jobs = [(change, chunk) for change in CHANGES for chunk in range(CHUNKS)]
+    if not CHUNKS:
+        jobs = set(there(find.__name__)).intersection(
+            *(there(METHODS[name].__name__) for name in same)
+        )
     return runner.rounds(HERE / f"{find.__name__}.partial.jsonl", jobs, find, processes=1)
 
 
@@ -170,7 +194,7 @@ def peers():
             except ImportError:
                 print("skipped probcal, which is not installed")
                 continue
-        found = found_by(method)
+        found = found_by(method, METHODS)
         for change in CHANGES:
             first = np.array([row["alarm"] for row in found if row["change"] == change])
             if not len(first):
@@ -184,7 +208,7 @@ def peers():
             for name, share in (("median_delay", 0.5), ("delay_90", 0.9)):
                 delay = np.quantile(waited, share, method="inverted_cdf")
                 row[name] = "" if none else f"{delay}" + " or more" * bool(delay >= BAD)
-            row["false_in_4000"] = f"{(first > 0).mean():.4f}" if none else ""
+            row[f"false_in_{CALM}"] = f"{(first > 0).mean():.4f}" if none else ""
             rows.append(row)
     return sorted(rows, key=lambda row: [*CHANGES].index(row["change"]))
 
@@ -212,8 +236,9 @@ def diagnoses():
 
 
 def main():
-    for name, make in (("region", regions), ("diagnosis", diagnoses), ("peers", peers)):
-        rows = make()
+    tables = {"region": regions, "diagnosis": diagnoses, "peers": peers}
+    for name in sys.argv[2:] or tables:
+        rows = tables[name]()
         runner.write(HERE / f"{name}.csv", rows)
         for row in rows:
             print(row)

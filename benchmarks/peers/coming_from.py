@@ -48,6 +48,16 @@ def rows():
     return ((i * 7919) % 1000 < 1000 * chance).astype(int), p
 
 
+def attributions(p):
+    """Three attributions of each row and a base: they add up to log-odds, and to probabilities."""
+    shares = np.array([0.7, 0.5, -0.2]) + np.outer(np.sin(np.arange(len(p))), [0.3, -0.1, -0.2])
+    z = probcal.logit(p)
+    return {
+        "logit": (shares * (z + 1)[:, None], -1.0),
+        "probability": (shares * (p - 0.3)[:, None], 0.3),
+    }
+
+
 def of_probcal(y, p):
     """What probcal says of these rows."""
     maps = {
@@ -59,6 +69,11 @@ def of_probcal(y, p):
         "venn_abers": probcal.VennAbersCalibrator(),
     }
     found = {name: one.fit(p, y).predict_proba(p).tolist() for name, one in maps.items()}
+    for scale, (values, base) in attributions(p).items():
+        for name in ("platt", "beta"):
+            moved = probcal.adjust_attributions(values, base, maps[name], scale=scale)
+            some = {"values": moved.phi_adj[:20].tolist(), "base": moved.base_adj[:20].tolist()}
+            found[f"attributions {name} {scale}"] = some
     numbers = ("calibration_intercept", "calibration_slope", "brier_score", "brier_skill_score",
                "log_loss", "ici", "emax", "ece", "smooth_ece")  # fmt: skip
     found |= {name: float(getattr(theirs, name)(y, p)) for name in numbers}

@@ -126,6 +126,13 @@ def label_drawn(share: FloatArray, number: IntArray) -> AnyArray:
     return (chance[:, None] >= starts) & (chance[:, None] < ends)
 
 
+def class_drawn(share: FloatArray, number: IntArray) -> IntArray:
+    """The class of `label_drawn` for shares of all classes, of shape (n, n_classes)."""
+    drawn = label_drawn(share, number)
+    drawn[~drawn.any(axis=1), -1] = True  # shares may sum to a little less than 1
+    return drawn.argmax(axis=1)
+
+
 def log_mixture(total: FloatArray, grid: Grid) -> FloatArray:
     """Logarithm of the mean over the pairs; of sums of gains the evidence against calibration."""
     log = total + grid.log_prior

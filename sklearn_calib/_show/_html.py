@@ -1,7 +1,9 @@
 """Sections as HTML: parts of a page, or what a notebook shows."""
 
 import html
+import re
 from collections.abc import Iterable
+from itertools import groupby
 
 from ._names import in_page
 from ._sections import Cell, Section, Table, text_of_cell
@@ -12,6 +14,7 @@ MARK = """.sklearn-calib { color: inherit; }
   color: var(--beyond, var(--jp-error-color1, var(--vscode-errorForeground, inherit))); }
 """
 _NAME = 60  # letters of a name in a heading
+_SHORT = 20  # letters of a name that stays in one line
 _NOTEBOOK = """.sklearn-calib th, .sklearn-calib td { padding: .15em .7em; text-align: right; }
 .sklearn-calib th:first-child, .sklearn-calib caption, .sklearn-calib .text {
   text-align: left; color: inherit; }
@@ -55,14 +58,16 @@ def _section(section, level):
 
 
 def html_table(table: Table) -> str:
-    """A table, which scrolls by itself where it is too wide."""
-    head = "".join(map(_heading, table.header))
-    body = ""
-    for first, *rest in table.rows:
-        texts = "".join(f'<td class="text">{_cell(cell)}</td>' for cell in rest[: table.names - 1])
-        numbers = "".join(f"<td>{_cell(cell)}</td>" for cell in rest[table.names - 1 :])
-        name = f'<th scope="row"><bdi>{in_page(text_of_cell(first))}</bdi></th>'
-        body += f"<tr>{name}{texts}{numbers}</tr>\n"
+    """A table, which scrolls by itself where it is too wide.
+
+    Where several columns are names, that of consecutive rows with the same first one is said once.
+    """
+    head = "".join(_heading(name, place < table.names) for place, name in enumerate(table.header))
+    groups, between = [[row] for row in table.rows], ""
+    if table.names > 1:
+        groups = [[*rows] for _, rows in groupby(table.rows, lambda row: text_of_cell(row[0]))]
+        between = "</tbody>\n<tbody>\n"
+    body = between.join(_rows(group, table.names) for group in groups)
     caption = f"<caption>{in_page(table.title, None)}</caption>" if table.title else ""
     kind = f"sklearn-calib {table.kind}".strip()
     return (
@@ -71,14 +76,27 @@ def html_table(table: Table) -> str:
     )
 
 
-def _heading(name):
+def _rows(group, names):
+    """Rows with one first name."""
+    text = ""
+    for first, *rest in group:
+        texts = "".join(f'<td class="text">{_cell(cell)}</td>' for cell in rest[: names - 1])
+        numbers = "".join(f"<td>{_cell(cell)}</td>" for cell in rest[names - 1 :])
+        scope = f'scope="rowgroup" rowspan="{len(group)}"' if len(group) > 1 else 'scope="row"'
+        name = f"<th {scope}><bdi>{_name(in_page(text_of_cell(first)))}</bdi></th>"
+        text += f"<tr>{name if not text else ''}{texts}{numbers}</tr>\n"
+    return text
+
+
+def _heading(name, of_text):
     """The head of a column; a corner without a name is none, which would be read out as empty."""
-    text = _breaking(in_page(name))
-    return f'<th scope="col">{text}</th>' if text else "<td></td>"
+    text, kind = _breaking(in_page(name)), ' class="text"' if of_text else ""
+    return f'<th scope="col"{kind}>{text}</th>' if text else "<td></td>"
 
 
 def _cell(cell):
-    text = in_page(text_of_cell(cell))
+    text = _name(in_page(text_of_cell(cell))).replace(" %", "&nbsp;%")
+    text = re.sub(r"\d[\d.]*e-\d+", r'<span class="unsplit">\g<0></span>', text)
     if not isinstance(cell, Cell):
         return text
     if cell.mark == "beyond":
@@ -89,3 +107,8 @@ def _cell(cell):
 def _breaking(text):
     """A name that may go on in the next line after an underscore."""
     return text.replace("_", "_<wbr>")
+
+
+def _name(text):
+    """A cell; the names of measures are long, and may break."""
+    return _breaking(text) if len(text) > _SHORT and text.isidentifier() else text

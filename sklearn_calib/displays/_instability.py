@@ -1,5 +1,6 @@
 """InstabilityDisplay: how much predictions change when a model is developed on other rows."""
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,19 @@ if TYPE_CHECKING:
 
 _MOST_BARS = 300  # rows whose range is drawn
 _MOST_CURVES = 100
+_NARROW = 2.2  # inches, of a panel
+_WIDTH = 0.52  # of a letter, of its size
+#: Of each panel the labels of the axes, and the title of a small one.
+_TEXTS = (
+    ("prediction of the model", "prediction of the resampled models", "resampled predictions"),
+    ("prediction of the model", "mean absolute difference", "mean absolute difference"),
+    (
+        "prediction of the model",
+        "share of models that decide otherwise",
+        "share deciding otherwise",
+    ),
+    ("prediction on the original rows", "observed, smoothed", "observed, smoothed"),
+)
 _WINDOW = 20  # of the smoothed ends: a part of 1 / 20 of the rows on either side
 
 
@@ -157,33 +171,65 @@ class InstabilityDisplay(Display):
         ends = found.low[some], found.high[some]
         draw_diagonal(ranges)
         ranges.vlines(found.predicted[some], *ends, color="C0", lw=0.7, alpha=0.35)
-        label = f"{found.level:.0%} of the models, smoothed"
+        label = f"{found.level:.0%} of the models" + ", smoothed" * (not _is_narrow(ranges))
         for end, name in zip(panels[0], (label, None), strict=True):
             ranges.plot(*end, color="C3", lw=1.4, label=name)
-        ranges.set(ylabel="prediction of the resampled models", ylim=(-0.02, 1.02))
-        ranges.legend(loc="upper left", frameon=False, fontsize="small")
+        ranges.set(ylim=(-0.02, 1.02))
         mean = found.mean_absolute_error.mean()
         errors.scatter(*panels[1][0], s=7, color="C0", alpha=0.4, lw=0)
         errors.axhline(mean, color="C3", lw=1.4, label=f"mean {mean:.3f}")
-        errors.set(ylabel="mean absolute difference", ylim=(0, None))
-        errors.legend(loc="upper left", frameon=False, fontsize="small")
+        errors.set_ylim(0, 1.2 * errors.get_ylim()[1])  # room for the legend
         decisions.scatter(*panels[2][0], s=7, color="C0", alpha=0.4, lw=0)
         label = f"threshold {found.threshold:.3g}"
         decisions.axvline(found.threshold, color=shade(decisions, 0.35), lw=1, ls="--", label=label)
-        decisions.set(ylabel="share of models that decide otherwise", ylim=(-0.02, 1.02))
-        decisions.legend(loc="upper right", frameon=False, fontsize="small")
+        decisions.set(ylim=(-0.02, 1.02))
         draw_diagonal(curves)
         own, *others = panels[3]
         for number, other in enumerate(others):
-            label = None if number else "resampled models"
+            label = None if number else "resampled" + " models" * (not _is_narrow(curves))
             curves.plot(*other, color="C0", lw=0.7, alpha=0.3, label=label)
-        curves.plot(*own, color="C3", lw=1.8, label="the model itself")
-        curves.set(ylabel="observed, smoothed", ylim=(-0.02, 1.02))
-        curves.legend(loc="upper left", frameon=False, fontsize="small")
-        for ax in (ranges, errors, decisions, curves):
-            ax.set(xlabel="prediction of the model", xlim=(-0.02, 1.02))
+        label = "the model" + " itself" * (not _is_narrow(curves))
+        curves.plot(*own, color="C3", lw=1.8, label=label)
+        curves.set(ylim=(-0.02, 1.02))
+        places = ("left", "left", "right" if found.threshold < 0.5 else "left", "left")
+        for ax, texts, place in zip(
+            (ranges, errors, decisions, curves), _TEXTS, places, strict=True
+        ):
+            ax.set(xlim=(-0.02, 1.02))
             ax.spines[["top", "right"]].set_visible(False)
-        curves.set(xlabel="prediction on the original rows")
+            (_write_small if _is_narrow(ax) else _write)(ax, place, *texts)
+
+
+def _is_narrow(ax):
+    return ax.get_window_extent().width < _NARROW * ax.figure.dpi
+
+
+def _write(ax, place, x_text, y_text, _):
+    """Labels, those of the vertical axis in as many lines as it takes, and the legend."""
+    from matplotlib.font_manager import FontProperties
+
+    size = FontProperties(size=ax.yaxis.label.get_size()).get_size_in_points()
+    height = 72 * ax.get_window_extent().height / ax.figure.dpi
+    lines = textwrap.wrap(y_text, max(int(height / (_WIDTH * size)), 8))
+    ax.set(xlabel=x_text, ylabel="\n".join(lines))
+    _legend(ax, place, "small")
+
+
+def _write_small(ax, place, _, __, title):
+    """Of a small panel: a title in place of a label, three numbers, small letters."""
+    ax.set_title(title, loc="left", fontsize="x-small", pad=3)
+    spec = ax.get_subplotspec()
+    if spec is None or spec.is_last_row():
+        ax.set_xlabel("prediction", fontsize="x-small", labelpad=1)
+    ax.tick_params(labelsize="x-small", pad=2)
+    ax.locator_params(nbins=3)
+    _legend(ax, place, "x-small", handlelength=1, borderpad=0, handletextpad=0.4)
+
+
+def _legend(ax, place, size, **options):
+    """Above what was drawn, which stays visible."""
+    ground = {"framealpha": 0.7, "edgecolor": "none", "fancybox": False}
+    ax.legend(loc=f"upper {place}", fontsize=size, **ground, **options)
 
 
 def _means(place, values):

@@ -18,6 +18,7 @@ from ..exceptions import refuse
 from ._record import Record
 from ._rows import shown_time
 
+_MOST_SHOWN = 10  # classes
 _TOO_MUCH = 0.05  # p-value below which something is missing
 
 
@@ -73,6 +74,12 @@ class Diagnosis(NamedTuple):
         P-values: that an offset leaves no slope, and that a line leaves no bend.
     mean_proba, event_rate : float
         Mean probability and share of events of these rows.
+    class_rates : tuple of float, or None
+        The share of each class, in the order of the columns, among all rows from `onset` on, also
+        those of probability 0 or 1: what ``PriorShift(mean=)`` takes. Where a class did not come,
+        half a row was added to each. None in states of version 3, which did not count them.
+    confidence : bool
+        Whether the probability is the largest of the row, and the event that its class is true.
     """
 
     onset: int
@@ -86,26 +93,31 @@ class Diagnosis(NamedTuple):
     p_bent: float
     mean_proba: float
     event_rate: float
+    class_rates: tuple[float, ...] | None = None
+    confidence: bool = False
 
     @property
     def advice(self) -> str:
         """The whole in words, and what to do next.
 
-        The recalibrators that it names are fitted to the probabilities and labels of the rows from
-        `onset` on, and then applied to those of new rows. ``PriorShift(mean=)`` is that of two
-        classes or one label; of one class among several it takes the means of all of them.
+        The recalibrators that it names are fitted to the probabilities (all columns) and labels of
+        the rows from `onset` on, and then applied to those of new rows. Of more than ten classes
+        ``diagnosis.class_rates`` stands for the numbers. An offset of the largest probability need
+        not come from the frequencies of the classes; both ways are named.
         """
         low, high = self.onset_interval
         when = "" if self.onset_time is None else f", {self.onset_time}"
         rows = f"{self.n_samples} row{'s' * (self.n_samples != 1)}"
         since = f"off since about row {self.onset} ({low} to {high}{when})"
-        rates = f"mean probability {self.mean_proba:.3g}, events {self.event_rate:.3g}"
+        events = "right" if self.confidence else "events"
+        rates = f"mean probability {self.mean_proba:.3g}, {events} {self.event_rate:.3g}"
+        whose = " of the largest probability" if self.confidence else ""
         line = f"{self.shift:+.2f} {self.slope:+.2f} * log-odds"
         said = {
-            "offset": f"an offset is enough so far: add {self.shift:+.2f} to the log-odds"
+            "offset": f"an offset is enough so far: add {self.shift:+.2f} to the log-odds{whose}"
             f"{self._call_of_offset()} ({rates})",
             "line": f"an offset is not enough (p = {self.p_line:.1g}), a line is so far: make the "
-            f"log-odds {line}, or fit PlattScaling() to these rows",
+            f"log-odds{whose} {line}, or fit PlattScaling() to these rows",
             "refit": f"a line is not enough (p = {self.p_bent:.1g}): fit a map of any shape to "
             "more of these rows, such as SplineCalibration(), or the model anew",
         }[self.enough]
@@ -114,10 +126,12 @@ class Diagnosis(NamedTuple):
         return f"{since}; by its {rows} {said}"
 
     def _call_of_offset(self):
-        if not 0 < self.event_rate < 1:  # there is no such mean
+        if not 0 < self.event_rate < 1 or self.class_rates is None:  # there is no such mean
             return ""
-        rate = next(r for r in (f"{self.event_rate:.4g}", f"{self.event_rate}") if float(r) < 1)
-        return f", or fit PriorShift(mean={rate}) to these rows"
+        call = f"fit PriorShift(mean={_shown(self.class_rates)}) to these rows"
+        if self.confidence:
+            return f", or {call} if the classes' frequencies changed, TemperatureScaling() if not"
+        return f", or {call}"
 
 
 def shift_region(found: Atoms, level: float) -> ShiftRegion:
@@ -130,7 +144,7 @@ def shift_region(found: Atoms, level: float) -> ShiftRegion:
     return ShiftRegion(float(shift), float(slope), *intervals, border, level, n, calibrated)
 
 
-def diagnosis(record: Record, *, forget: bool) -> Diagnosis | None:
+def diagnosis(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | None:
     """Of the rows since the change, None without rows; `forget` what was surely before it."""
     if not record.settle().blocks:
         return None
@@ -158,10 +172,29 @@ def diagnosis(record: Record, *, forget: bool) -> Diagnosis | None:
         p_bent,
         float(rows.n @ expit(rows.z)) / n,
         float(rows.k.sum()) / n,
+        _rates(record.labels_from(likely)),
+        confidence,
     )
     if forget:
         record.forget(low, high)
     return found
+
+
+def _rates(labels: Any) -> tuple[float, ...] | None:
+    """The share of each class, each above 0."""
+    if labels is None:
+        return None
+    counts = labels + (0.5 if (labels == 0).any() else 0.0)
+    return tuple((counts / counts.sum()).tolist())
+
+
+def _shown(rates: tuple[float, ...]) -> str:
+    """As a call takes it: few digits, and the sum is 1."""
+    if len(rates) > _MOST_SHOWN:
+        return "diagnosis.class_rates"
+    few = [float(f"{rate:.4g}") for rate in rates]
+    few[few.index(max(few))] = round(1.0 - (sum(few) - max(few)), 15)
+    return f"{few[1] if len(few) == 2 else few}"
 
 
 def in_state(found: Diagnosis | None) -> list[Any] | None:
@@ -173,8 +206,8 @@ def from_state(found: list[Any] | None) -> Diagnosis | None:
     """What `in_state` made a list of."""
     if found is None:
         return None
-    first, (low, high), *rest = found
-    return Diagnosis(first, (low, high), *rest)
+    entries: Any = (tuple(v) if isinstance(v, list) else v for v in found)
+    return Diagnosis(*entries)
 
 
 def choose(names: list[str], stream: str | None, where: str) -> int:

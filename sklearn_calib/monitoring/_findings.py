@@ -112,10 +112,8 @@ class Findings:
 
     @property
     def meaning_(self) -> str:
-        confidence = self.multiclass == "confidence" or (
-            self.multiclass == "auto" and self.classes_ is not None and len(self.classes_) > 2
-        )
-        return meaning(self.slope_, self.shift_, impossible=self.impossible_, confidence=confidence)
+        given = {"impossible": self.impossible_, "confidence": self._is_confidence()}
+        return meaning(self.slope_, self.shift_, **given)
 
     @property
     def history_(self) -> MonitorHistory:
@@ -223,10 +221,15 @@ class Findings:
         names = self._streams()
         last = self.alarms_[-1].stream
         record = self._record_of(choose(names, last if stream is None else stream, where))
-        found = diagnosis(record, forget=False)
+        found = diagnosis(record, self._is_confidence(), forget=False)
         if found is None:
             refuse(where, "rows since the alarm that say something", "none", "Add rows")
         return found
+
+    def _is_confidence(self):
+        """Whether the largest probability is watched."""
+        several = self.classes_ is not None and len(self.classes_) > 2
+        return self.multiclass == "confidence" or (self.multiclass == "auto" and several)
 
     def _streams(self):
         """Names of all groups and problems, as alarms say them."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._kernels._logistic_grid import (
     COARSE,
+    class_drawn,
     detect,
     label_drawn,
     log_mixture,
@@ -343,7 +344,8 @@ class CalibrationMonitor(Findings, StorableMonitor):
         self._total = np.zeros((*shape, len(COARSE.slope)))
         self._detector = np.zeros_like(self._total)
         self._impossible = np.zeros(shape, dtype=np.int64)
-        self._records = [[Record() for _ in range(shape[1])] for _ in range(n_groups)]
+        n_classes = 0 if self.classes_ is None else len(self.classes_)
+        self._records = [[Record(n_classes) for _ in range(shape[1])] for _ in range(n_groups)]
 
     def _settings(self):
         known = None if self.groups is None else self.groups.tolist()
@@ -392,14 +394,14 @@ class CalibrationMonitor(Findings, StorableMonitor):
         time = None if rows.time is None else rows.time[new]
         with np.errstate(invalid="ignore"):
             z = rows.log_pair[new, :, 1] - rows.log_pair[new, :, 0]
-        hit, group = rows.hit[new], rows.group[new]
-        if hit.dtype != bool:
-            hit = label_drawn(hit, number)
+        hit, code, group = rows.hit[new], rows.label[new], rows.group[new]
+        if hit.dtype != bool:  # of shares one label each
+            hit, code = label_drawn(hit, number), class_drawn(code, number)
         for place in np.unique(group).tolist() if len(self._records) > 1 else (0,):
             own = group == place if len(self._records) > 1 else slice(None)
             when = None if time is None else time[own]
             for column, record in enumerate(self._records[place]):
-                record.add(z[own, column], hit[own, column], number[own], when)
+                record.add(z[own, column], hit[own, column], number[own], when, code[own])
 
     def _evidence(self, gain, impossible, group):
         """The log e-value after each row; adds the rows."""
@@ -470,7 +472,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
             return None
         record = self._record_of(int(parts.argmax()))
         if record.is_due() or record.diagnosis is None:
-            record.diagnosis = diagnosis(record, forget=True)
+            record.diagnosis = diagnosis(record, self._is_confidence(), forget=True)
         return record.diagnosis
 
     def _all_records(self):

@@ -1,6 +1,6 @@
 """What a monitor keeps of the rows of one stream: to say how far off, since when, what helps."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,11 +27,15 @@ class Stretch:
     when : float, datetime64 or None
         The time of the first row.
     counts : ndarray of shape (5, n_cells), int64
+    labels : ndarray of shape (n_classes,), int64
+        Of all these rows, those of probability 0 and 1 too; zeros where they were not counted.
     """
 
-    def __init__(self, level: int, first: int, last: int, when: Any, counts: IntArray) -> None:
+    def __init__(
+        self, level: int, first: int, last: int, when: Any, counts: IntArray, labels: IntArray
+    ) -> None:
         self.level, self.first, self.last, self.when = level, first, last, when
-        self.counts = counts
+        self.counts, self.labels = counts, labels
         self._gains: FloatArray | None = None
 
     @property
@@ -44,9 +48,20 @@ class Stretch:
             self._gains = pair_gains(atoms(self.counts, COARSE_CELLS), COARSE)
         return self._gains
 
-    def add(self, counts: IntArray, last: int) -> None:
-        self.counts, self.last = self.counts + counts, last
+    def add(self, counts: IntArray, labels: IntArray, last: int) -> None:
+        self.counts, self.labels, self.last = self.counts + counts, self.labels + labels, last
         self._gains = None
+
+
+class Waiting(NamedTuple):
+    """Rows that are not counted yet."""
+
+    z: FloatArray  # of the rows that say something, as are the next three
+    hit: AnyArray
+    number: IntArray
+    time: AnyArray | None
+    says: AnyArray  # which of all rows do, bool
+    code: IntArray  # the classes of all rows
 
 
 class Record:
@@ -54,6 +69,10 @@ class Record:
 
     Blocks are the larger the older they are, so that their number grows with the logarithm of the
     rows. Everything is whole numbers, the same in every bit however the rows were batched.
+
+    Parameters
+    ----------
+    n_classes : int
 
     Attributes
     ----------
@@ -72,34 +91,50 @@ class Record:
         What was found then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
         self.every = np.zeros((5, FINE.n), dtype=np.int64)
         self.fresh = np.zeros_like(self.every)
         self.blocks: list[Stretch] = []
         self.rows = self.behind = self.kept = self.judged = 0
         self.diagnosis: Any = None
-        self._waiting: list[tuple[AnyArray, AnyArray, AnyArray, AnyArray | None]] = []
+        self._waiting: list[Waiting] = []
         self._n_waiting = 0
 
     # -- rows -------------------------------------------------------------------------------------
 
-    def add(self, z: FloatArray, hit: AnyArray, number: IntArray, time: AnyArray | None) -> None:
-        """Add rows with their numbers; those of infinite log-odds say nothing and are left out."""
-        sure = np.isfinite(z)
-        if not sure.all():
-            z, hit, number = z[sure], hit[sure], number[sure]
-            time = None if time is None else time[sure]
-        if len(z):
-            self._waiting.append((z, hit, number, time))
-            self._n_waiting += len(z)
-            self.rows += len(z)
+    def add(
+        self,
+        z: FloatArray,
+        hit: AnyArray,
+        number: IntArray,
+        time: AnyArray | None,
+        code: IntArray,
+    ) -> None:
+        """Add rows with their numbers and classes.
+
+        Those of infinite log-odds say nothing: of them nothing but the class is counted.
+        """
+        says = np.isfinite(z)
+        if not says.all():
+            z, hit, number = z[says], hit[says], number[says]
+            time = None if time is None else time[says]
+        self._waiting.append(Waiting(z, hit, number, time, says, code))
+        self._n_waiting += len(code)
+        self.rows += len(z)
         if self._n_waiting >= _WAITING:
             self.settle()
 
     def settle(self) -> "Record":
         """Count the rows that wait."""
         waiting, self._waiting, self._n_waiting = self._waiting, [], 0
-        for z, hit, number, time in _joined(waiting):
+        for z, hit, number, time, says, code in _joined(waiting):
+            block = np.cumsum(says) - 1  # rows that say nothing go with those before them
+            ahead = np.bincount(code[block < 0], minlength=self.n_classes)
+            if self.blocks:
+                self.blocks[-1].labels = self.blocks[-1].labels + ahead
+            if not len(z):
+                continue
             counts = FINE.count(z, hit, np.zeros(len(z), dtype=np.intp), 1)[0]
             self.every += counts
             new = number > self.behind
@@ -112,19 +147,24 @@ class Record:
                 room = _ROWS - self.blocks[-1].rows
             part = (np.arange(len(z)) - room) // _ROWS + 1
             starts = np.unique(part, return_index=True)[1]
-            parts = COARSE_CELLS.count(z, hit, part, int(part[-1]) + 1)
+            n_parts = int(part[-1]) + 1
+            parts = COARSE_CELLS.count(z, hit, part, n_parts)
+            place = part[block[block >= 0]] * self.n_classes + code[block >= 0]
+            labels = np.bincount(place, minlength=n_parts * self.n_classes)
+            labels = labels.reshape(n_parts, self.n_classes)
             ends = np.append(starts[1:], len(z)) - 1
-            for start, end, own in zip(starts, ends, parts[part[starts]], strict=True):
-                when = None if time is None else time[start]
-                self._put(own, int(number[start]), int(number[end]), when)
+            for start, end in zip(starts, ends, strict=True):
+                when, own = None if time is None else time[start], part[start]
+                of_rows = int(number[start]), int(number[end]), when
+                self._put(*of_rows, parts[own], labels[own])
         return self
 
-    def _put(self, counts, first, last, when):
+    def _put(self, first, last, when, counts, labels):
         """Rows of one block, which may be begun; `level` -1 is one that is not full."""
         if self.blocks and self.blocks[-1].level < 0:
-            self.blocks[-1].add(counts, last)
+            self.blocks[-1].add(counts, labels, last)
         else:
-            self.blocks.append(Stretch(-1, first, last, when, counts))
+            self.blocks.append(Stretch(-1, first, last, when, counts, labels))
         if self.blocks[-1].rows >= _ROWS:
             self.blocks[-1].level = 0
             self._thin()
@@ -139,7 +179,8 @@ class Record:
             if end - start <= _MOST:
                 return
             old, new = self.blocks[start : start + 2]
-            both = Stretch(level + 1, old.first, new.last, old.when, old.counts + new.counts)
+            both = Stretch(level + 1, old.first, old.last, old.when, old.counts, old.labels)
+            both.add(new.counts, new.labels, new.last)
             self.blocks[start : start + 2] = [both]
             level, end = level + 1, start + 1
 
@@ -163,6 +204,12 @@ class Record:
         """The rows of a block and of all later ones."""
         counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
         return atoms(counts, COARSE_CELLS)
+
+    def labels_from(self, place: int) -> IntArray | None:
+        """Rows of each class in a block and all later ones; None where they were not counted."""
+        blocks = self.blocks[place:]
+        labels = np.sum([block.labels for block in blocks], axis=0)
+        return labels if labels.sum() >= sum(block.rows for block in blocks) else None
 
     # -- alarms and other records -----------------------------------------------------------------
 
@@ -191,7 +238,7 @@ class Record:
         for block in self.blocks:  # none may be smaller than a later one
             block.level = max(block.level, most)
         self.blocks += [
-            Stretch(b.level, b.first + n_before, b.last + n_before, b.when, b.counts)
+            Stretch(b.level, b.first + n_before, b.last + n_before, b.when, b.counts, b.labels)
             for b in other.blocks
         ]
 
@@ -207,6 +254,7 @@ class Record:
                 block.last,
                 None if block.when is None else stored_time(block.when),
                 _sparse(block.counts),
+                _sparse(block.labels[None]),
             ]
             for block in self.blocks
         ]
@@ -220,9 +268,9 @@ class Record:
         return {"every": every, "fresh": fresh, "blocks": blocks} | numbers
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> "Record":
-        """What `to_dict` made a dict of."""
-        record = cls()
+    def from_dict(cls, found: dict[str, Any], n_classes: int) -> "Record":
+        """What `to_dict` made a dict of; before version 4 without the labels of blocks."""
+        record = cls(n_classes)
         record.every, record.fresh = (_dense(found[key], FINE.n) for key in ("every", "fresh"))
         record.blocks = [
             Stretch(
@@ -231,8 +279,9 @@ class Record:
                 int(last),
                 None if when is None else read_stored(when),
                 _dense(counts, COARSE_CELLS.n),
+                _dense(labels[0] if labels else [], n_classes, 1)[0],
             )
-            for level, first, last, when, counts in found["blocks"]
+            for level, first, last, when, counts, *labels in found["blocks"]
         ]
         for key in ("rows", "behind", "judged", "kept"):
             setattr(record, key, int(found[key]))
@@ -243,13 +292,12 @@ class Record:
 
 def _joined(waiting):
     """Rows as one batch; those with times and those without stay apart."""
-    if len({part[3] is None for part in waiting}) > 1:
+    if len({part.time is None for part in waiting}) > 1:
         return waiting
     if not waiting:
         return []
-    z, hit, number, time = zip(*waiting, strict=True)
-    times = None if time[0] is None else np.concatenate(time)
-    return [(np.concatenate(z), np.concatenate(hit), np.concatenate(number), times)]
+    columns = zip(*waiting, strict=True)
+    return [Waiting(*(None if c[0] is None else np.concatenate(c) for c in columns))]
 
 
 def _sparse(counts):
@@ -258,10 +306,11 @@ def _sparse(counts):
     return np.column_stack([used, counts[:, used].T]).tolist()
 
 
-def _dense(cells, n):
-    found = np.zeros((5, n), dtype=np.int64)
+def _dense(cells, n, rows=5):
+    found = np.zeros((rows, n), dtype=np.int64)
     for place, *numbers in cells:
-        if not 0 <= place < n or len(numbers) != 5 or not 0 <= numbers[1] <= numbers[0] > 0:
+        hits = numbers[min(rows - 1, 1)]
+        if not 0 <= place < n or len(numbers) != rows or not 0 <= hits <= numbers[0] > 0:
             raise ValueError("counts that cannot be")
         found[:, place] = numbers
     return found

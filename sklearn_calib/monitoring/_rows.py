@@ -24,6 +24,7 @@ class BatchRows(NamedTuple):
 
     log_pair: FloatArray  # of shape (n, n_parallel, 2)
     hit: AnyArray  # of shape (n, n_parallel), bool; of soft labels shares, float64
+    label: AnyArray  # the class of each row, of shape (n,); of soft labels (n, n_classes), shares
     group: IntArray  # of shape (n,)
     time: AnyArray | None  # of shape (n,), float64 or datetime64
     given: AnyArray | None  # the times as they came
@@ -31,7 +32,8 @@ class BatchRows(NamedTuple):
     def take(self, rows: Any) -> "BatchRows":
         """Some of the rows."""
         time, given = (None if t is None else t[rows] for t in (self.time, self.given))
-        return BatchRows(self.log_pair[rows], self.hit[rows], self.group[rows], time, given)
+        own = self.log_pair[rows], self.hit[rows], self.label[rows], self.group[rows]
+        return BatchRows(*own, time, given)
 
     def written(self, row: int) -> str | None:
         """The time of a row as it was written; None for floats and dates, which have no text."""
@@ -75,7 +77,7 @@ def read_rows(
     check_same_length(codes, proba, where)
     warn_of_order(proba, codes, classes, "classes", where)
     labelled = _problems(proba, lambda target: codes == target, multiclass)
-    return _in_order(labelled, groups, time, known_groups, where), classes
+    return _in_order(labelled, codes, groups, time, known_groups, where), classes
 
 
 def _soft(y, proba, groups, time, classes, known_groups, multiclass, where):
@@ -89,18 +91,18 @@ def _soft(y, proba, groups, time, classes, known_groups, multiclass, where):
         shares[rows.items, rows.codes] = rows.weight
     every = np.arange(n)
     labelled = _problems(proba, lambda target: shares[every, target], multiclass)
-    return _in_order(labelled, groups, time, known_groups, where)
+    return _in_order(labelled, shares, groups, time, known_groups, where)
 
 
-def _in_order(labelled, groups, time, known_groups, where):
+def _in_order(labelled, label, groups, time, known_groups, where):
     """Pairs of logarithms and labels with their groups, in the order of their times."""
     log_pair, hit = labelled
     group = _group_codes(groups, known_groups, len(hit), where)
     if time is None:
-        return BatchRows(log_pair, hit, group, None, None)
+        return BatchRows(log_pair, hit, label, group, None, None)
     with naming(time):
         moment, given = _moments(time, len(hit), where)
-    rows = BatchRows(log_pair, hit, group, moment, given)
+    rows = BatchRows(log_pair, hit, label, group, moment, given)
     return rows.take(np.argsort(moment, kind="stable"))
 
 

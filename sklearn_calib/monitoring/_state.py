@@ -14,9 +14,9 @@ from ._result import Alarm, in_json
 from ._rows import read_stored, stored_time
 
 _FORMAT = "sklearn-calib monitor"
-_VERSION = 3
+_VERSION = 4
 _WITH_CHECKSUM = 2  # the first version that has one
-_WITH_RECORDS = 3  # the first version that has counts by log-odds
+_WITH_RECORDS = 3  # the first version that has counts by log-odds; 4 counts labels, too
 
 
 class StorableMonitor:
@@ -176,7 +176,7 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     monitor.alarms_ = [_alarm(*entries) for entries in state["alarms"]]
     if state["version"] >= _WITH_RECORDS:
         for row, found in zip(monitor._records, state["records"], strict=True):
-            row[:] = [_record(own) for _, own in zip(row, found, strict=True)]
+            row[:] = [_record(own, new.n_classes) for new, own in zip(row, found, strict=True)]
     monitor._course.stride = int(state["stride"])
     monitor._course.moments = [
         (n, *map(_number, numbers), None if time is None else read_stored(time))
@@ -189,8 +189,8 @@ def _alarm(n, time, log, slope, shift, stream, meaning, written=None, found=None
     return Alarm(n, time, _number(log), slope, shift, stream, meaning, written, from_state(found))
 
 
-def _record(found):
-    record = Record.from_dict(found)
+def _record(found, n_classes):
+    record = Record.from_dict(found, n_classes)
     record.diagnosis = from_state(found["diagnosis"])
     return record
 

@@ -64,7 +64,11 @@ p, ul { margin: .4rem 0 .8rem; } ul { padding-left: 1.2rem; }
 .verdict { background: var(--soft); border-left: 4px solid var(--before); border-radius: 4px;
   padding: .6rem 1rem .2rem; margin: .8rem 0; }
 .verdict h3 { margin-top: 0; } .verdict p:first-of-type { font-weight: 600; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; background: /* a shade where there is more to scroll to */
+  linear-gradient(to right, var(--page) 40%, transparent) left / 2rem 100% no-repeat local,
+  linear-gradient(to left, var(--page) 40%, transparent) right / 2rem 100% no-repeat local,
+  linear-gradient(to right, var(--rule), transparent) left / .8rem 100% no-repeat scroll,
+  linear-gradient(to left, var(--rule), transparent) right / .8rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--rule); text-align: right;
   vertical-align: top; overflow-wrap: normal; }
@@ -92,6 +96,8 @@ dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 @media (max-width: 34rem) {
   body { padding: 1rem .75rem 2rem; } h1 { font-size: 1.4rem; }
   table { font-size: .79rem; width: 100%; } th, td { padding-right: .3rem; }
+  .unbroken td, .unbroken thead th { white-space: normal; } .unsplit { white-space: nowrap; }
+  .names th[scope=row], th[scope=rowgroup] { min-width: 5rem; }
   .panels { gap: 1rem .6rem; }
 }
 @media print {
@@ -102,7 +108,8 @@ dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
   section, figure, tr, .verdict, pre { break-inside: avoid; }
   .pair { grid-template-columns: 1fr 1fr; } .panels { grid-template-columns: repeat(4, 1fr); }
   details::details-content { content-visibility: visible; block-size: auto; }
-  .wide { overflow: visible; } table { font-size: 8pt; } th, td { padding-right: .4rem; }
+  .wide { overflow: visible; background: none; }
+  table { font-size: 8pt; } th, td { padding-right: .4rem; }
   .unbroken td, .unbroken thead th { white-space: normal; }
 }
 """

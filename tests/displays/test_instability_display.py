@@ -10,6 +10,7 @@ from sklearn_calib.displays import InstabilityDisplay
 from sklearn_calib.inference import internal_validation
 
 plt = pytest.importorskip("matplotlib.pyplot")
+Text = pytest.importorskip("matplotlib.text").Text
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +73,40 @@ def test_from_estimator_passes_options_on(rows):
     assert display.axes_[0] is axes[0]
     with pytest.raises(ValueError, match="expected 4 axes, one per panel, got 1"):
         display.plot(ax=axes[0])
+
+
+def text_boxes(figure, axes):
+    """Where the texts of each panel are: titles, labels, numbers and legends."""
+    figure.canvas.draw()
+    for ax in axes:
+        texts = [one for one in ax.get_children() if isinstance(one, Text)]
+        for place, axis in enumerate((ax.xaxis, ax.yaxis)):
+            low, high = axis.get_view_interval()
+            numbers = axis.get_ticklabels()
+            texts += [one for one in numbers if low <= one.get_position()[place] <= high]
+            texts.append(axis.label)
+        shown = [text for text in texts if text.get_text()]
+        yield [one.get_window_extent() for one in [*shown, ax.get_legend()]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "layout"),
+    [
+        ((2, 2), (4, 4), "none"),
+        pytest.param((2, 2), (4, 4), "constrained", marks=pytest.mark.slow),
+        pytest.param((4, 1), (4, 9), "constrained", marks=pytest.mark.slow),
+    ],
+)
+def test_axes_of_a_page_of_400_pixels(found, shape, size, layout):
+    """No text is cut off, or lies on one of another panel."""
+    figure, axes = plt.subplots(*shape, figsize=size, layout=layout, dpi=100)
+    InstabilityDisplay.from_validation(found, ax=axes.ravel())
+    page, panels = figure.bbox, [*text_boxes(figure, axes.ravel())]
+    plt.close(figure)
+    for number, boxes in enumerate(panels):
+        for box in boxes:
+            assert page.x0 <= box.x0 and box.x1 <= page.x1
+            assert page.y0 <= box.y0 and box.y1 <= page.y1
+            others = [other for panel in panels[number + 1 :] for other in panel]
+            assert not any(box.padded(-2).overlaps(other) for other in others)
+    assert axes.ravel()[2].get_legend()._get_loc() == 2  # left of a threshold of 0.5

@@ -199,8 +199,107 @@ def test_the_call_of_the_advice_mends_the_rows(change):
 def test_a_mean_that_cannot_be_is_not_advised():
     found = CalibrationMonitor().update([1] * 400, [0.9] * 400).diagnose()
     assert found.enough == "offset" and "PriorShift" not in found.advice
-    most = found._replace(event_rate=1 - 1e-6)
+    most = found._replace(event_rate=1 - 1e-6, class_rates=(1e-6, 1 - 1e-6))
     assert "PriorShift(mean=0.999999)" in most.advice
+
+
+def shifted_classes(n, weights, rng, classes=None):
+    """Rows of three classes whose frequencies have changed from the first third on."""
+    proba = rng.dirichlet(np.ones(len(weights)), n)
+    truth = np.where(np.arange(n)[:, None] < n // 3, proba, proba * weights)
+    code = (rng.random((n, 1)) * truth.sum(1, keepdims=True) > truth.cumsum(1)).sum(1)
+    return code if classes is None else np.array(classes)[code], proba
+
+
+def advised_mean(found):
+    """What the advice says, as Python reads it."""
+    (call,) = re.findall(r"fit (PriorShift\(.*?\)) to these rows", found.advice)
+    return eval(call, vars(recalibrators) | {"diagnosis": found})
+
+
+@pytest.mark.parametrize(
+    ("multiclass", "classes"), [("auto", ["b", "a", "c"]), ("classwise", [0, 1, 2])]
+)
+def test_the_mean_that_is_advised_fits_several_classes(multiclass, classes):
+    """Class by class, and of all rows, those of probability 1 too; frequencies that come back."""
+    weights = np.array([1.0, 1.0, 9.0])
+    y, proba = shifted_classes(3000, weights, np.random.default_rng(5), classes)
+    proba[::3], y[::3] = np.eye(3)[2], classes[2]  # sure, and right
+    monitor = CalibrationMonitor(
+        average_run_length=1e6, classes=classes, multiclass=multiclass
+    ).update(y, proba)
+    found = monitor.diagnose(stream="class 2" if multiclass == "classwise" else None)._replace(
+        enough="offset"
+    )
+    rows = slice(found.onset - 1, None)
+    shares = [np.mean(y[rows] == label) for label in classes]
+    assert_allclose(found.class_rates, shares, rtol=1e-12)
+    advised = advised_mean(found)
+    assert_allclose(advised.mean, found.class_rates, rtol=1e-3)
+    fitted = advised.fit(proba[rows], y[rows], classes=classes)
+    assert_allclose(fitted.predict_proba(proba[rows]).mean(axis=0), advised.mean, atol=1e-6)
+    assert_allclose(fitted.offset_ - fitted.offset_[0], np.log(weights), atol=0.3)
+    confidence = multiclass == "auto"
+    assert found.confidence == confidence == ("of the largest probability" in found.advice)
+    assert confidence == ("TemperatureScaling() if not (mean probability" in found.advice)
+
+
+def test_the_mean_of_many_classes_and_of_absent_ones():
+    rng = np.random.default_rng(6)
+    y, proba = shifted_classes(1500, np.r_[np.ones(11), 30.0], rng)
+    kept = y != 4
+    monitor = CalibrationMonitor(average_run_length=1e6).update(y[kept], proba[kept])
+    found = monitor.diagnose()._replace(enough="offset")
+    rows = slice(found.onset - 1, None)
+    count = np.bincount(y[kept][rows], minlength=12) + 0.5
+    assert_allclose(found.class_rates, count / count.sum(), rtol=1e-12)
+    assert "PriorShift(mean=diagnosis.class_rates)" in found.advice
+    advised_mean(found).fit(proba[kept][rows], y[kept][rows], classes=np.arange(12))
+
+
+@pytest.mark.parametrize("stream", [None, "class 0"])
+def test_the_mean_of_two_classes_is_that_of_the_second_among_all_rows(stream):
+    """Many customers of probability 0: they are among the rows to which the offset is fitted."""
+    y, p = changed(lambda z: z - 0.8)
+    y, p = np.repeat(y, 2), np.repeat(p, 2)
+    y[1::2], p[1::2] = 0, 0.0
+    multiclass = "auto" if stream is None else "classwise"
+    monitor = CalibrationMonitor(average_run_length=1e6, multiclass=multiclass).update(y, p)
+    found = monitor.diagnose(stream=stream)
+    rows = slice(found.onset - 1, None)
+    assert found.enough == "offset" and 1.8 < len(y[rows]) / found.n_samples < 2.2
+    assert advised_mean(found).mean == pytest.approx(y[rows].mean(), rel=1e-3)
+    sign = 1 if stream is None else -1
+    offset = advised_mean(found).fit(p[rows], y[rows]).offset_[1]
+    assert offset == pytest.approx(sign * found.shift, abs=0.01)
+
+
+def test_the_labels_of_a_state():
+    """The same for every batching; version 3 did not count them, and says no mean."""
+    y, proba = shifted_classes(900, [1, 1, 9], np.random.default_rng(7))
+    proba[100:400:2] = np.eye(3)[y[100:400:2]]
+    whole = CalibrationMonitor(average_run_length=1e12).update(y, proba)
+    parts = CalibrationMonitor(average_run_length=1e12)
+    for row in range(0, 900, 61):
+        parts.update(y[row : row + 61], proba[row : row + 61])
+        if row % 5 == 0:
+            parts = CalibrationMonitor.from_state_dict(parts.state_dict())
+    assert parts.state_dict()["records"] == whole.state_dict()["records"]
+    merged = parts.merge(whole)._records[0][0]
+    assert merged.labels_from(0).tolist() == (2 * np.bincount(y)).tolist()
+    state = CalibrationMonitor().update(y, proba).state_dict()
+    old = json.loads(json.dumps(state))
+    for block in old["records"][0][0]["blocks"]:
+        block.pop()
+    for place in [alarm[-1] for alarm in old["alarms"]] + [old["records"][0][0]["diagnosis"]]:
+        del place[-2:]
+    old = old | {"version": 3}
+    monitor = CalibrationMonitor.from_state_dict(old | {"sha256": checksum(old)})
+    assert monitor.diagnose().class_rates is None and monitor.alarms_[0].diagnosis
+    assert "PriorShift" not in monitor.diagnose()._replace(enough="offset").advice
+    state["records"][0][0]["blocks"][0][-1] = [[3, 8]]
+    with pytest.raises(ValueError, match="counts that cannot be"):
+        CalibrationMonitor.from_state_dict(state | {"sha256": checksum(state)})
 
 
 def test_no_diagnosis_of_an_impossible_event():

@@ -290,7 +290,7 @@ def test_a_state_goes_on_as_if_nothing_had_happened():
 def test_states_of_other_versions_and_damaged_ones():
     state = CalibrationMonitor().update(*stream()).state_dict()
     for change, said in (
-        ({"version": 4}, "version 1 to 3, got version 4"),
+        ({"version": 5}, "version 1 to 4, got version 5"),
         ({"format": "x"}, "the state of a monitor"),
         ({"detector": [[[0.0]]]}, "unchanged"),
         ({"detector": None}, "unchanged"),
