@@ -1,5 +1,6 @@
 """Threads are pinned before numpy loads, so that timings of CI do not depend on the machine."""
 
+import atexit
 import gc
 import json
 import os
@@ -37,6 +38,7 @@ def pytest_collection():
     gc.disable()
     yielded = yield
     gc.freeze()
+    atexit.register(gc.unfreeze)  # compiled modules name what is left at the very end as leaks
     gc.enable()
     return yielded
 
