@@ -122,7 +122,9 @@ def compared(path, tmp_path, *more):
     out = tmp_path / "compared.json"
     words = ["compare", path, *more, "--resamples", "20", "--json", str(out)]
     assert main(words) == 0
-    return {row["measure"]: row for row in json.loads(out.read_text())["differences"]}
+    return {
+        row["measure"]: row for row in json.loads(out.read_text(encoding="utf-8"))["differences"]
+    }
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
@@ -200,7 +202,7 @@ def test_monitor_of_confidences(answers, tmp_path, capsys):
     right = (answers["truth"] == answers["answer"]).to_numpy()
     expected = CalibrationMonitor().update(right, answers["p"].to_numpy())
     assert str(expected) in capsys.readouterr().out
-    found = json.loads(state.read_text())
+    found = json.loads(state.read_text(encoding="utf-8"))
     assert (found["n_samples"], found["classes"]) == (150, [0, 1])
     answers[right].to_csv(path, index=False)  # a day on which every answer is right
     assert main(["monitor", path, *words, "--state", str(state)]) in (0, 3)

@@ -106,7 +106,7 @@ def test_audit_reads_a_column_per_class(votes, label):
     folder, frame = votes
     given = [str(folder / "votes.csv"), *PROB, *label, "--no-page", "--resamples", "20"]
     assert main(["audit", *given, "--no-advice", "--json", str(folder / "r.json")]) == 0
-    found = json.loads((folder / "r.json").read_text())
+    found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     report = calibration_report(
         frame[["a", "b", "c"]].to_numpy(),
         frame[["p,a", "pb", "pc"]].to_numpy(),
@@ -129,7 +129,7 @@ def test_audit_reads_a_column_per_class(votes, label):
 def fitted(folder, *words):
     out = folder / "map.json"
     assert main(["fit", str(folder / "votes.csv"), *words, "--force", "--out", str(out)]) == 0
-    return from_dict(json.loads(out.read_text()))
+    return from_dict(json.loads(out.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -254,7 +254,7 @@ def test_compare_of_shares(votes, label, more):
     out = folder / "r.json"
     words = ["--prob", '"p,a",pb,pc', "--prob", "qa,qb,qc", *label, *more, "--json", str(out)]
     assert main(["compare", str(folder / "votes.csv"), *words, "--resamples", "20"]) == 0
-    found = json.loads(out.read_text())
+    found = json.loads(out.read_text(encoding="utf-8"))
     assert (found["n_samples"], found["models"]) == (200, ['"p,a",pb,pc', "qa,qb,qc"])
     first, second = frame[["p,a", "pb", "pc"]].to_numpy(), frame[["qa", "qb", "qc"]].to_numpy()
     given = {"sample_weight": frame.n, "soft_labels": True, "level": 0.9, "n_resamples": 20}
@@ -294,9 +294,9 @@ def test_monitor_of_shares(votes, words, capsys):
     proba = frame[["p,a", "pb", "pc"]].to_numpy()
     found.update(frame[["a", "b", "c"]].to_numpy(), proba, soft_labels=True)
     assert str(found) in capsys.readouterr().out
-    assert json.loads((folder / "state.json").read_text())["n_samples"] == 200
+    assert json.loads((folder / "state.json").read_text(encoding="utf-8"))["n_samples"] == 200
     assert main(given) in (0, 3)
-    assert json.loads((folder / "state.json").read_text())["n_samples"] == 400
+    assert json.loads((folder / "state.json").read_text(encoding="utf-8"))["n_samples"] == 400
     given[2:4] = ["--label", "a,pb,c"]
     assert main(given) == 2
     assert "expected different columns for --label and --prob" in capsys.readouterr().err

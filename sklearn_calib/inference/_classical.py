@@ -166,6 +166,7 @@ def hosmer_lemeshow_test(
     True
     """
     where = "hosmer_lemeshow_test"
+    n_resamples = check_count(n_resamples, "n_resamples", where)
     given = y_true, y_proba, None, labels, pos_label
     (p, hit, _), problem, together = _one_problem(where, *given, groups, soft_labels)
     n_parameters = check_count(n_parameters, "n_parameters", where, 0)
@@ -330,6 +331,7 @@ def cumulative_test(
     laws = _classical_tests.LAWS
     if not isinstance(statistic, str) or statistic not in laws:
         refuse_unknown(where, "statistic", statistic, laws)
+    n_resamples = check_count(n_resamples, "n_resamples", where)
     given = y_true, y_proba, sample_weight, labels, pos_label
     (p, hit, w), problem, together = _one_problem(where, *given, groups, soft_labels)
     if together is not None:
@@ -359,7 +361,6 @@ def _one_problem(
 
 def _drawn(problem, groups, statistic, n_resamples, random_state, where):
     """A statistic of (scores, weights, events, variance of all) and its rank among draws."""
-    n_resamples = check_count(n_resamples, "n_resamples", where)
     sample = ClusterSample(problem, groups)
     score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
     variance = (sample.squares.sum(axis=1) * score * (1 - score)).sum()

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import PredefinedSplit, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from .._sklearn_compat import clone_by_value, routing_enabled, safe_split
+from .._sklearn_compat import StratifiedGroups, clone_by_value, routing_enabled, safe_split
 from .._typing import Estimator, Features, FloatArray, IntArray
 from ..canonical import canonical_labels, canonical_proba
 from ..exceptions import caution, expectation, refuse
@@ -177,7 +177,7 @@ class Refits:
 
     def _partition(self, rng):
         seed = int(rng.integers(2**32))
-        kind = StratifiedKFold if self.groups is None else StratifiedGroupKFold
+        kind = StratifiedKFold if self.groups is None else StratifiedGroups
         folds = kind(self.n_folds, shuffle=True, random_state=seed)
         return folds.split(self.codes, self.codes, self.groups)
 
@@ -267,7 +267,7 @@ def _folds_of_copies(estimator, codes, groups):
     n_folds = 5 if given[name] is None else given[name]
     if not isinstance(n_folds, int | np.integer):
         return None
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    kind = StratifiedKFold if groups is None else StratifiedGroups
     fold = np.zeros(len(codes), dtype=np.intp)
     least = int(np.bincount(codes).min()) if groups is None else len(np.unique(groups))
     splits: Iterator[Any] = kind(max(2, min(int(n_folds), least))).split(codes, codes, groups)

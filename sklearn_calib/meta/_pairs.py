@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MethodMapping, process_routing
@@ -21,6 +21,7 @@ from .._simplex import stack_rows
 from .._sklearn_compat import (
     CallbackSupportMixin,
     ClassifierAround,
+    StratifiedGroups,
     check_method_params,
     rebuilt,
     routing_enabled,
@@ -178,7 +179,7 @@ def groups_of(job: Any) -> Any:
 def folds_of_rows(cv: CV, job: Any) -> Any:
     """The splitter that is meant; where groups are given, an int means folds that split none."""
     if (cv is None or isinstance(cv, Integral)) and groups_of(job) is not None:
-        return StratifiedGroupKFold(5 if cv is None else int(cv))
+        return StratifiedGroups(5 if cv is None else int(cv))
     return check_cv(cv, job.codes, classifier=True)
 
 

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 
 from .._random import check_seed
-from .._sklearn_compat import routing_enabled
+from .._sklearn_compat import StratifiedGroups, routing_enabled
 from .._typing import (
     CV,
     AnyArray,
@@ -124,14 +124,14 @@ def folds_of(
         if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
             cure = "Pass fewer folds as cv, or groups that are finer"
             refuse(called("cv"), f"at least {cv} groups, one for each fold", f"{found}", cure)
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        kind = StratifiedKFold if groups is None else StratifiedGroups
         cv = kind(int(cv), shuffle=True, random_state=random_state)
     try:
         parts = [*check_cv(cv, codes, classifier=True).split(codes, codes, groups)]
         for _, test in parts:
             codes[test]
     except (TypeError, ValueError, IndexError) as error:
-        if isinstance(cv, StratifiedKFold | StratifiedGroupKFold):
+        if isinstance(cv, StratifiedKFold | StratifiedGroups):
             raise  # of the labels, in scikit-learn's words
         rule = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
         refuse(called("cv"), rule, repr(cv)[:60], f"Pass for instance cv=5 ({_line(error)})")

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold
 
 from .._random import generator
 from .._simplex import absent_of
+from .._sklearn_compat import StratifiedGroups
 from .._typing import FloatArray, Progress
 from ..exceptions import CalibrationWarning, require
 from ..inference import sum_error
@@ -295,7 +295,7 @@ class _OfClusters:
             return False
         self.n_rows = self._case.n_items
         self._whole = len(kept) == len(groups)
-        splitter = StratifiedGroupKFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
+        splitter = StratifiedGroups(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
         given = self._case.codes, self._case.codes, self._groups
         self._folds = [*splitter.split(*given)]
         return all(len(test) for _, test in self._folds)
