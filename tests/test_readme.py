@@ -1,11 +1,14 @@
 """The README says what its script measures, and its picture is what the script draws."""
 
 import re
+import shutil
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from checkout import ROOT
+
+import sklearn_calib
 
 import readme_picture  # isort: skip
 
@@ -72,3 +75,29 @@ def test_the_two_commands_come_first():
     assert "nothing is released yet" in README and "pip install sklearn-calib" not in README
     assert len(README.split()) < 700, "a README of more than three minutes"
     assert "![](" not in README and "badge" not in README
+
+
+def test_links_of_the_package_are_absolute(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    from package_readme import main
+
+    (tmp_path / "sklearn_calib").mkdir()
+    for name in ("README.md", "pyproject.toml", "sklearn_calib/_version.py"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    main(tmp_path)
+    targets = r"\]\(([^)\s]+)\)"
+    here = re.findall(targets, README)
+    found = re.findall(targets, (tmp_path / "README.md").read_text(encoding="utf-8"))
+    assert len(found) == len(here) > 15
+    tag, pages = f"v{sklearn_calib.__version__}", "https://sklearn-calib.readthedocs.io/page/"
+    for before, after in zip(here, found, strict=True):
+        assert after.startswith("https://")
+        if before.startswith(("https:", "#")):
+            assert after == before
+        elif before.endswith(".rst"):
+            page = after.removeprefix(pages).removesuffix(".html")
+            assert (ROOT / "doc" / f"{page}.rst").exists(), after
+        else:
+            path = after.partition(f"/{tag}/")[2].partition("?")[0]
+            assert (ROOT / path).exists(), after
+            assert ("raw." in after) == before.endswith(".svg")
