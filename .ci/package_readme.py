@@ -1,4 +1,4 @@
-"""``python .ci/package_readme.py TREE``: the links of TREE's README.md as package indexes need them.
+"""``python .ci/package_readme.py TREE``: links of its README.md as package indexes need them.
 
 Files of the repository are links of the version's tag, pages of the documentation are its pages.
 """
