@@ -244,6 +244,7 @@ def test_weight_2_is_repetition(name):
     on_each(name, check, but=NOT_REPEATED)
 
 
+@pytest.mark.filterwarnings("ignore:.*five clusters with an event")
 @pytest.mark.parametrize("name", having("labels", but=TWO_CLASSES))
 def test_a_class_without_rows(name):
     """With `labels` the columns stay where they are: the names of the classes do not matter."""

@@ -84,6 +84,7 @@ def test_without_a_display_server():
 @pytest.mark.filterwarnings("error")
 def test_how_many_figures_are_open_is_the_callers(made):
     plt = pytest.importorskip("matplotlib.pyplot")
+    plt.close("all")
     mine = [plt.figure().number for _ in range(20)]  # one more would be a warning
     check_display(made[displays.HeatmapDisplay])
     assert plt.get_fignums() == mine
