@@ -19,8 +19,8 @@ DRAWS, PARTS = 800, 16  # of the sets of rows in a full run; in parts, so that i
 MEASURES = ("log_loss", "expected_calibration_error")
 JOBS = [
     (law, shape, n, labels, part)
-    for n, labels in ((200, 5), (200, 40))
     for part in range(PARTS)
+    for n, labels in ((200, 5), (200, 40))
     for law in LAWS
     for shape in SHAPES
 ]
