@@ -89,7 +89,7 @@ def warn_of_few_events(case: Case, problem: BinaryProblem, groups: IntArray) -> 
     fewest = min(np.minimum(expected, 1).sum() for expected in of_cluster)
     if fewest < _FEWEST:
         got = f"{fewest:.2g} for the rarer outcome ({problem.title})"
-        cure = "Tests at .05 may reject calibrated predictions in .1 to .25 of all cases, and the "
+        cure = "Tests at .05 may reject calibrated predictions in .1 to .3 of all cases, and the "
         cure += "slope says little: take more clusters, or several studies together; look at O/E"
         rule = "five clusters with an event and five without, by the predictions"
         caution(case.where, rule, got, cure)
