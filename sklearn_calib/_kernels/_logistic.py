@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 _DAMPING = 1e-12  # curvature per unit of residual: keeps a direction that only saturated rows see
+_FLAT = 1e-12  # decrement per unit of loss from which on rounding hides what a step gains
 _BLOCK = 4096  # rows whose temporaries stay in the cache
 
 
@@ -20,14 +21,16 @@ class LogisticFit(NamedTuple):
     gap: float
 
 
-def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=200, tol=1e-12):
+def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=200, tol=1e-20):
     """Minimise the cross-entropy of expit(features @ coef), the columns `nonnegative` at coef >= 0.
 
     Convex, with a handful of columns of any scale, which may be nearly collinear. Each step
     minimises the second-order model under the constraints, whose faces are few enough to try them
     all (a projected Newton step is no descent where columns are nearly collinear). Along the step
     Armijo's rule shortens, and a slope that hardly flattens lengthens: a row of huge features
-    costs a few evaluations. Begins at `start` where that is better than 0.
+    costs a few evaluations. Where rounding hides what the loss gains, whole steps go on until the
+    decrement is rounding too: the end does not depend on the order of the rows. Begins at `start`
+    where that is better than 0.
     """
     columns = np.ascontiguousarray(np.asarray(features, dtype=float).T)
     share = weight / weight.sum()
@@ -38,18 +41,29 @@ def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=
     point, gap = at(np.zeros(len(columns)) if start is None else np.asarray(start, float)), np.inf
     if not point.loss < np.log(2.0):
         point = at(np.zeros(len(columns)))
-    model = _LogisticModel(columns)
+    model, before = _LogisticModel(columns), np.inf
     for _ in range(max_iter):
         step, decrement = model.step(point, nonnegative)
-        gap, enough = decrement / 2, tol * max(point.loss, 1e-3)
-        last = decrement <= enough
-        if last:  # a decided row of huge features may hide what the others need
+        gap, scale = decrement / 2, max(point.loss, 1e-3)
+        enough, last = max(tol, _FLAT) * scale, decrement <= tol * scale
+        near = decrement <= enough
+        if near and before == np.inf:  # a decided row of huge features may hide what others need
             wider, drop = model.step(point.undecided(share), nonnegative)
             if drop > enough:
-                step, decrement, last = wider, drop, False
-        reached = _line_search(at, point, step, step @ columns, -decrement, nonnegative)
-        if reached is None or not reached.loss < point.loss:
-            break  # no progress is possible in floating point
+                step, decrement, near, last = wider, drop, False, False
+        if near and not decrement < before / 4:
+            break  # nor does the slope become smaller
+        along, whole = step @ columns, _kept(point.coef + step, nonnegative)
+        if last and np.abs(along).max() < 1e-6:  # what the loss gains is below its last digit
+            point = point._replace(coef=whole)
+            break
+        reached = at(whole) if near else None
+        if reached is not None and reached.loss <= point.loss + _FLAT * scale:
+            before = decrement
+        else:
+            reached = _line_search(at, point, step, along, -decrement, nonnegative)
+            if reached is None or not reached.loss < point.loss:
+                break  # no progress is possible in floating point
         point = reached
         if last:
             break
@@ -183,6 +197,12 @@ def _orthogonal(columns, curvature):
     return basis, triangle
 
 
+def _kept(coef, nonnegative):
+    for j in nonnegative:
+        coef[j] = max(coef[j], 0.0)
+    return coef
+
+
 def _line_search(at, point, step, along, slope, nonnegative):
     """A point of lower loss on the step or beyond that keeps the constraints, or None."""
     if not slope < 0:
@@ -191,10 +211,7 @@ def _line_search(at, point, step, along, slope, nonnegative):
     longest = max(min(falling, default=np.inf), 1.0)
 
     def moved(length):
-        coef = point.coef + length * step
-        for j in nonnegative:
-            coef[j] = max(coef[j], 0.0)
-        return at(coef)
+        return at(_kept(point.coef + length * step, nonnegative))
 
     length = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
