@@ -315,10 +315,23 @@ MUTANTS = {
     ),
     "confidence_interval: inversion at twice the tail": Mutant(
         "inference._intervals",
-        "observed, (1 - level) / 2, settings)",
-        "observed, (1 - level), settings)",
+        "tail = (1 - level) / 2",
+        "tail = 1 - level",
         "inference/test_calibration_test.py::test_both_ends_of_an_inverted_interval",
         slow=True,
+    ),
+    "confidence_interval: the estimate is no median": Mutant(
+        "inference._intervals",
+        "reached(tail), reached(0.5), []",
+        "reached(tail), reached(0.2), []",
+        "inference/test_inversion.py::test_the_estimate_is_the_median_of_its_law",
+        slow=True,
+    ),
+    "confidence_interval: a debiased measure as the value of infinitely many rows": Mutant(
+        "inference._intervals",
+        "partial(function.at_infinity, **options)",
+        "partial(function.of_case, **options)",
+        "inference/test_inversion.py::test_the_limit_is_that_of_the_plug_in_form",
     ),
     "logistic_intervals: half width of another level": Mutant(
         "linear._intervals",

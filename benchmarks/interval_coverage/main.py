@@ -1,10 +1,11 @@
-"""Coverage of `confidence_interval` by inversion: calibration errors of known size."""
+"""Coverage of `confidence_interval`: calibration errors of known size, options of all measures."""
 
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from sklearn_calib.inference import confidence_interval
 from sklearn_calib.metrics import all_metrics
@@ -76,8 +77,133 @@ def coverage(family, size, n, draws):
     return rows
 
 
+#: Options of a measure and how many classes.
+BINNED = (
+    {},
+    {"strategy": "uniform"},
+    {"n_bins": "cube_root"},
+    {"n_bins": "sweep"},
+    {"bin_weight": "equal"},
+    {"debias": True},
+)
+KERNEL = {"multiclass": "canonical"}
+SEVERAL = "confidence", "top_label", "classwise"
+OPTIONS = {
+    "kernel_calibration_error": [
+        *((KERNEL | {"estimator": e}, 3) for e in ("linear", "auto", "unbiased", "biased")),
+        *((KERNEL | {"estimator": e}, 2) for e in ("linear", "unbiased")),
+        (KERNEL | {"bandwidth": "median"}, 3),
+        ({}, 2),
+        ({"bandwidth": 0.2}, 2),
+    ],
+    "lp_calibration_error": [
+        ({"estimator": "unbiased", "n_levels": 4}, 3),
+        ({}, 3),
+        ({"p": 1.0, "n_levels": 4}, 3),
+    ],
+    "averaged_two_bin_error": [({"debias": True}, 2), ({}, 2)],
+    "expected_calibration_error": [
+        *((options, 2) for options in BINNED),
+        *(({"multiclass": way}, 3) for way in SEVERAL),
+    ],
+    "calibration_error": [
+        ({"norm": "l2"}, 2),
+        ({"norm": "l2", "debias": True}, 2),
+        ({"norm": "max"}, 2),
+    ],
+    "maximum_calibration_error": [({}, 2)],
+    "smooth_calibration_error": [({}, 2)],
+    "cumulative_calibration_error": [({}, 2), ({"statistic": "mad"}, 2)],
+    "convolved_calibration_error": [({}, 2), ({"bandwidth": 0.1}, 2)],
+    "random_interval_calibration_error": [({}, 2)],
+    "interval_calibration_error": [({}, 2)],
+    "calibration_decision_loss": [({}, 2)],
+    "expected_cost_score": [({}, 2)],
+    "area_under_risk_coverage": [({}, 2)],
+    "temperature_refinement_brier": [({}, 2)],
+    "temperature_refinement_log_loss": [({}, 2)],
+    "isotonic_refinement_brier": [({}, 2)],
+    "isotonic_refinement_log_loss": [({}, 2)],
+    "lower_distance_to_calibration": [({}, 2)],
+    "integrated_calibration_index": [({}, 2), ({"smoother": "cox"}, 2)],
+    "e50_calibration_index": [({}, 2)],
+    "e90_calibration_index": [({}, 2)],
+    "emax_calibration_index": [({}, 2)],
+    "variational_calibration_error": [({}, 2), ({"direction": "over"}, 2)],
+}
+CANONICAL_ROWS = 3000  # all pairs
+
+
+def slope_draw(classes, slope, n, rng):
+    """Predictions and true probabilities, whose log-odds are `slope` times those predicted."""
+    z = 1.5 * rng.normal(size=(n, classes))
+    if classes == 2:
+        z[:, 0] = 0.0
+    return softmax(z, axis=1), softmax(slope * z, axis=1)
+
+
+def of_population(measure, options, classes, slope):
+    """The plug-in form on many rows, each with every label."""
+    options = {name: value for name, value in options.items() if name != "debias"}
+    if measure == "lp_calibration_error":
+        options.pop("estimator", None)
+    if options.get("multiclass") == "canonical":
+        options["estimator"] = "biased"
+    slow = options.get("multiclass") == "canonical" or measure.startswith("lower")
+    n = CANONICAL_ROWS if slow else 100_000
+    p, truth = slope_draw(classes, slope, n, np.random.default_rng(2**32))
+    rows = np.repeat(np.arange(classes), n), np.tile(p, (classes, 1))
+    return all_metrics()[measure](*rows, sample_weight=truth.T.ravel(), **options)
+
+
+def of_options(measure, number, slope, n, draws):
+    """One row: options of a measure, at one slope of the true log-odds."""
+    options, classes = OPTIONS[measure][number]
+    error = "error" in measure or measure[:3] in ("cal", "e50", "e90", "ema", "int", "low")
+    truth = of_population(measure, options, classes, slope)
+    if error and slope == 1:
+        truth = 0.0
+    found = []
+    for seed in range(draws):
+        rng = np.random.default_rng([n, seed])
+        p, true = slope_draw(classes, slope, n, rng)
+        y = (rng.random(n)[:, None] > np.cumsum(true, axis=1)[:, :-1]).sum(axis=1)
+        given = {"n_resamples": 59, "random_state": seed, "labels": range(classes)}
+        one = confidence_interval(y, p, measure, **given, **options)
+        found.append((one.low, one.high, one.estimate, one.on_these_rows))
+    low, high, estimate, plain = np.array(found).T
+    row = {"measure": measure, "options": json.dumps(options), "classes": classes, "slope": slope}
+    row |= {"n": n, "draws": draws, "method": one.method, "truth": f"{truth:.5f}"}
+    row |= runner.covered(low - 1e-9, high + 1e-9, truth)
+    row["estimate_above"] = f"{(estimate > truth + 1e-9).mean():.3f}"
+    row["estimate_outside"] = f"{((estimate < low) | (estimate > high)).mean():.3f}"
+    row["on_these_rows_outside"] = f"{((plain < low) | (plain > high)).mean():.3f}"
+    row["width"] = f"{(high - low).mean():.5f}"
+    return [row]
+
+
+def draws_of(measure, number):
+    """Fewer where a draw takes a second."""
+    if measure == "kernel_calibration_error":
+        return 60 if number < 4 else 20
+    slow = "index" in measure or measure[:3] in ("low", "var")
+    return 12 if slow else 40
+
+
+OPTION_JOBS = [
+    (measure, number, slope, 200, draws_of(measure, number))
+    for measure, options in OPTIONS.items()
+    for number in range(len(options))
+    for slope in (1.0, 0.8)
+]
+
+
 def main():
-    runner.study(HERE, JOBS, coverage)
+    """Both tables; the second alone with the argument ``options``."""
+    if "options" not in sys.argv[1:]:
+        runner.study(HERE, JOBS, coverage)
+    rows = runner.rounds(HERE / "options.partial.jsonl", OPTION_JOBS, of_options, 1)
+    runner.write(HERE / "options.csv", rows)
 
 
 if __name__ == "__main__":

@@ -226,6 +226,7 @@ def _canonical(case: "Case", *, norm=1.0, recalibrator=None, cv=5, direction=Non
     multiclass=_MULTICLASS,
     in_report=False,
     canonical=_canonical,
+    plugin={"cv": 5},  # rows of one prediction in one fold
 )
 def variational_calibration_error(
     problem: "BinaryProblem",

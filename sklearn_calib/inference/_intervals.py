@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
 from ..exceptions import CalibrationWarning, check_count, check_level, refuse, refuse_unknown
-from ..metrics import Case, all_metrics, canonical_case
+from ..metrics import Case, Measure, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._clusters import ClusterSample, clusters_of_case, reads_residuals, stretch
 from ._monte_carlo import refuse_missing_scores
@@ -27,10 +27,19 @@ class ConfidenceInterval:
     Attributes
     ----------
     estimate : float
-        The measure on these rows.
+        Of the value on the population, always in the interval. With "inversion" it is unbiased in
+        the median, too high as often as too low: what chance adds to the measure is taken off, and
+        it is 0 for every second set of calibrated predictions. With "bootstrap" it is
+        `on_these_rows`, or the nearer end should that lie outside.
     low, high : float
     level : float
     method : {"bootstrap", "inversion"}
+    on_these_rows : float
+        The measure itself, as the function of its name returns it. A calibration error of few rows
+        is too large, and may be above `high`.
+    if_calibrated : float or None
+        With "inversion" the mean of the measure over labels drawn from these predictions: what it
+        would be on these rows if they were calibrated.
     """
 
     estimate: float
@@ -38,6 +47,8 @@ class ConfidenceInterval:
     high: float
     level: float
     method: str
+    on_these_rows: float
+    if_calibrated: float | None = None
 
 
 def confidence_interval(
@@ -68,7 +79,8 @@ def confidence_interval(
         A name from `all_metrics`; with a summary one that reads the weight of each label at each
         score and nothing else.
     method : {"auto", "bootstrap", "inversion"}, default="auto"
-        "auto": the bootstrap for proper losses, test inversion for all others.
+        "auto": test inversion for calibration errors, the bootstrap for all others, such as proper
+        losses, costs and refinement.
     level : float, default=0.95
     n_resamples : int, default=499
         Of the bootstrap; of each simulation of the inversion, which excludes nothing with fewer
@@ -100,8 +112,8 @@ def confidence_interval(
     ------
     ValueError
         An unknown measure or method, a level outside (0, 1), or invalid scores, labels or
-        weights; see `canonical_proba`. Groups of a summary, or for the inversion of a measure that
-        is no calibration error with its default options.
+        weights; see `canonical_proba`. Groups of a summary; the inversion of a measure that is no
+        calibration error, or with groups of one with other options than its default ones.
 
     Notes
     -----
@@ -113,9 +125,12 @@ def confidence_interval(
     predictions, for t = 0 (calibrated) up to 64 times the observed error: where the estimate is
     small by chance, the truth may be many times as large. The interval has those values of the
     measure, at infinite n, whose simulated estimates are neither nearly all above nor nearly all
-    below the observed one. The bias is simulated and so removed; the lower end is 0 where
-    calibration is not rejected. Exact for t = 0; otherwise it relies on c for the shape of the
-    error. Cost: some 20 simulations of `n_resamples` evaluations of the measure.
+    below the observed one; the estimate is the value for which half are below. The bias is
+    simulated and so removed; the lower end is 0 where calibration is not rejected. Exact for t = 0;
+    otherwise it relies on c for the shape of the error. The value at infinite n is that of the
+    plug-in form: what a measure subtracts for chance with ``debias=True`` or an unbiased estimator
+    is nothing there, and such an option makes the simulated values another, not the truth. Cost:
+    some 20 simulations of `n_resamples` evaluations of the measure.
 
     Of a summary the same is done on at most 1024 cells, observed and drawn alike: the number of
     events in a cell is binomial. More than two classes are then right or wrong: labels are not
@@ -141,8 +156,10 @@ def confidence_interval(
     >>> interval = confidence_interval(
     ...     y, p, "smooth_calibration_error", n_resamples=99, random_state=0
     ... )
-    >>> interval.low, interval.estimate > 0.005
+    >>> interval.low, interval.low <= interval.estimate <= interval.high
     (0.0, True)
+    >>> interval.on_these_rows > interval.estimate
+    True
     """
     where = "confidence_interval"
     function = all_metrics().get(measure) if isinstance(measure, str) else None
@@ -157,7 +174,7 @@ def confidence_interval(
         if soft_labels or not (y_proba is sample_weight is labels is groups is None):
             cure = "Give weights and labels to CalibrationSummary; groups need the rows"
             refuse(where, "a summary alone", "also scores, weights or labels, or groups", cure)
-        estimate, sample, options = _of_cells(y_true, function, options, where)
+        plain, sample, options = _of_cells(y_true, function, options, where)
         case, (seen, _) = sample.case, sample.filled
     else:
         if y_proba is None:
@@ -166,9 +183,12 @@ def confidence_interval(
         case = seen = canonical_case(where, *rows, soft_labels=soft_labels)
         together = clusters_of_case(case, groups, sample_weight, y_true)
         function.check_options(options, where)
-        estimate = function.of_case(case, **options)
+        plain = function.of_case(case, **options)
     if method == "auto":
-        method = "bootstrap" if function.spec.proper else "inversion"
+        method = "inversion" if is_calibration_error(function) else "bootstrap"
+    if method == "inversion" and not is_calibration_error(function):
+        cure = "Take method='bootstrap'"
+        refuse(where, "a calibration error for method 'inversion'", repr(measure), cure)
     if together is not None and method == "inversion":
         sample = _of_clusters(case, together, function, options, where)
         case, (seen, _) = sample.case, sample.filled
@@ -181,13 +201,21 @@ def confidence_interval(
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         if together is not None:
             longer = stretch(int(together.max()) + 1, level)
-            low, high = (estimate + longer * (end - estimate) for end in (low, high))
+            low, high = (plain + longer * (end - plain) for end in (low, high))
+        estimate, chance = min(max(plain, low), high), None
     else:
         law = _recalibrated(seen, recalibrator, where, case)
         settings = (n_resamples, n_jobs, random_state, sample)
-        observed = estimate if sample is None else function.of_case(case, **options)
-        low, high = _inverted(case, function, options, law, observed, (1 - level) / 2, settings)
-    return ConfidenceInterval(float(estimate), low, high, level, method)
+        observed = plain if sample is None else function.of_case(case, **options)
+        tail = (1 - level) / 2
+        found = _inverted(case, function, options, law, observed, tail, settings)
+        low, estimate, high, chance = found
+    return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
+
+
+def is_calibration_error(function: Measure) -> bool:
+    """Whether a measure is 0 for calibrated predictions, at infinitely many rows."""
+    return bool(function.spec.multiclass) and function.spec.perfect == 0
 
 
 def is_summary(rows: object) -> bool:
@@ -233,15 +261,21 @@ def _recalibrated(case, recalibrator, where, rows=None):
     return aligned_proba(fitted, (case if rows is None else rows).proba, numbers)
 
 
-def _inverted(case, function, options, law, estimate, tail, settings):
-    """Ends of the interval: the lower one along the line to `law`, the upper of two lines."""
-    evaluate = partial(function.of_case, **options)
-    shaped = _Line(case, evaluate, law, settings)
-    low = shaped.limit(shaped.first(lambda values: _share(values >= estimate) <= tail))
-    highs = []
-    for line in (shaped, _Line(case, evaluate, _shifted(case, estimate), settings)):
-        highs.append(line.limit(line.first(lambda values: _share(values <= estimate) > tail)))
-    return low, max(low, *highs)
+def _inverted(case, function, options, law, observed, tail, settings):
+    """Lower end and estimate along the line to `law`, upper end of two lines; the mean at t = 0."""
+    measure = partial(function.of_case, **options), partial(function.at_infinity, **options)
+    shaped = _Line(case, *measure, law, settings)
+
+    def reached(share):
+        return shaped.limit(shaped.first(lambda values: _share(values >= observed) <= share))
+
+    low, estimate, highs = reached(tail), reached(0.5), []
+    # an unbiased estimate may be near 0, or below, where the truth is not
+    shift = _shifted(case, max(observed, 0.1 / np.sqrt(len(law))))
+    for line in (shaped, _Line(case, *measure, shift, settings)):
+        highs.append(line.limit(line.first(lambda values: _share(values <= observed) > tail)))
+    high, chance = max(low, *highs), float(shaped.simulated(0.0).mean())
+    return low, min(max(low, estimate), high), high, chance
 
 
 def _share(as_extreme):
@@ -264,8 +298,9 @@ def _shifted(case, size):
 class _Line:
     """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit."""
 
-    def __init__(self, case, evaluate, law, settings):
+    def __init__(self, case, evaluate, at_infinity, law, settings):
         self.case, self.evaluate, self.settings = case, evaluate, settings
+        self.at_infinity = at_infinity
         self.plain = np.asarray(case.proba)
         self.step = law - self.plain
         self.simulated = cache(self._simulated)
@@ -291,7 +326,7 @@ class _Line:
             (self.truth(t) * self.case.weight[:, None]).T.ravel(),
             self.case.classes,
         )
-        value = self.evaluate(everything)
+        value = self.at_infinity(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 
     def first(self, too_small):

@@ -16,7 +16,7 @@ from ..exceptions import check_count, check_level, refuse, refuse_unknown
 from ..metrics import all_metrics, canonical_case
 from ..recalibrators import group_codes
 from ._clusters import clusters_of_case
-from ._intervals import confidence_interval, is_summary
+from ._intervals import confidence_interval, is_calibration_error, is_summary
 from ._resampling import bootstrap_distribution
 
 
@@ -284,15 +284,18 @@ def paired_difference(
     row, so their difference is the mean of the differences row by row, which vary less than the
     numbers themselves where the models agree. Cost: O(n).
 
-    "bootstrap", for other proper losses: percentiles of the difference over rows drawn with
-    replacement, the same for both. Cost: 2 `n_resamples` evaluations.
+    "bootstrap", for other proper losses, costs, refinement and the area under risk and coverage:
+    percentiles of the difference over rows drawn with replacement, the same for both. Cost: 2
+    `n_resamples` evaluations.
 
     "combined", for calibration errors, whose bootstrap fails near 0 (see `confidence_interval`):
     with (l, u) the interval by inversion of each model alone, the ends are l2 - u1 and u2 - l1.
     This holds the level even where one estimate falls as the other rises, as when one model is too
     low and the other too high. Where they rise and fall together the interval is wider than it
-    need be: a difference that it shows is there, one that it does not show may be there. Cost:
-    twice that of `confidence_interval`.
+    need be: a difference that it shows is there, one that it does not show may be there. The values
+    and their difference are those on these rows, from which chance is not taken off; the interval
+    is made longer where it would leave the difference out. Cost: twice that of
+    `confidence_interval`.
 
     Measured coverage: ``benchmarks/paired_coverage``.
 
@@ -342,7 +345,7 @@ def paired_difference(
         paired = PairedLosses().add(losses[0], losses[1], cases[0].weight, together)
         return paired.difference(measure, level)
     function = known[measure]
-    if function.spec.proper:
+    if not is_calibration_error(function):
         first, second = (function.of_case(case) for case in cases)
         more: Any = {"n_jobs": n_jobs, "groups": together}
         draws = [  # the same seed draws the same rows
@@ -368,7 +371,7 @@ def paired_difference(
 
 def _combined(measure, one, two):
     """The difference of two intervals."""
-    difference = two.estimate - one.estimate  # inside, also where a part leaves its estimate out
+    difference = two.on_these_rows - one.on_these_rows  # inside, also where a part leaves one out
     low, high = min(two.low - one.high, difference), max(two.high - one.low, difference)
-    values = one.estimate, two.estimate, difference, low, high
+    values = one.on_these_rows, two.on_these_rows, difference, low, high
     return PairedDifference(measure, *values, one.level, "combined")

@@ -25,7 +25,7 @@ _OPTIONS = {
 }
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True)
+@metric(range=(0.0, 1.0), multiclass=BINARY, in_report=False, cells=True, plugin={"debias": False})
 def calibration_error(
     case: "Case",
     *,
@@ -205,7 +205,7 @@ def _debiased(gap, variance, power):
     return np.where(np.isnan(variance), 0.0, mean - excess)
 
 
-@metric(range=(0.0, 1.0), multiclass=BINARY, cells=True)
+@metric(range=(0.0, 1.0), multiclass=BINARY, cells=True, plugin={"debias": False})
 def expected_calibration_error(
     case: "Case",
     *,

@@ -25,11 +25,14 @@ _MOST_ROWS = 5000  # of all pairs: their kernel takes 200 MB
 def _canonical(case: "Case", *, kernel="laplace", bandwidth=1.0, estimator="auto") -> float:
     """The squared error of whole vectors."""
     _check(case.where, kernel, estimator)
-    n = len(case.codes)
     if estimator == "auto":
         estimator = "unbiased" if case.items is None else "biased"
-    if estimator != "biased":
+    proba, place = np.asarray(case.proba), None
+    if estimator == "biased":  # rows of one vector add up, as those of every label do
+        proba, place = case.of_proba(_distinct)
+    else:
         case.check_single_labels("pairs of different rows", "Take estimator='biased'")
+    n = len(proba)
     if n < 2 and estimator != "biased":
         refuse(case.where, "at least two rows", f"{n}", "Take estimator='biased'")
     if n > _MOST_ROWS and estimator != "linear":
@@ -38,13 +41,28 @@ def _canonical(case: "Case", *, kernel="laplace", bandwidth=1.0, estimator="auto
     if isinstance(bandwidth, str) and bandwidth == "median":
         bandwidth = case.of_proba(_median)
     _check_bandwidth(case.where, bandwidth, " or 'median'")
-    gram = case.of_proba(_neighbours if estimator == "linear" else _pairs, float(bandwidth))
-    residual = -np.asarray(case.proba)
-    residual[np.arange(n), case.codes] += 1
+    gram_of = {"linear": _neighbours, "unbiased": _pairs, "biased": _distinct_pairs}[estimator]
+    gram = case.of_proba(gram_of, float(bandwidth))
     weight = case.weight / case.weight.max()  # products of large ones would overflow
+    if place is not None:
+        sums = np.zeros_like(proba)
+        np.add.at(sums, (place, case.codes), weight)
+        weight = sums.sum(axis=1)
+        return mean_of_pairs(gram, sums / weight[:, None] - proba, weight, True)
+    residual = -proba
+    residual[np.arange(n), case.codes] += 1
     if estimator == "linear":
         return mean_of_neighbours(gram, residual, weight)
-    return mean_of_pairs(gram, residual, weight, estimator == "biased")
+    return mean_of_pairs(gram, residual, weight, False)
+
+
+def _distinct(proba):
+    rows, place = np.unique(np.asarray(proba), axis=0, return_inverse=True)
+    return rows, place.ravel()
+
+
+def _distinct_pairs(proba, bandwidth):
+    return kernel_of_pairs(_distinct(proba)[0], bandwidth)
 
 
 def _median(proba):
@@ -65,6 +83,7 @@ def _neighbours(proba, bandwidth):
     in_report=False,
     cells=True,
     canonical=_canonical,
+    plugin={"estimator": "biased"},
 )
 def kernel_calibration_error(
     problem: "BinaryProblem",
@@ -90,10 +109,10 @@ def kernel_calibration_error(
         Above 0. "median", of whole vectors only: the median distance of all pairs of rows, or of
         those of 2000 rows evenly spaced among more.
     estimator : {"auto", "biased", "unbiased", "linear"}, default="auto"
-        Of whole vectors only. "biased": the mean over all pairs of rows, those of a row with
-        itself included. "unbiased", the default there but for soft labels: without these. "linear":
-        over the pairs of rows 1 and 2, 3 and 4, and so on; unbiased as well, much less precise, but
-        of any number of rows.
+        "biased", the default of two-class problems: the mean over all pairs of rows, those of a row
+        with itself included. Of whole vectors only: "unbiased", the default there but for soft
+        labels: without these; "linear": over the pairs of rows 1 and 2, 3 and 4, and so on;
+        unbiased as well, much less precise, but of any number of rows.
 
     Returns
     -------
@@ -107,8 +126,8 @@ def kernel_calibration_error(
     Raises
     ------
     ValueError
-        An invalid bandwidth, or an estimator without ``multiclass="canonical"``; there less than
-        two rows, or more than 5000 where all pairs are used.
+        An invalid bandwidth, or another estimator without ``multiclass="canonical"``; there less
+        than two rows, or more than 5000, "biased" 5000 different ones, where all pairs are used.
 
     Notes
     -----
@@ -143,9 +162,10 @@ def kernel_calibration_error(
     from .._kernels._intervals import laplace_square
 
     _check(problem.where, kernel, estimator)
-    if estimator != "auto":
+    if estimator not in ("auto", "biased"):
         cure = "Pass multiclass='canonical' too, which treats two classes as well"
-        refuse(problem.where, "estimator 'auto' for two-class problems", repr(estimator), cure)
+        rule = "estimator 'auto' or 'biased' for two-class problems"
+        refuse(problem.where, rule, repr(estimator), cure)
     _check_bandwidth(problem.where, bandwidth)
     cells = problem.cells
     square = laplace_square(cells.score, cells.residual, float(bandwidth))

@@ -65,6 +65,7 @@ def _unconverted(y_proba, _where):
     in_report=False,
     cells=True,
     validate=_unconverted,
+    plugin={"estimator": "plugin"},
     moved=dict.fromkeys(("null", "n_resamples", "random_state"), "lp_calibration_test"),
 )
 def lp_calibration_error(

@@ -115,6 +115,7 @@ class Measure:
         validate: Callable[..., FloatArray] | None = None,
         moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         canonical: Callable[..., float] | None = None,
+        plugin: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
     ) -> None:
         first, *own = signature(function).parameters.values()
         if first.name not in ("case", "problem"):
@@ -130,6 +131,7 @@ class Measure:
         self._validate = validate
         self._moved = dict(moved)
         self._canonical = canonical
+        self._plugin = dict(plugin)
         if self.is_of_problem:
             own.append(Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto"))
         self.option_names = tuple(p.name for p in own)
@@ -225,6 +227,24 @@ class Measure:
         problems = case.problems(multiclass)
         return float(sum(p.share * self.of_problem(p, **options) for p in problems))
 
+    def at_infinity(self, case: "Case", **options: Any) -> float:
+        """The measure of infinitely many rows: of a `Case` whose weights are their law.
+
+        In its plug-in form: of a law nothing has to be subtracted for chance.
+
+        Parameters
+        ----------
+        case : Case
+            Each row with every label, weighted by the probability of it.
+        **options
+            As in `of_case`.
+
+        Returns
+        -------
+        value : float
+        """
+        return self.of_case(case, **{**options, **self._plugin})
+
     def of_problem(self, problem: "BinaryProblem", **options: Any) -> float:
         """The measure of one `BinaryProblem`, for a measure that is a function of one."""
         return self._function(problem, **options)
@@ -271,6 +291,7 @@ def metric(
     validate: Callable[..., FloatArray] | None = None,
     moved: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     canonical: Callable[..., float] | None = None,
+    plugin: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
     loss: Any = None,
 ) -> Callable[[Callable[..., float]], Measure]:
     """Decorator: turn a function of a `Case`, or of a `BinaryProblem`, into a `Measure`.
@@ -303,6 +324,9 @@ def metric(
     canonical : callable, default=None
         For a measure of a ``problem`` that knows ``multiclass="canonical"`` as well, which is about
         whole vectors of probabilities: a function of a `Case` with the same options.
+    plugin : dict, default=()
+        Values of options with which nothing is subtracted for chance and no row is paired with
+        another: what `confidence_interval` takes for the value of infinitely many rows.
     loss : ProperLoss, default=None
         What the measure is the mean of: says its range and that it is proper, and is registered
         with it.
@@ -338,7 +362,7 @@ def metric(
             cells,
             loss,
         )
-        return Measure(function, spec, validate, moved, canonical)
+        return Measure(function, spec, validate, moved, canonical, plugin)
 
     return decorate
 

@@ -30,7 +30,9 @@ def expected_two_bins(problem: "BinaryProblem") -> float:
     return float(weight**2 @ (score * (1 - score)) / weight.sum() ** 2)
 
 
-@metric(range=(-0.25, 1.0), multiclass=BINARY, in_report=False, cells=True)
+@metric(
+    range=(-0.25, 1.0), multiclass=BINARY, in_report=False, cells=True, plugin={"debias": False}
+)
 def averaged_two_bin_error(problem: "BinaryProblem", *, debias: bool = False) -> float:
     """Calibration error of two bins, below and above a threshold, averaged over all thresholds.
 

@@ -357,6 +357,8 @@ def test_refusals():
     with pytest.raises(ValueError, match="a calibration error or a proper loss"):
         calibration_test(y, p, groups=groups, statistic=lambda y, p: 0.0)
     with pytest.raises(ValueError, match="a calibration error with its default options"):
+        confidence_interval(y, p, "averaged_two_bin_error", groups=groups, debias=True)
+    with pytest.raises(ValueError, match="expected a calibration error for method 'inversion'"):
         confidence_interval(y, p, "brier_loss", method="inversion", groups=groups)
     summary = CalibrationSummary().update(y, p)
     with pytest.raises(ValueError, match="groups need the rows"):

@@ -1,14 +1,21 @@
 """The parts of an interval by inversion: lines of truths, their limits, the search along them."""
 
 from dataclasses import FrozenInstanceError
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
-from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.inference import confidence_interval
+from sklearn_calib.datasets import make_overconfident, make_uniform_shift
+from sklearn_calib.inference import calibration_test, confidence_interval, paired_difference
 from sklearn_calib.inference._intervals import _inverted, _Line, _recalibrated, _share, _shifted
-from sklearn_calib.metrics import brier_loss, canonical_case, expected_calibration_error
+from sklearn_calib.metrics import (
+    all_metrics,
+    brier_loss,
+    canonical_case,
+    expected_calibration_error,
+)
 from sklearn_calib.recalibrators import PlattScaling
 
 
@@ -17,7 +24,8 @@ def case_of(p, y, weight=None):
 
 
 def line_of(case, law, measure=brier_loss, n_resamples=50):
-    return _Line(case, measure.of_case, np.asarray(law), (n_resamples, None, 0))
+    given = measure.of_case, measure.at_infinity, np.asarray(law)
+    return _Line(case, *given, (n_resamples, None, 0))
 
 
 def test_share_counts_the_observed_one():
@@ -73,7 +81,8 @@ def test_simulations_are_of_the_truth_and_made_once():
         seen.append(len(drawn.codes))
         return drawn.codes.mean()
 
-    line = _Line(case, share_of_ones, np.tile([0.1, 0.9], (400, 1)), (30, None, 0))
+    law = np.tile([0.1, 0.9], (400, 1))
+    line = _Line(case, share_of_ones, share_of_ones, law, (30, None, 0))
     assert line.simulated(0.0).mean() == pytest.approx(0.5, abs=0.02)
     assert line.simulated(1.0).mean() == pytest.approx(0.9, abs=0.02)
     assert line.simulated(0.5).mean() == pytest.approx(0.7, abs=0.02)
@@ -165,12 +174,12 @@ def test_ends_along_both_lines():
     ends = {}
     for name, law in (("none", plain), ("platt", _recalibrated(case, "platt", "here"))):
         ends[name] = _inverted(case, expected_calibration_error, {}, law, estimate, 0.05, settings)
-    shift = _Line(case, expected_calibration_error.of_case, _shifted(case, estimate), settings)
+    shift = line_of(case, _shifted(case, estimate), expected_calibration_error, 60)
     alone = shift.limit(shift.first(lambda v: _share(v <= estimate) > 0.05))
     # a law that is the prediction has no line: its limits are 0, the shift decides
-    assert ends["none"] == (0.0, alone)
-    low, high = ends["platt"]
-    assert 0 < low < estimate < high and high >= alone
+    assert (ends["none"][0], ends["none"][2]) == (0.0, alone)
+    low, middle, high, _ = ends["platt"]
+    assert 0 < low < middle < estimate < high and high >= alone
 
 
 def test_defaults(monkeypatch):
@@ -188,6 +197,103 @@ def test_defaults(monkeypatch):
         found.low = 0.0
 
 
+NO_ERRORS = (
+    "area_under_risk_coverage",
+    "expected_cost_score",
+    "isotonic_refinement_brier",
+    "temperature_refinement_log_loss",
+)
+
+
+@pytest.mark.parametrize("measure", NO_ERRORS)
+def test_what_is_no_calibration_error_is_not_inverted(measure):
+    """Truths between the predictions and their recalibration say nothing about it."""
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    y = (rng.random(60) < p).astype(int)
+    found = confidence_interval(y, p, measure, n_resamples=39)
+    assert found.method == "bootstrap" and found.if_calibrated is None
+    assert found.low <= found.estimate <= found.high and found.low < found.high
+    assert found.on_these_rows == pytest.approx(all_metrics()[measure](y, p), abs=1e-12)
+    with pytest.raises(ValueError, match="expected a calibration error for method 'inversion'"):
+        confidence_interval(y, p, measure, method="inversion")
+    assert paired_difference(y, p, p**1.1, measure, n_resamples=9).method == "bootstrap"
+
+
+SUBTRACT = [
+    ("averaged_two_bin_error", {"debias": True}, 2),
+    ("expected_calibration_error", {"debias": True}, 2),
+    ("calibration_error", {"debias": True, "norm": "l2"}, 2),
+    ("kernel_calibration_error", {"multiclass": "canonical"}, 2),
+    ("kernel_calibration_error", {"multiclass": "canonical", "estimator": "unbiased"}, 3),
+    ("kernel_calibration_error", {"multiclass": "canonical", "estimator": "linear"}, 3),
+    ("lp_calibration_error", {"estimator": "unbiased", "n_levels": 4}, 3),
+    ("variational_calibration_error", {"cv": KFold(3)}, 2),
+]
+
+
+@pytest.mark.parametrize(("measure", "options", "k"), SUBTRACT)
+def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
+    """Of a law nothing is to be subtracted for chance, and no row has a copy of itself."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(k), 60)
+    case = canonical_case("case", np.arange(60) % k, p, None, range(k))
+    function = all_metrics()[measure]
+    given = partial(function.of_case, **options), partial(function.at_infinity, **options)
+    line = _Line(case, *given, np.roll(p, 1, axis=1), (1, None, 0))
+    assert line.limit(0.0) == pytest.approx(0.0, abs=1e-9)
+    assert line.limit(1.0) > 1e-3
+    found = confidence_interval(case.codes, p, measure, n_resamples=3, labels=range(k), **options)
+    assert found.on_these_rows == pytest.approx(function.of_case(case, **options), abs=1e-12)
+    assert 0 <= found.low <= found.estimate <= found.high
+
+
+def test_an_unbiased_estimate_below_zero_has_an_upper_end():
+    """The line of a constant shift is long enough where nothing was seen."""
+    p = np.tile([0.3, 0.7], 30)
+    y = np.tile([1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 1, 0], 3)
+    found = confidence_interval(y, p, "averaged_two_bin_error", debias=True, n_resamples=79)
+    assert found.on_these_rows < 1e-3
+    assert found.low == 0 and 0.002 < found.high < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("measure", "options"),
+    [
+        ("expected_calibration_error", {}),
+        ("averaged_two_bin_error", {"debias": True}),
+        ("lp_calibration_error", {}),
+    ],
+)
+def test_the_estimate_lies_in_its_interval(measure, options):
+    plain = zeros = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p = rng.random(60)
+        y = (rng.random(60) < (p if seed % 2 else p**1.5)).astype(int)
+        given = {"n_resamples": 9, "level": 0.6, "labels": [0, 1]} | options
+        found = confidence_interval(y, p, measure, random_state=seed, **given)
+        assert found.low <= found.estimate <= found.high, seed
+        plain += not found.low <= found.on_these_rows <= found.high
+        zeros += seed % 2 and found.estimate == 0
+    assert plain > 20, "the measure itself does not"
+    assert 30 <= zeros <= 70, "of 100 calibrated sets"
+
+
+@pytest.mark.slow
+def test_the_estimate_is_the_median_of_its_law():
+    """With one bin the error is the mean residual: nothing is to be taken off."""
+    data = make_uniform_shift(400, 0.2, random_state=0)
+    given = {"n_bins": 1, "n_resamples": 599}
+    found = confidence_interval(data.y, data.proba, "expected_calibration_error", **given)
+    assert found.estimate == pytest.approx(found.on_these_rows, abs=0.004)
+    null = calibration_test(
+        data.y, data.proba, statistic="expected_calibration_error", n_bins=1, n_resamples=599
+    ).null_distribution
+    assert found.if_calibrated == pytest.approx(null.mean(), rel=0.15)
+
+
 @pytest.mark.slow
 def test_methods_and_levels():
     rng = np.random.default_rng(0)
@@ -203,7 +309,7 @@ def test_methods_and_levels():
     wide, narrow = (confidence_interval(y, p, level=level, **options) for level in (0.99, 0.5))
     assert wide.low <= narrow.low and narrow.high < wide.high
     binned = confidence_interval(y, p, "expected_calibration_error", n_bins=3, **options)
-    assert binned.estimate == pytest.approx(expected_calibration_error(y, p, n_bins=3))
+    assert binned.on_these_rows == pytest.approx(expected_calibration_error(y, p, n_bins=3))
     drawn = confidence_interval(y, p, "expected_calibration_error", method="bootstrap", **options)
     assert drawn.method == "bootstrap"
     assert drawn.low > 0, "the bootstrap of an error near 0 is too high"

@@ -231,4 +231,4 @@ def test_what_summaries_do_not_have():
     with pytest.raises(ValueError, match="a measure of one two-class problem"):
         confidence_interval(several, None, "log_loss")
     found = confidence_interval(several, None, "expected_calibration_error", n_resamples=20)
-    assert found.estimate == pytest.approx(0.25)
+    assert found.on_these_rows == pytest.approx(0.25)

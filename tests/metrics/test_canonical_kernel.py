@@ -138,7 +138,7 @@ def test_scorer():
         (lambda: skce(np.tile(Y, 84), np.tile(P, (84, 1))), "at most 5000 rows .*random sample"),
         (
             lambda: kernel_calibration_error(Y, P, estimator="unbiased"),
-            "estimator 'auto' for two-class problems, got 'unbiased'.*multiclass='canonical'",
+            "estimator 'auto' or 'biased' for two-class problems, got 'unbiased'.*multiclass='can",
         ),
         (
             lambda: kernel_calibration_error(Y, P, bandwidth="median"),
@@ -161,3 +161,20 @@ def test_a_summary_has_no_rows(options):
     summary = CalibrationSummary().update((Y == 0).astype(int), P[:, 0])
     with pytest.raises(ValueError, match="options that read weights of scores"):
         summary.measure("kernel_calibration_error", **options)
+
+
+def test_equal_vectors_are_added_up():
+    """The biased form reads the residual of each vector: more than 5000 rows of few are allowed."""
+    rng = np.random.default_rng(0)
+    p, y = np.repeat(rng.dirichlet(np.ones(3), 20), 300, axis=0), rng.integers(0, 3, 6000)
+    given = {"multiclass": "canonical", "estimator": "biased", "bandwidth": 0.3}
+    residual = np.eye(3)[y] - p
+    vectors, sums = p[::300], residual.reshape(20, 300, 3).sum(axis=1)
+    gram = np.exp(-np.abs(vectors[:, None] - vectors).sum(axis=2) / 2 / 0.3)
+    expected = np.einsum("ij,ia,ja", gram, sums, sums) / 6000**2
+    assert kernel_calibration_error(y, p, **given) == pytest.approx(expected, rel=1e-11)
+    one = p[:, 1], (y == 1).astype(int)
+    plain, named = (
+        kernel_calibration_error(one[1], one[0], estimator=e) for e in ("auto", "biased")
+    )
+    assert plain == named
