@@ -10,6 +10,7 @@ import numpy as np
 from .._files.tables import (
     FileTable,
     UserError,
+    in_percent,
     label_column,
     number_column,
     read_table,
@@ -271,8 +272,7 @@ def probability(table: FileTable, name: str, options: "argparse.Namespace") -> F
             raise
         cure = "Where that is an option which the row does not have, add --absent."
         raise UserError(f"{error} {cure}") from error
-    texts = table.frame[name]
-    signed = texts.dtype.kind == "O" and any("%" in str(text) for text in texts[:1])
+    signed = in_percent(table, name)
     if (scale := getattr(options, "scale", None)) is not None and not signed:
         return _of_scale(table, name, numbers, scale)
     return numbers / 100 if options.percent and not signed else numbers

@@ -193,7 +193,8 @@ class Pairs:
     def _stream(self, models):
         plain = self.options.soft_labels or self.options.prediction
         given = {"as_text": [] if plain else [self.options.label], **form_of(self.options)}
-        given |= {} if self.options.prediction is None else {"size": None}
+        if self.options.prediction is not None or self.options.group is not None:
+            given["size"] = None  # all rows say what is right, and which names are one
         return table_blocks(models[0].file, partial(self._picked, models), **given)
 
     def _aligned(self):
@@ -369,7 +370,7 @@ def codes_of(table: FileTable, name: str, classes: AnyArray) -> IntArray:
             return ones.astype(np.intp)
     places, values = pd.factorize(column)  # text is compared once for each value
     labels = label_column(table._replace(frame=pd.DataFrame({name: values})), name).tolist()
-    if table.signs is not None and not any(isinstance(c, str) for c in classes.tolist()):
+    if table.of_csv and not any(isinstance(c, str) for c in classes.tolist()):
         typed = values_of_text([str(label) for label in labels], table.decimal)
         labels = [typed[str(label)] for label in labels]
     known = {label: place for place, label in enumerate(classes.tolist())}

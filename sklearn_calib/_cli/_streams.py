@@ -284,13 +284,16 @@ class _Csv:
         self.first: CsvText | None = None
 
     def to_csv(self, file):
-        text, comma = None, False
+        text = None
+        found = (_decimal_comma(table, self.names) for table, _ in self._tables())
+        comma = next((one for one in found if one is not None), False)
+        found.close()
+        self.first = None  # the line of names is written yet
         try:
             for table, share in self._tables():
                 written = table.text
                 if text is None:
                     text = io.TextIOWrapper(file, written.encoding, newline="")
-                    comma = _decimal_comma(table, self.names)
                 text.write(self._longer_text(table, comma))
                 yield len(table.frame), share
         finally:
@@ -421,11 +424,16 @@ def _quoted(text, sep):
 
 
 def _decimal_comma(table, names):
-    """Whether numbers of a file are written with a comma."""
+    """Whether numbers of a block are written with a comma; None where it has whole ones alone."""
     if table.decimal is not None:
         return table.decimal == ","
-    texts = (table.frame[name] for name in names if table.frame[name].dtype.kind not in "fiub")
-    return any(column.astype(str).str.contains(",").any() for column in texts)
+    columns = [table.frame[name].dropna() for name in names]
+    texts = [column.astype(str) for column in columns if column.dtype.kind not in "fiub"]
+    if any(column.str.contains(",").any() for column in texts):
+        return True
+    pointed = any(column.str.contains(".", regex=False).any() for column in texts)
+    numbers = (column for column in columns if column.dtype.kind == "f")
+    return False if pointed or any((column % 1 != 0).any() for column in numbers) else None
 
 
 def _check_count(lines: Sequence[Any], cells: Sequence[str], table: FileTable) -> None:

@@ -62,10 +62,11 @@ class FileTable(NamedTuple):
     file: str
     decimal: str | None  # "." or ","; None where both are possible
     first: int = 0  # the row of the file that the frame begins with
-    signs: Any = None  # dict: by column, whether its texts end in %; blocks of a file share it
+    forms: Any = None  # dict: how numbers of each column are written; blocks of a file share it
     share: float = 1.0  # how much of the file has been read
     rows: Any = None  # ndarray: which rows the frame has, counted from the first; None for all
     text: CsvText | JsonText | None = None  # of a block of a file of text: how it is written
+    of_csv: bool = False  # whether columns that stay text are such as stand in the file
 
     def row(self, place: Any) -> int:
         """The row of the file that stands at a place of the frame."""
@@ -113,7 +114,7 @@ def table_blocks(
     as_text : collection of str, default=()
         Columns that stay text, so that all blocks have the same kind; see `values_of_text`.
     """
-    rows = 0
+    rows, forms = 0, {}
     try:
         with opened(file) as stream:
             kind = kind_of(stream, file)
@@ -126,7 +127,7 @@ def table_blocks(
                 tables = (t._replace(decimal=decimal) if has_text else t for t in found)
             for table in tables:
                 if len(table.frame):
-                    yield table
+                    yield table._replace(forms=forms)
                 rows += len(table.frame)
     except UserError:
         raise
@@ -225,17 +226,33 @@ def number_column(table: FileTable, name: str, *, holes: bool = False) -> Any:
             f"{value} in {places}. "
             + ("Fill them, or leave out such rows." if np.isnan(value) else "Repair those rows.")
         )
-    _check_signs(table, name, kind)
+    check_form(table, name)
     return numbers
 
 
-def _check_signs(table, name, kind):
-    """Refuse a block of a file whose numbers are in percent where those above were not."""
-    if table.signs is None:
+def in_percent(table: FileTable, name: str) -> bool:
+    """Whether the numbers of a column, which `number_column` has read, are written with %."""
+    if table.forms is None:
+        return _in_percent(table.frame[name].dropna().astype(object))
+    return bool(table.forms.get((name, "%")))
+
+
+def check_form(table: FileTable, name: str) -> None:
+    """Refuse a block of a file whose numbers are written otherwise than those above."""
+    filled = table.frame[name].dropna()
+    if table.forms is None or not len(filled):
         return
-    signed = kind not in "fiub" and _in_percent(table.frame[name].astype(object))
-    if table.signs.setdefault(name, signed) != signed:
-        _refuse_text(table, name, 0, "Write all of them in percent, or none.")
+    kind = getattr(filled.dtype, "kind", "O")
+    texts = [] if kind in "fiub" else [str(value) for value in filled]
+    found = {"%": kind not in "fiub" and _in_percent(filled.astype(object))}
+    if table.decimal is None:  # the numbers say it, but for whole ones
+        pointed = kind == "f" and (filled % 1 != 0).any()
+        if pointed or any("." in text or "," in text for text in texts):
+            found[","] = any("," in text for text in texts)
+    for mark, there in found.items():
+        if table.forms.setdefault((name, mark), there) != there:
+            row = table.frame[name].index.get_loc(filled.index[0])
+            _refuse_text(table, name, row, _ALL_PERCENT if mark == "%" else _ONE_MARK)
 
 
 def label_column(table: FileTable, name: str) -> Any:
@@ -312,7 +329,7 @@ def _read_csv(stream, file, pick, form, size, as_text):
         "dtype": {header.index(name): str for name in as_text},
     }
     decimal = "." if decimal is None and sep == "," else decimal
-    first, signs = 0, {}
+    first = 0
     for number, block in enumerate(row_blocks(stream, encoding, sep, size, file)):
         # the line of names, where there is one, stands in the first block
         line = 0 if number == 0 and given is None else None
@@ -331,7 +348,8 @@ def _read_csv(stream, file, pick, form, size, as_text):
         written = None
         if isinstance(block, io.StringIO):
             written = CsvText(block.getvalue(), sep, encoding, header, line is not None)
-        yield FileTable(frame, file, decimal, first, signs, share_read(stream), text=written)
+        rest = {"share": share_read(stream), "text": written, "of_csv": True}
+        yield FileTable(frame, file, decimal, first, **rest)
         first += len(frame)
 
 
@@ -385,6 +403,8 @@ def _is_alike(columns):
 # -- cells ----------------------------------------------------------------------------------------
 
 
+_ALL_PERCENT = "Write all of them in percent, or none."
+_ONE_MARK = "Write all of them with a decimal comma, or all with a point."
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -404,7 +424,7 @@ def _numbers_of_text(column, decimal):
             if decimal == ",":
                 text = text.replace(".", "?").replace(",", ".", 1)  # a point is no decimal mark
             return float(text) / (100 if in_percent else 1) if _NUMBER.fullmatch(text) else np.nan
-        known = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+        known = isinstance(value, Real | Decimal) and not (isinstance(value, bool) or in_percent)
         return float(value) if known else np.nan
 
     return np.array([number(value) for value in values])
@@ -415,14 +435,16 @@ def _in_percent(values):
     return bool(texts) and all(text.strip().endswith("%") for text in texts)
 
 
-def _refuse_text(table, name, row, cure="Clean the column first."):
+def _refuse_text(table, name, row, cure=None):
     value = table.frame[name].iloc[row]
-    if isinstance(value, str) and value.strip().endswith("%"):
-        cure = "Write all of them in percent, or none."
-    elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
-        cure = "If the comma is the decimal mark, add --decimal ,"
-        if table.decimal == ",":
-            cure = "Leave out --decimal , where the point is the decimal mark."
+    if cure is None:
+        cure = "Clean the column first."
+        if isinstance(value, str) and value.strip().endswith("%"):
+            cure = _ALL_PERCENT
+        elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
+            cure = "If the comma is the decimal mark, add --decimal ,"
+            if table.decimal == ",":
+                cure = "Leave out --decimal , where the point is the decimal mark."
     raise UserError(
         f"expected numbers in column {quoted(name)} of {plain(table.file)}, got for instance "
         f"{quoted(value)} in row {table.row(row)}. {cure}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.tables import FileTable, UserError, number_column, values_of_text
+from .._files.tables import FileTable, UserError, check_form, number_column, values_of_text
 from .._show import quoted, rows_in_words
 from .._typing import AnyArray
 from ..canonical import is_missing
@@ -45,14 +45,16 @@ def _numbers(block, name):
         column = column.to_pandas()
     if isinstance(column, np.ndarray):
         return column
+    frame = column.to_frame(name).reset_index(drop=True)
+    file = block.where or "the table"
+    table = FileTable(frame, file, block.decimal, block.first, block.forms, rows=block.rows)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        if block.of_csv:
+            check_form(table, name)
         return column.to_numpy()
     if getattr(column.dtype, "kind", "O") in "fiub":  # nullable
         _refuse_missing(block, name, column.isna().to_numpy())
         return column.to_numpy(dtype=column.dtype.numpy_dtype)
-    frame = column.to_frame(name).reset_index(drop=True)
-    file = block.where or "the table"
-    table = FileTable(frame, file, block.decimal, block.first, block.signs, rows=block.rows)
     return number_column(table, name)
 
 

@@ -31,12 +31,14 @@ class Block(NamedTuple):
         The file and its row group, in words; empty for data in memory.
     first : int
         The row of the file that the block begins with.
-    decimal, signs
-        Of a csv file, as in `FileTable`.
+    decimal, forms
+        As in `FileTable`.
     share : float
         How much of the part has been read, this block included.
     rows : ndarray or None
         Which rows these are, counted from `first`; None for all.
+    of_csv : bool
+        Whether labels are still text.
     """
 
     columns: Any
@@ -44,18 +46,14 @@ class Block(NamedTuple):
     where: str = ""
     first: int = 0
     decimal: str | None = None
-    signs: Any = None
+    forms: Any = None
     share: float = 1.0
     rows: Any = None
+    of_csv: bool = False
 
     def row(self, place: Any) -> int:
         """The row of the file that stands at a place of the block."""
         return self.first + int(place if self.rows is None else self.rows[place])
-
-    @property
-    def of_csv(self) -> bool:
-        """Whether labels are still text."""
-        return self.signs is not None
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -106,13 +104,14 @@ class ParquetPart(NamedTuple):
         inside = [name for name in needed if name not in folders]
         check_columns(inside, names, self.name)
         check_types(inside, schema, self.name)
-        first = 0
+        first, forms = 0, {}
         for group in range(file.num_row_groups):
             n_rows = file.metadata.row_group(group).num_rows
             if self.groups is None or group in self.groups:
                 place = f"{plain(self.name)}, row group {group}"
                 batches = file.iter_batches(ROWS, row_groups=[group], columns=inside)
-                yield from _arrow_blocks(batches, place, first, folders, file.metadata.num_rows)
+                total = file.metadata.num_rows
+                yield from _arrow_blocks(batches, place, forms, first, folders, total)
             first += n_rows
 
 
@@ -161,8 +160,9 @@ class TablePart(NamedTuple):
                 plain(self.name),
                 table.first,
                 table.decimal,
-                table.signs,
+                table.forms,
                 table.share,
+                of_csv=table.of_csv,
             )
 
 
@@ -242,7 +242,7 @@ class StreamPart(NamedTuple):
             check_columns(needed, reader.schema.names, name or "the table")
             check_types(needed, reader.schema, name or "the table")
             selected = (batch.select([*needed]) for batch in reader)
-            yield from _arrow_blocks(selected, name)
+            yield from _arrow_blocks(selected, name, {})
 
 
 def _is_column(values):
@@ -257,24 +257,26 @@ def _array_blocks(data, present, needed, where):
         raise UserError(
             f"expected columns of one length, got {lengths}. Check where they are from."
         )
-    n = next(iter(lengths.values()))
+    n, forms = next(iter(lengths.values())), {}
     for first in range(0, n, ROWS):
         rows = slice(first, first + ROWS)
         block = {
             name: column.iloc[rows] if hasattr(column, "iloc") else column[rows]
             for name, column in columns.items()
         }
-        yield Block(block, min(ROWS, n - first), where, first, share=min(1.0, (first + ROWS) / n))
+        share = min(1.0, (first + ROWS) / n)
+        yield Block(block, min(ROWS, n - first), where, first, None, forms, share)
 
 
-def _arrow_blocks(batches, where, first=0, folders=(), n_rows=0):
+def _arrow_blocks(batches, where, forms, first=0, folders=(), n_rows=0):
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
             piece = batch.slice(start, ROWS)
             columns = dict(zip(piece.schema.names, piece.columns, strict=True))
             n = piece.num_rows
             columns |= {name: _repeated(value, n) for name, value in dict(folders).items()}
-            yield Block(columns, n, where, first, share=(first + n) / n_rows if n_rows else 1.0)
+            share = (first + n) / n_rows if n_rows else 1.0
+            yield Block(columns, n, where, first, None, forms, share)
             first += n
 
 
@@ -288,10 +290,12 @@ def _dataset_blocks(dataset, needed):
     check_columns(needed, dataset.schema.names, "the dataset")
     check_types(needed, dataset.schema, "the dataset")
     first: dict[str, int] = {}
+    forms: dict[str, dict[Any, bool]] = {}
     for tagged in dataset.scanner(columns=[*needed], batch_size=ROWS).scan_batches():
         name = getattr(tagged.fragment, "path", "")
         batch = tagged.record_batch
-        yield from _arrow_blocks([batch], plain(name), first.get(name, 0))
+        own = forms.setdefault(name, {})
+        yield from _arrow_blocks([batch], plain(name), own, first.get(name, 0))
         first[name] = first.get(name, 0) + batch.num_rows
 
 

@@ -385,11 +385,10 @@ class Tally:
 
     def _score(self, block, name):
         """A column of scores; of percentages a hundredth, which text with a sign is already."""
-        if self.plan.draw is None or not self.plan.draw.percent:
-            return number_values(block, name)
-        told = block if block.signs is not None else block._replace(signs={})
-        values = number_values(told, name)
-        return values if told.signs.get(name) else values / 100
+        values = number_values(block, name)
+        signed = block.forms is not None and block.forms.get((name, "%"))
+        percent = self.plan.draw is not None and self.plan.draw.percent
+        return values / 100 if percent and not signed else values
 
     def _leave_out(self, block, places):
         if len(places):
