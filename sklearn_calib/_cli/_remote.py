@@ -14,7 +14,7 @@ from .._files.names import ADDRESS, files_of
 from .._files.opened import standard_input
 from .._files.tables import UserError
 from .._files.whole import NO_ROOM, temporary_folder, until_other_end
-from .._show import plain, quoted
+from .._show import bare, plain, quoted
 
 _SECONDS = 60  # without an answer
 _PIPE = "pipe"  # what the file is called that holds what came through one
@@ -78,9 +78,7 @@ def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
     """What a report calls the files: copies by their addresses, without keys and passwords."""
     first = "-" if patterns[0] == "-" else files[0]
     if _is_copied(patterns[0]):
-        parts = urlsplit(patterns[0])
-        bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
-        first = bare.geturl()
+        first = bare(patterns[0])
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 

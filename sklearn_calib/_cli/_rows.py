@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._files.tables import UserError
-from .._show import plain
+from .._show import bare, plain
 from .._typing import AnyArray, FloatArray
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
@@ -36,7 +36,7 @@ class LabelledRows(NamedTuple):
 
 def called(files: Sequence[str]) -> str:
     """What an error message calls some files."""
-    return files[0] if len(files) == 1 else f"{len(files)} files"
+    return bare(files[0]) if len(files) == 1 else f"{len(files)} files"
 
 
 def read_rows(files: Sequence[str], options: "argparse.Namespace") -> LabelledRows:

@@ -73,7 +73,8 @@ def _expand_address(text, where):
     try:
         filesystem, path = fs.FileSystem.from_uri(text)
     except (ValueError, OSError) as error:
-        said = str(error).partition("\n")[0].rstrip(".")
+        filesystem, said = None, str(error).partition("\n")[0].rstrip(".")
+    if filesystem is None:  # not where the error of pyarrow, which holds passwords, would be shown
         cure = "Pass a pyarrow.dataset.Dataset made with that file system"
         refuse(where, "an address that pyarrow can open", f"{quoted(text)} ({plain(said)})", cure)
     info = filesystem.get_file_info(path)

@@ -8,6 +8,7 @@ from ._html import MARK as MARK
 from ._html import html_of as html_of
 from ._html import in_notebook as in_notebook
 from ._markdown import markdown_of as markdown_of
+from ._names import bare as bare
 from ._names import in_legend as in_legend
 from ._names import in_page as in_page
 from ._names import in_picture as in_picture

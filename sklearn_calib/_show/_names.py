@@ -1,15 +1,29 @@
 """Names that somebody else chose, made safe for a terminal, a picture and a page."""
 
 import html
+import re
 import shlex
 from collections.abc import Sequence
 
 _JOINER = "\u200d"  # inside emoji
+_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+://)"
+_USER = re.compile(rf"{_SCHEME}(?:[^\s'\"/?#]*@|[^\s'\"@/]*:[^\n]*@)")
+_QUERY = re.compile(rf"{_SCHEME}([^\s'\"?#]*)[?#][^\s'\"]*")
+
+
+def bare(text: str) -> str:
+    """A text whose addresses have lost what may be a secret: user, password, query, signature."""
+    if "://" not in text:
+        return text
+    return _QUERY.sub(r"\1\2", _USER.sub(r"\1", text))
 
 
 def plain(value: object, limit: int | None = 60) -> str:
-    """One line of printable text: control characters as ``\\x1b``, long texts cut in the middle."""
-    text = str(value)
+    """One line of printable text: control characters as ``\\x1b``, long texts cut in the middle.
+
+    Addresses come without their secrets, as `bare` leaves them.
+    """
+    text = bare(str(value))
     if not text.isprintable():
         text = "".join(
             c if c.isprintable() or c == _JOINER else c.encode("unicode_escape").decode()
@@ -27,7 +41,11 @@ def quoted(value: object, limit: int | None = 60) -> str:
 
 
 def in_shell(text: str) -> str:
-    """One word of a command that can be pasted; bytes that would act on a terminal as $'\\x1b'."""
+    """One word of a command that can be pasted; bytes that would act on a terminal as $'\\x1b'.
+
+    An address comes without its secrets, which have to be written in again.
+    """
+    text = bare(text)
     if text.isprintable():
         return shlex.quote(text)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 
 from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
-from .._show import plain
+from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
 from ..exceptions import check_level, refuse
 from ..groups import audit_case
@@ -262,6 +262,7 @@ def calibration_report(
     >>> [row.group for row in report.labels if row.adjusted_p_value < 0.05]
     ['wind']
     """
+    source = None if source is None else bare(str(source))
     if multilabel is not False:
         return _of_many_labels(**locals())
     where, given = "calibration_report", (sample_weight, labels, pos_label)

@@ -1,0 +1,70 @@
+"""Addresses are shown without their secrets: in messages, documents and commands to paste."""
+
+import traceback
+
+import numpy as np
+import pytest
+
+from sklearn_calib._cli import main
+from sklearn_calib._cli._remote import source_of
+from sklearn_calib._cli._rows import called
+from sklearn_calib._show import bare, in_shell, plain, quoted
+from sklearn_calib.report import calibration_report
+from sklearn_calib.summary import find_classes, summarize
+
+ADDRESSES = {
+    "postgresql://user:TOPSECRET@h/db": "postgresql://h/db",
+    "postgresql://user:TOP/SEC'RET?TOPSECRET@h/db": "postgresql://h/db",
+    "ftp://TOPSECRET@h/t.csv": "ftp://h/t.csv",
+    "jdbc:postgresql://h/db?user=u&password=TOPSECRET": "jdbc:postgresql://h/db",
+    "https://h/t.parquet?X-Amz-Signature=TOPSECRET": "https://h/t.parquet",
+    "https://h/t.csv#TOPSECRET": "https://h/t.csv",
+    "https://h/" + "long/" * 30 + "t.csv?token=TOPSECRET": "https://h/" + "long/" * 30 + "t.csv",
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_what_is_left_of_an_address(address):
+    assert bare(address) == ADDRESSES[address]
+    for show in (plain, quoted, in_shell, lambda text: called([text])):
+        assert "SECRET" not in show(address)
+    assert source_of([address], ["copy.csv", "two.csv"]) == f"{ADDRESSES[address]} and 1 more" or (
+        address.startswith("jdbc")
+    )
+
+
+@pytest.mark.parametrize("text", ["C:\\t?.csv", "C://t.csv", "p?x=1", "me@h", "a@b://", "50 %"])
+def test_what_is_no_address_stays(text):
+    assert bare(text) == text
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_errors(address, capsys):
+    """Neither the message nor what a traceback shows above it, which pyarrow words."""
+    for read in (summarize, find_classes):
+        more = {"prob": "p"} if read is summarize else {}
+        try:
+            read(address, label="y", **more)
+        except (ValueError, OSError):
+            assert "SECRET" not in traceback.format_exc()
+    words = ["--label", "y", "--prob", "p"]
+    assert main(["audit", address, *words]) == 2
+    assert main(["monitor", address, *words]) == 2
+    if address.startswith("postgres"):
+        assert main(["audit", address, *words, "--allow-remote"]) == 2
+    said = capsys.readouterr()
+    assert "SECRET" not in said.out + said.err
+
+
+def test_documents_and_commands(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    address = "https://user:TOPSECRET@h/t.csv?token=TOPSECRET"
+    report = calibration_report(
+        rng.random(60) < p, p, source=address, n_resamples=2, measures=["log_loss"]
+    )
+    page = str(tmp_path / "page.html")
+    report.to_html(page)
+    texts = [str(report), str(report.to_dict()), (tmp_path / "page.html").read_text()]
+    assert not any("SECRET" in text for text in texts)
+    assert report.source == "https://h/t.csv"
