@@ -9,6 +9,7 @@ import numpy as np
 from .._files.tables import UserError
 from .._show import Section, Table, plain
 from ..exceptions import CalibrationWarning
+from ._drawn import check_rising
 from ._identifiers import remark_on_identifiers
 from ._options import (
     add_clusters,
@@ -165,6 +166,9 @@ def _measured(pairs, options, advance):
             kept.append(PairRows(codes, probas, weight, groups))
     if not summaries[0].n_samples:
         raise UserError("expected rows of positive weight, got none. Check the files.")
+    if len(pairs.models[0].columns) == 1 and not options.soft_labels:
+        for summary in summaries:
+            check_rising(summary, options, pairs.classes)
     drawn = [None if draw is None else draw.rows() for draw in draws]
     after, of_logits = PairedLosses(), LogLoss().of_logits
     fitted = [_temperature(*each) for each in zip(summaries, drawn, strict=True)]

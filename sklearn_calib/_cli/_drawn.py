@@ -13,9 +13,10 @@ import numpy as np
 from .._files.tables import FileTable, UserError, values_of_text
 from .._show import plain
 from ._columns import features_of, with_orders
+from ._names import split_columns
 from ._options import form_of, kind_of, tolerance_of
 from ._printing import note, progress
-from ._rows import another_order
+from ._rows import another_order, falling
 
 if TYPE_CHECKING:
     import argparse
@@ -85,6 +86,19 @@ def sample_of(summary: "CalibrationSummary", options: "argparse.Namespace") -> "
     if said is not None:
         raise UserError(said)
     return sample
+
+
+def check_rising(
+    summary: "CalibrationSummary", options: "argparse.Namespace", classes: Any = None
+) -> None:
+    """Refuse one column that falls with its class; of a saved summary it was named before."""
+    one = len(split_columns(options.prob or (), ())) == 1 or classes is not None
+    if not one or len(summary.classes) != 2 or options.label is None or not summary.n_samples:
+        return
+    known = summary.classes if classes is None else classes
+    said = falling(summary.samples()[0].backwards, known, options)
+    if said is not None:
+        raise UserError(said)
 
 
 def check_rows(summary: "CalibrationSummary") -> None:

@@ -11,6 +11,7 @@ from .._show import plain, quoted
 from ._codes import FOUND
 from ._drawn import (
     by_group,
+    check_rising,
     cross_validated,
     drawn_in_words,
     for_two_folds,
@@ -274,6 +275,7 @@ def _fit_cells(summary: Any, name: str, options: "argparse.Namespace") -> int:
             "those of the other class. Add --positive with the other label, or --any-order where "
             "they are meant as they are."
         )
+    check_rising(summary, options)
     fine, summary = summary, summary.coarsen(min(summary.max_cells, _CELLS))
     screen = Screen()
     names = ", ".join(plain(label, 40) for label in summary.classes.tolist())

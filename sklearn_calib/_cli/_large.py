@@ -10,7 +10,7 @@ from ..summary import find_classes, is_summary_file, summarize
 from ._by import audit_groups, audit_saved
 from ._classes import check_two_classes, named_classes
 from ._columns import chosen_groups
-from ._drawn import check_rows, draw_of, gains_by_features, sample_of, soft_sample
+from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
 from ._gate import Condition
 from ._grades import check_columns
 from ._names import split_columns
@@ -121,6 +121,8 @@ def audit_large(
     summary = found.summary if options.by else found
     if summary.drawn is not None:
         sample_of(summary, options)  # refuses columns in another order
+    else:
+        check_rising(summary, options)
     settings = settings_of(files, options, conditions)
     with progress("measuring") as advance:
         name = plain(options.name or name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._files.tables import UserError
-from .._show import bare, plain
+from .._show import bare, plain, quoted
 from .._typing import AnyArray, FloatArray
 from ._classes import check_two_classes, named_classes
 from ._columns import read_columns
@@ -17,6 +17,8 @@ from ._printing import note
 
 if TYPE_CHECKING:
     import argparse
+
+    from ..canonical import Ranks
 
 
 class LabelledRows(NamedTuple):
@@ -148,7 +150,7 @@ def another_order(
     labels: Any, scores: FloatArray, classes: Any, n_columns: int, options: "argparse.Namespace"
 ) -> str | None:
     """What to say of columns that are those of other classes, with the option that cures it."""
-    from ..canonical import canonical_proba
+    from ..canonical import canonical_proba, ranks_of
     from ..report import find_column_order
 
     if options.any_order or len(classes) != max(n_columns, 2):
@@ -158,7 +160,9 @@ def another_order(
         proba = canonical_proba(scores, tolerance=1 - 1e-6, _where="audit")
     found = find_column_order(labels, proba, labels=classes)
     if found is None:
-        return None
+        first = np.asarray(labels) == classes[0]
+        one = n_columns == 1
+        return falling(ranks_of(np.asarray(proba)[:, -1], first), classes, options) if one else None
     fits = [str(label) for label in found.classes]
     option = shlex.join(["--classes", ",".join(fits)] if n_columns > 1 else ["--positive", fits[1]])
     return (
@@ -166,4 +170,18 @@ def another_order(
         f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
         f"{found.accuracy_as_given:.4f}. Add {plain(option, 200)}, or --any-order where they are "
         "meant as they are."
+    )
+
+
+def falling(ranks: "Ranks", classes: Any, options: "argparse.Namespace") -> str | None:
+    """What to say of one column that ranks the first class, where nobody named the positive one."""
+    named = options.positive is not None or getattr(options, "prediction", None) is not None
+    if named or getattr(options, "any_order", False) or not ranks.shown:
+        return None
+    first, second = (str(label) for label in classes)
+    cures = (plain(shlex.join(["--positive", label]), 200) for label in (first, second))
+    return (
+        f"expected one column that rises with {quoted(second)}, the second class, got one that "
+        f"falls (AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "
+        f"{quoted(first)}. Add {next(cures)}, or {next(cures)} where it is meant as it is."
     )

@@ -17,6 +17,7 @@ from ._column_order import better_order as better_order
 from ._column_order import has_own_order as has_own_order
 from ._column_order import order_in_doubt as order_in_doubt
 from ._column_order import rank_well as rank_well
+from ._column_order import ranks_of as ranks_of
 from ._column_order import warn_of_order as warn_of_order
 from ._column_order import warn_of_positive as warn_of_positive
 from ._device import DeviceScores as DeviceScores

@@ -262,7 +262,6 @@ def calibration_report(
     >>> [row.group for row in report.labels if row.adjusted_p_value < 0.05]
     ['wind']
     """
-    source = None if source is None else bare(str(source))
     if multilabel is not False:
         return _of_many_labels(**locals())
     where, given = "calibration_report", (sample_weight, labels, pos_label)
@@ -298,7 +297,7 @@ def calibration_report(
         {key: parts for key, model in models.items() if (parts := decomposed(model))},
         {key: floored(model) for key, model in models.items()},
         sklearn_log_loss=scikit,
-        source=source,
+        source=source and bare(source),
         advice=dict.fromkeys(models),
         groups=audited,
         features=by_features,
@@ -306,7 +305,7 @@ def calibration_report(
         n_clusters=None if together is None else int(together.max()) + 1,
         _data=data,
         _models=models,
-        _codes=_codes(models, columns, y_true, named, source, data, more),
+        _codes=_codes(models, columns, y_true, named, source and bare(source), data, more),
         _seed=int(rng.integers(2**63)),
     )
     if advice:

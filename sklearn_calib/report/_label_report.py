@@ -11,7 +11,7 @@ import numpy as np
 
 from .._files.whole import write_whole
 from .._random import generator
-from .._show import html_of, in_notebook
+from .._show import bare, html_of, in_notebook
 from .._typing import ArrayLike, Progress, RandomStateLike
 from .._version import __version__
 from ..canonical import canonical_label_scores, canonical_label_table, label_names, raw_weight
@@ -214,6 +214,6 @@ def label_report(
         int(np.count_nonzero(weight > 0)),
         level,
         name,
-        source,
+        source and bare(source),
         _models=models,
     )

@@ -99,8 +99,14 @@ class CellSample(CaseOfCells):
         wrong, n = zeros[second].sum() + ones[~second].sum(), zeros.sum() + ones.sum()
         if 2 * wrong - n < FARTHER * n or not (zeros.any() and ones.any()):
             return False
+        return rank_well([self.backwards], 2)
+
+    @property
+    def backwards(self) -> Ranks:
+        """How the probability of the second class ranks the first."""
+        zeros, ones = self.counts.T.astype(np.float64)
         below = np.cumsum(ones) - ones / 2
-        return rank_well([Ranks(zeros @ below, zeros.sum(), ones.sum())], 2)
+        return Ranks(zeros @ below, zeros.sum(), ones.sum())
 
     def redrawn(self, rng: np.random.Generator) -> Case:
         """As many rows, drawn with replacement.
