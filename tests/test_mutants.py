@@ -331,7 +331,7 @@ MUTANTS = {
         "inference._intervals",
         "partial(function.at_infinity, **options)",
         "partial(function.of_case, **options)",
-        "inference/test_inversion.py::test_the_limit_is_that_of_the_plug_in_form",
+        "inference/test_inversion.py::test_an_unbiased_estimate_below_zero_has_an_upper_end",
     ),
     "logistic_intervals: half width of another level": Mutant(
         "linear._intervals",
