@@ -331,8 +331,9 @@ def check_named(
 ) -> None:
     """Refuse a table of which the label or the probabilities are not named."""
     if options.label is None or options.prob is None:
+        missing = " and ".join(f"--{n}" for n in ("label", "prob") if getattr(options, n) is None)
         raise UserError(
-            f"expected --label and --prob, the columns of {of}, got none of one of them. Name both."
+            f"expected --label and --prob, the columns of {of}, got no {missing}. Name it."
         )
     if not isinstance(options.label, str) and not getattr(options, "soft_labels", None):
         raise UserError(

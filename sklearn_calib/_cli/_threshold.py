@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from .._files.tables import UserError
@@ -77,6 +78,12 @@ def add_to(commands: Any) -> None:
 
 def threshold(options: "argparse.Namespace") -> int:
     """Print thresholds of a map, or bands of scores as SQL."""
+    comma = next((text for text in options.at if re.fullmatch(r"\s*0,\d+\s*", text)), None)
+    if comma is not None:
+        raise UserError(
+            f"expected probabilities with a point in --at, got {comma!r}, which may be one with a "
+            f"decimal comma. {as_number(comma)}, or give --at once for each of two."
+        )
     targets = [_target(text) for text in split_names(options.at)]
     if not targets:
         raise UserError(

@@ -11,6 +11,8 @@ _OPTIONS = {
     "Summarise the other column, or 1 - p": "Name the other class with --positive, or the other "
     "column with --prob",
     "if they are meant, pass check_columns=False": "if they are meant, add --any-order",
+    "Pass the other column, or 1 - p; where they are meant, check_columns=False": "Name the other "
+    "column with --prob; where they are meant, add --any-order",
     "Pass tabulate=1e-6 ": "Add --tabulate 1e-6 ",
     "pass labels= with all classes": "name all of them with --classes",
     "divide percentages by 100": "add --percent for percentages, or audit --scale 0,10 for marks",

@@ -185,6 +185,7 @@ class Grades(Shown):
         max_grades = check_count(max_grades, "max_grades", where, 2)
         if not is_number(min_events) or not min_events >= 1:
             refuse(where, "min_events >= 1", repr(min_events), "Leave it out for 20")
+        _check_not_swapped(y_true, y_proba, where)
         case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
         check_two_classes(case, where)
         score, hit = case.proba[:, case.positive], case.codes == case.positive
@@ -327,3 +328,14 @@ def _loss_of_joining(events, rows):
     one, other = (events[:-1], rows[:-1]), (events[1:], rows[1:])
     both = events[:-1] + events[1:], rows[:-1] + rows[1:]
     return likelihood(*one) + likelihood(*other) - likelihood(*both)
+
+
+def _check_not_swapped(y_true, y_proba, where):
+    """Refuse probabilities in the place of the labels."""
+    first, second = (
+        array.dtype.kind == "f" and bool((array % 1 != 0).any())
+        for array in (np.asarray(y_true), np.asarray(y_proba))
+    )
+    if first and not second:
+        cure = "Pass the labels first: Grades.fit(y_true, y_proba)"
+        refuse(where, "labels as y_true, then probabilities", "them the other way round", cure)

@@ -8,8 +8,8 @@ from sklearn.utils._param_validation import Interval
 from .._kernels._ordinal import fit_ordinal, probabilities, thresholds
 from .._simplex import log_proba, take_columns
 from .._typing import AnyArray, ArrayLike, FloatArray
-from ..canonical import canonical_labels
-from ..exceptions import refuse
+from ..canonical import better_order, canonical_labels, has_own_order
+from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator, check_converged
 from ._describe import chain
 from ._falling import falling_by
@@ -57,7 +57,8 @@ class OrdinalCalibration(Recalibrator):
     Warns
     -----
     CalibrationWarning
-        The fit could not reach the optimum within 1e-9 nats.
+        The fit could not reach the optimum within 1e-9 nats; columns in the order of `order`, where
+        `fit` was not told so by ``classes=``.
 
     Notes
     -----
@@ -118,6 +119,8 @@ class OrdinalCalibration(Recalibrator):
         self.order = order
 
     def _falling(self, proba, codes, weight):
+        if self._are_of_the_scale(proba, codes):
+            return None  # `_fit` says more
         rank = np.argsort(self._columns_of_order())
         return falling_by(take_columns(proba, np.argsort(rank)), rank[codes], weight)
 
@@ -136,10 +139,28 @@ class OrdinalCalibration(Recalibrator):
             )
         return columns
 
+    def _are_of_the_scale(self, proba, codes):
+        """Whether columns are in the order of the scale where that of the labels is expected."""
+        if self.order is None or has_own_order(self.classes_):
+            return False
+        places = better_order(np.asarray(proba), codes)
+        return places is not None and (places == self._columns_of_order()).all()
+
+    def _warn_of_columns(self, proba, codes):
+        if self._are_of_the_scale(proba, codes):
+            names = self.order_.tolist()
+            caution(
+                "OrdinalCalibration.fit",
+                f"columns in the order of the classes {self.classes_.tolist()}",
+                f"columns that fit {names}, the order of the scale",
+                f"Name the columns too: fit(..., classes={names})",
+            )
+
     def _fit(self, proba, codes, weight):
         columns = self._columns_of_order()
         self.order_ = self.classes_[columns]
         self._columns = columns
+        self._warn_of_columns(proba, codes)
         proba, codes = take_columns(proba, columns), np.argsort(columns)[codes]
         share = weight / weight.sum()
         target = np.asarray(proba) * (share * (self.prior_weight / weight.sum()))[:, None]
