@@ -159,3 +159,12 @@ def test_options_that_argparse_refuses(frame, capsys):
         with pytest.raises(SystemExit):
             main(["mean", "t.jsonl", *USUAL, option, value])
         assert f"argument {option}: expected" in capsys.readouterr().err
+
+
+def test_verdicts_spelt_in_two_ways(frame, capsys):
+    rest = frame["human"].isna()
+    frame.assign(word=frame["word"].where(~rest, frame["word"].str.title())).to_csv("t.csv")
+    assert main(["mean", "t.csv", "--label", "human", "--score", "word"]) == 2
+    said = capsys.readouterr().err
+    assert "a label for some rows of each verdict, as for 'no', 'yes', got none of 'No'" in said
+    assert "240 such rows of 240 without a label" in said

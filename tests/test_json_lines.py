@@ -5,6 +5,7 @@ import io
 import json
 import os
 import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -446,3 +447,24 @@ def test_a_workbook(book, tables, capsys):
     assert "expected one sheet with rows in two.xlsx, got 2 ('Sheet', 'empty')" in (
         capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("stated", [b"A1:B5", b"A1:A21", b"A1"])
+def test_a_workbook_that_states_too_few_rows(stated, tmp_path, monkeypatch):
+    """Programs that write sheets in passing leave the range of the first rows."""
+    openpyxl = pytest.importorskip("openpyxl")
+    monkeypatch.chdir(tmp_path)
+    book = openpyxl.Workbook()
+    for row in [("y", "p"), *((i % 2, i / 20) for i in range(20))]:
+        book.active.append(row)
+    book.save("whole.xlsx")
+    with zipfile.ZipFile("whole.xlsx") as old, zipfile.ZipFile("stale.xlsx", "w") as new:
+        for name in old.namelist():
+            text = old.read(name)
+            if name.endswith("sheet1.xml"):
+                assert b'<dimension ref="A1:B21"' in text
+                text = text.replace(b'ref="A1:B21"', b'ref="' + stated + b'"')
+            new.writestr(name, text)
+    found = read("stale.xlsx", "y", "p")
+    pd.testing.assert_frame_equal(found, read("whole.xlsx", "y", "p"))
+    assert len(found) == 20

@@ -25,6 +25,15 @@ _ENDINGS = tuple(chain.from_iterable(_KINDS.values()))
 _NAMED = (*_ENDINGS, ".json", ".xlsx")  # a folder may have these for something else
 
 
+def path_of(path: Any, where: str) -> str:
+    """A path as text. Raises TypeError for what is none: a number would be a file that is open."""
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        got, cure = f"the {type(path).__name__} {plain(path)}", "Pass text or a pathlib.Path"
+        refuse(where, "the path of a file", got, cure, TypeError)
+
+
 def files_of(data: Any, where: str) -> list[tuple[str, str, Any]]:
     """(name, path, filesystem) of each file that paths, folders, patterns and addresses mean.
 
@@ -41,11 +50,7 @@ def files_of(data: Any, where: str) -> list[tuple[str, str, Any]]:
 
 
 def _expand(data, where):
-    try:
-        text = os.fspath(data)
-    except TypeError:
-        got = f"a {type(data).__name__}"
-        refuse(where, "paths of files in the list", got, "Pass a list of paths alone", TypeError)
+    text = path_of(data, where)
     if ADDRESS.match(text):
         yield from _expand_address(text, where)
     elif os.path.isdir(text):

@@ -87,7 +87,10 @@ def _sheet(stream, file):
 
 
 def _rows(sheet):
-    rows = sheet.iter_rows(values_only=True) if hasattr(sheet, "iter_rows") else ()
+    if not hasattr(sheet, "iter_rows"):  # a sheet that is a chart
+        return []
+    sheet.reset_dimensions()  # a file may state fewer rows and columns than it has
+    rows = sheet.iter_rows(values_only=True)
     return [row for row in rows if any(cell is not None for cell in row)]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .._files.names import path_of
 from .._files.whole import write_whole
 from ._document import SCHEMA, Kind, document_of, read_document
 from ._exported import ExportedMap
@@ -182,7 +183,7 @@ def to_json(
     document = to_dict(fitted, input=input, tabulate=tabulate, date=date, columns=columns)
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
     if path is not None:
-        write_whole(path, text)
+        write_whole(path_of(path, "to_json"), text)
     return text
 
 
@@ -231,9 +232,10 @@ def _content(source):
         begins = source.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
         if begins or '"format"' in source:  # no path, if a damaged document
             return source.encode()
+    source = path_of(source, "from_json")
     size = os.path.getsize(source)
     if size > MAX_BYTES:
-        wrong(str(source), f"at most {MAX_BYTES:.0e} bytes", f"{size}")
+        wrong(source, f"at most {MAX_BYTES:.0e} bytes", f"{size}")
     return Path(source).read_bytes()
 
 

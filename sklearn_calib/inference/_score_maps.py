@@ -1,12 +1,14 @@
 """Maps from cheap scores to expected labels, each fitted on labelled rows of other folds."""
 
 import warnings
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
-from ..canonical import canonical_proba, read_array, read_numbers
+from ..canonical import canonical_proba, is_missing, read_array, read_numbers
 from ..exceptions import CalibrationWarning, is_number, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 
@@ -68,18 +70,36 @@ def _is_text(values):
 
 
 def _verdicts(given, where):
-    texts = []
     for values, name in zip(given, ("score", "score_unlabelled"), strict=True):
-        for row, value in enumerate(values.tolist()):
-            if value is None or value != value:
-                cure = "Drop such rows, or call it a verdict of its own"
-                refuse(where, f"a verdict in every row of {name}", f"none in row {row}", cure)
-        texts.append([str(value) for value in values.tolist()])
-    names, codes = np.unique(np.array(texts[0] + texts[1]), return_inverse=True)
-    if len(names) > max(_VERDICTS, len(texts[0])):
+        row = next((row for row, value in enumerate(values.tolist()) if is_missing(value)), None)
+        if row is not None:
+            cure = "Drop such rows, or call it a verdict of its own"
+            refuse(where, f"a verdict in every row of {name}", f"none in row {row}", cure)
+    together = [value for values in given for value in values.tolist()]
+    kinds = Counter(_kind(value) for value in together)
+    if len(kinds) > 1:
+        got = " and ".join(f"{count} of {kind}" for kind, count in kinds.items())
+        refuse(where, "verdicts of one kind", got, "Write the same verdict the same way everywhere")
+    names, codes = np.unique([str(value) for value in together], return_inverse=True)
+    n = len(given[0])
+    if len(names) > max(_VERDICTS, n):
         got, cure = f"{len(names)} different texts", "Pass the column of the scores"
         refuse(where, "verdicts of some classes", got, cure)
-    return JudgeScores(None, codes.ravel(), names, np.array(texts[0]), True)
+    labelled = np.bincount(codes[:n], minlength=len(names)) > 0
+    if n and not labelled.all():
+        name, count = names[~labelled][0], int((~labelled[codes]).sum())
+        got = f"none of {quoted(name)}, and {count} such rows of {len(codes) - n} without a label"
+        cure = "Spell verdicts alike, label some of those rows, or join rare verdicts to others"
+        known = ", ".join(quoted(known) for known in names[labelled][:5])
+        rule = f"a label for some rows of each verdict, as for {known}"
+        refuse(where, rule, got, cure)
+    return JudgeScores(None, codes.ravel(), names, names[codes[:n]], True)
+
+
+def _kind(value):
+    if isinstance(value, bool):
+        return "booleans"
+    return "text" if isinstance(value, str) else "bytes" if isinstance(value, bytes) else "numbers"
 
 
 def _check_finite(numbers, name, where):

@@ -2,12 +2,12 @@
 
 import json
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._files.names import path_of
 from .._files.whole import write_whole
 from .._show import Section, Shown, markdown_of
 
@@ -100,7 +100,7 @@ class WrittenReport(Shown):
         """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         if path is not None:
-            write_whole(os.fspath(path), text)
+            write_whole(path_of(path, "to_json"), text)
         return text
 
     def to_markdown(self) -> str:

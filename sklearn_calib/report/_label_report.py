@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .._files.names import path_of
 from .._files.whole import write_whole
 from .._random import generator
 from .._show import bare, html_of, in_notebook
@@ -153,7 +154,7 @@ class LabelReport(WrittenReport):
         labels; `to_frame` and `to_json` have all.
         """
         text = page_of(self, title, f"{self.n_samples:,} rows; {len(self.labels)} labels")
-        path = os.path.abspath(os.fspath(path))
+        path = os.path.abspath(path_of(path, "to_html"))
         write_whole(path, text)
         return path
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._files.names import path_of
 from .._files.whole import write_whole
 from ..exceptions import require
 from ._content import Content
@@ -165,7 +166,7 @@ class CalibrationReport(Content, WrittenReport):
         (True, False)
         """
         text = page(self, title)
-        path = os.path.abspath(os.fspath(path))
+        path = os.path.abspath(path_of(path, "to_html"))
         write_whole(path, text)
         return path
 

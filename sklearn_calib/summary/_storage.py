@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._files.checksum import ENTRY, checksum
+from .._files.names import path_of
 from .._files.whole import write_whole
 from .._kernels._cells import (
     CUTS,
@@ -139,7 +140,8 @@ class Storable:
         ...     CalibrationSummary.from_parquet(path) == summary
         True
         """
-        _write(self, os.fspath(path), "CalibrationSummary.to_parquet")
+        where = "CalibrationSummary.to_parquet"
+        _write(self, path_of(path, where), where)
 
     @classmethod
     def from_parquet(cls, path: "str | os.PathLike[str]") -> "Self":
@@ -168,7 +170,8 @@ class Storable:
             The file is of version 1, which kept scores in 36 bits: it is read as a summary of so
             many significant bits, which is not exact.
         """
-        return _read(cls, os.fspath(path), "CalibrationSummary.from_parquet")
+        where = "CalibrationSummary.from_parquet"
+        return _read(cls, path_of(path, where), where)
 
 
 def is_summary_file(path: "str | os.PathLike[str]") -> bool:
@@ -200,7 +203,7 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
     True
     """
     parquet = require("pyarrow.parquet", "cli", "is_summary_file")
-    with open(path, "rb") as file:
+    with open(path_of(path, "is_summary_file"), "rb") as file:
         if file.read(4) != b"PAR1":
             return False
         try:

@@ -349,3 +349,21 @@ def test_labels_of_0_and_1_that_could_be_5_are_numbers():
     assert (wide.outcome, share.outcome) == ("mean", "share")
     assert wide.labels_estimate == share.labels_estimate and wide.labels_low != share.labels_low
     assert str(share) == str(calibrated_mean(y, score, rest, **how))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (("No", "Yes"), ("no", "yes"), "none of 'no', and 900 such rows of 900 without a label"),
+        (("No", "Yes"), ("No", "Yes "), "none of 'Yes ', and 450 such rows of 900"),
+        ((False, True), (0, 1), "one kind, got 120 of booleans and 900 of numbers"),
+        (("0", "1"), (0, 1), "one kind, got 120 of text and 900 of numbers"),
+    ],
+)
+def test_verdicts_without_a_label_are_refused(first, second, words):
+    y = np.arange(120) % 2
+    judge = [first[i] for i in y]
+    with pytest.raises(ValueError, match=words):
+        calibrated_mean(y, judge, np.array([second[i % 2] for i in range(900)], dtype=object))
+    flipped = [first[1 - i] if row < 20 else first[i] for row, i in enumerate(y)]
+    assert calibrated_mean(y, flipped, [first[i % 2] for i in range(900)]).se > 0

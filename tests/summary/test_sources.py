@@ -330,7 +330,7 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
     for data, message in cases:
         with pytest.raises(ValueError, match=re.escape(message)):
             summarize(data, **COLUMNS)
-    with pytest.raises(TypeError, match="expected paths of files in the list, got a int"):
+    with pytest.raises(TypeError, match="expected the path of a file, got the int"):
         summarize([1], **COLUMNS)
     with pytest.raises(TypeError, match=r"expected data as paths, a table, .* got a set"):
         summarize({1}, **COLUMNS)

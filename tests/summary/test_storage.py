@@ -264,3 +264,23 @@ def test_pickles_of_float64_totals(n_classes):
     old.__setstate__({**state, "_states": states, "_joint": joint})
     assert old == summary and list(old.totals) == pytest.approx(list(summary.totals), rel=1e-15)
     assert (old + summary).totals[1] == 600
+
+
+@pytest.mark.parametrize("value", [0, None, 1.5, [1]])
+def test_what_is_no_path_opens_no_file(value, tmp_path):
+    from sklearn_calib.export import from_json
+
+    kept = os.open(tmp_path / "kept", os.O_RDWR | os.O_CREAT)
+    number = kept if value == 0 else value
+    try:
+        for call in (
+            is_summary_file,
+            from_json,
+            CalibrationSummary.from_parquet,
+            CalibrationSummary().to_parquet,
+        ):
+            with pytest.raises(TypeError, match="expected the path of a file, got the "):
+                call(number)
+        os.fstat(kept)
+    finally:
+        os.close(kept)
