@@ -118,7 +118,9 @@ def confidence_interval(
     Notes
     -----
     "bootstrap": percentiles over resampled rows. Valid, as n grows, for means of rows such as
-    proper losses. Not valid for calibration errors: they are the norm of a mean, biased upwards,
+    proper losses. Not valid for the isotonic refinements on the rows of their fit, which is as much
+    closer to resampled rows: 95 % intervals of 200 rows are too low and hold the truth in .35 to
+    .55 of all cases. Not valid for calibration errors: they are the norm of a mean, biased upwards,
     and near 0 the resampled values lie above the estimate and far above the truth.
 
     "inversion": labels are simulated from p + t (c - p), cut to [0, 1], with c the recalibrated
