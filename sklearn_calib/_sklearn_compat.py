@@ -177,6 +177,13 @@ def host_array(values: Any, xp: Any) -> AnyArray:
     return _convert_to_numpy(values, xp)
 
 
+def beside(values: AnyArray, X: Any) -> Any:
+    """Numbers as an array of the library and device of `X`, where there is dispatch to it."""
+    xp = array_namespace(X)
+    numbers = values.dtype.kind in "biuf"
+    return values if xp is None or not numbers else xp.asarray(values, device=X.device)
+
+
 def widest_float(xp: Any, device: Any) -> Any:
     """float64, or float32 on devices that have nothing wider."""
     return _max_precision_float_dtype(xp, device)

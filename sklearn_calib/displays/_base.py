@@ -1,6 +1,8 @@
 """Display: what all displays share."""
 
 from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +18,7 @@ from .._typing import (
     FloatArray,
     Self,
 )
-from ..exceptions import refuse, require
+from ..exceptions import refuse, refuse_unknown, require
 from ..meta import check_gives_proba
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ class Display:
     A subclass stores the result in its constructor and computes nothing there. It writes `points`
     and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the public `plot` is written
     here, makes the axes where none are given, and calls ``_draw``. A display with options has a
-    ``plot`` of its own that ends with ``return self._drawn_on(ax, option=option)``.
+    ``plot`` of its own that ends with ``return self._drawn_on(ax, option=option)``. Where a
+    ``from_...`` passes ``**options`` on to a function, that function stands in ``_result_of``: an
+    option that neither knows is refused by the display's name.
 
     Attributes
     ----------
@@ -62,6 +66,13 @@ class Display:
     figure_: "Figure"
     axes_: AnyArray
     ax_: Axes
+    _result_of: ClassVar[Callable[..., Any]]
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        for name, made in [*vars(cls).items()]:
+            if name.startswith("from_") and isinstance(made, classmethod):
+                setattr(cls, name, classmethod(_of_known_options(made.__func__)))
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """What the display shows, as numbers.
@@ -127,14 +138,38 @@ class Display:
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
 
 
+def _of_known_options(made):
+    """The same, where an option that nothing takes is refused by the name of the display."""
+
+    @wraps(made)
+    def checked(cls, *args, **options):
+        known = _keywords(made)
+        if "options" in known and hasattr(cls, "_result_of"):
+            makers = [getattr(cls, name) for name in dir(cls) if name.startswith("from_")]
+            for function in (cls._result_of, *makers):
+                known += [one for one in _keywords(function, needed=False) if one not in known]
+            known.remove("options")
+        for name in set(options) - {*known} if "options" not in known else ():
+            where = f"{cls.__name__}.{made.__name__}"
+            refuse_unknown(where, "an option", name, known, error=TypeError)
+        return made(cls, *args, **options)
+
+    return checked
+
+
+def _keywords(function, needed=True):
+    """The names that a function takes, `options` for any; those without a default if `needed`."""
+    given = signature(function).parameters.values()
+    known = [one for one in given if needed or one.default is not one.empty or one.kind == 4]
+    return [one.name for one in known if one.name != "cls"]
+
+
 class ModelsDisplay(Display):
     """A picture of one result for each model, computed from labels and probabilities.
 
     A subclass names in ``_result_of`` the function of labels and probabilities that makes a result;
     `curves` are the results by the names of their models.
     """
-
-    _result_of: ClassVar[Callable[..., Any]]
 
     def __init__(self, curves: dict[str, Any]) -> None:
         self.curves = curves

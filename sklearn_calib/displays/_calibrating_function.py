@@ -183,6 +183,8 @@ class CalibratingFunctionDisplay(Display):
         true = None if truth is None else np.asarray(truth(scores), dtype=np.float64)
         return cls(scores, functions, curve, true).plot(axes=axes)
 
+    _result_of = from_recalibrators
+
     def plot(  # type: ignore[override]
         self, *, axes: AxesLike | None = None
     ) -> Self:

@@ -68,6 +68,8 @@ class CumulativeDifferenceDisplay(Display):
     'predicted probability'
     """
 
+    _result_of = staticmethod(cumulative_differences)
+
     def __init__(
         self, differences: "CumulativeDifferences", *, axis: Literal["rows", "score"] = "rows"
     ) -> None:

@@ -47,6 +47,8 @@ class GradeDisplay(Display):
     'log'
     """
 
+    _result_of = staticmethod(grade_calibration)
+
     def __init__(self, found: "GradeCalibration") -> None:
         self.found = found
 

@@ -63,6 +63,8 @@ class GroupReliabilityDisplay(Display):
     3
     """
 
+    _result_of = staticmethod(group_calibration)
+
     def __init__(
         self,
         found: "GroupCalibration",

@@ -141,6 +141,8 @@ class HeatmapDisplay(Display):
         style = {"fmt": fmt, "cmap": cmap, "vmin": vmin, "vmax": vmax, "colorbar": colorbar}
         return self._drawn_on(ax, **style)
 
+    _result_of = plot
+
     def points(self) -> list[list[tuple[Any, ...]]]:
         """The numbers with their places.
 

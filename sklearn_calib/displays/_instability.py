@@ -69,6 +69,8 @@ class InstabilityDisplay(Display):
     'mean absolute difference'
     """
 
+    _result_of = staticmethod(internal_validation)
+
     def __init__(self, instability: "Instability") -> None:
         self.instability = instability
 

@@ -77,6 +77,8 @@ class MurphyDisplay(ModelsDisplay):
     'below 0: softer is better'
     """
 
+    _result_of = staticmethod(decision_difference)
+
     def __init__(
         self,
         curves: "dict[str, NetBenefitDifference]",

@@ -48,6 +48,8 @@ class RefinementCurveDisplay(Display):
     'boosting rounds'
     """
 
+    _result_of = staticmethod(refinement_curve)
+
     def __init__(self, curve: "RefinementCurve", chosen: int | None = None) -> None:
         self.curve = curve
         self.chosen = chosen

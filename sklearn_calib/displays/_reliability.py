@@ -55,6 +55,8 @@ class ReliabilityDisplay(ModelsDisplay):
     'observed frequency'
     """
 
+    _result_of = staticmethod(reliability_curve)
+
     @classmethod
     def from_predictions(
         cls,

@@ -44,6 +44,8 @@ class WitnessDisplay(Display):
     'witness'
     """
 
+    _result_of = staticmethod(calibration_witness)
+
     def __init__(
         self, curve: "ReliabilityCurve", witness: "CalibrationWitness", error: float
     ) -> None:

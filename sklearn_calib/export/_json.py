@@ -229,6 +229,8 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
 
 def _content(source):
     if isinstance(source, str):
+        if not source.strip():
+            wrong("the text", "JSON or the path of a file", "an empty text")
         begins = source.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
         if begins or '"format"' in source:  # no path, if a damaged document
             return source.encode()

@@ -11,6 +11,7 @@ from .._kernels._proportion import share_interval
 from .._random import check_seed, generator
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
+from ..canonical import canonical_labels
 from ..exceptions import check_count, check_level, is_number, refuse
 from ..metrics import canonical_case
 from ._grades import check_two_classes, grades_of
@@ -216,7 +217,8 @@ def grade_calibration(
         Draws behind the test of the order.
     random_state : int, Generator, RandomState or None, default=0
     labels : array-like of shape (2,), default=None
-        Both classes in the order of the columns; needed if `y_true` lacks one.
+        Both classes in the order of the columns; needed if `y_true` lacks one, unless it is of 0
+        and 1, or of booleans: a year without defaults needs none.
     pos_label : label, default=None
         The positive class; the second by default.
 
@@ -271,6 +273,10 @@ def grade_calibration(
     n_resamples = check_count(n_resamples, "n_resamples", where, cure="Pass 999")
     amber, red = _checked_lights(lights, where)
     bands = grades_of(grades, where)
+    if labels is None:  # a year without defaults, or of nothing else
+        classes, _ = canonical_labels(y_true, _where=where)
+        if len(classes) == 1 and classes.dtype.kind in "biuf" and classes[0] in (0, 1):
+            labels = np.array([0, 1], dtype=classes.dtype)
     case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
     check_two_classes(case, where)
     number = _checked_counts(counts, len(case.codes), where)

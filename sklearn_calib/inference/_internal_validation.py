@@ -81,7 +81,9 @@ def internal_validation(
         to fit where it makes folds of them.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights >= 0 for fit, where it takes them, and for the measures. Each row is drawn as one
-        row, whatever its weight: repeat rows for counts, or give them a group.
+        row, whatever its weight: repeat rows for counts, or give them a group. Of a pipeline the
+        last step alone is fitted with them, a scaler before it without; enable metadata routing and
+        call ``set_fit_request(sample_weight=True)`` on each step that should have them.
     level : float in (0, 1), default=0.95
         The level of the intervals.
     ci : {"pivot", "shifted"}, default="pivot"

@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._sklearn_compat import StratifiedGroups, clone_by_value, routing_enabled, safe_split
 from .._typing import Estimator, Features, FloatArray, IntArray
@@ -232,7 +233,10 @@ def _is_of(package, estimator):
 
 def _name_in_fit(estimator, name):
     """Under which name fit takes weights or groups; None where it does not."""
-    if isinstance(estimator, Pipeline) and not routing_enabled():
+    if isinstance(estimator, Pipeline) and routing_enabled():
+        known = get_routing_for_object(estimator).consumes("fit", [name])
+        return name if name in known else None
+    if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         inner = _name_in_fit(last, name)
         return inner and f"{step}__{inner}"

@@ -21,7 +21,8 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     model : object
-        With ``predict_proba``, a ``predict`` that returns probabilities, or callable.
+        With ``predict_proba``, a ``predict`` that returns probabilities, or callable; a Booster of
+        XGBoost, whose ``predict`` takes a DMatrix alone, with its ``inplace_predict``.
     classes : ndarray of shape (n_classes,)
     where : str
         Who is asking: the opening of error messages.
@@ -43,7 +44,7 @@ class ForeignModel(ClassifierMixin, BaseEstimator):
         return True
 
     def predict_proba(self, X: Features) -> FloatArray:
-        names = ("predict_proba", "predict", "__call__")
+        names = ("predict_proba", "inplace_predict", "predict", "__call__")  # the second: XGBoost's
         name = next(name for name in names if hasattr(self.model, name))
         proba = getattr(self.model, name)(X)
         proba = proba.detach().cpu() if hasattr(proba, "detach") else proba  # a torch tensor

@@ -22,6 +22,7 @@ from .._sklearn_compat import (
     CallbackSupportMixin,
     ClassifierAround,
     StratifiedGroups,
+    beside,
     check_method_params,
     rebuilt,
     routing_enabled,
@@ -105,10 +106,11 @@ class Job(NamedTuple):
         ):
             present, local = np.unique(codes, return_inverse=True)
             labelling = Labelling(self.classes, present, True, self.where)
-            fit(part, local, **with_own_labels(estimator, params, labelling))
+            fit(part, beside(local, part), **with_own_labels(estimator, params, labelling))
             return estimator, present
         labelling = Labelling(self.classes, np.unique(codes), False, self.where)
-        fit(part, self.classes[codes], **with_own_labels(estimator, params, labelling))
+        labels = beside(self.classes[codes], part)
+        fit(part, labels, **with_own_labels(estimator, params, labelling))
         _, columns = canonical_labels(estimator.classes_, classes=self.classes, _where=self.where)
         return estimator, columns
 

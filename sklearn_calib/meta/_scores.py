@@ -22,7 +22,7 @@ def classifier_scores(
     "auto" takes the logits that a `Staging` adapter knows (XGBoost's probabilities are rounded: a
     float32 1 - 1e-9 is 1), else ``decision_function`` as logits, else ``predict_proba``.
     """
-    n_classes = len(estimator.classes_)
+    n_classes = np.shape(estimator.classes_)[0]
     if n_classes == 1:
         return np.ones((_n_rows(X), 1))
     if response_method == "auto":

@@ -49,6 +49,7 @@ from ._proper import spherical_loss as spherical_loss
 from ._ranked import ranked_probability_score as ranked_probability_score
 from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
+from ._reliability import ReliabilityCurves as ReliabilityCurves
 from ._reliability import curve_of as curve_of
 from ._reliability import reliability_curve as reliability_curve
 from ._scorers import ProbabilityScorer as ProbabilityScorer
@@ -223,6 +224,7 @@ __all__ = [
     "ProbabilityScorer",
     "ProperLoss",
     "ReliabilityCurve",
+    "ReliabilityCurves",
     "SphericalLoss",
     "all_losses",
     "all_metrics",

@@ -1,7 +1,7 @@
 """Reliability curves: the numbers behind a reliability diagram."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from scipy.special import expit
@@ -21,7 +21,7 @@ from .._typing import (
     NumberOfBins,
     RandomStateLike,
 )
-from ..exceptions import check_count, check_level, refuse_unknown
+from ..exceptions import check_count, check_level, refuse, refuse_unknown
 from ._bins import checked_bins
 from ._case import canonical_case
 from ._label_cases import label_cases
@@ -74,6 +74,27 @@ class ReliabilityCurve:
     log_odds_histogram: FloatArray
 
 
+class ReliabilityCurves(list[ReliabilityCurve]):
+    """Reliability curves, one per binary problem; of a single one also its attributes.
+
+    Examples
+    --------
+    >>> from sklearn_calib.metrics import reliability_curve
+    >>> curves = reliability_curve([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2)
+    >>> len(curves), curves[0].observed, curves.observed
+    (1, array([0., 1.]), array([0., 1.]))
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ReliabilityCurve.__dataclass_fields__:
+            raise AttributeError(f"ReliabilityCurves has no {name}")
+        if len(self) != 1:
+            titles = ", ".join(repr(curve.title) for curve in self[:5])
+            got, cure = f"{len(self)} ({titles})", f"Take one of them, such as curves[0].{name}"
+            refuse(f"ReliabilityCurves.{name}", "one curve", got, cure, error=AttributeError)
+        return getattr(self[0], name)
+
+
 def reliability_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -88,7 +109,7 @@ def reliability_curve(
     pos_label: object = None,
     multilabel: Literal["macro", "micro"] | None = None,
     random_state: RandomStateLike = 0,
-) -> list[ReliabilityCurve]:
+) -> ReliabilityCurves:
     """Reliability curve: observed frequencies against predictions, with bands.
 
     Parameters
@@ -121,8 +142,9 @@ def reliability_curve(
 
     Returns
     -------
-    curves : list of ReliabilityCurve
-        One per binary problem: one for two classes and "confidence", else one per class or label.
+    curves : ReliabilityCurves
+        A list of `ReliabilityCurve`, one per binary problem: one for two classes and "confidence",
+        else one per class or label. Where there is one, ``curves.observed`` is its own.
 
     Notes
     -----
@@ -143,7 +165,7 @@ def reliability_curve(
     Examples
     --------
     >>> from sklearn_calib.metrics import reliability_curve
-    >>> curve = reliability_curve([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2)[0]
+    >>> curve = reliability_curve([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2)
     >>> curve.predicted, curve.observed
     (array([0.3, 0.6]), array([0., 1.]))
     """
@@ -162,10 +184,10 @@ def reliability_curve(
         curve_of(_ProblemRows(problem), strategy, checked_bins(where, n_bins, case), *given)
         for problem, case in problems
     ]
-    return [
+    return ReliabilityCurves(
         replace(curve, weight=curve.weight * case.unit)
         for curve, (_, case) in zip(curves, problems, strict=True)
-    ]
+    )
 
 
 class CurveRows(Protocol):

@@ -119,7 +119,7 @@ class AdaptiveCalibration(Recalibrator):
     def fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         intervals: ArrayLike | None = None,
@@ -172,7 +172,7 @@ class AdaptiveCalibration(Recalibrator):
                 )
             given = _checked(intervals, np.shape(X)[0], where)
             if soft_labels:
-                given = given[soft_rows(y, sample_weight, classes, where=where).items]
+                given = given[soft_rows(y, sample_weight, classes, where=where).items]  # type: ignore[arg-type]
             else:
                 given = given[canonical_weight(sample_weight, len(given), _where=where) > 0]
         self._given = None if intervals is None else given

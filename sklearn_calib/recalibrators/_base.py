@@ -173,7 +173,7 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
     def fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         *,
@@ -188,7 +188,7 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
             sorted labels, or the second class alone. For logits pass
             ``canonical_proba(scores, kind="logits")``.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels. Only a `PriorShift` to a given mean can do without.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out.
         classes : array-like of shape (n_classes,), default=None

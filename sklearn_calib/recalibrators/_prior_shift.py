@@ -68,7 +68,8 @@ class PriorShift(Recalibrator):
     mean : float in (0, 1), array-like of shape (n_classes,) or dict, default=None
         The (weighted) mean that the probabilities of the rows of `fit`, or of `adapt`, have
         afterwards: of the second class, or one number above 0 for each class. It takes the place of
-        `prior`, which then stays as it is by default, as do `training_prior` and `strength`.
+        `prior`, which then stays as it is by default, as do `training_prior` and `strength`. It
+        needs no labels: ``fit(p)``, with the classes 0, 1, ..., those of the dict or `classes`.
 
     Attributes
     ----------
@@ -147,7 +148,7 @@ class PriorShift(Recalibrator):
 
     A mean of 3.5 %:
 
-    >>> PriorShift(mean=0.035).fit(proba, y).predict_proba(proba).mean(axis=0).round(12).tolist()
+    >>> PriorShift(mean=0.035).fit(proba).predict_proba(proba).mean(axis=0).round(12).tolist()
     [0.965, 0.035]
     """
 
@@ -375,24 +376,19 @@ class PriorShift(Recalibrator):
     def _by_confusion(self, proba, weight, level, where):
         known = self._confusion
         if known is None:
-            refuse(
-                where,
-                f"a fit with prior={self.prior!r}",
-                "one with another prior",
-                "Call fit again after set_params",
-            )
+            rule, cure = f"a fit with prior={self.prior!r}", "Call fit again after set_params"
+            refuse(where, rule, "one with another prior", cure)
         self._check_present(known.frequencies, where)
         guess = predicted(proba, self.confusion == "hard")
         if self.prior == "rlls":
             self.prior_ = regularised_prior(known, guess, weight, self.penalty)
             return
         if known.spread is None:
-            refuse(
-                where,
+            rule, got = (
                 "predictions that tell the classes apart",
                 "a confusion matrix without an inverse",
-                "Take confusion='soft', prior='em' or prior='rlls'",
             )
+            refuse(where, rule, got, "Take confusion='soft', prior='em' or prior='rlls'")
         found = confusion_prior(known, guess, weight, level)
         self.prior_, self.prior_se_, self.prior_interval_ = found
 
@@ -433,6 +429,22 @@ class PriorShift(Recalibrator):
         if self.prior_ is not source:
             self._check_present(source, where)
         self.prior_ = self.prior_.copy()  # each array its own
+
+    def _fit_unread(self, X, y, sample_weight, classes, where):
+        if y is not None or self.mean is None:
+            return False
+        proba = canonical_proba(X, _where=where)
+        weight = canonical_weight(sample_weight, len(proba), _where=where)
+        named = list(self.mean) if isinstance(self.mean, Mapping) else np.arange(proba.shape[1])
+        with self._unfitted_on_failure():
+            given = named if classes is None else classes
+            self.classes_, _ = canonical_labels(given, classes=classes, _where=where)
+            self._check_fit_shapes(proba, self.classes_, where)
+            self._remember_input(X, proba, reset=True)
+            proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
+            self._meet_mean(proba, weight, where)
+            keep_record(self, proba, proba, None, weight)
+        return True
 
     def _meet_mean(self, proba, weight, where):
         """Set `offset_`."""

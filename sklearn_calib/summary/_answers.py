@@ -22,7 +22,7 @@ from .._typing import (
 from ..canonical import read_array
 from ..exceptions import check_count, refuse, refuse_unknown
 from ..inference import MonteCarloResult, SignificanceResult
-from ..metrics import Measure, ReliabilityCurve, all_metrics, curve_of
+from ..metrics import Measure, ReliabilityCurves, all_metrics, curve_of
 from ..recalibrators import fit_recalibrator, resolve_recalibrator, with_whole_mean
 from ._bounds import BOUNDS, BoundedValue, cell_sums, rows_across
 from ._inference import CLASSICAL, CellRows, classical
@@ -439,7 +439,7 @@ class Answers:
         level: float = 0.9,
         n_resamples: int = 200,
         random_state: RandomStateLike = 0,
-    ) -> list[ReliabilityCurve]:
+    ) -> ReliabilityCurves:
         """Observed frequencies against predictions, with bands.
 
         Parameters
@@ -449,7 +449,7 @@ class Answers:
 
         Returns
         -------
-        curves : list of ReliabilityCurve
+        curves : ReliabilityCurves
             One per two-class problem. ``ReliabilityDisplay({"model": curves}).plot()`` draws them.
 
         Raises
@@ -477,7 +477,7 @@ class Answers:
         n_bins = cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
         filled = [state for state in self._states if len(state.table)]
         titles = [problem.title for problem in self._case(where).problems()]
-        return [
+        return ReliabilityCurves(
             curve_of(CellRows(state, title), strategy, n_bins, level, n_resamples, rng, where)
             for state, title in zip(filled, titles, strict=True)
-        ]
+        )
