@@ -141,9 +141,9 @@ class ExportedMap(Recalibrator):
                 )
         proba = canonical_proba(X, n_classes=len(self.classes_), _where=where)
         if soft_labels:
-            soft_rows(y, sample_weight, self.classes_, n_rows=len(proba), where=where)
+            soft_rows(y, sample_weight, self.classes_, n_rows=len(proba), where=where)  # type: ignore[arg-type]
             return self
-        _, codes = canonical_labels(y, classes=self.classes_, _where=where)
+        _, codes = canonical_labels(y, classes=self.classes_, _where=where)  # type: ignore[arg-type]
         check_same_length(codes, proba, where)
         return self
 
