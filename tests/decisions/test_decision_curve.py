@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from golden_sets import golden_set
 
-from sklearn_calib.decisions import decision_curve, decision_difference
+from sklearn_calib.decisions import decision_curve, decision_difference, regret_curve
 
 Y, P = golden_set()
 TABLE = {  # threshold: net benefit, its error, less treat-all, its error
@@ -130,6 +130,19 @@ def test_case_control():
     assert curve.standardised == pytest.approx(curve.net_benefit / 0.1)
 
 
+def test_case_control_of_two_models():
+    """The difference of a population with 10 % events, and its error within each class."""
+    other = np.sqrt(P)
+    found = decision_difference(Y, P, other, thresholds=T, prevalence=0.1)
+    weight = np.where(Y == 1, 0.1 / Y.mean(), 0.9 / (1 - Y.mean()))
+    weighted = decision_difference(Y, P, other, thresholds=T, sample_weight=weight)
+    assert found.difference == pytest.approx(weighted.difference, abs=1e-12)
+    change = (other[:, None] >= T) * 1.0 - ACTS
+    one, none = (change[c == Y].var(axis=0) / (c == Y).sum() for c in (1, 0))
+    error = np.sqrt(0.01 * one + (0.9 * W) ** 2 * none)
+    assert found.standard_error == pytest.approx(error, abs=1e-14)
+
+
 def test_no_event():
     curve = decision_curve(np.zeros(200, int), P, labels=[0, 1])
     assert np.isnan(curve.standardised).all() and np.isfinite(curve.to_frame()["high"]).all()
@@ -223,3 +236,17 @@ def test_the_positive_class_of_both_models():
     found = decision_difference(names, *columns, pos_label="no", random_state=0)
     same(found, expected)
     assert np.abs(found.difference).max() > 0.01
+
+
+@pytest.mark.parametrize("recalibrated", [np.sqrt(P), "platt"], ids=["rows", "method"])
+def test_options_reach_the_regret(recalibrated):
+    """Those of the curve, with the first class as the event and weights."""
+    names, weight = np.where(Y == 1, "yes", "no"), 1.0 + np.arange(len(Y)) % 3
+    turned = recalibrated if isinstance(recalibrated, str) else 1 - recalibrated
+    more = {"sample_weight": weight, "level": 0.8, "n_resamples": 99, "random_state": 3}
+    found = decision_curve(names, P, recalibrated=recalibrated, pos_label="no", **more).regret
+    expected = regret_curve(1 - Y, 1 - P, turned, **more)
+    t = np.linspace(0.05, 0.95, 19)
+    assert found.at(t) == pytest.approx(expected.at(t), abs=1e-8)
+    assert found.maximum_interval == pytest.approx(expected.maximum_interval, abs=1e-8)
+    assert found.level == 0.8 and np.abs(found.at(t) - found.at(1 - t[::-1])[::-1]).max() > 1e-3

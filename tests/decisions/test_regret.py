@@ -200,6 +200,16 @@ def test_intervals_come_from_the_band():
     assert curve.maximum_interval == pytest.approx((low, high))
 
 
+def test_lower_ends_are_below_the_estimates():
+    """Both estimates are the largest of many; the ends are those of the band's lower edge."""
+    found = regret_curve(Y, P, P**1.1, level=0.9)
+    assert found.maximum_interval[0] < 0.9 * found.maximum
+    assert found.decision_loss_interval[0] < 0.9 * found.decision_loss
+    sure = regret_curve(np.repeat(Y, 400), np.repeat(P, 400), np.repeat(P**2, 400))
+    assert 0 < sure.maximum_interval[0] < sure.maximum < sure.maximum_interval[1]
+    assert 0 < sure.decision_loss_interval[0] < sure.decision_loss
+
+
 def test_the_display_marks_the_maximum_with_its_interval():
     display = RegretDisplay.from_predictions(Y, P, level=0.5, recalibrated="platt")
     (curve,) = display.curves.values()

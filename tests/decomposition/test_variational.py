@@ -164,6 +164,30 @@ def test_levels_and_bounds_are_of_one_law():
     assert other.value != at_95.value and other.standard_error != at_95.standard_error
 
 
+class Squares(Known):
+    """Predicts squares, made a distribution: what no row changes."""
+
+    def predict_proba(self, X):
+        return X**2 / (X**2).sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("norm", [1, 1.5, 2, np.inf])
+def test_the_norm_of_the_interval(norm):
+    """Terms in closed form, of a recalibrator that learns nothing: all rows but the first fold."""
+    rng = np.random.default_rng(0)
+    f = rng.dirichlet(np.ones(3), 400)
+    y = (rng.random(400)[:, None] > f.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    gap = f**2 / (f**2).sum(axis=1, keepdims=True) - f
+    terms = (dual_unit_vectors(gap, norm) * (np.eye(3)[y] - f)).sum(axis=1)
+    given = {"norm": norm, "recalibrator": Squares(), "multiclass": "canonical"}
+    found = variational_calibration_interval(y, f, **given)
+    assert found.value == pytest.approx(terms.mean(), abs=1e-12)
+    pairs = [(np.delete(np.arange(400), rows), rows) for rows in np.arange(400).reshape(5, 80)]
+    found = variational_calibration_interval(y, f, cv=pairs, **given)
+    seen = terms[80:]
+    assert found.standard_error == pytest.approx(seen.std(ddof=1) / np.sqrt(320), rel=5e-3)
+
+
 def test_terms_of_the_interval_know_earlier_folds_alone():
     f, y = power(200, 1.0)
     pairs = [(np.delete(np.arange(200), rows), rows) for rows in np.arange(200).reshape(4, 50)]

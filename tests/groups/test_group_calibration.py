@@ -108,6 +108,26 @@ def test_p_values_are_the_ranks_of_the_draws():
     assert found.critical_sigma == np.sort(found.null_distribution)[94]
 
 
+@pytest.mark.parametrize("weight", [None, 0.1])
+def test_p_values_count_ties(weight):
+    """Few rows, whose statistics take few values: against all sets of labels."""
+    p, y = np.array([0.3, 0.3, 0.3, 0.6, 0.6, 0.6, 0.6]), np.array([0, 1, 1, 1, 1, 0, 1])
+    groups = [np.ones(7, dtype=bool), np.arange(7) < 3, np.arange(7) > 2]
+    more = {} if weight is None else {"sample_weight": np.full(7, weight)}
+    found = group_calibration(y, p, groups[1:], min_rows=1, n_resamples=3999, **more)
+    sets = (np.arange(128)[:, None] >> np.arange(7)) & 1
+    chance = np.where(sets, p, 1 - p).prod(axis=1)
+    sigma = np.array([[naive_kuiper(s[g], p[g], np.ones(g.sum())) for g in groups] for s in sets])
+    tied = []
+    for row, group, drawn in zip(found.rows, groups, sigma.T, strict=True):
+        own = naive_kuiper(y[group], p[group], np.ones(group.sum()))
+        for seen, of in ((row.p_value, drawn), (row.adjusted_p_value, sigma.max(axis=1))):
+            tied.append(chance[np.abs(of - own) < 1e-9].sum())
+            exact = chance[of > own - 1e-9].sum()
+            assert seen == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 3999) + 1e-3)
+    assert min(tied[::2]) > 0.02 and max(tied[1::2]) > 0.02  # so that it matters
+
+
 def test_too_few_draws_for_an_interval_say_so():
     y, p, _ = weighted_set()
     few, enough = (group_calibration(y, p, masks_of(p), n_resamples=r) for r in (18.0, 19))

@@ -230,6 +230,33 @@ def test_two_systems():
         pair[0].difference(0.5)
 
 
+def test_a_difference_knows_no_more_than_the_system_that_knows_less():
+    """Weights of one system alone: its effective number of rows is that of the difference."""
+    rng = np.random.default_rng(0)
+    y, other, weight = rng.normal(size=30), rng.normal(size=30), rng.exponential(size=30) + 0.1
+    score, rest = rng.normal(size=30), rng.normal(size=90)
+    one = calibrated_mean(y, score, rest, power=0, scale=None)
+    two = calibrated_mean(other, score, rest, power=0, scale=None, sample_weight=weight)
+    share = weight / weight.sum()
+    errors, size = (y - y.mean()) / 30 - share * (other - share @ other), 1 / (share @ share)
+    se = np.sqrt(errors @ errors * size / (size - 1))
+    half = student.ppf(0.975, size - 1) * se
+    assert size < 25
+    for found, sign in ((one.difference(two), 1), (two.difference(one), -1)):
+        middle = sign * (y.mean() - share @ other)
+        assert numbers(found) == pytest.approx((middle, se, middle - half, middle + half))
+
+
+def test_a_difference_counts_the_rows_that_both_have():
+    y, score, rest = rows()
+    names = {"groups": np.arange(120), "groups_unlabelled": np.arange(120, 120 + len(rest))}
+    more = {"groups": np.r_[:120, :40], "groups_unlabelled": np.r_[119 : 120 + len(rest)]}
+    one = calibrated_mean(y, score, rest, power=0, **names)
+    two = calibrated_mean(np.r_[y, y[:40]], np.r_[score, score[:40]], np.r_[rest, 0.5], **more)
+    for found in (one.difference(two), two.difference(one)):
+        assert (found.n_labelled, found.n_unlabelled) == (120, len(rest))
+
+
 def test_labels_needed():
     y, score, rest = rows(200, 5000)
     found = calibrated_mean(y, score, rest)

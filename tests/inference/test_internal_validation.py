@@ -519,6 +519,21 @@ def test_heuristic_shrinkage_keeps_the_event_rate(rows):
             found.shrinkage(**options)
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_heuristic_shrinkage_by_its_definition(rows, first):
+    """(G - k) / G, also where the event is the first class."""
+    X, y = rows
+    words = np.where(y, "a", "b") if first else np.where(y, "yes", "no")
+    found = validate(FULL, X, words, n_resamples=2, pos_label="a" if first else "yes")
+    shrunk = found.shrinkage("heuristic", n_parameters=3)
+    event = 0 if first else 1
+    p = found.estimator.predict_proba(X)[:, event]
+    gain = 2 * len(y) * (log_loss(y, np.full(len(y), y.mean())) - log_loss(y, p))
+    moved = shrunk.predict_proba(found.estimator.predict_proba(X))[:, event]
+    np.testing.assert_allclose(np.diff(logit(moved)), (gain - 3) / gain * np.diff(logit(p)))
+    assert moved.mean() == pytest.approx(y.mean(), abs=1e-9)
+
+
 def test_instability_by_hand(rows):
     found = validate(GaussianNB(), *rows, n_resamples=B, level=0.5)
     moved = found.instability(threshold=0.4)

@@ -102,6 +102,22 @@ def test_few_rows_leave_all_open():
     assert not events.calibrated and events.n_samples == 40
 
 
+def test_calibrated_is_said_at_the_level_that_is_asked_for():
+    """(0, 1) is in the region of a level as long as the mean likelihood is below 1 / (1 - level).
+
+    The likelihood of a pair is over that of calibrated rows.
+    """
+    y, p = golden_set()
+    shift, slope = np.meshgrid(np.linspace(-4, 4, 33), np.linspace(-1, 3, 33))
+    prior = np.exp(-(shift.ravel() ** 2) / 2 - 2 * (slope.ravel() - 1) ** 2)
+    n = 90
+    mean = np.exp(gain(y[:n], p[:n], shift.ravel(), slope.ravel())) @ prior / prior.sum()
+    assert 2 < mean < 10  # at .95 it were 20
+    monitor = CalibrationMonitor().update(y[:n], p[:n])
+    assert not monitor.region(1 - 1.1 / mean).calibrated
+    assert monitor.region(1 - 0.9 / mean).calibrated
+
+
 def test_rows_since_the_alarm():
     y, p = changed(lambda z: 0.4 * z, bad=600)
     monitor = CalibrationMonitor().update(y, p)

@@ -501,3 +501,17 @@ def test_the_history_has_no_more_moments_than_it_says():
             course.add(moment)
         lengths.append(len(course.history(moment).n_samples))
     assert max(lengths) == 512 and min(lengths[512:]) >= 256
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.05, 0.6])
+def test_flagged_groups_by_the_definition_of_e_bh(alpha):
+    """The k largest e-values for the largest k with the k-th at least n / (k alpha)."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(900) % 3
+    p = rng.uniform(0.2, 0.8, 900)
+    y = (rng.random(900) < np.clip(p + np.array([0.0, 0.07, 0.11])[groups], 0, 1)).astype(int)
+    monitor = CalibrationMonitor(alpha=alpha, groups=[0, 1, 2]).update(y, p, groups=groups)
+    values = sorted(monitor.e_values_.items(), key=lambda pair: -pair[1])
+    enough = [k for k in (1, 2, 3) if values[k - 1][1] >= 3 / (k * alpha)]
+    expected = {name for name, _ in values[: max(enough, default=0)]}
+    assert {*monitor.flagged_} == expected
