@@ -694,6 +694,55 @@ class SaysNothing(Lines):
         return [[(self.x, self.x)], [(self.x, self.x)]]
 
 
+class Impostor:
+    """Quacks like the Brier loss, with another call: what no decorated function could do."""
+
+    def __init__(self, call):
+        self._call = call
+
+    def __getattr__(self, name):
+        return getattr(brier_loss, name)
+
+    def __call__(self, *given, **options):
+        return self._call(*given, **options)
+
+
+def _shrugs(*given, **options):
+    try:
+        return brier_loss(*given, **options)
+    except (TypeError, ValueError):
+        return 0.5
+
+
+IMPOSTORS = {
+    "check_value": lambda y, p, **more: np.full(1, brier_loss(y, p, **more)),
+    "check_range": lambda y, p, **more: -brier_loss(y, p, **more) - 1e-6,
+    "check_weight_scaling": lambda y, p, sample_weight=None, **more: (
+        brier_loss(y, p, sample_weight=sample_weight, **more)
+        + (0 if sample_weight is None else 1e-6 * np.sum(sample_weight))
+    ),
+    "check_weights_repeat": lambda y, p, **more: brier_loss(y, p, **more) + 1e-6 * len(y),
+    "check_order": lambda y, p, **more: brier_loss(y, p, **more) + 1e-3 * p[0, 0],
+    "check_label_types": lambda y, p, **more: (
+        brier_loss(y, p, **more) + 1e-6 * (np.asarray(y).dtype.kind in "US")
+    ),
+    "check_metric_bad_input": _shrugs,
+    "check_perfect_value": lambda y, p, **more: brier_loss(y, p, **more) + 1e-6,
+    "check_proper": lambda y, p, **more: 0.5,
+    "check_scorer": lambda y, p, **more: brier_loss(y, p, **more) + 1e-6,
+    "check_name_in_errors": _shrugs,
+}
+
+
+@pytest.mark.parametrize("check", IMPOSTORS)
+def test_wrong_calls_of_a_measure(check):
+    """Each check by itself, of two and of four classes; and the right measure passes it."""
+    for measure, fails in ((Impostor(IMPOSTORS[check]), True), (brier_loss, False)):
+        checks = [each for each in metric_checks(measure) if each[0].startswith(check + "[")]
+        assert len(checks) == 2
+        assert len(failures(checks)) == 2 * fails
+
+
 def test_every_check_is_bitten():
     """Each check has a wrong class, or stands in this list with its reason."""
     tried = {param.values[1] for param in [*RECALIBRATORS, *MEASURES, *DISPLAYS]}

@@ -2,14 +2,17 @@
 
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from sklearn_calib import summary
-from sklearn_calib._cli import _large, _rows, main, parser
+from sklearn_calib._cli import _large, _pairs, _rows, main, parser
+from sklearn_calib._cli._columns import Shares
 from sklearn_calib._cli._repair import commands_of_repair
+from sklearn_calib._files import tables
 from sklearn_calib.export import from_dict
 from sklearn_calib.inference import paired_difference
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -264,6 +267,37 @@ def test_compare_of_shares(votes, label, more):
         expected = paired_difference(shares, first, second, row["measure"], **given)
         for end in ("first", "second", "low", "high"):
             assert row[end] == pytest.approx(getattr(expected, end), abs=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [[], ["--cluster", "question"]], ids=["items", "clusters"])
+def test_compare_shares_in_blocks_of_some_rows(votes, monkeypatch, more):
+    """Each item is a cluster of its own, also of another block."""
+    folder, frame = votes
+    frame.assign(qb=0.5 * frame.pb + 0.2).to_csv(folder / "votes.csv", index=False)
+    out, found = folder / "r.json", []
+    words = ["--label", "a", "--weight", "n", "--soft-labels", "--prob", "pb", "--prob", "qb"]
+    words += ["--resamples", "20", "--json", str(out), *more]
+    for size in (2**23, 400):
+        blocks = partial(tables.table_blocks, size=size)
+        monkeypatch.setattr(_pairs, "table_blocks", blocks)
+        assert main(["compare", str(folder / "votes.csv"), *words]) == 0
+        found.append(json.loads(out.read_text(encoding="utf-8"))["differences"])
+    for one, other in zip(*found, strict=True):
+        assert one == pytest.approx(other, abs=1e-9)
+
+
+def test_weights_beside_votes():
+    """A row of three votes and weight 2 counts six times, whatever is missing of the two."""
+    votes, weight = np.array([3.0, 1.0, 4.0]), np.array([2.0, 0.5, 1.0])
+    for number, given, expected in (
+        (votes, weight, [6, 0.5, 4]),
+        (votes, None, [3, 1, 4]),
+        (None, weight, [2, 0.5, 1]),
+    ):
+        shares = Shares(np.zeros((3, 2)), number, frozenset())
+        assert shares.weighted(given).tolist() == expected
+    assert Shares(np.zeros(3), None, frozenset()).weighted(None) is None
 
 
 def test_compare_of_two_files_with_shares(votes, capsys):

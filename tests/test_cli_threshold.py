@@ -101,6 +101,22 @@ def test_refusals(fitted, capsys, arguments, said):
     assert Path("map.json").read_bytes() == before
 
 
+def test_sql_of_logits(fitted, capsys):
+    """--scores beside --sql: the bands of log-odds begin where the table says."""
+    assert run("map.json", "--at", "0.2", "--scores", "logits", "--json", "t.json") == 0
+    score = read("t.json")["thresholds"][0]["score"]
+    assert score < 0
+    capsys.readouterr()
+    words = ["--sql", "sqlite", "--prob", "z", "--scores", "logits", "--names", "low,high"]
+    assert run("map.json", "--at", "0.2", *words) == 0
+    sql = capsys.readouterr().out
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE t (z REAL)")
+        database.executemany("INSERT INTO t VALUES (?)", [(score - 1e-9,), (score + 1e-9,)])
+        found = [row[0] for row in database.execute(f"SELECT {sql} FROM t")]
+    assert found == ["low", "high"]
+
+
 def test_several_classes_and_changed_maps(fitted, capsys):
     to_json(PlattScaling().fit(*make_overconfident(3, 300)), "three.json")
     for more in ([], ["--sql", "ansi"]):

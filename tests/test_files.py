@@ -98,6 +98,35 @@ def test_who_waits_gets_it(tmp_path):
     kill(process)
 
 
+def taken_away(monkeypatch):
+    """Another process removes a file once, after it was opened here and before it is locked."""
+    lock, done = whole._try_lock, []
+
+    def slowly(handle):
+        if not done:
+            done.append(os.readlink(f"/proc/self/fd/{handle}"))
+            os.unlink(done[0])
+        return lock(handle)
+
+    monkeypatch.setattr(whole, "_try_lock", slowly)
+    return done
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="names of open files")
+def test_three_writers(tmp_path, monkeypatch):
+    """The first removes its lock while the second has it open: a third does not get in."""
+    path = tmp_path / "state.json"
+    done = taken_away(monkeypatch)
+    with held(path, 1) as locked:
+        assert locked and done and os.path.exists(done[0])
+        with pytest.raises(TimeoutError), held(path, 0):
+            pass
+    done = taken_away(monkeypatch)
+    write_whole(path, "new")  # nor is its own file lost that was taken for a leftover
+    assert done and path.read_text(encoding="utf-8") == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["state.json"]
+
+
 def test_temporary_folders(tmp_path, monkeypatch):
     """None is made for local files; those of dead processes go, those of others stay."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

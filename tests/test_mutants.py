@@ -528,6 +528,87 @@ MUTANTS = {
         "member[np.arange(len(codes)), codes] = 1.0",
         "recalibrators/test_prior_shift.py::test_weights_of_the_labelled_rows[bbse-soft]",
     ),
+    # -- what no test followed: options, the positive class first, ties, blocks
+    "a difference of means with the larger effective number of rows": Mutant(
+        "inference._calibrated_mean_result",
+        "min(one.worth, two.worth)",
+        "max(one.worth, two.worth)",
+        "inference/test_calibrated_mean.py"
+        "::test_a_difference_knows_no_more_than_the_system_that_knows_less",
+    ),
+    "groups: ties with the largest of all groups do not count": Mutant(
+        "groups._events",
+        "np.searchsorted(largest, _guarded(found.sigma))",
+        'np.searchsorted(largest, found.sigma, side="right")',
+        "groups/test_group_calibration.py::test_p_values_count_ties[None]",
+    ),
+    "a difference of decision curves without the prevalence": Mutant(
+        "decisions._decision_curve",
+        "kernel = NetBenefit(scores, first.hit, first.weight, table, prevalence)",
+        "kernel = NetBenefit(scores, first.hit, first.weight, table)",
+        "decisions/test_decision_curve.py::test_case_control_of_two_models",
+    ),
+    "the lower end of the regret at its estimate": Mutant(
+        "decisions._regret",
+        "float(min(found, low))",
+        "float(max(found, low))",
+        "decisions/test_regret.py::test_lower_ends_are_below_the_estimates",
+    ),
+    "a monitor's region is calibrated at .95 whatever the level": Mutant(
+        "monitoring._aftermath",
+        "contains(found, level, 0.0, 1.0)",
+        "contains(found, 0.95, 0.0, 1.0)",
+        "monitoring/test_aftermath.py::test_calibrated_is_said_at_the_level_that_is_asked_for",
+    ),
+    "groups of a monitor are flagged at .05 whatever alpha": Mutant(
+        "monitoring._findings",
+        "e_benjamini_hochberg([*found.values()], self.alpha)",
+        "e_benjamini_hochberg([*found.values()], 0.05)",
+        "monitoring/test_monitor.py::test_flagged_groups_by_the_definition_of_e_bh[0.6]",
+    ),
+    "a variational interval of another norm": Mutant(
+        "decomposition._variational",
+        "_sequential(case, multiclass, norm, recalibrator, cv, direction)\n    if len(t)",
+        "_sequential(case, multiclass, 1.0, recalibrator, cv, direction)\n    if len(t)",
+        "decomposition/test_variational.py::test_the_norm_of_the_interval[2]",
+    ),
+    "a prediction at the end of its interval is outside": Mutant(
+        "report._evidence",
+        "one.observed_low <= one.predicted <= one.observed_high",
+        "one.observed_low < one.predicted < one.observed_high",
+        "test_report_verdict.py::test_what_lies_at_the_end_of_an_interval_is_inside[0]",
+    ),
+    "what is tolerable is a share of the rate of the positive class": Mutant(
+        "report._verdict",
+        "_TOLERABLE_PART * min(rate, 1 - rate)",
+        "_TOLERABLE_PART * rate",
+        "test_report_verdict.py::test_what_is_tolerable_is_a_share_of_the_rarer_outcome[0.996]",
+    ),
+    "a gain's error of clusters, off by the root of 2": Mutant(
+        "report._advice",
+        "return np.sqrt(2) * sum_error(",
+        "return sum_error(",
+        "test_report_clusters.py::test_equal_rows_of_a_cluster_are_one_row",
+        slow=True,
+    ),
+    "the power of a test of clusters, off by the root of 2": Mutant(
+        "report._verdict",
+        "float(np.mean(test.null_distribution**2) / alone)",
+        "float(np.mean(test.null_distribution**2) / alone / 2)",
+        "test_report_clusters.py::test_five_equal_rows_inflate_the_variance_by_five",
+    ),
+    "clusters that go on in another block are forgotten": Mutant(
+        "inference._paired",
+        "own = known.get(name, (0.0, 0.0))",
+        "own = (0.0, 0.0)",
+        "inference/test_paired.py::test_a_cluster_that_comes_in_two_blocks_is_one[False]",
+    ),
+    "the bound of a label's p-value, halved": Mutant(
+        "report._labels",
+        "bound = chernoff_bound(model.case) / _BOUND_SHARE",
+        "bound = chernoff_bound(model.case) / _BOUND_SHARE / 2",
+        "test_report_labels.py::test_p_values_below_any_draw_are_those_of_the_bound[80]",
+    ),
     # -- the command line
     "advice for two classes fitted on the rows it is judged on": Mutant(
         "summary._resampling",

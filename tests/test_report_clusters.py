@@ -1,6 +1,7 @@
 """Reports on rows that belong together."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,10 @@ from scipy.special import expit
 
 from sklearn_calib._cli import main
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.report import calibration_report
+from sklearn_calib.inference import ClusterSample
+from sklearn_calib.metrics import canonical_case
+from sklearn_calib.report import _verdict, calibration_report
+from sklearn_calib.report._evidence import smallest_seen
 from sklearn_calib.summary import CalibrationSummary
 
 QUICK = {"n_resamples": 40}
@@ -77,6 +81,40 @@ def test_advice_by_whole_clusters(tmp_path):
         encoding="utf-8"
     )
     assert "in 60 clusters" in page
+
+
+@pytest.mark.slow
+def test_equal_rows_of_a_cluster_are_one_row():
+    """What can be seen is what the rows see that are there once; the gain's error is of sums."""
+    y, p, groups = rows(150)
+    how = {"n_resamples": 20, "measures": ["expected_calibration_error"], "advice": True}
+    found = calibration_report(y, p, groups=groups, **how)
+    once = calibration_report(y[::5], p[::5], **how)
+    sizes = [each.verdict.evidence.smallest_seen for each in (found, once)]
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.15)
+    advice = found.advice["model"]
+    after, given = advice.recalibrated, advice.given
+    own = np.arange(len(after.codes)), after.codes
+    gains = np.log(after.proba[own] / given.proba[own])
+    sums = np.bincount(groups, gains - gains.mean())
+    error = np.sqrt(2 * 150 / 149 * (sums**2).sum()) / len(y)
+    assert advice.row("auto").standard_error == pytest.approx(error)
+
+
+def test_five_equal_rows_inflate_the_variance_by_five():
+    """Signs of clusters of equal rows draw five times the variance of independent rows."""
+    y, p, groups = rows(300)
+    case = canonical_case("report", y, p)
+    cells = ClusterSample(case.problems()[0], groups)
+    test = _verdict._test(cells, 0)
+    found = _verdict._inflation(SimpleNamespace(groups=groups), cells, test)
+    assert found == pytest.approx(5 * np.mean((y - p) ** 2) / np.mean(p * (1 - p)), rel=0.15)
+    assert _verdict._inflation(SimpleNamespace(groups=None), cells, test) == 1
+    given = cells.proba, cells.weight
+    twice = SimpleNamespace(proba=given[0], weight=given[1], squares=2 * cells.squares)
+    critical = float(np.quantile(test.null_distribution, 0.95))
+    assert smallest_seen(cells, 0.2, critical, 2.0) == smallest_seen(twice, 0.2, critical)
+    assert smallest_seen(cells, 0.2, critical, 2.0) != smallest_seen(cells, 0.2, critical, 9.0)
 
 
 def test_few_clusters_of_a_class_have_no_advice():

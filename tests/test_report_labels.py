@@ -284,6 +284,19 @@ def test_bound():
     assert chernoff_bound(canonical_case("t", [0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
 
 
+@pytest.mark.parametrize("hits", [80, 15])
+def test_p_values_below_any_draw_are_those_of_the_bound(hits):
+    """4 exp(-n KL), for one label at 1/2, over its twentieth of the level; Holm's for two."""
+    y = (np.arange(100) < hits).astype(float)
+    fair = (np.arange(100) % 2).astype(float)
+    found = quickly(np.column_stack([y, fair]), np.full((100, 2), 0.5)).labels[0]
+    q = hits / 100
+    divergence = q * np.log(2 * q) + (1 - q) * np.log(2 * (1 - q))
+    expected = 4 * np.exp(-100 * divergence) / 0.05
+    assert found.p_value == pytest.approx(expected, rel=1e-4) and expected < 1e-4
+    assert found.adjusted_p_value == pytest.approx(2 * expected, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

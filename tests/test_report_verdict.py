@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,8 @@ from scipy.stats import ks_2samp
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import all_metrics, kernel_calibration_error, log_loss
-from sklearn_calib.report import calibration_report
-from sklearn_calib.report._evidence import bins_of, outside_of_band, smallest_seen
+from sklearn_calib.report import _verdict, calibration_report
+from sklearn_calib.report._evidence import Bin, bins_of, outside_of_band, smallest_seen
 from sklearn_calib.report._verdict import BANDWIDTH, _test
 from sklearn_calib.summary import CalibrationSummary
 
@@ -242,6 +243,32 @@ def test_where_it_is_wrong():
     assert interval["too_high"] and interval["low"] > 0.7 and interval["high"] > 0.85
     assert "(too high)" in said.text
     assert sentence(verdict("calibrated"), "where") is None
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_lies_at_the_end_of_an_interval_is_inside(side):
+    """Of a bin, of the mean and of the slope; the next number is outside."""
+    ends = [(0.3, 0.5), (0.1, 0.3)][side]
+    one = Bin(0.2, 0.4, 50, 50.0, 0.3, sum(ends) / 2, *ends, None)
+    out = float(np.nextafter(0.3, side))
+    assert outside_of_band([one]) == ([], None)
+    runs, worst = outside_of_band([one._replace(predicted=out)])
+    assert [run.too_high for run in runs] == [side == 1] and worst.predicted == out
+    of = SimpleNamespace(predicted=0.3, observed=0.4, observed_low=ends[0], observed_high=ends[1])
+    found = SimpleNamespace(evidence=of, level=0.95, event="it rained", of_several=False)
+    assert _verdict._on_the_whole(found) is None
+    of.predicted = out
+    assert _verdict._on_the_whole(found)[0] == ("too low", "too high")[side]
+    of.line = SimpleNamespace(slope=1.1, slope_interval=lambda level: [(1.0, 1.2), (0.8, 1)][side])
+    assert _verdict._of_slope(found) is None
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.5, 0.9, 0.996])
+def test_what_is_tolerable_is_a_share_of_the_rarer_outcome(rate):
+    """The class that is called positive does not matter."""
+    found = SimpleNamespace(evidence=SimpleNamespace(observed=rate))
+    tolerable = _verdict._Findings.tolerable.fget(found)
+    assert tolerable == pytest.approx(min(0.05, rate / 4, (1 - rate) / 4))
 
 
 @pytest.mark.slow

@@ -84,6 +84,18 @@ def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
                 number_column(block, "p")
 
 
+@pytest.mark.parametrize("values", [("50%", "0.5"), ("0.5", "50%")])
+def test_signs_are_remembered_from_block_to_block(tmp_path, values):
+    """Where no block by itself has both."""
+    lines = [f"{value},{'x' * 60}\n" for value in values for _ in range(3)]
+    (tmp_path / "t.csv").write_text("p,y\n" + "".join(lines), encoding="utf-8")
+    blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50)]
+    assert all(block.frame["p"].astype(str).nunique() == 1 for block in blocks)
+    with pytest.raises(UserError, match=r"in row 3\b.*Write all of them in percent, or none"):
+        for block in blocks:
+            number_column(block, "p")
+
+
 @pytest.mark.parametrize(
     "column",
     [["1", "0"], ["1", "2.0"], ["True", "False"], ["yes", "no", "1"], ["007", "8"], ["a,b"]],

@@ -81,6 +81,31 @@ def test_the_histogram_counts_on_log_odds():
     np.testing.assert_allclose(curve.log_odds_histogram, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("first", [1, 12, 31, 32])
+@pytest.mark.parametrize("last", [33, 34, 50, 64])
+def test_an_axis_has_room_for_each_bin_and_no_more(first, last):
+    """The bins of a histogram that are not rare: their outer edges, and .04 of that around."""
+    share = np.zeros(66)
+    share[[first, last]] = 0.5
+    axis = LogitAxis.around([], [share])
+    low, high = EDGES[first - 1], EDGES[last]
+    pad = max(high - low, 3) * 0.04 + max(3 - (high - low), 0) / 2
+    assert (axis.low, axis.high) == pytest.approx((low - pad, high + pad))
+    assert not axis.zeros and not axis.ones
+
+
+def test_rare_rows_do_not_widen_an_axis():
+    """Nor does what lies beyond; together they may be more than .005."""
+    share = np.zeros(66)
+    share[[0, 8, 10, 55, 57, 65]] = 0.1, 0.004, 0.002, 0.002, 0.004, 0.1
+    share[[20, 40]] = 0.394
+    axis = LogitAxis.around([], [share])
+    low, high = EDGES[9], EDGES[55]
+    pad = (high - low) * 0.04
+    assert (axis.low, axis.high) == pytest.approx((low - pad, high + pad))
+    assert axis.zeros and axis.ones
+
+
 @pytest.mark.parametrize("strategy", ["quantile", "uniform", "isotonic", "polynomial"])
 def test_the_curve_on_log_odds(rare, strategy):
     p, y = rare

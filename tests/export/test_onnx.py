@@ -23,7 +23,7 @@ from sklearn_calib.export._document import MapDocument
 from sklearn_calib.export._nodes import NODES
 from sklearn_calib.export._onnx_nodes import written
 from sklearn_calib.export._tree import read_nodes
-from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, VennAbers
+from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, TopLabel, VennAbers
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -287,3 +287,16 @@ def test_edges_of_bins():
         found = run(to_onnx(one, dtype="float64"), pairs)
         np.testing.assert_allclose(found, expected, atol=1e-12)
         assert len(np.unique(expected[:, 1])) > 2
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_top_label_of_exact_logits(per_class):
+    """Far out the probability of the top class is 1: what a map sees of it are the logits."""
+    z = canonical_proba(logits(3, 300), kind="logits")
+    y = np.random.default_rng(0).integers(0, 3, 300)
+    method = TopLabel("platt", per_class=per_class).fit(z, y)
+    far = np.array([[45.0, 0.0, 1.0], [0.0, 90.0, -3.0], [-50.0, -60.0, 30.0], [60.0, 0.0, 0.0]])
+    got = run(to_onnx(method, input="logits"), far)
+    expected = method.predict_proba(canonical_proba(far, kind="logits"))
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-15)
+    assert np.ptp(expected.max(axis=1)) > 1e-6  # so that it matters

@@ -127,6 +127,14 @@ def test_scores_of_any_kind():
     assert calibrated_mean(y, score > 0.6, rest > 0.6).se < share.labels_se
 
 
+def test_a_scale_that_does_not_begin_at_zero():
+    y, score, rest = rows()
+    expected = calibrated_mean(y, score, rest)
+    found = calibrated_mean(y, 1 + 9 * score, 1 + 9 * rest, scale=(1, 10))
+    assert numbers(found) == pytest.approx(numbers(expected), abs=1e-9)
+    assert found.raw == pytest.approx(np.r_[score, rest].mean())
+
+
 def test_recalibrators_and_folds():
     y, score, rest = rows()
     line = calibrated_mean(y, score, rest)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from sklearn_calib.inference import PairedLosses, confidence_interval, paired_difference
 from sklearn_calib.metrics import all_metrics, get_loss
@@ -232,3 +233,22 @@ def test_what_summaries_do_not_have():
         confidence_interval(several, None, "log_loss")
     found = confidence_interval(several, None, "expected_calibration_error", n_resamples=20)
     assert found.on_these_rows == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_cluster_that_comes_in_two_blocks_is_one(weighted):
+    """Rows in blocks of seven, whose clusters go on in others: the sums of whole clusters."""
+    rng = np.random.default_rng(0)
+    one, two = rng.random((2, 40))
+    groups, weight = np.arange(40) % 6, rng.random(40) + 0.5 if weighted else None
+    pairs = PairedLosses()
+    for start in range(0, 40, 7):
+        part = slice(start, start + 7)
+        pairs.add(one[part], two[part], weight if weight is None else weight[part], groups[part])
+    found = pairs.difference("log_loss")
+    w = np.ones(40) if weight is None else weight
+    mean = w @ (two - one) / w.sum()
+    sums = np.bincount(groups, w * (two - one - mean))
+    half = t.ppf(0.975, 5) * np.sqrt(6 / 5 * (sums**2).sum()) / w.sum()
+    ends = found.difference, found.low, found.high
+    assert ends == pytest.approx((mean, mean - half, mean + half), abs=1e-12)

@@ -147,6 +147,38 @@ def test_lightgbm(data, options, piped):
         )
 
 
+def test_lightgbm_forest_of_the_best_iteration():
+    """Early stopping keeps fewer rounds than were trained: logits, and stages, are theirs."""
+    lightgbm = imported("lightgbm")
+    X, y = make_classification(200, random_state=0)
+    rng = np.random.default_rng(1)
+    forest = lightgbm.LGBMClassifier(
+        n_estimators=6, boosting_type="rf", subsample=0.5, subsample_freq=1, n_jobs=1, verbose=-1
+    )
+    X_rest, y_rest = rng.normal(size=(60, 20)), rng.integers(0, 2, 60)
+    stop = [lightgbm.early_stopping(6, verbose=False)]
+    forest.fit(X, y, eval_set=[(X_rest, y_rest)], callbacks=stop)
+    staging = staging_of(forest)
+    forest.booster_.best_iteration = forest._best_iteration = 3
+    logits = staging.logits(forest, X)
+    expected = forest.predict_proba(X)
+    np.testing.assert_allclose(canonical_proba(logits, kind="logits"), expected, atol=1e-12)
+    assert np.abs(expected - forest.predict_proba(X, num_iteration=6)).max() > 1e-3
+    cut = staging.truncated(forest, 5)
+    of_five = forest.predict_proba(X, num_iteration=5)
+    np.testing.assert_allclose(cut.predict_proba(X), of_five, atol=1e-12)
+
+
+def test_xgboost_with_a_number_that_means_missing():
+    xgboost = imported("xgboost")
+    X, y = make_classification(200, random_state=0)
+    X[::3, :5] = -999.0
+    model = xgboost.XGBClassifier(n_estimators=4, missing=-999.0, n_jobs=1).fit(X, y)
+    *_, (kind, last) = staging_of(model).staged_scores(model, X)
+    expected = model.predict_proba(X)
+    np.testing.assert_allclose(canonical_proba(last, kind=kind), expected, atol=1e-6)
+
+
 def test_lightgbm_one_vs_rest_is_refused():
     lightgbm = imported("lightgbm")
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
