@@ -1,0 +1,416 @@
+"""Whatever reads tables reads them in blocks of seven rows as in one: every command, every option.
+
+Read off the parser and the signature of `summarize`: an option that is not in the table below
+fails here, as does an option of which no value changes anything.
+"""
+
+import argparse
+import inspect
+import io
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pytest
+
+from sklearn_calib._cli import main, parser
+from sklearn_calib._files import arrow, csv_text
+from sklearn_calib.export import to_json
+from sklearn_calib.recalibrators import get_recalibrator
+from sklearn_calib.summary import summarize
+
+N, SEVEN = 90, 7
+THREE = {"--label": "z", "--prob": "a,b,c"}
+FIRST = {"--prob": "r", "--pos-label": "no"}  # the positive class sorts first
+CONFIDENCE = {"--label": "z", "--prob": "sure", "--prediction": "guess"}
+#: What each option is tried with, beside what the command needs; lists are several tries.
+TRIED = {
+    "--label": [THREE],
+    "--prob": {"--prob": "q"},
+    "--classes": THREE | {"--classes": "v,u,t", "--prob": "c,b,a"},
+    "--pos-label": [FIRST, FIRST | {"--weight": "w"}, FIRST | {"--group": "shop"}],
+    "--weight": [{"--weight": "w"}, THREE | {"--weight": "w"}],
+    "--group": [{"--group": "shop"}, THREE | {"--group": "shop", "--weight": "w"}],
+    "--cluster": [{"--cluster": "shop"}, {"--cluster": "shop", "--weight": "w"}],
+    "--soft-labels": [
+        {"--label": "share", "--soft-labels": True},
+        {"--label": "n0,n1", "--prob": "r,p", "--soft-labels": True},
+    ],
+    "--prediction": CONFIDENCE,
+    "--absent": THREE | {"--absent": True, "--prob": "oa,ob,oc"},
+    "--scale": [{"--prob": "mark", "--scale": "1,10"}, CONFIDENCE | {"--scale": "0,1"}],
+    "--logits": {"--prob": "logit", "--logits": True},
+    "--drop-missing": [{"--prob": "hole", "--drop-missing": True}],
+    "--percent": [{"--prob": "hundred", "--percent": True}, {"--prob": "sign"}],
+    "--normalize": {"--prob": "no,half", "--normalize": True},
+    "--tolerance": {"--prob": "near,p", "--tolerance": "0.01"},
+    "--by": {"--by": "shop"},
+    "--features": {"--features": "x,shop"},
+    "--grades": {"--grades": "0.1,0.3,0.6"},
+    "--id": {"--id": "row"},
+    "--time": {"--time": "day"},
+    "--any-order": {"--prob": "r", "--any-order": True},
+    "--alarm": {"--alarm": "test"},
+    "--run-length": {"--run-length": "50", "--prob": "q"},
+    "--alpha": {"--alarm": "test", "--alpha": "0.9"},
+    "--classwise": THREE | {"--classwise": True},
+    "--recalibrator": [{"--recalibrator": "isotonic"}],
+    "--level": {"--level": "0.6"},
+    "--resamples": {"--resamples": "30"},
+    "--system": {"--system": "side", "--cluster": "item"},
+    "--score": {"--score": "q"},
+    "--bounds": {"--label": "minutes", "--bounds": "0,9"},
+    "--width": {"--width": "0.2"},
+    "--plan": {"--plan": "0.2"},
+    "--recalibrate": {"--recalibrate": True},
+    "--no-advice": {},
+    "--name": {"--name": "one"},
+    "--fail-if": {"--fail-if": "log_loss > 0.1"},
+    "--allow-missing": {"--prob": "hole", "--allow-missing": True},
+}
+#: What a command needs where it differs from the others.
+OWN = {
+    ("mean", "--label"): {"--label": "minutes"},
+    ("mean", "--pos-label"): [{"--pos-label": "no"}, {"--pos-label": "no", "--cluster": "shop"}],
+    ("mean", "--weight"): {"--weight": "w"},
+    ("mean", "--scale"): {"--score": "mark", "--scale": "1,10"},
+    ("mean", "--drop-missing"): {"--score": "hole", "--drop-missing": True},
+    ("monitor", "--pos-label"): FIRST,
+    ("fit", "--absent"): THREE
+    | {"--absent": True, "--prob": "oa,ob,oc", "--recalibrator": "temperature"},
+    ("apply", "--classes"): {"--prob": "r,p", "--classes": "no,yes"},
+    ("apply", "--pos-label"): {"--prob": "r", "--pos-label": "no"},
+    ("apply", "--absent"): {"--prob": "r,p", "--absent": True},
+    ("apply", "--scale"): {"--prob": "mark", "--scale": "1,10"},
+    ("apply", "--logits"): {"--prob": "logit", "--logits": True, "--map": "logits.json"},
+    ("compare", "--classes"): THREE | {"--classes": "v,u,t", "--prob": "c,b,a"},
+    ("compare", "--name"): {"--name": "one", "--other-name": "two"},
+}
+#: Options that no rows pass through, each with its reason.
+ELSEWHERE = {
+    **dict.fromkeys(("--help", "--quiet", "--wait", "--date"), "says nothing of rows"),
+    **dict.fromkeys(
+        ("--out", "--no-page", "--json", "--markdown", "--save", "--state"), "writes a result"
+    ),
+    **dict.fromkeys(("--labels",), "several labels are read whole: tests/test_report_labels.py"),
+    **dict.fromkeys(("--tabulate", "--simplify", "--force", "--edited"), "is of the map"),
+    **dict.fromkeys(("--sep", "--decimal", "--encoding", "--header"), "is in one file, below"),
+    **dict.fromkeys(("--allow-remote", "--dask"), "only brings the file"),
+}
+MORE = {
+    "audit": ["--no-page", "--json", "out"],
+    "fit": ["--out", "out", "--force", "--date", "2020-01-01"],
+    "compare": ["--json", "out"],
+    "apply": ["--out"],
+    "mean": ["--json", "out"],
+    "monitor": ["--state", "out"],
+}
+DEFAULTS = {
+    "audit": {"--label": "y", "--prob": "p", "--resamples": "3", "--no-advice": True},
+    "fit": {"--label": "y", "--prob": "p", "--recalibrator": "platt"},
+    "compare": {"--label": "y", "--prob": "p", "--resamples": "20"},
+    "apply": {"--prob": "p"},
+    "mean": {"--label": "human", "--score": "p"},
+    "monitor": {"--label": "y", "--prob": "p"},
+}
+KINDS = ("csv", "jsonl", "parquet", "arrow")
+
+
+def commands():
+    """The options of each command that reads tables, by its name."""
+    for action in parser()._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                if any(one.dest == "files" for one in command._actions):
+                    found = [one.option_strings for one in command._actions]
+                    yield name, [names for names in found if names]
+
+
+def tries():
+    for command, options in commands():
+        yield command, "plain", {}
+        for names in options:
+            if set(names) & set(ELSEWHERE):
+                continue
+            name = next((one for one in names if one in TRIED), None)
+            given = OWN.get((command, name), TRIED.get(name))
+            given = given if isinstance(given, list) else [given]
+            for number, one in enumerate(given):
+                yield command, f"{names[0]}{number or ''}", one
+
+
+def table(seed=0):
+    """Rows in which every option finds what it is about; nothing is special in the first ones."""
+    rng = np.random.default_rng(seed)
+    same = np.random.default_rng(0)
+    z = 1.5 * same.normal(size=N)
+    p = 1 / (1 + np.exp(-z - 0.5 * seed * rng.normal(size=N)))
+    law = same.dirichlet(np.ones(3), N)
+    abc = 0.8 * law + 0.2 * rng.dirichlet(np.ones(3), N)
+    event, place = (
+        same.random(N) < 1 / (1 + np.exp(-z)),
+        (same.random((N, 1)) > law.cumsum(axis=1)).sum(axis=1),
+    )
+    at, votes = np.arange(N), same.integers(1, 5, N)
+    ones = same.binomial(votes, 1 / (1 + np.exp(-z)))
+    y = np.where(event, "yes", "no")
+    some = np.where((at % 11 == 8)[:, None] & (place[:, None] < 2) & [0, 0, 1], np.nan, abc)
+    some /= np.nansum(some, axis=1, keepdims=True)
+    p = p.round(4)
+    return pd.DataFrame(
+        {
+            "y": y,
+            "p": p,
+            "r": 1 - p,
+            "q": (0.1 + 0.8 * p**2).round(6),
+            "no": 0.5 - p / 2,
+            "half": p / 2,
+            "near": 1.002 - p,
+            "hundred": 100 * p,
+            "sign": [f"{100 * one:.2f}%" for one in p],
+            "mark": 1 + 9 * p,
+            "logit": np.log(p / (1 - p)),
+            "hole": np.where(at % 13 == 9, np.nan, p),
+            "z": np.array([*"tuv"])[np.minimum(place, 2)],
+            **dict(zip("abc", abc.T, strict=True)),
+            **dict(zip(("oa", "ob", "oc"), some.T, strict=True)),
+            "sure": abc.max(axis=1),
+            "guess": np.array([*"tuv"])[abc.argmax(axis=1)],
+            "w": 1.0 + at % 4,
+            "shop": [f"shop {i}" for i in at * 7 % 15 % 9],
+            "item": at // 2,
+            "side": np.array(["old", "new"])[at % 2],
+            "share": ones / votes,
+            "n0": votes - ones,
+            "n1": ones,
+            "human": np.where(at % 3 == 0, y, None),
+            "minutes": np.where(at % 3 == 0, 3 * p + same.random(N), np.nan),
+            "x": same.random(N),
+            "day": 20260101 + at // 5,
+            "row": at + 17,
+        }
+    )
+
+
+def write(frame, file):
+    kind = file.rpartition(".")[2]
+    if kind == "csv":
+        frame.to_csv(file, index=False)
+    elif kind == "jsonl":
+        frame.to_json(file, orient="records", lines=True, double_precision=15)
+    elif kind == "parquet":
+        frame.to_parquet(file)
+    else:
+        pa.feather.write_feather(pa.Table.from_pandas(frame), file, compression="uncompressed")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Two models' tables of the same rows in each kind of file, and a map."""
+    folder = tmp_path_factory.mktemp("tables")
+    for number, name in enumerate(("t", "u")):
+        frame = table(number)
+        for kind in KINDS:
+            write(frame, str(folder / f"{name}.{kind}"))
+    frame = table()
+    fitted = get_recalibrator("platt").fit(frame["p"], frame["y"])
+    to_json(fitted, folder / "map.json")
+    to_json(fitted, folder / "logits.json", input="logits")
+    return folder
+
+
+class Blocks:
+    """Every block of rows that a reader of files has given."""
+
+    def __init__(self):
+        self.count = 0
+
+    def text(self, stream, encoding, sep, size, file):
+        lines, rest = [], []
+        for block in csv_text.row_blocks(stream, encoding, sep, size, file):
+            if size is None:
+                yield block
+                return
+            lines += block.read().splitlines(keepends=True)
+        head = 0 if sep is None or not lines[0].startswith("y,") else 1
+        rest = [*range(SEVEN + head, len(lines), SEVEN)]
+        for start, end in zip([0, *rest], [*rest, len(lines)], strict=True):
+            self.count += 1
+            yield io.StringIO("".join(lines[start:end]), newline="")
+
+    def arrow(self, source, batch_size, columns=None):
+        for batch in arrow.batches_of(source, SEVEN, columns):
+            self.count += 1
+            yield batch
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """What makes readers give blocks of seven rows; says how many there were."""
+
+    def begin():
+        blocks = Blocks()
+        for name, module in [*sys.modules.items()]:
+            if not name.startswith(
+                ("sklearn_calib._files", "sklearn_calib._cli", "sklearn_calib.su")
+            ):
+                continue
+            for found, wrong in (("row_blocks", blocks.text), ("batches_of", blocks.arrow)):
+                if (
+                    found in vars(module)
+                    and name != "sklearn_calib._files.csv_text"
+                    and (name != "sklearn_calib._files.arrow")
+                ):
+                    monkeypatch.setattr(module, found, wrong)
+            for found in ("_ROWS", "ROWS", "_CHUNK", "_ENTRIES"):
+                value = vars(module).get(found)
+                known = isinstance(value, int) and name not in NOT_BLOCKS
+                if known:
+                    monkeypatch.setattr(module, found, SEVEN)
+        return blocks
+
+    return begin
+
+
+#: Numbers of rows that are no blocks, but say what is done with so many.
+NOT_BLOCKS = {
+    "sklearn_calib._cli._fit",
+    "sklearn_calib._cli._identifiers",
+    "sklearn_calib.summary._drawn",
+}
+NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
+
+
+def alike(one, other):
+    """Equal but for the last digits of numbers, which are sums in another order."""
+    if one == other:
+        return
+    assert NUMBER.sub("#", one) == NUMBER.sub("#", other)
+    first, second = (np.array(NUMBER.findall(text), dtype=float) for text in (one, other))
+    np.testing.assert_allclose(second, first, rtol=1e-7, atol=1e-9)
+
+
+def run(capsys, command, kind, given, folder):
+    out = Path(f"out.{kind}" if command == "apply" else "out")
+    out.unlink(missing_ok=True)
+    names = [str(folder / f"t.{kind}")]
+    if command == "compare":
+        names.append(str(folder / f"u.{kind}"))
+    more = dict(DEFAULTS[command] | given)
+    map_ = str(folder / more.pop("--map", "map.json"))
+    words = [command, *([map_] if command == "apply" else []), *names]
+    other = more.pop("--other-name", None)
+    for name, value in more.items():
+        words += [name] if value is True else [name, value]
+    words += ["--name", other] if other else []
+    words += [*MORE[command], *([str(out)] if command == "apply" else [])]
+    if given.get("--plan"):
+        words = [word for word in words if word not in ("--label", "y", "--resamples", "3")]
+        words.remove("--no-advice")
+    code = main(words)
+    said = capsys.readouterr()
+    found = ""
+    if out.exists():
+        binary = kind in ("parquet", "arrow") and command == "apply"
+        found = pd.read_parquet(out).to_csv() if binary else out.read_text(encoding="utf-8")
+    found = re.sub(r'"created": "[^"]*"', "", found)
+    return code, said.out, said.err, found
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+
+
+def marks(command, place, kind):
+    """Each try has one kind of file; the other kinds are for the weekly run."""
+    if place % 3 != kind:
+        return pytest.mark.cross
+    return () if command not in ("audit", "compare") and place % 12 == kind else pytest.mark.slow
+
+
+TRIES = [*tries()]
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "given", "kind"),
+    [
+        pytest.param(
+            *one,
+            kind,
+            id=f"{one[0]}-{one[1]}-{kind}",
+            marks=marks(one[0], place, KINDS.index(kind)),
+        )
+        for place, one in enumerate(TRIES)
+        for kind in KINDS[:3]
+    ],
+)
+@pytest.mark.whole
+def test_blocks_of_seven_rows(command, option, given, kind, files, small, here, capsys):
+    assert given is not None, f"{command} {option}: a value in TRIED, or in ELSEWHERE why not"
+    whole = run(capsys, command, kind, given, files)
+    assert whole[0] in (0, 1, 3), whole[2]
+    blocks = small()
+    pieces = run(capsys, command, kind, given, files)
+    assert option != "plain" or blocks.count > N // SEVEN or command == "mean" or kind == "parquet"
+    assert pieces[0] == whole[0], pieces[2]
+    for one, other in zip(whole[1:], pieces[1:], strict=True):
+        alike(one, other)
+
+
+# -- summarize --------------------------------------------------------------------------------
+
+USUAL = {"label": "y", "prob": "p", "classes": ["no", "yes"]}
+CLASSES = {"label": "z", "prob": ["a", "b", "c"], "classes": ["t", "u", "v"]}
+#: What each argument is tried with.
+SUMMARIZED = {
+    "label": [CLASSES],
+    "prob": [{"prob": "q"}],
+    "weight": [{"weight": "w"}, {"weight": "w", "prob": "r", "pos_label": "no"}],
+    "counts": [{"counts": "n1"}],
+    "by": [{"by": "shop"}, {"by": ["shop", "day"], "weight": "w"}],
+    "n_jobs": [],
+    "max_cells": [{"max_cells": 4096}],
+    "multiclass": [CLASSES | {"multiclass": "classwise"}],
+    "classes": [{"label": "z", "prob": ["c", "b", "a"], "classes": ["v", "u", "t"]}],
+    "pos_label": [{"prob": "r", "pos_label": "no"}],
+    "csv": [],
+    "drop_missing": [{"prob": "hole", "drop_missing": True}],
+    "soft_labels": [
+        {"label": "share", "soft_labels": True, "classes": None},
+        {
+            "label": ["n0", "n1"],
+            "prob": ["r", "p"],
+            "soft_labels": True,
+            "by": "shop",
+            "classes": None,
+        },
+    ],
+}
+NO_ROWS = ("data", "progress", "_draw")
+
+
+@pytest.mark.filterwarnings("ignore:.*left out:sklearn_calib.exceptions.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore:.*without missing values")
+@pytest.mark.slow
+@pytest.mark.whole
+@pytest.mark.parametrize("kind", [*KINDS, "frame", "table"])
+def test_summaries_of_blocks_of_seven_rows(kind, files, small):
+    """Equal summaries, from files and from tables in memory; each argument changes something."""
+    names = {*inspect.signature(summarize).parameters} - {*NO_ROWS}
+    assert names == {*SUMMARIZED}
+    data = str(files / f"t.{kind}")
+    if kind in ("frame", "table"):
+        data = table() if kind == "frame" else pa.Table.from_pandas(table())
+    given = [USUAL, *(USUAL | one for several in SUMMARIZED.values() for one in several)]
+    whole = [summarize(data, **one) for one in given]
+    small()
+    for one, expected in zip(given, whole, strict=True):
+        assert summarize(data, **one) == expected, one
+    for one, expected in zip(given[1:], whole[1:], strict=True):
+        assert expected != whole[0], f"{one} changes nothing"
