@@ -41,9 +41,15 @@ MUTANTS = {
     ),
     "differences of labels that never differ are certain": Mutant(
         "inference._calibrated_mean_result",
-        "(t / size) ** 2 / 2 if",
+        "t**2 / 2 * unseen if",
         "0.0 if",
         "inference/test_calibrated_mean.py::test_two_systems",
+    ),
+    "a cluster that differs counts with all its rows": Mutant(
+        "_kernels._tuned_mean",
+        "if n_rows is None or not total > 0:",
+        "if True:",
+        "inference/test_calibrated_mean.py::test_a_difference_takes_no_cluster_for_a_row",
     ),
     # -- many labels
     "no term for the event that a sample lacks": Mutant(

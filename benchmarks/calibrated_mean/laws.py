@@ -144,6 +144,24 @@ def few_pairs(rng):
     return pair(rng, 30)
 
 
+def clustered_pairs(rng, n_clusters=20, size=5, change=None):
+    """Two systems; a question is as hard for both. `change`: the share that the second repairs."""
+    group = np.repeat(np.arange(N // size), size)
+    z = rng.normal(size=N // size)[group] + 0.5 * rng.normal(size=N)
+    better = z + 0.3 + 0.5 * rng.normal(size=N)
+    probability, n = (expit(z), expit(better)), n_clusters * size
+    y = [(rng.random(N) < p).astype(int) for p in probability]
+    if change is not None:  # whole questions are right with the second one
+        y[1] = np.where((rng.random(N // size) < change)[group], 1, y[0])
+    names = {"groups": group[:n], "groups_unlabelled": group[n:]}
+    judge = (p**0.8 for p in probability)
+    return [_split(a, b, n, **names) for a, b in zip(y, judge, strict=True)]
+
+
+def rarely_different(rng):
+    return clustered_pairs(rng, 40, change=0.1)
+
+
 def expected(centre=0.0, spread=1.5):
     """The mean of expit of a normal number."""
     return float(_MASS @ expit(centre + spread * _NODES))
@@ -177,4 +195,9 @@ LAWS = {
     "verdicts": (verdicts, 0.5),
     "two systems": (pair, expected(0.3, np.hypot(1.2, 0.5)) - 0.5),
     "two systems, 30 labels": (few_pairs, expected(0.3, np.hypot(1.2, 0.5)) - 0.5),
+    "two systems, 20 clusters": (
+        clustered_pairs,
+        expected(0.3, np.sqrt(1.5)) - expected(0.0, np.sqrt(1.25)),
+    ),
+    "two systems that rarely differ, 40 clusters": (rarely_different, 0.05),
 }

@@ -23,6 +23,7 @@ DRAWS = dict.fromkeys(LAWS, FEW)
 DRAWS |= dict.fromkeys(("reference", "useless", "perfect", "reversed"), MANY)
 DRAWS |= dict.fromkeys(("numbers", "30 numbers", "grades 1 to 10", "verdicts"), MANY)
 DRAWS |= dict.fromkeys(("30 labels", "clustered"), SOME)
+DRAWS["two systems that rarely differ, 40 clusters"] = 200
 MAPS = ("line", "isotonic", "spline", "quadratic")
 COMPARED = ("reference", "useless", "curved", "30 labels", "1 % positives")
 PLANNED = ("reference", "numbers", "clustered", "1 % positives")

@@ -48,6 +48,19 @@ def variance(errors, n_effective, fitted):
     return float(errors @ errors) * n_effective / max(n_effective - fitted, 1.0)
 
 
+def unseen_square(errors, n_effective, n_rows):
+    """The squared error of one more row (n_rows None), or one more cluster like those that differ.
+
+    A row that differs moves the mean by 1 / n. A cluster moves it by the mean of the errors, each
+    weighted by its size, which is the error itself where those that are not 0 are alike: by a row
+    at least, and by all of its rows where no cluster differs.
+    """
+    most, total = n_effective**-2, np.abs(errors).sum()
+    if n_rows is None or not total > 0:
+        return most
+    return min(max(float((errors @ errors / total) ** 2), n_rows**-2), most)
+
+
 def quantile(n_effective, level):
     """That of Student's law."""
     return float(stdtrit(max(n_effective - 1.0, 1.0), (1 + level) / 2))

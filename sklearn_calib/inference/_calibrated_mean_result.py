@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._kernels._tuned_mean import best_power, no_wider, quantile, share_intervals, variance, worth
+from .._kernels._tuned_mean import (
+    best_power,
+    no_wider,
+    quantile,
+    share_intervals,
+    unseen_square,
+    variance,
+    worth,
+)
 from .._show import Section, Shown, Table
 from .._typing import AnyArray, FloatArray
 from ..exceptions import number_or_nan, refuse
@@ -107,7 +115,10 @@ class CalibratedMean(Shown):
         Errors of the two are subtracted row by row, so what makes an item hard for both does not
         count. How much the scores of each count is found again, for the difference. Labels 0 and 1
         that never differ do not mean that they cannot: the variance is that of n labels with t^2/2
-        differences more. Cost: O(n).
+        differences more. With `groups` it is that of t^2/2 clusters more, which differ as much as
+        those do that were seen to; where none does, by all their rows. Measured at 95 %, 20 clusters
+        of 5 rows: .944 (500 draws). Of 40 clusters of which one in ten differs .930 (200 draws),
+        all misses on one side, the truth above: ``benchmarks/calibrated_mean``. Cost: O(n).
 
         Examples
         --------
@@ -310,7 +321,8 @@ def made(
     if outcome == "share" or (bounds is not None and alone == 0):
         ends, ours = _of_share(labels, estimate, (alone, spread), errors, t, bounds)
     else:
-        extra = (t / size) ** 2 / 2 if outcome == "difference" and shares else 0.0
+        unseen = unseen_square(own, size, None if errors.keys is None else errors.n_labelled)
+        extra = t**2 / 2 * unseen if outcome == "difference" and shares else 0.0
         least, most = bounds or (-inf, inf)
         ends, ours = (
             (

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, stdtrit
 from scipy.stats import t as student
 
 from sklearn_calib._kernels._tuned_mean import best_power, no_wider, wilson
@@ -402,3 +402,20 @@ def test_verdicts_without_a_label_are_refused(first, second, words):
         calibrated_mean(y, judge, np.array([second[i % 2] for i in range(900)], dtype=object))
     flipped = [first[1 - i] if row < 20 else first[i] for row, i in enumerate(y)]
     assert calibrated_mean(y, flipped, [first[i % 2] for i in range(900)]).se > 0
+
+
+def test_a_difference_takes_no_cluster_for_a_row():
+    """20 clusters of 5 that often differ: nearly Student's interval of clusters."""
+    rng = np.random.default_rng(0)
+    groups, names = np.arange(100) // 5, {"groups_unlabelled": 20 + np.arange(400) // 5}
+    y, other = rng.integers(0, 2, (2, 100))
+    score, rest = rng.random(100), rng.random(400)
+    one, two, same = (
+        calibrated_mean(each, score, rest, groups=groups, power=0.0, **names)
+        for each in (y, other, y)
+    )
+    found = two.difference(one)
+    plain = 2 * stdtrit(19, 0.975) * found.se
+    assert plain < found.high - found.low < 1.1 * plain
+    none = same.difference(one)
+    assert none.high == pytest.approx(stdtrit(19, 0.975) ** 2 / 20 / 2**0.5)
