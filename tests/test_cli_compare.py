@@ -450,3 +450,49 @@ def test_blocks_of_several_classes_are_let_go(monkeypatch):
     in_small_blocks(monkeypatch)
     differences("one.csv", "two.parquet", *OF_THREE, columns=())
     assert len(held) > 20 and max(most) <= 6
+
+
+@pytest.fixture
+def three(tmp_path, monkeypatch):
+    """Two models of three classes, with weights and clusters that the rows' order does not tell."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    one, two = rng.dirichlet(np.ones(3), 90), rng.dirichlet(np.ones(3), 90)
+    frame = pd.DataFrame(np.hstack([one, two]), columns=[m + c for m in "ab" for c in "012"])
+    y = (rng.random((90, 1)) > one.cumsum(axis=1)).sum(axis=1)
+    frame = frame.assign(y=y, w=rng.integers(1, 9, 90), shop=rng.integers(0, 12, 90))
+    frame.to_csv("t.csv", index=False)
+    return frame, one, two
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_pieces_of_three_classes_keep_their_weights_and_clusters(three, monkeypatch, clusters):
+    frame, one, two = three
+    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", ("log_loss",))
+    monkeypatch.setattr("sklearn_calib._cli._compare._ENTRIES", 30)  # nine pieces
+    columns = ["--label", "y", "--prob", "a0,a1,a2", "--prob", "b0,b1,b2", "--weight", "w"]
+    more = ["--cluster", "shop"] if clusters else []
+    found = differences("t.csv", columns=columns + more)["log_loss"]
+    groups = frame["shop"] if clusters else None
+    expected = paired_difference(
+        frame["y"], one, two, level=0.9, sample_weight=frame["w"], groups=groups
+    )
+    for name in ("difference", "low", "high"):
+        assert found[name] == pytest.approx(getattr(expected, name), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_calibration_error_of_clusters_with_weights(frame, monkeypatch):
+    measures = ("log_loss", "smooth_calibration_error")
+    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", measures)
+    some = frame[:60].assign(w=1.0 + 8 * (frame["p"] > 0.6), shop=np.arange(60) * 7 % 25)
+    some.to_csv("few.csv", index=False)
+    columns = [*AS_USUAL, "--prob", "q", "--weight", "w", "--cluster", "shop"]
+    found = differences("few.csv", columns=columns)["smooth_calibration_error"]
+    given = {"sample_weight": some["w"], "groups": some["shop"], "n_resamples": 20}
+    rows = (some["outcome"], some["p"], some["q"], "smooth_calibration_error")
+    expected = paired_difference(*rows, level=0.9, **given)
+    for name in ("first", "second", "difference"):
+        assert found[name] == pytest.approx(getattr(expected, name), rel=1e-9), name
+    plain = paired_difference(*rows, level=0.9, **(given | {"sample_weight": None}))
+    assert abs(plain.difference - expected.difference) > 0.01

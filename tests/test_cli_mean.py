@@ -168,3 +168,15 @@ def test_verdicts_spelt_in_two_ways(frame, capsys):
     said = capsys.readouterr().err
     assert "a label for some rows of each verdict, as for 'no', 'yes', got none of 'No'" in said
     assert "240 such rows of 240 without a label" in said
+
+
+@pytest.mark.filterwarnings("ignore:.*expected labels that differ for a map")
+def test_bounds_where_all_labels_are_equal(frame):
+    """Then nothing but the bounds says how far the mean may be."""
+    frame.loc[frame["human"].notna(), "grade"] = 2.0
+    frame.to_json("t.jsonl", orient="records", lines=True)
+    call, options = parts(frame, "grade"), ["--label", "grade"]
+    for pair in ((1, 5), (0, 10)):
+        (found,) = run(*USUAL, *options, "--bounds", "{},{}".format(*pair))["means"]
+        same(found, calibrated_mean(*call, bounds=pair))
+        assert pair[0] < found["low"] < 2 < found["high"] < pair[1]

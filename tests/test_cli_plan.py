@@ -123,3 +123,15 @@ def test_a_report_of_an_empty_summary(scores, capsys):
     said = capsys.readouterr().err
     assert "expected a summary of at least one row, got an empty one" in said
     assert "CalibrationSummary" not in said and "samples" not in said
+
+
+def test_weight_and_level(scores, tmp_path):
+    """Of a plan without a table of targets: the C statistic is that of the weighted rows."""
+    assert plan("--plan", ".05", "--weight", "w", "--level", ".8", "--json", "p.json") == 0
+    found = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))["plan"]
+    expected = validation_sample_size(
+        np.repeat(P, np.arange(200) % 3 + 1), error=0.05, level=0.8
+    ).to_dict()
+    assert found["level"] == 0.8 and found["n_samples"] == expected["n_samples"]
+    assert found["c_statistic"] == pytest.approx(expected["c_statistic"], abs=1e-12)
+    assert found["c_statistic"] != validation_sample_size(P, error=0.05).c_statistic

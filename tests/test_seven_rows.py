@@ -88,6 +88,11 @@ OWN = {
     ("apply", "--scale"): {"--prob": "mark", "--scale": "1,10"},
     ("apply", "--logits"): {"--prob": "logit", "--logits": True, "--map": "logits.json"},
     ("compare", "--classes"): THREE | {"--classes": "v,u,t", "--prob": "c,b,a"},
+    ("compare", "--cluster"): [
+        {"--cluster": "shop"},
+        {"--cluster": "shop", "--weight": "w"},
+        THREE | {"--cluster": "shop", "--weight": "w"},
+    ],
     ("compare", "--name"): {"--name": "one", "--other-name": "two"},
 }
 #: Options that no rows pass through, each with its reason.

@@ -80,3 +80,22 @@ def test_level_two_sided():
     z = np.array([found.statistic for found in z_of_calibrated(2000)])
     for share in ((z > 1.96).mean(), (z < -1.96).mean()):
         assert 0.011 <= share <= 0.039
+
+
+def test_costs_of_rows_beside_weights_of_zero():
+    """Rows without a weight are left out with their own costs, wherever they stand."""
+    rng = np.random.default_rng(0)
+    table = np.zeros((200, 2, 2))
+    table[:, 0, 1], table[:, 1, 0] = rng.uniform(0.5, 5, (2, 200))
+    weight = np.where(np.arange(200) % 3, rng.uniform(1, 2, 200), 0.0)
+    found = expected_cost_test(Y, P, table, sample_weight=weight)
+    kept = weight > 0
+    acts = P * table[:, 1, 0] >= (1 - P) * table[:, 0, 1]
+    paid = np.where(acts, (1 - Y) * table[:, 0, 1], Y * table[:, 1, 0])
+    believed = np.where(acts, (1 - P) * table[:, 0, 1], P * table[:, 1, 0])
+    share = np.where(kept, weight, 0) / weight.sum()
+    assert found.realised == pytest.approx(share @ paid)
+    assert found.believed == pytest.approx(share @ believed)
+    variance = P * (1 - P) * np.where(acts, table[:, 0, 1], table[:, 1, 0]) ** 2
+    z = share @ (believed - paid) / np.sqrt(share**2 @ variance)
+    assert found.statistic == pytest.approx(z)

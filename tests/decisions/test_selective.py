@@ -391,3 +391,34 @@ def test_laws_of_coverage_and_of_groups():
     assert 0.1 - error - 0.03 <= above / draws <= 0.1 + error
     assert abs(uniform - 0.5) < 3 * np.sqrt(1 / 12 / draws)
     assert all(count / draws <= allowed for allowed, count in broken.items())
+
+
+def test_weights_count_as_effective_rows_in_the_intervals_of_a_curve():
+    """Of the rows that are answered so far, each time."""
+    rng = np.random.default_rng(1)
+    p, weight = rng.random(200), rng.gamma(1.0, size=200)
+    y = (rng.random(200) < p).astype(int)
+    curve = risk_coverage_curve(y, p, sample_weight=weight, level=0.9)
+    order = np.argsort(-np.maximum(p, 1 - p))
+    w, wrong = weight[order], ((p >= 0.5) != y)[order]
+    reached = np.cumsum(w)
+    rows, risk = reached**2 / np.cumsum(w**2), np.cumsum(w * wrong) / reached
+    np.testing.assert_allclose(curve.risk, risk, atol=1e-12)
+    events = risk * rows
+    some = slice(40, None)
+    assert ((events > 1e-6) & (risk < 1 - 1e-6))[some].all()
+    low = beta.ppf(0.05, events, rows - events + 1)
+    high = beta.ppf(0.95, events + 1, rows - events)
+    np.testing.assert_allclose(curve.low[some], low[some], atol=1e-9)
+    np.testing.assert_allclose(curve.high[some], high[some], atol=1e-9)
+
+
+def test_the_bound_counts_rows_whatever_their_weights():
+    """With a coverage, too, where the weights say how many rows are answered."""
+    weight = np.where((P >= 0.5) == Y, 9.0, 1.0)
+    model = SelectiveClassifier(FrozenEstimator(Given()), coverage=0.5, delta=0.1)
+    model.fit(P[:, None], Y, sample_weight=weight)
+    answered = np.maximum(P, 1 - P) >= model.threshold_
+    n, wrong = answered.sum(), ((P >= 0.5) != Y)[answered].sum()
+    assert wrong > 0 and weight[answered].sum() == pytest.approx(0.5 * weight.sum(), abs=9)
+    assert model.risk_bound_ == pytest.approx(beta.ppf(0.9, wrong + 1, n - wrong), abs=1e-9)

@@ -119,3 +119,24 @@ def test_models_from_estimators(rows, display):
     n = len(weighted.points()[0][0][0])  # of one model
     np.testing.assert_array_equal(two.points()[0][0][0][:n], weighted.points()[0][0][0])
     assert not np.array_equal(weighted.points()[0][0], panel[0])
+
+
+@pytest.mark.parametrize("kind", ["classwise", "confidence"])
+def test_curves_of_three_classes_are_those_of_the_event(kind):
+    rng = np.random.default_rng(0)
+    proba, site = rng.dirichlet(np.ones(3), 600), rng.choice(["south", "west"], 600)
+    y = (rng.random((600, 1)) > proba.cumsum(axis=1)).sum(axis=1)
+    y[site == "south"] = np.where(rng.random((site == "south").sum()) < 0.5, 2, y[site == "south"])
+    display = drawn((y, proba, {"site": site}), multiclass=kind, n_curves=1, n_dots=0)
+    ((row, _),) = display.curves
+    here, hit, score = site == "south", y == 2, proba[:, 2]
+    if kind == "confidence":
+        hit, score = y == proba.argmax(axis=1), proba.max(axis=1)
+    else:
+        assert row.event == "class 2"
+    assert row.group == "site=south" or "south" in str(row.group)
+    options = {"strategy": "isotonic", "n_resamples": 0, "labels": [0, 1]}
+    (curve,) = reliability_curve(hit[here].astype(int), score[here], **options)
+    (((x, observed),),) = display.points()
+    np.testing.assert_allclose(x, curve.predicted)
+    np.testing.assert_allclose(observed, curve.observed)

@@ -177,3 +177,15 @@ def test_bad_input(given, said):
     with pytest.raises(ValueError, match=r"^validation_sample_size: ") as error:
         validation_sample_size(**given)
     assert said in str(error.value)
+
+
+def test_a_prevalence_beside_a_sample_counts_in_the_net_benefit():
+    """Shares of events and of others that are acted on stay; how many there are is what is said."""
+    p, t, phi = np.random.default_rng(0).beta(2, 5, 400), 0.3, 0.05
+    one = validation_sample_size(p, prevalence=phi, threshold=t, net_benefit_width=0.4).targets[-1]
+    hits, alarms = p[p >= t].sum() / p.sum(), (1 - p)[p >= t].sum() / (1 - p).sum()
+    odds = (1 - phi) / phi * t / (1 - t)
+    assert one.anticipated == pytest.approx(hits - odds * alarms)
+    counts = hits * (1 - hits) / phi + odds**2 * alarms * (1 - alarms) / (1 - phi)
+    rows = (counts + (odds * alarms) ** 2 / (phi * (1 - phi))) / (0.4 / (2 * Z)) ** 2
+    assert one.n_samples == int(np.ceil(rows))

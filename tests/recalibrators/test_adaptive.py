@@ -163,3 +163,17 @@ def test_rounding_noise_decides_nothing(neighborhood):
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     below, above = (rank_score(two_classes_of_margin(x)) for x in (low, high))
     assert (below < above).all()
+
+
+@pytest.mark.parametrize("C", [0.3, np.inf])
+def test_logistic_intervals_know_the_unit_of_weights(C):
+    """Weights of a quarter are a quarter of the information, beside a penalty that stays."""
+    X, y = make_classification(80, n_features=5, n_redundant=0, class_sep=0.3, random_state=0)
+    weight = np.where(np.arange(80) % 2, 0.25, 0.5)
+    model = LogisticRegression(C=C, max_iter=1000).fit(X, y, sample_weight=weight)
+    both, p = np.column_stack([X, np.ones(80)]), model.predict_proba(X)[:, 1]
+    information = (both * (weight * p * (1 - p))[:, None]).T @ both
+    information += np.diag([1 / C] * 5 + [0.0])
+    half = 1.959963984540054 * np.sqrt(((both @ np.linalg.inv(information)) * both).sum(axis=1))
+    ends = logit(logistic_intervals(model, X, X, sample_weight=weight))
+    np.testing.assert_allclose((ends[:, 1] - ends[:, 0]) / 2, half, rtol=1e-9)

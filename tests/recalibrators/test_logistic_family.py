@@ -275,3 +275,15 @@ def test_two_scores_swap():
     there = BetaCalibration().fit(p, y).predict_proba([0.3, 0.4, 0.9])
     back = BetaCalibration().fit(1 - p, 1 - y).predict_proba([0.7, 0.6, 0.1])
     np.testing.assert_allclose(there, back[:, ::-1], atol=1e-9)
+
+
+@pytest.mark.parametrize("prior_weight", [1.0, 40.0])
+def test_platt_with_rows_that_are_right(scores, prior_weight):
+    """Two rows at 1/4 and 3/4, each half a label of its weight: the score equations with them."""
+    p, y, w = scores
+    assert np.sqrt(np.cov(logit(p), aweights=w)) > 1
+    platt = PlattScaling(prior_weight=prior_weight).fit(p, y, sample_weight=w)
+    z = np.append(logit(p), logit([0.25, 0.75]))
+    missed = expit(platt.intercept_ + platt.slope_ * z) - np.append(y, [0.25, 0.75])
+    weight = np.append(w, [prior_weight, prior_weight])
+    assert abs(weight @ missed) < 1e-7 and abs(weight @ (missed * z)) < 1e-7

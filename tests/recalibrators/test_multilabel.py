@@ -437,3 +437,22 @@ def test_one_half_is_not_predicted():
     )
     rows = [[0.5, np.nextafter(0.5, 1)], [np.nextafter(0.5, 0), 0.5]]
     assert same.predict(rows).tolist() == [[0, 1], [0, 0]]
+
+
+def test_a_row_of_any_weight_is_left_out_whole():
+    """Of weights that are no counts: refits of the common line without the row say the loss."""
+    p, Y = make_labels(40, (0.5, 0.3), seed=3)
+    weight = 0.07 * (1 + np.arange(40) % 3)
+    z, each = logit(p), []
+    for row in range(40):
+        rest = np.arange(40) != row
+        all_of_them = MultilabelCalibration(shrinkage=np.inf)
+        line = all_of_them.fit(p[rest], Y[rest], weight[rest]).pooled_
+        eta = line.intercept_ + line.slope_ * z[row]
+        each.append((np.logaddexp(0, eta) - Y[row] * eta).mean())
+    exact = np.average(each, weights=weight)
+    model = MultilabelCalibration().fit(p, Y, weight)
+    own = expit(model.pooled_.intercept_ + model.pooled_.slope_ * z)
+    fitted = np.average(-np.log(np.where(Y == 1, own, 1 - own)).mean(axis=1), weights=weight)
+    assert exact - fitted > 0.01
+    assert model.leave_one_out_[np.inf] == pytest.approx(exact, abs=0.1 * (exact - fitted))

@@ -222,3 +222,14 @@ def test_only_where_the_recalibrator_learns_online():
     online = CalibratedModel(GaussianNB(), "online", cv=2).fit(X, y)
     check_is_fitted(online)
     assert hasattr(online, "partial_fit_recalibrator")
+
+
+@pytest.mark.parametrize("way", ["fit", "partial_fit"])
+def test_the_share_of_three_classes_is_that_of_each_of_them(way):
+    proba, y = make_overconfident(3, 300)
+    online = getattr(OnlineCalibration(share=0.2), way)(proba, y)
+    for c in range(3):
+        alone = OnlineCalibration(share=0.2).fit(proba[:, c], (y == c).astype(int))
+        assert_allclose(online.one_vs_rest_[c].log_weights_, alone.log_weights_, atol=1e-12)
+        other = OnlineCalibration().fit(proba[:, c], (y == c).astype(int))
+        assert abs(other.slope_ - alone.slope_) > 0.01

@@ -128,11 +128,13 @@ def test_confusion_matrix(how, ratios, b):
     assert low < b < high
 
 
-def test_perfect_predictions_give_wilsons_interval():
+@pytest.mark.parametrize(("level", "z"), [(0.95, 1.959963984540054), (0.8, 1.2815515655446004)])
+def test_perfect_predictions_give_wilsons_interval(level, z):
     y = np.r_[np.zeros(500, int), np.ones(500, int)]
     target = np.r_[np.zeros(45), np.ones(5)]
-    adapted = PriorShift("bbse", confusion="hard").fit(y.astype(float), y).adapt(target)
-    z2 = 1.959963984540054**2
+    fitted = PriorShift("bbse", confusion="hard").fit(y.astype(float), y)
+    adapted = fitted.adapt(target, level=level)
+    z2 = z**2
     middle, half = (0.1 + z2 / 100) / (1 + z2 / 50), np.sqrt(z2 * (0.09 + z2 / 200) / 50)
     half /= 1 + z2 / 50
     assert np.allclose(adapted.prior_interval_[1], [middle - half, middle + half], atol=1e-12)
@@ -431,3 +433,21 @@ def test_weights_of_the_labelled_rows_within_a_class():
     expected = np.linalg.solve(np.transpose(given), [1 - target.mean(), target.mean()])
     assert (expected > 0).all()
     assert found.adapt(target).prior_ == pytest.approx(expected, abs=1e-6)
+
+
+def test_labelled_rows_with_weights_count_as_effective_rows():
+    """What their number adds to the variance falls as one over it, which two numbers show."""
+    p, _, target = source_and_target()
+    p, y = p[:160], np.arange(160) % 2
+    weight = np.where(np.arange(160) // 2 % 2, 3.0, 1.0)  # in both classes alike
+
+    def variance(times, **options):
+        source = np.tile(p, times), np.tile(y, times)
+        return PriorShift("em").fit(*source, **options).adapt(target).prior_se_ ** 2
+
+    once, twice = variance(1), variance(2)
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    assert effective == 128
+    expected = twice + (once - twice) * (160 / effective - 1 / 2) / (1 - 1 / 2)
+    np.testing.assert_allclose(variance(1, sample_weight=weight), expected, rtol=1e-9)
+    assert (expected > 1.01 * once).all()

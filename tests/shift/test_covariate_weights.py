@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
@@ -154,3 +155,12 @@ def test_an_estimator_may_read_text():
     columns = make_column_transformer((OneHotEncoder(), ["a"]), (SimpleImputer(), ["b"]))
     found = covariate_weights(table, table, make_pipeline(columns, LogisticRegression()))
     assert found.effective_rows > 90
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_folds_are_those_of_the_seed(seed):
+    X, target = samples(200, 100)
+    found = covariate_weights(X, target, cv=3, random_state=seed).weights
+    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
+    np.testing.assert_array_equal(found, covariate_weights(X, target, cv=folds).weights)
+    assert not np.array_equal(found, covariate_weights(X, target, cv=3, random_state=9).weights)
