@@ -29,9 +29,8 @@ _ABSENT = """expected probabilities of all classes in every row, got rows withou
 _EXPONENTS = 1076  # of float64 in [0, 1]
 _FAR_BELOW = 10  # binary exponents without a value: a factor of 1000
 _MOST_LEVELS = 1000  # trees, neighbours, or digits after the point
-SHARE_ROUNDING = (
-    1e-7  # further from a multiple of 1 / N is none; rounded to float32 it still is one
-)
+# further from a multiple of 1 / N is none; rounded to float32 it still is one
+SHARE_ROUNDING = 1e-7
 
 _BLOCK_ENTRIES = 1 << 16  # of them some arrays stay in the cache
 
@@ -163,6 +162,8 @@ def log_proba(proba: FloatArray) -> FloatArray:
     if isinstance(proba, SimplexArray) and proba._log is not None:
         return proba._log
     positive = np.maximum(np.asarray(proba), SMALLEST_PROBABILITY)
+    if np.isnan(positive.sum()):
+        raise ValueError("expected numbers as probabilities, got NaN. Call canonical_proba first.")
     return np.log(positive, out=positive)
 
 

@@ -127,10 +127,29 @@ def check_level(level: object, where: str) -> None:
 def check_count(
     value: object, name: str, where: str, least: int = 1, cure: str = "Leave the default"
 ) -> int:
-    """A whole number of at least `least`, as an int; raises ValueError for anything else."""
-    if not (is_number(value) and least <= value < math.inf and value == int(value)):
-        refuse(where, f"a whole number {name} >= {least}", repr(value), cure)
+    """A whole number of at least `least`, as an int; raises ValueError for anything else.
+
+    What is computed so many times, or held so often, has an upper end, too.
+    """
+    if not (is_number(value) and value < math.inf and least <= value == int(value)):
+        refuse(where, f"a whole number {name} >= {least}", repr(value)[:60], cure)
+    if value > _MOST.get(name, math.inf):
+        refuse(where, f"a whole number {name} <= {_MOST[name]}", repr(value)[:60], cure)
     return int(value)
+
+
+_MOST = {"n_resamples": 10**6, "n_splits": 10**4, "n_bins": 10**6}  # what ends within a day
+
+
+def check_sizes(estimator: Any) -> None:
+    """Refuse numbers as parameters that are so large or so near 0 that arithmetic loses them."""
+    for name, value in estimator.get_params(deep=False).items():
+        if is_number(value) and not (abs(value) in (0, math.inf) or _TINY <= abs(value) <= _HUGE):
+            where, rule = f"{type(estimator).__name__}.fit", f"from {_TINY:g} to {_HUGE:g} in size"
+            refuse(where, f"{name} of 0, or {rule}", repr(value)[:60], "Take one of these")
+
+
+_TINY, _HUGE = 1e-100, 1e100  # whose squares are numbers
 
 
 def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int | None = None) -> None:

@@ -13,7 +13,7 @@ MAX_LEVELS = 5000  # beyond, the snapping at float32 precision is as wide as a l
 
 def cell_tolerance(p, epsilon):
     """beta, 2 beta^(p - 1) = epsilon^p: if no cell is off by more the l_p error is <= epsilon."""
-    return float(epsilon) if np.isinf(p) else float((epsilon**p / 2) ** (1 / (p - 1)))
+    return float(epsilon * (epsilon / 2) ** (1 / (p - 1)))
 
 
 def levels_for(beta):

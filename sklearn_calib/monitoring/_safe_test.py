@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from .._random import generator
 from .._simplex import carries_log, log_proba
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import CalibrationWarning, refuse
+from ..exceptions import CalibrationWarning, check_count, refuse
 from ..metrics import canonical_case
 from ..recalibrators import get_recalibrator
 
@@ -60,7 +60,7 @@ def safe_calibration_test(
     recalibrator : str or recalibrator, default="isotonic"
         What the probabilities are compared with.
     n_splits : int, default=10
-        At least 1.
+        From 1 to 10,000.
     random_state : int, Generator, RandomState or None, default=0
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
@@ -98,9 +98,7 @@ def safe_calibration_test(
     n = len(case.codes)
     if n < _LEAST_ROWS:
         refuse(where, f"at least {_LEAST_ROWS} rows", f"{n}", "Add rows")
-    whole = isinstance(n_splits, int | np.integer) and not isinstance(n_splits, bool)
-    if not whole or n_splits < 1:
-        refuse(where, "n_splits of at least 1", repr(n_splits), "Leave the default of 10")
+    n_splits = check_count(n_splits, "n_splits", where, cure="Leave the default of 10")
     rng = generator(random_state)
     logs = np.array([_split(case, recalibrator, rng.permutation(n)) for _ in range(n_splits)])
     log = float(logsumexp(logs) - np.log(n_splits))

@@ -27,7 +27,7 @@ from ..canonical import (
     soft_rows,
     warn_of_order,
 )
-from ..exceptions import caution, refuse
+from ..exceptions import caution, check_sizes, refuse
 from ._device_map import device_map, is_arithmetic
 from ._falling import falling_by, warn_of_falling_scores
 from ._record import Recorded, fit_record, keep_record, records_are_kept
@@ -301,6 +301,10 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
         return tags
 
     # -- the machinery ------------------------------------------------------------------------
+
+    def _validate_params(self):
+        super()._validate_params()
+        check_sizes(self)
 
     def _fit_unread(self, X, y, sample_weight, classes, where):
         """Fit to scores that are not to be read as a whole; whether that was done."""

@@ -289,7 +289,8 @@ class MulticlassBinning(Recalibrator):
     def _most_iterations(self):
         if self.max_iter is not None:
             return int(self.max_iter)
-        proved = 4 * (2 + 4 / self.n_levels_ * np.log2(6 / self.beta_)) / self.beta_**2
+        beta = max(self.beta_, 1e-12)
+        proved = 4 * (2 + 4 / self.n_levels_ * np.log2(6 / beta)) / beta**2
         return int(min(proved, 100_000))
 
     def _halves(self, n, rng):

@@ -21,7 +21,7 @@ from ..canonical import (
     known_rows,
     label_names,
 )
-from ..exceptions import caution, refuse
+from ..exceptions import caution, check_sizes, refuse
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._identity import Identity
 from ._platt import PlattScaling
@@ -154,6 +154,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         where = f"{type(self).__name__}.fit"
         self._forget()
         self._validate_params()
+        check_sizes(self)
         method = self._method(where)
         pairs, _ = canonical_label_scores(X, where)
         table = canonical_label_table(y, len(pairs[0]), len(pairs), where)

@@ -93,6 +93,9 @@ def fold_masses(
     deal = np.lexsort((key, label, first[label]))
     fold, n_folds = np.empty(len(deal), dtype=np.intp), int(cv)
     if groups is None:
+        if n_folds > len(deal):
+            rule = f"at most {len(deal)} folds as cv, one for each row"
+            refuse("StackedCalibration.fit", rule, f"{n_folds}", "Pass for instance cv=5")
         fold[deal] = np.arange(len(deal)) % n_folds  # on from class to class: none stays empty
     else:
         own = groups[order][copies]
