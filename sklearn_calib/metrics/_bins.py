@@ -17,7 +17,7 @@ def checked_bins(where: str, n_bins: NumberOfBins, case: "Case | None" = None) -
     if isinstance(n_bins, str) and n_bins == "sweep":
         return n_bins
     if isinstance(n_bins, str) and n_bins == "cube_root" and case is not None:
-        return cube_root_bins(len(case.codes))
+        return cube_root_bins(case.n_items)
     if isinstance(n_bins, bool | str) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
         rule = "n_bins >= 1, 'cube_root' or 'sweep'"
         refuse(where, rule, repr(n_bins), "Pass a whole number")

@@ -39,7 +39,7 @@ def _canonical(case: "Case", *, kernel="laplace", bandwidth=1.0, estimator="auto
         cure = "Pass a random sample of the rows, or estimator='linear'"
         refuse(case.where, f"at most {_MOST_ROWS} rows for all of their pairs", f"{n}", cure)
     if isinstance(bandwidth, str) and bandwidth == "median":
-        bandwidth = case.of_proba(_median)
+        bandwidth = case.of_proba(_median, None if case.items is None else case.items.tobytes())
     _check_bandwidth(case.where, bandwidth, " or 'median'")
     gram_of = {"linear": _neighbours, "unbiased": _pairs, "biased": _distinct_pairs}[estimator]
     gram = case.of_proba(gram_of, float(bandwidth))
@@ -65,8 +65,12 @@ def _distinct_pairs(proba, bandwidth):
     return kernel_of_pairs(_distinct(proba)[0], bandwidth)
 
 
-def _median(proba):
-    return median_bandwidth(np.asarray(proba))
+def _median(proba, items):
+    """Of rows given once, where `items` are the bytes of their numbers."""
+    rows = slice(None)
+    if items is not None:
+        rows = np.unique(np.frombuffer(items, dtype=np.intp), return_index=True)[1]
+    return median_bandwidth(np.asarray(proba)[rows])
 
 
 def _pairs(proba, bandwidth):
