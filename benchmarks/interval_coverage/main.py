@@ -1,13 +1,17 @@
 """Coverage of `confidence_interval`: calibration errors of known size, options of all measures."""
 
+import csv
 import json
+import re
 import sys
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from sklearn_calib.inference import confidence_interval
+from sklearn_calib.inference._intervals import is_calibration_error
 from sklearn_calib.metrics import all_metrics
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -77,60 +81,73 @@ def coverage(family, size, n, draws):
     return rows
 
 
-#: Options of a measure and how many classes.
-BINNED = (
-    {},
-    {"strategy": "uniform"},
-    {"n_bins": "cube_root"},
-    {"n_bins": "sweep"},
-    {"bin_weight": "equal"},
-    {"debias": True},
-)
-KERNEL = {"multiclass": "canonical"}
-SEVERAL = "confidence", "top_label", "classwise"
-OPTIONS = {
+#: A value of each option that is no word and no yes or no.
+VALUES = {
+    "bandwidth": (0.2,),
+    "smoother": ("cox", "spline"),
+    "width": (0.3,),
+    "resolution": (0.05,),
+    "p": (1.0,),
+    "n_levels": (4,),
+    "norm": (2.0,),
+    "recalibrator": ("platt",),
+    "cv": (3,),
+    "costs": ([[0.0, 1.0], [4.0, 0.0]],),
+}
+CANONICAL = {"multiclass": "canonical"}
+#: Options that are another measure, or are taken with another option alone: what is left of them.
+SAME = {
+    "calibration_error": dict.fromkeys(("strategy", "n_bins", "debias", "bin_weight"), ()),
+    "integrated_calibration_index": {"summary": ()},
+    "e50_calibration_index": {"smoother": ()},
+    "e90_calibration_index": {"smoother": ()},
+    "emax_calibration_index": {"smoother": ()},
+    "kernel_calibration_error": {"estimator": ("biased",)},
+}
+#: Pairs of options.
+PAIRS = {
     "kernel_calibration_error": [
-        *((KERNEL | {"estimator": e}, 3) for e in ("linear", "auto", "unbiased", "biased")),
-        *((KERNEL | {"estimator": e}, 2) for e in ("linear", "unbiased")),
-        (KERNEL | {"bandwidth": "median"}, 3),
-        ({}, 2),
-        ({"bandwidth": 0.2}, 2),
+        *((CANONICAL | {"estimator": e}, 3) for e in ("linear", "auto", "unbiased", "biased")),
+        *((CANONICAL | {"estimator": e}, 2) for e in ("linear", "unbiased")),
+        (CANONICAL | {"bandwidth": "median"}, 3),
     ],
     "lp_calibration_error": [
         ({"estimator": "unbiased", "n_levels": 4}, 3),
-        ({}, 3),
         ({"p": 1.0, "n_levels": 4}, 3),
     ],
-    "averaged_two_bin_error": [({"debias": True}, 2), ({}, 2)],
-    "expected_calibration_error": [
-        *((options, 2) for options in BINNED),
-        *(({"multiclass": way}, 3) for way in SEVERAL),
-    ],
-    "calibration_error": [
-        ({"norm": "l2"}, 2),
-        ({"norm": "l2", "debias": True}, 2),
-        ({"norm": "max"}, 2),
-    ],
-    "maximum_calibration_error": [({}, 2)],
-    "smooth_calibration_error": [({}, 2)],
-    "cumulative_calibration_error": [({}, 2), ({"statistic": "mad"}, 2)],
-    "convolved_calibration_error": [({}, 2), ({"bandwidth": 0.1}, 2)],
-    "random_interval_calibration_error": [({}, 2)],
-    "interval_calibration_error": [({}, 2)],
-    "calibration_decision_loss": [({}, 2)],
-    "expected_cost_score": [({}, 2)],
-    "area_under_risk_coverage": [({}, 2)],
-    "temperature_refinement_brier": [({}, 2)],
-    "temperature_refinement_log_loss": [({}, 2)],
-    "isotonic_refinement_brier": [({}, 2)],
-    "isotonic_refinement_log_loss": [({}, 2)],
-    "lower_distance_to_calibration": [({}, 2)],
-    "integrated_calibration_index": [({}, 2), ({"smoother": "cox"}, 2)],
-    "e50_calibration_index": [({}, 2)],
-    "e90_calibration_index": [({}, 2)],
-    "emax_calibration_index": [({}, 2)],
-    "variational_calibration_error": [({}, 2), ({"direction": "over"}, 2)],
+    "calibration_error": [({"norm": "l2", "debias": True}, 2)],
+    "variational_calibration_error": [({"norm": 2.0, "multiclass": "canonical"}, 3)],
 }
+LOSSES = (  # no calibration errors, whose intervals are bootstrapped
+    "expected_cost_score",
+    "area_under_risk_coverage",
+    "temperature_refinement_brier",
+    "temperature_refinement_log_loss",
+)
+
+
+def options_of(name):
+    """The default, each value of each option by itself, and the pairs: (options, classes)."""
+    measure, found = all_metrics()[name], []
+    whole = measure.spec.multiclass == ("canonical",)
+    same = SAME.get(name, ())
+    for option in measure.option_names:
+        given = signature(measure).parameters[option]
+        _, literal, hint = str(given.annotation).rpartition("Literal")
+        words = re.findall(r"'(\w+)'", hint if literal else "")
+        values = [word for word in words if word not in (given.default, "median")]
+        if option == "multiclass":
+            values = measure.spec.multiclass
+        elif isinstance(given.default, bool):
+            values = (not given.default,)
+        values = same[option] if option in same else values or VALUES.get(option, ())
+        assert values or option in (*same, "kernel"), f"a value of {name}'s {option}"
+        several = whole or option == "multiclass"
+        found += [({option: value}, 3 if several else 2) for value in values]
+    found = [({}, 3 if whole else 2), *found, *PAIRS.get(name, [])]
+    return [pair for number, pair in enumerate(found) if pair not in found[:number]]
+
+
 CANONICAL_ROWS = 3000  # all pairs
 
 
@@ -156,9 +173,9 @@ def of_population(measure, options, classes, slope):
     return all_metrics()[measure](*rows, sample_weight=truth.T.ravel(), **options)
 
 
-def of_options(measure, number, slope, n, draws):
+def of_options(measure, options, classes, slope, n, draws, resamples):
     """One row: options of a measure, at one slope of the true log-odds."""
-    options, classes = OPTIONS[measure][number]
+    options = json.loads(options)
     error = "error" in measure or measure[:3] in ("cal", "e50", "e90", "ema", "int", "low")
     truth = of_population(measure, options, classes, slope)
     if error and slope == 1:
@@ -168,42 +185,66 @@ def of_options(measure, number, slope, n, draws):
         rng = np.random.default_rng([n, seed])
         p, true = slope_draw(classes, slope, n, rng)
         y = (rng.random(n)[:, None] > np.cumsum(true, axis=1)[:, :-1]).sum(axis=1)
-        given = {"n_resamples": 59, "random_state": seed, "labels": range(classes)}
+        given = {"n_resamples": resamples, "random_state": seed, "labels": range(classes)}
         one = confidence_interval(y, p, measure, **given, **options)
         found.append((one.low, one.high, one.estimate, one.on_these_rows))
     low, high, estimate, plain = np.array(found).T
     row = {"measure": measure, "options": json.dumps(options), "classes": classes, "slope": slope}
-    row |= {"n": n, "draws": draws, "method": one.method, "truth": f"{truth:.5f}"}
+    row |= {"n": n, "draws": draws, "resamples": resamples}
+    row |= {"method": one.method, "truth": f"{truth:.5f}"}
     row |= runner.covered(low - 1e-9, high + 1e-9, truth)
     row["estimate_above"] = f"{(estimate > truth + 1e-9).mean():.3f}"
     row["estimate_outside"] = f"{((estimate < low) | (estimate > high)).mean():.3f}"
     row["on_these_rows_outside"] = f"{((plain < low) | (plain > high)).mean():.3f}"
     row["width"] = f"{(high - low).mean():.5f}"
-    return [row]
+    return row
 
 
-def draws_of(measure, number):
-    """Fewer where a draw takes a second."""
-    if measure == "kernel_calibration_error":
-        return 60 if number < 4 else 20
-    slow = "index" in measure or measure[:3] in ("low", "var")
-    return 12 if slow else 40
+def price(measure, options):
+    """0 for a cheap cell, and more."""
+    dear = "smoother" in options or measure.startswith(("lower", "convolved", "calibration_dec"))
+    return ("multiclass" in options) + 2 * dear + 4 * measure.startswith("variational")
 
 
-OPTION_JOBS = [
-    (measure, number, slope, 200, draws_of(measure, number))
-    for measure, options in OPTIONS.items()
-    for number in range(len(options))
-    for slope in (1.0, 0.8)
-]
+def option_jobs():
+    """The settings of each cell, and then how many draws and resamples; the cheap ones first."""
+    names = [name for name, one in all_metrics().items() if is_calibration_error(one)]
+    cells = [(name, *pair) for name in (*names, *LOSSES) for pair in options_of(name)]
+    first = {}, *(options for pairs in PAIRS.values() for options, _ in pairs)
+    cells.sort(key=lambda cell: price(*cell[:2]) - 2 * (cell[1] in first))
+    return [
+        ((name, json.dumps(options), classes, slope, 200), (20 if price(name, options) else 40, 39))
+        for name, options, classes in cells
+        for slope in (1.0, 0.8)
+    ]
+
+
+def of_all_options():
+    """The table after each cell; cells of as many draws and resamples are kept."""
+    path, jobs, there, rows = HERE / "options.csv", option_jobs(), {}, {}
+    if path.exists():
+        with open(path, newline="", encoding="utf-8") as file:
+            there = {tuple(row[name] for name in SETTINGS): row for row in csv.DictReader(file)}
+    for cell, least in jobs:
+        row = there.get(tuple(map(str, cell)))
+        if row and (int(row["draws"]), int(row["resamples"])) >= least:
+            rows[cell] = row
+    print(f"{len(rows)} of {len(jobs)} cells are there already", flush=True)
+    for cell, number in jobs:
+        if cell not in rows:
+            rows[cell] = of_options(*cell, *number)
+            runner.write(path, [rows[cell] for cell, _ in jobs if cell in rows])
+            print(*rows[cell].values(), flush=True)
+
+
+SETTINGS = "measure", "options", "classes", "slope", "n"
 
 
 def main():
     """Both tables; the second alone with the argument ``options``."""
     if "options" not in sys.argv[1:]:
         runner.study(HERE, JOBS, coverage)
-    rows = runner.rounds(HERE / "options.partial.jsonl", OPTION_JOBS, of_options, 1)
-    runner.write(HERE / "options.csv", rows)
+    of_all_options()
 
 
 if __name__ == "__main__":
