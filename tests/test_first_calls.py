@@ -170,8 +170,12 @@ def test_a_model_of_tensors_is_fitted_under_dispatch(library, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     X, y = make_classification(120, random_state=0)
     expected = CalibratedModel(LinearDiscriminantAnalysis(), "platt").fit(X, y).predict_proba(X)
-    for labels in (y, xp.asarray(y)):
+    names = np.array(["no", "yes"])  # of which libraries of tensors have no arrays
+    text = names[y], names[y].astype(object)
+    for labels, classes in ((y, [0, 1]), (xp.asarray(y), [0, 1]), *((t, names) for t in text)):
         with config_context(array_api_dispatch=True):
             model = CalibratedModel(LinearDiscriminantAnalysis(), "platt")
             found = model.fit(xp.asarray(X), labels).predict_proba(xp.asarray(X))
+            said = np.asarray(model.predict(xp.asarray(X)))
         np.testing.assert_allclose(np.asarray(found), expected, atol=1e-9)
+        assert said.tolist() == [classes[code] for code in expected.argmax(axis=1)]

@@ -93,9 +93,9 @@ def check_rising(
 ) -> None:
     """Refuse one column that falls with its class; of a saved summary it was named before."""
     one = len(split_columns(options.prob or (), ())) == 1 or classes is not None
-    if not one or len(summary.classes) != 2 or options.label is None or not summary.n_samples:
+    known: Any = summary.classes if classes is None else classes
+    if not one or len(known) != 2 or options.label is None or not summary.n_samples:
         return
-    known = summary.classes if classes is None else classes
     said = falling(summary.samples()[0].backwards, known, options)
     if said is not None:
         raise UserError(said)

@@ -114,7 +114,7 @@ def table_blocks(
     as_text : collection of str, default=()
         Columns that stay text, so that all blocks have the same kind; see `values_of_text`.
     """
-    rows, forms = 0, {}
+    rows, forms = 0, dict[tuple[str, str], Any]()
     try:
         with opened(file) as stream:
             kind = kind_of(stream, file)

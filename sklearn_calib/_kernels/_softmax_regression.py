@@ -13,6 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 _BLOCK = 1024  # columns of a Hessian product
 _EXACT = 100_000  # entries of a table up to which nothing is saved
+_TO_ROUNDING = 10_000  # entries up to which a full A is fitted to rounding
 _MOST_BLOCKS = 200  # classes up to which each has a block of the preconditioner
 _BLOCK_ROWS, _BLOCK_WORK = 300, 1_000_000  # rows that its curvature is taken from; more if cheap
 
@@ -26,18 +27,22 @@ class SoftmaxFit(NamedTuple):
     n_iter: int
 
 
-def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_iter=200, start=None):
+def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=None, max_iter=200, start=None):
     """Minimise the objective; the shape of `ridge_a`, (k,) or (k, k), says whether A is diagonal.
 
     Newton steps with Armijo's rule. A diagonal: the 2k x 2k Hessian comes from three products and
     is factorised. A full: truncated conjugate gradients with exact Hessian products, and a
-    Kronecker preconditioner. Stops when the Newton decrement, or the
-    bound on it from the convexity of the penalties, is below `tol`. `start` is a fit to begin with.
+    Kronecker preconditioner. Stops when the Newton decrement, or the bound on it from the convexity
+    of the penalties, is below `tol`: 1e-12 by default, and with a full A of a small table at
+    rounding, so that the end does not depend on the order of the rows. `start` is a fit to begin
+    with.
     """
+    last = tol or (1e-22 if ridge_a.ndim == 2 and z.size <= _TO_ROUNDING else 1e-12)
+    near, before = max(last, 1e-12), np.inf  # where whole steps need no look at the objective
     z, w = np.ascontiguousarray(z), weight / weight.sum()
     A, b = (np.zeros_like(ridge_a), np.zeros(len(z))) if start is None else start[:2]
     convexity = 2 * min(ridge_a.min(), ridge_b)  # of the penalties: gap <= |g|^2 / (2 convexity)
-    enough = 0.5 * np.sqrt(convexity * tol)  # a gradient of this size ends the iteration
+    enough = 0.5 * np.sqrt(convexity * last)  # a gradient of this size ends the iteration
     direction = _full_direction(z, w, enough) if A.ndim == 2 else _diagonal_direction
     objective, proba = evaluate_softmax(z, codes, w, A, b, ridge_a, ridge_b)
     n_iter = 0
@@ -48,19 +53,22 @@ def fit_softmax_regression(z, codes, weight, ridge_a, ridge_b, tol=1e-12, max_it
         grad_a = (residual @ z.T if A.ndim == 2 else (residual * z).sum(axis=1)) + 2 * ridge_a * A
         grad_b = residual.sum(axis=1) + 2 * ridge_b * b
         decrement = ((grad_a**2).sum() + grad_b @ grad_b) / convexity if convexity > 0 else np.inf
-        if decrement <= tol:
+        if decrement <= last:
             break
         step_a, step_b = direction(z, w, proba, grad_a, grad_b, ridge_a, ridge_b)
         slope = float((grad_a * step_a).sum() + grad_b @ step_b)
         decrement = min(decrement, -slope)
-        if decrement <= tol:  # the step is there: it costs nothing to take it
+        if near >= decrement > before / 4:
+            break  # it does not become smaller
+        before = decrement
+        if decrement <= last:  # the step is there: it costs nothing to take it
             A, b, objective = A + step_a, b + step_b, objective + slope / 2
             break
         length = 1.0
         while length > 1e-10:
             trial = A + length * step_a, b + length * step_b
             value, trial_proba = evaluate_softmax(z, codes, w, *trial, ridge_a, ridge_b)
-            if value <= objective + 1e-4 * length * slope:
+            if decrement <= near or value <= objective + 1e-4 * length * slope:
                 break
             length *= 0.5
         else:

@@ -143,25 +143,18 @@ def _of_known_options(made):
 
     @wraps(made)
     def checked(cls, *args, **options):
-        known = _keywords(made)
+        known = dict(signature(made).parameters)
         if "options" in known and hasattr(cls, "_result_of"):
-            makers = [getattr(cls, name) for name in dir(cls) if name.startswith("from_")]
-            for function in (cls._result_of, *makers):
-                known += [one for one in _keywords(function, needed=False) if one not in known]
-            known.remove("options")
-        for name in set(options) - {*known} if "options" not in known else ():
+            del known["options"]
+            for name in (one for one in dir(cls) if one.startswith(("from_", "_result_of"))):
+                given = signature(getattr(cls, name)).parameters.items()
+                known |= {key: one for key, one in given if one.default is not one.empty}
+        if "options" not in known and (unknown := [name for name in options if name not in known]):
             where = f"{cls.__name__}.{made.__name__}"
-            refuse_unknown(where, "an option", name, known, error=TypeError)
+            refuse_unknown(where, "an option", unknown[0], [*known][1:], error=TypeError)
         return made(cls, *args, **options)
 
     return checked
-
-
-def _keywords(function, needed=True):
-    """The names that a function takes, `options` for any; those without a default if `needed`."""
-    given = signature(function).parameters.values()
-    known = [one for one in given if needed or one.default is not one.empty or one.kind == 4]
-    return [one.name for one in known if one.name != "cls"]
 
 
 class ModelsDisplay(Display):

@@ -22,6 +22,7 @@ from .._sklearn_compat import (
     CallbackSupportMixin,
     ClassifierAround,
     StratifiedGroups,
+    array_namespace,
     beside,
     check_method_params,
     rebuilt,
@@ -100,9 +101,11 @@ class Job(NamedTuple):
         part, codes = safe_split(estimator, self.X, self.codes, rows)
         params = check_method_params(self.X, params=self.estimator_params, indices=rows)
         check_early_stopping(estimator, params, self.where)
-        # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers
+        # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers;
+        # libraries of tensors have numbers alone
+        others = "S" if array_namespace(part) is None else "SUO"
         if not isinstance(estimator, FrozenEstimator) and (
-            is_boosted(estimator, "xgboost") or self.classes.dtype.kind == "S"
+            is_boosted(estimator, "xgboost") or self.classes.dtype.kind in others
         ):
             present, local = np.unique(codes, return_inverse=True)
             labelling = Labelling(self.classes, present, True, self.where)

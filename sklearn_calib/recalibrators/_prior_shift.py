@@ -384,10 +384,8 @@ class PriorShift(Recalibrator):
             self.prior_ = regularised_prior(known, guess, weight, self.penalty)
             return
         if known.spread is None:
-            rule, got = (
-                "predictions that tell the classes apart",
-                "a confusion matrix without an inverse",
-            )
+            rule = "predictions that tell the classes apart"
+            got = "a confusion matrix without an inverse"
             refuse(where, rule, got, "Take confusion='soft', prior='em' or prior='rlls'")
         found = confusion_prior(known, guess, weight, level)
         self.prior_, self.prior_se_, self.prior_interval_ = found

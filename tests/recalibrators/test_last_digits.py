@@ -11,8 +11,8 @@ from sklearn_calib.recalibrators import StackedCalibration
 
 #: Fits that end before rounding hides the optimum, and how far from it in a probability.
 #: Angular: a quasi-Newton method that sees losses alone, which are flat to rounding within 1e-8
-#: of the optimum; matrix: truncated conjugate gradients up to 1e-12 nats, the square of a distance.
-EARLY = {"AngularCalibration": 1e-7, "MatrixScaling": 1e-8}
+#: of the optimum.
+EARLY = {"AngularCalibration": 1e-7}
 
 
 @pytest.mark.filterwarnings("ignore")
