@@ -9,8 +9,10 @@ from sklearn_calib._cli import main
 from sklearn_calib._cli._remote import source_of
 from sklearn_calib._cli._rows import called
 from sklearn_calib._show import bare, in_shell, plain, quoted
+from sklearn_calib.export import from_json, to_json
+from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.report import calibration_report
-from sklearn_calib.summary import find_classes, summarize
+from sklearn_calib.summary import CalibrationSummary, find_classes, is_summary_file, summarize
 
 ADDRESSES = {
     "postgresql://user:TOPSECRET@h/db": "postgresql://h/db",
@@ -54,6 +56,23 @@ def test_errors(address, capsys):
         assert main(["audit", address, *words, "--allow-remote"]) == 2
     said = capsys.readouterr()
     assert "SECRET" not in said.out + said.err
+
+
+@pytest.mark.parametrize("address", [a for a in ADDRESSES if not a.startswith("jdbc")])
+def test_one_file_is_one_of_this_machine(address):
+    """The system's error would show the whole address."""
+    fitted = TemperatureScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    calls = (
+        lambda: from_json(address),
+        lambda: to_json(fitted, address),
+        lambda: CalibrationSummary().to_parquet(address),
+        lambda: CalibrationSummary.from_parquet(address),
+        lambda: is_summary_file(address),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match="the path of a local file, got the address") as error:
+            call()
+        assert "SECRET" not in str(error.value)
 
 
 def test_documents_and_commands(tmp_path):

@@ -144,7 +144,10 @@ def test_an_edited_map_is_read_with_a_word_that_says_so():
     swapped = isotonic() | {"classes": [1, 0]}
     with pytest.raises(ValueError, match="the checksum of the document"):
         from_dict(swapped)
-    assert from_dict(swapped, edited=True).classes_.tolist() == [1, 0]
+    with pytest.raises(ValueError, match=r"classes: expected the order of the map's columns"):
+        from_dict(swapped, edited=True)
+    renamed = isotonic() | {"classes": [7, 5]}
+    assert from_dict(renamed, edited=True).classes_.tolist() == [7, 5]
 
 
 @pytest.mark.parametrize(

@@ -71,3 +71,15 @@ def test_cells_and_rows_say_the_same(table):
     cells = summarize({"y": label, "p": p}, label="y", prob="p", classes=["ja", "nein"])
     own = cells.samples()[0].backwards
     assert own.auc == pytest.approx(ranks_of(p, label == "ja").auc, abs=1e-12)
+
+
+def test_the_warning_of_a_map_that_cannot_fall_speaks_of_options(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    p = np.linspace(0.01, 0.99, 200)
+    y = (np.arange(200) * 29 % 200 < 200 * (1 - p)).astype(int)
+    pd.DataFrame({"y": y, "p": p}).to_csv("t.csv", index=False)
+    options = ["--label", "y", "--prob", "p", "--any-order", "--force", "--out", "m.json"]
+    assert main(["fit", "t.csv", *options, "--recalibrator", "isotonic"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "name it with --positive, or exchange the columns of --prob" in said
+    assert "1 - p" not in said and "classes=" not in said

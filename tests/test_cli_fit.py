@@ -29,6 +29,7 @@ from sklearn_calib.recalibrators import (
     TemperatureScaling,
     cross_fitted_proba,
 )
+from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
 COLUMNS = ["--label", "y", "--prob", "p"]
@@ -85,9 +86,25 @@ def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
         frame["y"], frame["p"], after, level=0.9, sample_weight=weight, labels=["no", "yes"]
     )
     said = " ".join(capsys.readouterr().out.split())
-    error = np.sqrt(2) * (found.high - found.low) / 2 / 1.6448536
-    assert f"a gain of {-found.difference:.4f} (standard error {error:.4f}, 90% interval" in said
+    words = r"a gain of (\S+) \(standard error (\S+), 90% interval (\S+) to (\S+), 5 folds"
+    gain, error, low, high = map(float, re.search(words, said).groups())
+    assert abs(gain + found.difference) < error / 4  # folds of cells, and of rows
+    assert error == pytest.approx(np.sqrt(2) * (found.high - found.low) / 2 / 1.6448536, rel=0.1)
+    assert (high - low) / 2 / error == pytest.approx(1.6448536, rel=2e-3)
     assert "400 rows, classes no, yes" in said and -found.difference > 0
+
+
+def test_fit_and_audit_say_the_same_gain(rows, capsys):
+    """One number for one file: both judge by the same folds of the same cells."""
+    frame = rows[0].assign(w=np.arange(400) % 3)
+    frame.to_csv("cal.csv", index=False)
+    assert fit("--weight", "w") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    how = {"sample_weight": frame["w"], "n_resamples": 2, "advice": True}
+    report = calibration_report(frame["y"], frame["p"], measures=["log_loss"], **how)
+    row = report.advice["model"].row("platt")
+    assert f"a gain of {row.gain:.4f} (standard error {row.standard_error:.4f}," in said
+    assert f"is {row.loss:.4f}, as given" in said
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ What the first row or block shows must hold for those below, and rows that are e
 from argparse import Namespace
 from functools import partial
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -146,3 +147,16 @@ def test_clusters_of_one_name_in_two_blocks(small, capsys):
         assert main(["compare", file, *words]) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1]
+
+
+def test_row_groups_in_several_processes_share_the_form_of_text(tmp_path):
+    """A row group in percent and one without are refused as by one process."""
+    frame = pd.DataFrame({"y": [0, 1] * 4, "p": ["10%", "90%"] * 2 + ["0.1", "0.9"] * 2})
+    path = str(tmp_path / "t.parquet")
+    frame.to_parquet(path, row_group_size=4)
+    for n_jobs in (None, 2):
+        with (
+            joblib.parallel_config("threading"),
+            pytest.raises(ValueError, match="Write all of them in percent, or none"),
+        ):
+            summarize(path, label="y", prob="p", n_jobs=n_jobs)

@@ -203,7 +203,9 @@ def _fit(rows: "LabelledRows", options: "argparse.Namespace", seen: int | None =
         screen.print(drawn_in_words(n_rows, seen), highlight=False)
     gain = None
     if _are_enough(np.unique(rows.labels, return_counts=True)[1], options):
-        gain = cross_validated_rows(options.recalibrator, proba, rows.labels, **given)
+        in_cells = len(rows.classes) == 2 and rows.together is None  # as `audit` has them
+        judge = _in_cells if in_cells else cross_validated_rows
+        gain = judge(options.recalibrator, proba, rows.labels, **given)
 
     def fitted():
         method = get_recalibrator(options.recalibrator)
@@ -372,6 +374,17 @@ def cross_validated_cells(
     difference = after.mean(moved)
     error = np.sqrt(2 * squares @ (moved - difference) ** 2) / after.weight.sum()
     return normal_difference(loss, difference, error, _LEVEL)
+
+
+def _in_cells(method, proba, labels, *, sample_weight, classes, groups=None):
+    """What `cross_validated_cells` gives, of rows in memory of two classes and no groups."""
+    from ..recalibrators import get_recalibrator
+    from ..summary import CalibrationSummary
+
+    fine = CalibrationSummary(classes=classes).update(labels, np.asarray(proba), sample_weight)
+    coarse = fine.coarsen(min(fine.max_cells, _CELLS))
+    with progress("judging"):
+        return cross_validated_cells(get_recalibrator(method), coarse, fine.measure("log_loss"))
 
 
 def cross_validated_rows(

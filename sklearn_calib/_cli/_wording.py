@@ -10,6 +10,9 @@ AS_MISSING = (
 _OPTIONS = {
     "Summarise the other column, or 1 - p": "Name the other class with --positive, or the other "
     "column with --prob",
+    "pass 1 - p, or exchange the columns or the two names in classes=": "name it with "
+    "--positive, or exchange the columns of --prob or the two names in --classes",
+    "Check the order of the columns, classes= and": "Check the order of --prob, --classes and",
     "if they are meant, pass check_columns=False": "if they are meant, add --any-order",
     "Pass the other column, or 1 - p; where they are meant, check_columns=False": "Name the other "
     "column with --prob; where they are meant, add --any-order",

@@ -25,13 +25,20 @@ _ENDINGS = tuple(chain.from_iterable(_KINDS.values()))
 _NAMED = (*_ENDINGS, ".json", ".xlsx")  # a folder may have these for something else
 
 
-def path_of(path: Any, where: str) -> str:
-    """A path as text. Raises TypeError for what is none: a number would be a file that is open."""
+def path_of(path: Any, where: str, address: bool = False) -> str:
+    """A path as text. Raises TypeError for what is none: a number would be a file that is open.
+
+    Raises ValueError for an address, whose secrets the system's error would show.
+    """
     try:
-        return os.fsdecode(path)
+        text = os.fsdecode(path)
     except TypeError:
         got, cure = f"the {type(path).__name__} {plain(path)}", "Pass text or a pathlib.Path"
         refuse(where, "the path of a file", got, cure, TypeError)
+    if ADDRESS.match(text) and not address:
+        cure = "Download the file, or write it here and send it there"
+        refuse(where, "the path of a local file", f"the address {quoted(text)}", cure)
+    return text
 
 
 def files_of(data: Any, where: str) -> list[tuple[str, str, Any]]:
@@ -50,7 +57,7 @@ def files_of(data: Any, where: str) -> list[tuple[str, str, Any]]:
 
 
 def _expand(data, where):
-    text = path_of(data, where)
+    text = path_of(data, where, address=True)
     if ADDRESS.match(text):
         yield from _expand_address(text, where)
     elif os.path.isdir(text):

@@ -189,6 +189,7 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """The document of a dict, checked; see `from_dict`."""
     found = _read(document)
     if edited:
+        _check_names(document)
         said = found.estimator | {"edited": True}
         kind: Any = found.input
         return replace(_with_check(found, kind), estimator=said)
@@ -211,6 +212,16 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
             stated = shown(document[RECORD][MAP])
             wrong(f"{RECORD}.{MAP}", f"the checksum of the map, '{own[:12]}...'", stated, _CHANGED)
     return found
+
+
+def _check_names(document):
+    """Refuse labels that changed places while the map, whose columns are theirs, did not."""
+    names, *rest = (document[name] for name in ("classes", "classes_type", "map"))
+    stated = document.get(RECORD, {}).get(MAP)
+    for other in (sorted(names), names[::-1]):
+        if other != names and checksum_of_map(other, *rest) == stated:
+            cure = "The columns do not move with the names: write them back as they were"
+            wrong("classes", f"the order of the map's columns, {shown(other)}", shown(names), cure)
 
 
 def _read(document):

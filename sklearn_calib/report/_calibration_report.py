@@ -171,6 +171,7 @@ def calibration_report(
         Bootstrap resamples, and as many draws of labels from the predictions; "auto" takes 200. Of
         measures that need single rows it takes fewer beyond 100,000 rows, at least 20.
     random_state : int, Generator, RandomState or None, default=0
+        An int is the seed of the advice's folds, too: with 0 they are those of the command ``fit``.
     progress : callable, default=None
         Called as ``progress(done, total)``.
 
@@ -306,7 +307,7 @@ def calibration_report(
         _data=data,
         _models=models,
         _codes=_codes(models, columns, y_true, named, source and bare(source), data, more),
-        _seed=int(rng.integers(2**63)),
+        _seed=random_state if isinstance(random_state, int) else int(rng.integers(2**63)),
     )
     if advice:
         report.advise()

@@ -86,9 +86,14 @@ class ParquetPart(NamedTuple):
         ahead = self.filesystem is not None  # what is read ahead is kept until the file is closed
         return parquet.ParquetFile(source, buffer_size=_READ_AHEAD, pre_buffer=ahead)
 
-    def split(self) -> "list[ParquetPart]":
-        """One part for each row group."""
+    def split(self, numbers: Sequence[str]) -> "list[ParquetPart]":
+        """One part for each row group; numbers that are text are written as in those above."""
+        from pyarrow import types
+
         with self.open() as file:
+            of_text = (f for f in file.schema_arrow if f.name in numbers)
+            if any(not types.is_primitive(f.type) for f in of_text):
+                return [self]
             return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [self]
 
     def blocks(self, needed: Sequence[str]) -> Iterator[Block]:

@@ -256,11 +256,12 @@ def _is_dask(data):
 def tally_of_parts(parts: list[Any], plan: Any, n_jobs: Any, progress: Progress | None) -> Any:
     """The tally of all parts; `plan` makes an empty one, and that of a part."""
     total = plan.empty()
+    numbers = [*getattr(plan, "prob", ()), getattr(plan, "weight", None)]
     if n_jobs not in (None, 1) and len(parts) < effective_n_jobs(n_jobs):
         parts = [
             piece
             for part in parts
-            for piece in (part.split() if isinstance(part, ParquetPart) else [part])
+            for piece in (part.split(numbers) if isinstance(part, ParquetPart) else [part])
         ]
     ends = np.cumsum([0, *(part_size(part) for part in parts)]).tolist()
 
