@@ -89,6 +89,18 @@ MUTANTS = {
         "sums = rng.normal(size=(size, self.squares.size)) * np.sqrt(self.squares.ravel())",
         "inference/test_clusters.py::test_draws_of_clusters",
     ),
+    "labels of a cluster drawn one by one": Mutant(
+        "inference._clusters",
+        "excess / most, 0.0, 1.0",
+        "excess / most, 0.0, 1e-9",
+        "inference/test_votes.py::test_clusters_of_drawn_labels_vary_as_those_of_the_rows",
+    ),
+    "a soft label drawn as one vote": Mutant(
+        "inference._clusters",
+        "_MOST_VOTES = 50",
+        "_MOST_VOTES = 1",
+        "inference/test_votes.py::test_soft_labels_are_drawn_as_votes[False]",
+    ),
     "few events by chance make the variance small": Mutant(
         "_kernels._cluster_sums",
         "known / seen if seen > 0 else 1.0",

@@ -31,6 +31,20 @@ def known_over_seen(residual, variance, weight):
     return known / seen if seen > 0 else 1.0
 
 
+def covariance_at_most(chance, weight, groups):
+    """The summed covariances of different rows of a cluster, if one random number decides all.
+
+    Row i is then 1 where the number is below its chance: weight_i weight_j (the smaller chance of
+    the two, less their product).
+    """
+    order = np.lexsort((chance, groups))
+    chance, weight, groups = chance[order], weight[order], groups[order]
+    upto, ends = np.cumsum(weight), np.append(np.flatnonzero(np.diff(groups)), len(groups) - 1)
+    larger = upto[ends[groups]] - upto  # weight of the later rows of the cluster
+    part = weight * chance
+    return 2 * part @ larger - (np.bincount(groups, part) ** 2).sum() + part @ part
+
+
 def score_test(columns, residual, variance, weight, groups):
     """(root, p-value): is the sum of weight * residual * columns 0 but for chance?
 

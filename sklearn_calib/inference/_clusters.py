@@ -3,7 +3,8 @@
 One mechanism serves all of inference: what each cluster adds to each cell of the scores. Clusters
 are drawn with replacement (resamples), their residuals change sign (what calibrated predictions
 have by chance), or their sums are squared (standard errors). No assumption is made about the
-dependence inside of a cluster; clusters are independent of each other.
+dependence inside of a cluster, but where labels are drawn (errors of bins: as alike in all
+clusters); clusters are independent of each other.
 """
 
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 from scipy import sparse, stats
 
 from .._kernels._cells import runs_of_sorted
-from .._kernels._cluster_sums import known_over_seen
+from .._kernels._cluster_sums import covariance_at_most, known_over_seen
 from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
@@ -24,6 +25,8 @@ from ..recalibrators import group_codes
 MOST_CELLS = 4096
 _FEWEST = 5  # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
 _AT_ONCE = 2**22  # signs that are held at a time
+_MOST_VOTES = 50  # that stand for a soft label
+_ROUNDING = 1e-9  # of the covariance in clusters of one row, over their variance
 
 
 def clusters_of(
@@ -125,6 +128,8 @@ class ClusterSample(CaseOfCells):
         The cluster of each row, numbered from 0; at least two.
     most_cells : int, default=4096
         Equal scores share a cell; of more different ones the narrowest intervals.
+    items : ndarray of shape (n_samples,), intp, default=None
+        The soft label that each row is a part of, for `voted`.
 
     Attributes
     ----------
@@ -150,7 +155,11 @@ class ClusterSample(CaseOfCells):
     """
 
     def __init__(
-        self, problem: BinaryProblem, groups: IntArray, most_cells: int = MOST_CELLS
+        self,
+        problem: BinaryProblem,
+        groups: IntArray,
+        most_cells: int = MOST_CELLS,
+        items: IntArray | None = None,
     ) -> None:
         score, hit = problem.score, problem.hit > 0
         order = np.argsort(score, kind="stable")
@@ -168,6 +177,7 @@ class ClusterSample(CaseOfCells):
         mean = np.clip(mean, ordered[starts], ordered[last])  # equal ones stay as they are
         self.proba = np.column_stack([1 - mean, mean])
         self.groups, self.place, self.rows = groups, 2 * cell + hit, problem.weight
+        self._items = items
         self.counts = np.bincount(self.place, minlength=2 * n).reshape(shape)
         self.weight: FloatArray
         self.weight, self.squares = (
@@ -233,6 +243,57 @@ class ClusterSample(CaseOfCells):
         residual = np.tile([0.0, 1.0], len(law)) - of_place
         variance = of_place * (1 - of_place)
         return np.sqrt(known_over_seen(residual, variance, self.weight.ravel()))
+
+    def voted(self, rng: np.random.Generator) -> Case:
+        """Labels of calibrated rows, drawn: for norms of bins, which a change of sign leaves alone.
+
+        Two rows of a cluster follow one random number as often as gives the squared sums of the
+        clusters' residuals the excess that they have; a cluster of one row is an independent draw.
+        What stands for a soft label is as many votes as have the spread of the shares.
+
+        Parameters
+        ----------
+        rng : Generator
+
+        Returns
+        -------
+        case : Case
+            The cells with other weights, whose sums over labels are those of the rows.
+        """
+        cell, mass, groups, votes, alike = self._votes
+        chance = self.proba[cell, 1]
+        if alike == 0:
+            ones = rng.binomial(votes, chance)
+        else:
+            ones = np.zeros(len(cell), dtype=np.int64)
+            for _ in range(votes):
+                u, shared = rng.random(len(cell)), rng.random(self.n_clusters)
+                follows = rng.random(len(cell)) < alike
+                ones += np.where(follows, shared[groups], u) < chance
+        total = self.weight.sum(axis=1)
+        weight = np.minimum(np.bincount(cell, mass * ones / votes, len(total)), total)
+        return self.case.with_weight(np.stack([total - weight, weight], axis=1).ravel())
+
+    @cached_property
+    def _votes(self):
+        """Of each item cell, weight and cluster; votes of an item; the chance to follow."""
+        cell, groups, mass, votes = self.place // 2, self.groups, self.rows, 1
+        ones = mass * (self.place % 2)
+        if self._items is not None:
+            _, first, items = np.unique(self._items, return_index=True, return_inverse=True)
+            cell, groups = cell[first], groups[first]
+            ones, mass = np.bincount(items, ones), np.bincount(items, mass)
+        p = self.proba[cell, 1]
+        residual, known = ones - mass * p, mass**2 @ (p * (1 - p))
+        seen = residual @ residual
+        if seen == 0 or known == 0:
+            return cell, mass, groups, 1, 0.0
+        if self._items is not None:
+            votes = int(np.clip(np.rint(known / seen), 1, _MOST_VOTES))
+        excess = (np.bincount(groups, residual) ** 2).sum() / seen - 1
+        most = covariance_at_most(p, mass, groups) / known
+        alike = np.sqrt(np.clip(excess / most, 0.0, 1.0)) if most > _ROUNDING else 0.0
+        return cell, mass, groups, votes, alike
 
     def sums(self, of_places: FloatArray) -> FloatArray:
         """Weighted sums over the rows of each cluster, of numbers of shape (2 n_cells, ...)."""

@@ -13,6 +13,8 @@ from ._clusters import ClusterSample, clusters_of_case, reads_residuals, warn_of
 from ._pooled import pooled_rows
 from ._resampling import distribution_of_draws, null_distribution
 
+_OF_BINS = ("expected_calibration_error", "maximum_calibration_error")  # a sign keeps |a bin|
+
 
 @dataclass(frozen=True)
 class MonteCarloResult:
@@ -145,12 +147,19 @@ def calibration_test(
     exact. `statistic` is that of the rows; `ranked`, that of the cells, differs from it by less
     than a tenth of the standard deviation of the draws.
 
-    With `groups` the labels are not drawn. Residuals (label less prediction) keep the dependence
-    that they have inside a cluster, and those of each cluster get one random sign (wild bootstrap):
-    exact for residuals of symmetric law, else as the number of clusters grows. One factor gives
-    their squares the sum that the predictions say, sum p (1 - p): where few events came by chance
-    the residuals are small, and what is drawn from them would be too. Measured at 5 rows a
-    cluster: ``benchmarks/cluster_coverage``.
+    With `groups` residuals (label less prediction) keep the dependence that they have inside a
+    cluster, and those of each cluster get one random sign (wild bootstrap): exact for residuals of
+    symmetric law, else as the number of clusters grows. One factor gives their squares the sum
+    that the predictions say, sum p (1 - p): where few events came by chance the residuals are
+    small, and what is drawn from them would be too.
+
+    ECE and maximum error are sums of sizes, one of each bin, and a change of sign leaves a bin with
+    one cluster as large as it was. For these two, labels are drawn: two rows of a cluster follow
+    one random number as often as makes the squared sums of the clusters as much larger than those
+    of independent rows as they are, so the rows of all clusters are taken to be equally alike; what
+    stands for a soft label is as many votes as have the spread of the shares. Clusters of one row
+    and equal copies of a row are drawn by their exact law. Level and power of both:
+    ``benchmarks/cluster_coverage``.
 
     Cost: n_resamples times the measure's; by cells some 0.1 to 0.5 s for n = 10,000 and 999
     replicates, and a few seconds for a million rows.
@@ -187,9 +196,11 @@ def calibration_test(
             refuse(where, rule, f"the statistic {name!r}", "Leave groups or options out")
         (problem,) = case.problems()
         warn_of_few_events(case, problem, together)
-        sample = ClusterSample(problem, together)
+        items = None if case.items is None else case.items[problem.rows]
+        sample = ClusterSample(problem, together, items=items)
         ranked = evaluate(sample.case)
-        null = distribution_of_draws(sample.relabelled, *given, n_jobs=n_jobs, progress=progress)
+        draw = sample.voted if name in _OF_BINS else sample.relabelled
+        null = distribution_of_draws(draw, *given, n_jobs=n_jobs, progress=progress)
         return MonteCarloResult.of_draws(evaluate(case), null, name, ranked)
     observed = ranked = evaluate(case)
     pooled = pooled_rows(case) if _reads_cells(case, name, statistic, options) else None
