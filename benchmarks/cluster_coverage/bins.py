@@ -18,7 +18,7 @@ import runner
 HERE = Path(__file__).parent
 STATISTICS = "expected_calibration_error", "maximum_calibration_error"
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 480  # of the processor, at most
-DRAWS = 600
+DRAWS = 250
 #: Law: clusters, rows of each, log-odds are lower by, true slope.
 LAWS = {
     "20 of 3": (20, 3, 0, 1),

@@ -158,7 +158,8 @@ def calibration_test(
     one random number as often as makes the squared sums of the clusters as much larger than those
     of independent rows as they are, so the rows of all clusters are taken to be equally alike; what
     stands for a soft label is as many votes as have the spread of the shares. Clusters of one row
-    and equal copies of a row are drawn by their exact law. Level and power of both:
+    and equal copies of a row are drawn by their exact law. Where half of the clusters are copies
+    and the others have independent rows, ECE rejects too often. Level and power of both:
     ``benchmarks/cluster_coverage``.
 
     Cost: n_resamples times the measure's; by cells some 0.1 to 0.5 s for n = 10,000 and 999
