@@ -105,7 +105,19 @@ def refuse_unknown(
     """Refuse a name that is not among the known ones, and name the nearest."""
     names = [str(other) for other in known]
     rule = f"{what} among {', '.join(names)}" if names else f"no {what}"
-    refuse(where, rule, repr(name), meant(name, names, otherwise), error)
+    refuse(where, rule, repr(name)[:200], meant(name, names, otherwise), error)
+
+
+def check_known(
+    where: str,
+    what: str,
+    value: object,
+    known: Iterable[str],
+    otherwise: str = "Check the spelling",
+) -> None:
+    """Refuse what is none of the known names: a misspelt one, or no text at all."""
+    if not (isinstance(value, str) and value in known):
+        refuse_unknown(where, what, value, known, otherwise)
 
 
 def is_number(value: object) -> TypeGuard[float]:

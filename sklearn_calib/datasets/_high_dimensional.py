@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, IntArray, Link, RandomStateLike
 from ..canonical import read_numbers
-from ..exceptions import check_count, is_number, refuse, refuse_unknown
+from ..exceptions import check_count, check_known, is_number, refuse, refuse_unknown
 
 
 def _clipped(t):
@@ -130,8 +130,7 @@ def make_high_dimensional(
     ((100, 200), 1.0)
     """
     where = "make_high_dimensional"
-    if design not in _DESIGNS:
-        refuse_unknown(where, "a design", design, _DESIGNS, "Choose one of them")
+    check_known(where, "a design", design, _DESIGNS, "Choose one of them")
     if not callable(link) and not (isinstance(link, str) and link in _LINKS):
         refuse_unknown(where, "a callable, or a link", link, _LINKS, "Choose one")
     n_samples = check_count(n_samples, "n_samples", where)

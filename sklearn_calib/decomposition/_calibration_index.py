@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
-from ..exceptions import CalibrationWarning, refuse, refuse_unknown
+from ..exceptions import CalibrationWarning, check_known, refuse, refuse_unknown
 from ..metrics import canonical_case, metric
 from ..recalibrators import (
     Identity,
@@ -231,8 +231,7 @@ def integrated_calibration_index(
     >>> integrated_calibration_index(y, proba, smoother="isotonic", summary="max") > 0.1
     True
     """
-    if not isinstance(summary, str) or summary not in _SUMMARIES:
-        refuse_unknown(problem.where, "summary", summary, _SUMMARIES)
+    check_known(problem.where, "summary", summary, _SUMMARIES)
     return getattr(indices_of_problem(problem, smoother), _SUMMARIES[summary])
 
 

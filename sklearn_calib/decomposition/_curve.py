@@ -10,7 +10,7 @@ from .._kernels._temperature import fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, RecalibratorLike
 from ..canonical import canonical_proba, canonical_weight, check_same_length
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_known, refuse
 from ..metrics import LossLike, canonical_case, get_loss
 from ._decompose import _is_plain_temperature, _recalibrated
 from ._in_sample import raised_case
@@ -67,8 +67,7 @@ class RefinementCurve:
         position : int
             The stage is ``curve.stage[position]``.
         """
-        if rule not in RULES:
-            refuse_unknown("RefinementCurve.best", "rule", rule, RULES)
+        check_known("RefinementCurve.best", "rule", rule, RULES)
         best = int(np.argmin(self.criterion))
         if rule == "minimum":
             return best

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
-from ..exceptions import refuse_unknown
+from ..exceptions import check_known
 from ..metrics import cumulative_differences
 from ._base import Display, predicted_by, shade
 
@@ -73,8 +73,7 @@ class CumulativeDifferenceDisplay(Display):
     def __init__(
         self, differences: "CumulativeDifferences", *, axis: Literal["rows", "score"] = "rows"
     ) -> None:
-        if not isinstance(axis, str) or axis not in _AXES:
-            refuse_unknown(type(self).__name__, "axis", axis, _AXES)
+        check_known(type(self).__name__, "axis", axis, _AXES)
         self.differences = differences
         self.axis = axis
 

@@ -8,7 +8,7 @@ from .._kernels._loss_plane import Plane, label_places
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Self
 from ..decomposition import decompose_loss
-from ..exceptions import refuse_unknown
+from ..exceptions import check_known
 from ..metrics import get_loss
 from ._base import ModelsDisplay, next_color, shade
 
@@ -216,8 +216,7 @@ class DecompositionDisplay(ModelsDisplay):
 
 
 def _check_kind(kind, where):
-    if kind not in _KINDS:
-        refuse_unknown(where, "kind", kind, _KINDS)
+    check_known(where, "kind", kind, _KINDS)
 
 
 def _whiskers(ax, intervals, place, left):

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._show import in_picture
 from .._typing import AnyArray, AxesLike, Self
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_known, refuse
 from ._base import Display
 
 
@@ -91,8 +91,7 @@ class HeatmapDisplay(Display):
             A name that is not a column.
         """
         for name in (row, column, value):
-            if name not in cv_results:
-                refuse_unknown("HeatmapDisplay.from_cv_results", "a column", name, cv_results)
+            check_known("HeatmapDisplay.from_cv_results", "a column", name, cv_results)
         where = [list(cv_results[name]) for name in (row, column)]
         labels = [sorted(set(names), key=_order) for names in where]
         numbers = np.asarray(cv_results[value], dtype=float)

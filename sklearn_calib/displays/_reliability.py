@@ -7,7 +7,7 @@ import numpy as np
 
 from .._show import in_picture
 from .._typing import ArrayLike, AxesLike, Features, Self
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_known, refuse
 from ..metrics import reliability_curve
 from ._base import ModelsDisplay, grid
 from ._reliability_panel import Panel, scale_of
@@ -199,10 +199,8 @@ class ReliabilityDisplay(ModelsDisplay):
             the other scale is.
         """
         where = "ReliabilityDisplay.plot"
-        if bands not in _BANDS:
-            refuse_unknown(where, "bands", bands, _BANDS)
-        if scale not in _SCALES:
-            refuse_unknown(where, "scale", scale, _SCALES)
+        check_known(where, "bands", bands, _BANDS)
+        check_known(where, "scale", scale, _SCALES)
         if bands == "auto":
             bands = "both" if len(self.curves) == 1 else "none"
         drawn = set() if ax is None else {scale_of(one) for one in np.ravel(np.array(ax))} - {None}

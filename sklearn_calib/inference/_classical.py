@@ -10,7 +10,7 @@ from .._kernels._cluster_sums import score_test
 from .._kernels._log_odds import of_probability
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
-from ..exceptions import check_count, refuse, refuse_unknown
+from ..exceptions import check_count, check_known, refuse
 from ..metrics import canonical_case
 from ._cluster_line import ClusterLine
 from ._clusters import ClusterSample, clusters_of_case, warn_of_few_events
@@ -329,8 +329,7 @@ def cumulative_test(
     """
     where = "cumulative_test"
     laws = _classical_tests.LAWS
-    if not isinstance(statistic, str) or statistic not in laws:
-        refuse_unknown(where, "statistic", statistic, laws)
+    check_known(where, "statistic", statistic, laws)
     n_resamples = check_count(n_resamples, "n_resamples", where)
     given = y_true, y_proba, sample_weight, labels, pos_label
     (p, hit, w), problem, together = _one_problem(where, *given, groups, soft_labels)

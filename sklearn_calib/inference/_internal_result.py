@@ -13,7 +13,7 @@ from .._kernels._calibration_line import climb, log_likelihood
 from .._show import Section, Shown, Table
 from .._simplex import learned_floor, log_odds
 from .._typing import AnyArray, Estimator, FloatArray, IntArray
-from ..exceptions import is_number, refuse, refuse_unknown, require
+from ..exceptions import check_known, is_number, refuse, refuse_unknown, require
 from ..recalibrators import PlattScaling
 
 if TYPE_CHECKING:
@@ -321,8 +321,7 @@ class InternalValidation(Shown):
         (5, 2)
         """
         where = "InternalValidation.shrinkage"
-        if kind not in ("corrected", "heuristic"):
-            refuse_unknown(where, "kind", kind, ("corrected", "heuristic"))
+        check_known(where, "kind", kind, ("corrected", "heuristic"))
         if len(self.classes) > 2:
             cure = "Validate each class against the others: y == label"
             refuse(where, "two classes", f"{len(self.classes)}", cure)

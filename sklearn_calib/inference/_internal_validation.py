@@ -12,7 +12,7 @@ from .._sklearn_compat import safe_split
 from .._typing import ArrayLike, Estimator, Features, RandomStateLike
 from ..canonical import canonical_labels, canonical_weight, check_several, naming
 from ..decomposition import integrated_calibration_index
-from ..exceptions import caution, check_count, check_level, refuse, refuse_unknown
+from ..exceptions import caution, check_count, check_known, check_level, refuse, refuse_unknown
 from ..metrics import Case, Measure, all_metrics, brier_loss, log_loss
 from ..recalibrators import group_codes
 from ._corrections import LOSS, Judge, bootstrapped_rows, crossed_rows, resampled
@@ -232,8 +232,7 @@ _LINE = ("intercept", "slope")
 
 def _check_options(method, ci, level, keep_predictions, n_jobs):
     for what, given, known in (("method", method, _METHODS), ("ci", ci, _CI)):
-        if given not in known:
-            refuse_unknown(_WHERE, what, given, known)
+        check_known(_WHERE, what, given, known)
     check_level(level, _WHERE)
     if not isinstance(keep_predictions, bool | np.bool_):
         rule, got = "keep_predictions as True or False", repr(keep_predictions)[:60]

@@ -9,7 +9,14 @@ import numpy as np
 
 from .._kernels._binning import cube_root_bins
 from .._typing import ArrayLike, RandomStateLike, RecalibratorLike
-from ..exceptions import CalibrationWarning, check_count, check_level, refuse, refuse_unknown
+from ..exceptions import (
+    CalibrationWarning,
+    check_count,
+    check_known,
+    check_level,
+    refuse,
+    refuse_unknown,
+)
 from ..metrics import Case, Measure, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._clusters import ClusterSample, clusters_of_case, reads_residuals, stretch
@@ -169,8 +176,7 @@ def confidence_interval(
     function = all_metrics().get(measure) if isinstance(measure, str) else None
     if function is None:
         refuse_unknown(where, "a measure", measure, all_metrics(), "See the list")
-    if method not in _METHODS:
-        refuse_unknown(where, "method", method, _METHODS)
+    check_known(where, "method", method, _METHODS)
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)
     if measure.startswith("isotonic") and method != "inversion":

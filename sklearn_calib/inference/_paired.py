@@ -12,7 +12,7 @@ from scipy.stats import t
 from .._kernels._exact_sums import UNIT_BITS, added
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
 from ..canonical import check_weights, read_numbers
-from ..exceptions import check_count, check_level, refuse, refuse_unknown
+from ..exceptions import check_count, check_known, check_level, refuse
 from ..metrics import all_metrics, canonical_case
 from ..recalibrators import group_codes
 from ._clusters import clusters_of_case
@@ -312,8 +312,7 @@ def paired_difference(
     """
     where = "paired_difference"
     known = all_metrics()
-    if not isinstance(measure, str) or measure not in ("accuracy", *known):
-        refuse_unknown(where, "a measure", measure, ["accuracy", *known], "See the list")
+    check_known(where, "a measure", measure, ["accuracy", *known], "See the list")
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 2)
     probas = first_proba, second_proba

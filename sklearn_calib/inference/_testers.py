@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from ..exceptions import is_number, refuse, refuse_unknown
+from ..exceptions import check_known, is_number, refuse
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
 _METHODS = ("smooth", "distance")
@@ -201,8 +201,7 @@ tester_sample_size.__test__ = False  # type: ignore[attr-defined]
 
 def _margin(tolerance, epsilon, method, where):
     """How far both kinds of predictions are from the threshold."""
-    if method not in _METHODS:
-        refuse_unknown(where, "method", method, _METHODS)
+    check_known(where, "method", method, _METHODS)
     for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
         if not is_number(value):
             refuse(where, f"{name} as a number", repr(value), "Pass for instance 0.1")

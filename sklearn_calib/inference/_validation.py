@@ -14,7 +14,7 @@ from .._kernels._proportion import share_interval
 from .._simplex import log_losses
 from .._typing import ArrayLike, Multiclass, RandomStateLike, RecalibratorLike
 from ..decomposition import indices_of_problem
-from ..exceptions import caution, check_count, check_level, refuse, refuse_unknown
+from ..exceptions import caution, check_count, check_known, check_level, refuse
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
 from ._cluster_line import ClusterLine
@@ -170,8 +170,7 @@ def validation_summary(
     True
     """
     check_level(level, _WHERE)
-    if ci not in ("profile", "wald", "sandwich"):
-        refuse_unknown(_WHERE, "ci", ci, ("profile", "wald", "sandwich"))
+    check_known(_WHERE, "ci", ci, ("profile", "wald", "sandwich"))
     cure = "An ICI says nothing without its draws"
     n_resamples = check_count(n_resamples, "n_resamples", _WHERE, cure=cure)
     given = y_true, y_proba, sample_weight, labels, pos_label

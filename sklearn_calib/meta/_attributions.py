@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._simplex import carries_log, log_proba
 from .._typing import AnyArray, ArrayLike, Estimator, FloatArray
 from ..canonical import canonical_proba, read_numbers
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_known, refuse
 from ._pairs import CalibratedClassifier
 
 _WHERE = "calibrated_attributions"
@@ -111,10 +111,8 @@ def calibrated_attributions(
     >>> bool(abs(base + values.sum() - total) < 1e-12)
     True
     """
-    if scale not in _SCALES:
-        refuse_unknown(_WHERE, "scale", scale, _SCALES, "Say what they should add up to")
-    if input not in _INPUTS:
-        refuse_unknown(_WHERE, "input", input, _INPUTS, "Say what the values add up to")
+    check_known(_WHERE, "scale", scale, _SCALES, "Say what they should add up to")
+    check_known(_WHERE, "input", input, _INPUTS, "Say what the values add up to")
     value = _Curve(model_or_map, scale, input, pos_label)
     if not (hasattr(values, "values") and hasattr(values, "base_values")):
         if base is None:

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, swept_bins
 from .._typing import Multiclass, NumberOfBins, Strategy
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_known, refuse
 from ._bins import checked_bins
 from ._case import BINARY, MANY_ROWS, Cells
 from ._measure import metric
@@ -118,8 +118,7 @@ def _check(case, norm, strategy, n_bins, debias, bin_weight):
     """Check the options; the number of bins, or "sweep"."""
     where = case.where
     for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
-        if value not in _OPTIONS[name]:
-            refuse_unknown(where, name, value, _OPTIONS[name])
+        check_known(where, name, value, _OPTIONS[name])
     if debias and norm == "max":
         refuse(where, "debias with norm 'l1' or 'l2'", "'max'", "Set debias=False")
     if debias:

@@ -19,7 +19,7 @@ from ..canonical import (
     warn_of_positive,
     weight_and_unit,
 )
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_known, refuse
 
 BINARY = ("confidence", "top_label", "classwise")  # the ways to make two-class problems of many
 MULTICLASS = ("auto", *BINARY)
@@ -361,10 +361,9 @@ class Case:
         -------
         problems : list of BinaryProblem
         """
-        if multiclass not in MULTICLASS:
-            refuse_unknown(
-                self.where, "multiclass", multiclass, MULTICLASS, "See the user guide, Measures"
-            )
+        check_known(
+            self.where, "multiclass", multiclass, MULTICLASS, "See the user guide, Measures"
+        )
         if multiclass not in self._problems:
             self._problems[multiclass] = self._make_problems(multiclass)
         return list(self._problems[multiclass])

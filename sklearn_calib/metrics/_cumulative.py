@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from .._typing import ArrayLike, FloatArray, Multiclass
-from ..exceptions import refuse_unknown
+from ..exceptions import check_known
 from ._case import BINARY, canonical_case
 from ._measure import metric
 from ._two_bin import average_of_two_bins, expected_two_bins
@@ -172,6 +172,5 @@ def cumulative_calibration_error(
     >>> round(cumulative_calibration_error(y, p, statistic="mad"), 3)
     0.25
     """
-    if not isinstance(statistic, str) or statistic not in _STATISTICS:
-        refuse_unknown(problem.where, "statistic", statistic, _STATISTICS)
+    check_known(problem.where, "statistic", statistic, _STATISTICS)
     return _size(np.cumsum(problem.cells.residual), statistic)

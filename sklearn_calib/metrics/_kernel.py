@@ -11,7 +11,7 @@ from .._kernels._pairs_of_rows import (
     mean_of_pairs,
     median_bandwidth,
 )
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_known, refuse
 from ._case import BINARY
 from ._measure import metric
 
@@ -179,8 +179,7 @@ def kernel_calibration_error(
 def _check(where, kernel, estimator):
     if kernel != "laplace":
         refuse(where, "kernel 'laplace'", repr(kernel), "Leave the default")
-    if not isinstance(estimator, str) or estimator not in _ESTIMATORS:
-        refuse_unknown(where, "estimator", estimator, _ESTIMATORS)
+    check_known(where, "estimator", estimator, _ESTIMATORS)
 
 
 def _check_bandwidth(where, bandwidth, other=""):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from .._typing import ArrayLike, Multiclass
-from ..exceptions import is_number, refuse, refuse_unknown
+from ..exceptions import check_known, is_number, refuse
 from ._case import BINARY, canonical_case
 from ._measure import metric
 
@@ -167,8 +167,7 @@ def _distance(problem, resolution, method, bounded):
     from .._kernels import _distance as kernel
 
     where = problem.where
-    if method not in _METHODS:
-        refuse_unknown(where, "method", method, _METHODS)
+    check_known(where, "method", method, _METHODS)
     if resolution is not None and (not is_number(resolution) or not 1e-6 <= resolution <= 1):
         refuse(where, "a resolution from 1e-6 to 1", repr(resolution), "Leave the default")
     n_cells = int(np.ceil(1 / (resolution or _ROUNDED) - 1e-9))

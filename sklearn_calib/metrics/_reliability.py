@@ -21,7 +21,7 @@ from .._typing import (
     NumberOfBins,
     RandomStateLike,
 )
-from ..exceptions import check_count, check_level, refuse, refuse_unknown
+from ..exceptions import check_count, check_known, check_level, refuse
 from ._bins import checked_bins
 from ._case import canonical_case
 from ._label_cases import label_cases
@@ -239,8 +239,7 @@ def curve_of(
     where: str,
 ) -> ReliabilityCurve:
     """`reliability_curve` for validated rows, or for cells of rows; the options are the same."""
-    if strategy not in _STRATEGIES:
-        refuse_unknown(where, "strategy", strategy, _STRATEGIES)
+    check_known(where, "strategy", strategy, _STRATEGIES)
     check_level(level, where)
     n_resamples = check_count(n_resamples, "n_resamples", where, 0)
     score, weight, hits, title = rows.score, rows.weight, rows.hits, rows.title

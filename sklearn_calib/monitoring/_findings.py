@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels._logistic_grid import COARSE, log_mixture
 from .._typing import AnyArray, FloatArray
-from ..exceptions import check_level, refuse, refuse_unknown
+from ..exceptions import check_known, check_level, refuse
 from ._aftermath import Diagnosis, ShiftRegion, choose, diagnosis, shift_region
 from ._course import Course
 from ._record import Record
@@ -168,8 +168,7 @@ class Findings:
         """
         where = "CalibrationMonitor.region"
         check_level(level, where)
-        if since not in ("start", "alarm"):
-            refuse_unknown(where, "since", since, ("start", "alarm"))
+        check_known(where, "since", since, ("start", "alarm"))
         record = self._record_of(choose(self._streams(), stream, where))
         return shift_region(record.since(since == "alarm"), level)
 

@@ -16,7 +16,7 @@ from .._kernels._logistic_grid import (
 )
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
-from ..exceptions import refuse, refuse_unknown
+from ..exceptions import check_known, refuse
 from ._aftermath import diagnosis
 from ._course import Course
 from ._findings import MOST_NEW, Findings
@@ -166,8 +166,7 @@ class CalibrationMonitor(Findings, StorableMonitor):
             ("alarm", alarm, _ALARMS),
             ("multiclass", multiclass, _MULTICLASS),
         ):
-            if value not in known:
-                refuse_unknown(where, name, value, known)
+            check_known(where, name, value, known)
         rule = "average_run_length above 1, at most 1e12"
         _check_number(average_run_length, 1, 1e12 + 1, rule, where)
         _check_number(alpha, 0, 1, "alpha between 0 and 1", where)

@@ -12,7 +12,7 @@ from .._show import Section, Shown, Table
 from .._simplex import carries_log, raised
 from .._typing import AnyArray, FloatArray
 from ..canonical import canonical_proba
-from ..exceptions import is_number, refuse, refuse_unknown
+from ..exceptions import check_known, is_number, refuse
 from ._row_program import RowProgram
 from ._turning import Ranges
 
@@ -135,10 +135,8 @@ def find_thresholds(
     where : str
         Begins the error messages.
     """
-    if input not in _ENDS:
-        refuse_unknown(where, "input", input, _ENDS, "Say what the scores are")
-    if dtype not in _TYPES:
-        refuse_unknown(where, "dtype", dtype, _TYPES, "Say how the scores are stored")
+    check_known(where, "input", input, _ENDS, "Say what the scores are")
+    check_known(where, "dtype", dtype, _TYPES, "Say how the scores are stored")
     targets = _checked(target, where)
 
     def rows(x):

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from .._random import generator
 from .._show import plain
 from .._typing import FloatArray, Progress, RandomStateLike
-from ..exceptions import check_count, refuse, refuse_unknown
+from ..exceptions import check_count, check_known, refuse
 from ..inference import (
     bootstrap_distribution,
     distribution_of_draws,
@@ -96,8 +96,7 @@ def report_measures(
         refuse(where, "measures as a list of names", repr(names), cure)
     names = [*names]
     for measure in names:
-        if not isinstance(measure, str) or measure not in registered:
-            refuse_unknown(where, "measures", measure, registered)
+        check_known(where, "measures", measure, registered)
     return [registered[measure] for measure in names]
 
 

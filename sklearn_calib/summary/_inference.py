@@ -9,7 +9,7 @@ import numpy as np
 from .._kernels import _classical_tests as tests
 from .._kernels._cells import N0, N1, TOTALS, WIDE, label_sums, mean_scores
 from .._typing import AnyArray, FloatArray
-from ..exceptions import check_count, refuse, refuse_unknown
+from ..exceptions import check_count, check_known, refuse
 from ._resampling import CellSample
 from ._state import CellState
 
@@ -64,8 +64,7 @@ def classical(name: str, state: CellState, options: dict[str, Any], where: str) 
     """(statistic, p-value) of a classical test of a problem."""
     known = ("n_bins",) if name == "hosmer_lemeshow" else ()
     for option in options:
-        if option not in known:
-            refuse_unknown(where, f"options of {name!r}", option, known)
+        check_known(where, f"options of {name!r}", option, known)
     totals = dict(zip(TOTALS, state.totals.tolist(), strict=True))
     return CLASSICAL[name](state.table, totals, where, **options)
 

@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 from .._kernels._cells import KEPT_BITS
 from .._kernels._exact_sums import UNIT_BITS, added, as_floats
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
-from ..exceptions import called, is_number, refuse, refuse_unknown
+from ..exceptions import called, check_known, is_number, refuse
 from ..metrics import Case
 from ._answers import Answers
 from ._drawn import RowDraw, merged_draws
@@ -126,10 +126,7 @@ class CalibrationSummary(Answers, Storable):
         if not whole or not LEAST_CELLS <= max_cells <= _MOST_CELLS:
             rule = f"max_cells from {LEAST_CELLS} to {_MOST_CELLS}"
             refuse(where, rule, repr(max_cells), "Leave the default, or take 4096")
-        if multiclass not in _MULTICLASS:
-            refuse_unknown(
-                where, "multiclass", multiclass, _MULTICLASS, "See the user guide, Measures"
-            )
+        check_known(where, "multiclass", multiclass, _MULTICLASS, "See the user guide, Measures")
         self.multiclass = multiclass
         self._labels = Labels(classes, pos_label, where)
         self._max_cells = int(max_cells)
