@@ -164,6 +164,25 @@ def check_sizes(estimator: Any) -> None:
 _TINY, _HUGE = 1e-100, 1e100  # whose squares are numbers
 
 
+def check_flag(value: object, name: str, where: str) -> bool:
+    """True or false, also as numpy has them; None is false. Raises ValueError for anything else."""
+    if value is not None and type(value).__name__ not in ("bool", "bool_"):
+        cure = "Pass one of the two, for all rows"
+        refuse(where, f"{name} as True or False", repr(value)[:60], cure)
+    return bool(value)
+
+
+def check_jobs(n_jobs: object) -> None:
+    """Raise ValueError unless it is None or a whole number that can be one of processes."""
+    fits = n_jobs is None or (is_number(n_jobs) and 0 < abs(n_jobs) < _JOBS)
+    if not fits or (n_jobs is not None and n_jobs != int(n_jobs)):  # type: ignore[call-overload]
+        cure = "Pass for instance n_jobs=2, or -1 for all cores"
+        refuse(called("n_jobs"), "n_jobs as a whole number or None", repr(n_jobs)[:60], cure)
+
+
+_JOBS = 2**15
+
+
 def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int | None = None) -> None:
     """Give a `CalibrationWarning` worded by `expectation`.
 

@@ -45,6 +45,7 @@ from ._soft_labels import Votes as Votes
 from ._soft_labels import check_votes as check_votes
 from ._soft_labels import soft_rows as soft_rows
 from ._soft_labels import votes_of as votes_of
+from ._tables import check_names_differ as check_names_differ
 from ._tables import entries as entries
 from ._tables import named_columns as named_columns
 from ._tables import plain_dates as plain_dates

@@ -102,13 +102,13 @@ def canonical_proba(
     >>> canonical_proba([[0.5, 0.5, np.nan], [0.25, 0.25, 0.5]], absent="nan").tolist()
     [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]
     """
-    if kind not in ("proba", "logits"):
+    if not isinstance(kind, str) or kind not in ("proba", "logits"):
         refuse(
             _where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are"
         )
     _check_tolerance(tolerance, kind, _where)
     if absent is not None:
-        if absent != "nan":
+        if not isinstance(absent, str) or absent != "nan":
             refuse(_where, "absent 'nan' or None", repr(absent), "Mark such options with NaN")
         return _with_absent(scores, kind, n_classes, tolerance, _where, _first)
     with naming(scores):

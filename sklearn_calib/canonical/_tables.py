@@ -8,7 +8,7 @@ import numpy as np
 
 from .._show import quoted
 from .._typing import AnyArray
-from ..exceptions import refuse
+from ..exceptions import called, refuse
 from ._arrays import is_missing, read_array
 
 
@@ -65,3 +65,11 @@ def _without_zone(value):
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(timezone.utc).replace(tzinfo=None)
     return np.datetime64(value, "us")
+
+
+def check_names_differ(table: object) -> None:
+    """Refuse a table of which two columns have one name."""
+    names = [*map(str, getattr(table, "columns", ()))]
+    if len(set(names)) < len(names):
+        cure = "Rename the columns, or pass X.to_numpy()"
+        refuse(called("fit"), "columns of different names", str(names[:10]), cure)

@@ -1,10 +1,10 @@
 """The record of a map: the rows it was fitted to, what it does to their mean, and its checksum."""
 
 import datetime
+import sys
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._files.checksum import checksum
@@ -107,7 +107,7 @@ def _rule_broken(name, value, k):
 
 
 def _is_number(value):
-    return type(value) in (int, float) and bool(np.isfinite(value))
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def record_schema() -> dict[str, Any]:

@@ -12,13 +12,20 @@ from .._sklearn_compat import safe_split
 from .._typing import ArrayLike, Estimator, Features, RandomStateLike
 from ..canonical import canonical_labels, canonical_weight, check_several, naming
 from ..decomposition import integrated_calibration_index
-from ..exceptions import caution, check_count, check_known, check_level, refuse, refuse_unknown
+from ..exceptions import (
+    caution,
+    check_count,
+    check_jobs,
+    check_known,
+    check_level,
+    refuse,
+    refuse_unknown,
+)
 from ..metrics import Case, Measure, all_metrics, brier_loss, log_loss
 from ..recalibrators import group_codes
 from ._corrections import LOSS, Judge, bootstrapped_rows, crossed_rows, resampled
 from ._internal_result import InternalValidation
 from ._refits import Refits, check_estimator_given
-from ._resampling import check_jobs
 
 if TYPE_CHECKING:
     from ._internal_result import InternalValidationRow

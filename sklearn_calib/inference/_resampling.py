@@ -8,7 +8,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._random import draw_labels, drawn_clusters, label_bounds, multiplicities, spawned
 from .._typing import FloatArray, IntArray, Progress, RandomStateLike
-from ..exceptions import called, is_number, refuse
+from ..exceptions import called, check_jobs, refuse
 
 if TYPE_CHECKING:
     from ..metrics import Case
@@ -130,13 +130,6 @@ def distribution_of_draws(
         if progress is not None:
             progress(done, n_resamples)
     return np.concatenate(found) if found else np.empty(0)
-
-
-def check_jobs(n_jobs: object) -> None:
-    """Raise ValueError unless it is a whole number or None."""
-    if n_jobs is not None and not (is_number(n_jobs) and n_jobs == int(n_jobs)):
-        cure = "Pass for instance n_jobs=2, or -1 for all cores"
-        refuse(called("n_jobs"), "n_jobs as a whole number or None", repr(n_jobs), cure)
 
 
 def _batch(draw, evaluate, size, rng):

@@ -200,7 +200,7 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     {'C': 1.0}
     """
     for function in _complete().values():
-        if function.spec.scorer_name == name:
+        if isinstance(name, str) and function.spec.scorer_name == name:
             return make_probability_scorer(function, **options)
     cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
     with _naming(name):

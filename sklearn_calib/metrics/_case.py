@@ -494,4 +494,5 @@ def canonical_case(
 
 
 def _is_label(given, label):
-    return bool(np.ndim(given) == 0 and given == label)
+    same = np.ndim(given) == 0 and given == label
+    return isinstance(same, bool | np.bool_) and bool(same)  # pd.NA is equal to nothing

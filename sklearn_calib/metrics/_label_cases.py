@@ -14,6 +14,7 @@ from ..canonical import (
     known_rows,
     label_names,
     raw_weight,
+    read_array,
 )
 from ..exceptions import refuse
 from ._case import Case, canonical_case
@@ -68,12 +69,16 @@ def label_cases(
     >>> [(title, len(case.codes)) for title, case in label_cases("mine", Y, P, "micro")]
     [('all labels', 3)]
     """
-    if multilabel not in ("macro", "micro"):
+    if not isinstance(multilabel, str) or multilabel not in ("macro", "micro"):
         refuse(where, "multilabel 'macro' or 'micro'", repr(multilabel), "See the user guide")
     pairs, _ = canonical_label_scores(y_proba, where)
     table = canonical_label_table(y_true, len(pairs[0]), len(pairs), where)
     weight = raw_weight(sample_weight, len(table), where)
-    names = label_names(y_true, len(pairs)) if labels is None else list(np.asarray(labels))
+    names = (
+        label_names(y_true, len(pairs))
+        if labels is None
+        else list(read_array(labels, "names", where))
+    )
     if len(names) != len(pairs):
         refuse(where, f"{len(pairs)} names as labels", f"{len(names)}", "Name each column of y")
     rows = []

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._typing import ArrayLike, FloatArray, Function
 from ..canonical import is_label_table
-from ..exceptions import meant, nearest, refuse
+from ..exceptions import check_flag, meant, nearest, refuse
 from ._case import BINARY, canonical_case
 from ._label_cases import label_cases
 
@@ -164,6 +164,7 @@ class Measure:
         """The measure, on anything that `canonical_case` or `label_cases` takes."""
         self._check_call(y_true, rest)
         multilabel, soft = (options.pop(n, None) for n in ("multilabel", "soft_labels"))
+        soft = check_flag(soft, "soft_labels", self.spec.name)
         if multilabel is not None:
             if soft:
                 cure = "Call it for the column of each label, with soft_labels=True"
@@ -181,7 +182,7 @@ class Measure:
         pos_label = options.pop("pos_label", None) if self.has_pos_label else None
         self.check_options(options)
         rows = self.spec.name, y_true, y_proba, sample_weight, labels, pos_label
-        case = canonical_case(*rows, validate=self._validate, soft_labels=bool(soft))
+        case = canonical_case(*rows, validate=self._validate, soft_labels=soft)
         return self.of_case(case, **options)
 
     def _check_call(self, first, rest):

@@ -119,6 +119,7 @@ def folds_of(
     """
     check_seed(random_state)
     if isinstance(cv, int | np.integer):
+        check_folds(cv, codes)
         if isinstance(random_state, np.random.Generator):
             random_state = int(random_state.integers(2**32))
         if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
@@ -136,6 +137,14 @@ def folds_of(
         rule = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
         refuse(called("cv"), rule, repr(cv)[:60], f"Pass for instance cv=5 ({_line(error)})")
     return iter(parts)
+
+
+def check_folds(cv: int, codes: IntArray) -> None:
+    """Refuse numbers of stratified folds that some class cannot be split into."""
+    most = int(np.bincount(codes).max())
+    if isinstance(cv, bool) or not 2 <= cv <= most:
+        rule = f"2 to {most} folds as cv, for the {most} rows of the largest class"
+        refuse(called("cv"), rule, repr(cv)[:60], "Pass for instance cv=5, or more rows")
 
 
 def _line(error):

@@ -23,11 +23,12 @@ from ..canonical import (
     canonical_proba,
     canonical_weight,
     check_columns_of,
+    check_names_differ,
     check_same_length,
     soft_rows,
     warn_of_order,
 )
-from ..exceptions import caution, check_sizes, refuse
+from ..exceptions import caution, check_flag, check_sizes, refuse
 from ._device_map import device_map, is_arithmetic
 from ._falling import falling_by, warn_of_falling_scores
 from ._record import Recorded, fit_record, keep_record, records_are_kept
@@ -212,7 +213,7 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
             outside [0, 1], or where the order of the rows matters (``capabilities.ordered``);
             weights that are negative or all zero; more classes than ``capabilities.max_classes``.
             After any error or interruption the estimator is unfitted, also where it was fitted
-            before.
+            before. Threads that predict during a fit see the map of before until it ends.
 
         Warns
         -----
@@ -223,31 +224,27 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
             divided by the number of classes where there are more than two.
         """
         where = f"{type(self).__name__}.fit"
-        self._forget()
-        self._validate_params()
-        given = X, y, sample_weight, classes, where
-        if not soft_labels and self._fit_unread(*given):
-            return self
-        proba, codes, weight, known = self._checked(*given, soft_labels=soft_labels)
-        first = np.asarray(proba)[0]
-        if len(proba) > 1 and not (proba[-1] != first).any() and not (proba != first).any():
-            caution(
-                where,
-                "at least two different rows of scores",
-                f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times",
-                "Only class frequencies can be learned from it; check where the scores come from",
-            )
-        with self._unfitted_on_failure():
-            self.classes_ = known
-            self._remember_input(X, proba, reset=True)
+        with self._refitted() as new:
+            new._validate_params()
+            soft_labels = check_flag(soft_labels, "soft_labels", where)
+            rows = X, y, sample_weight, classes, where
+            if not soft_labels and new._fit_unread(*rows):
+                return self
+            proba, codes, weight, new.classes_ = new._checked(*rows, soft_labels=soft_labels)
+            first = np.asarray(proba)[0]
+            if len(proba) > 1 and not (proba[-1] != first).any() and not (proba != first).any():
+                got = f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times"
+                cure = "Only class frequencies can be learned from it; check where the scores come "
+                caution(where, "at least two different rows of scores", got, cure + "from")
+            new._remember_input(X, proba, reset=True)
             given = proba
-            if self.capabilities.takes_logarithm:
-                self.floor_ = learned_floor(proba)
-                proba = raised(proba, self.floor_)
-            self._fit_lifted(proba, codes, weight)
+            if new.capabilities.takes_logarithm:
+                new.floor_ = learned_floor(proba)
+                proba = raised(proba, new.floor_)
+            new._fit_lifted(proba, codes, weight)
             if records_are_kept():
                 even = sample_weight is None and not soft_labels
-                keep_record(self, given, proba, codes, weight, even)
+                keep_record(new, given, proba, codes, weight, even)
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -265,6 +262,7 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
             not depend on the other rows. For a tensor, while scikit-learn dispatches to the array
             API: a tensor on its device, in its float32 or float64, if ``capabilities.array_api``.
         """
+        self = self._view()
         mapped = self._on_device(X, "predict_proba")
         if mapped is not None:
             return mapped.proba()
@@ -273,6 +271,7 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """The same as `predict_proba`: recalibrators chain in a `Pipeline`."""
+        self = self._view()
         mapped = self._on_device(X, "transform")
         if mapped is not None:
             return mapped.proba()
@@ -281,6 +280,7 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """The class with the largest calibrated probability; the first of equals."""
+        self = self._view()
         mapped = self._on_device(X, "predict")
         if mapped is not None:
             return mapped.labels(self.classes_)
@@ -409,6 +409,7 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)
         if reset:
             self.n_features_in_ = 1 if single else proba.shape[1]
+        check_names_differ(X)
         if single == (self.n_features_in_ == 1):  # one column or two: either is fine at predict
             check_feature_names(self, X, reset=reset)
 

@@ -152,9 +152,8 @@ class TemperatureScaling(Recalibrator):
         if X.shape[1] > 1:
             self._check_fit_shapes(X, classes, where)
         start = getattr(self, "_last", None) if self.warm_start else None
-        with self._unfitted_on_failure():
-            blocks = Blocks([(X, y, sample_weight)], kind, classes, builtins.map, where)
-            self._fit_passes(blocks, start)
+        blocks = Blocks([(X, y, sample_weight)], kind, classes, builtins.map, where)
+        self._fit_passes(blocks, start)
         return True
 
     def fit_blocks(
@@ -237,7 +236,6 @@ class TemperatureScaling(Recalibrator):
         True
         """
         where = f"{type(self).__name__}.fit_blocks"
-        self._forget()
         self._validate_params()
         if self.criterion != "log_loss":
             refuse(
@@ -251,8 +249,8 @@ class TemperatureScaling(Recalibrator):
         elif start is not None and not 0 < start < np.inf:
             cure = "Pass the inverse_temperature_ of an earlier fit, or None"
             refuse(where, "start > 0", repr(start), cure)
-        with self._unfitted_on_failure():
-            self._fit_passes(Blocks(blocks, kind, classes, map, where), start)
+        with self._refitted() as new:
+            new._fit_passes(Blocks(blocks, kind, classes, map, where), start)
         return self
 
     def _fit_passes(self, blocks, start):

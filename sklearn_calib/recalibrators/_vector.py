@@ -131,12 +131,11 @@ class VectorScaling(SoftmaxRegression):
         True
         """
         where = f"{type(self).__name__}.fit_blocks"
-        self._forget()
         self._validate_params()
         if tol is not None and not 0 < tol < np.inf:
             refuse(where, "tol > 0", repr(tol), "Pass nats, for instance 1e-6, or None")
-        with self._unfitted_on_failure():
-            self._fit_passes(Blocks(blocks, kind, classes, map, where), tol)
+        with self._refitted() as new:
+            new._fit_passes(Blocks(blocks, kind, classes, map, where), tol)
         return self
 
     def _fit_passes(self, blocks, tol):

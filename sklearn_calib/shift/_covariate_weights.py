@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 
 from .._sklearn_compat import clone_by_value, safe_split
 from .._typing import CV, Estimator, Features, FloatArray, RandomStateLike
+from ..canonical import read_array
 from ..exceptions import caution, is_number, refuse
 from ..recalibrators import folds_of
 
@@ -222,7 +223,7 @@ def _stacked(source: Any, target: Any, where: str) -> tuple[Any, int, int]:
     else:
         sparse = any(scipy.sparse.issparse(X) for X in (source, target))
         if not sparse:
-            source, target = np.asarray(source), np.asarray(target)
+            source, target = (read_array(X, "features", where) for X in (source, target))
         for name, X in (("X_source", source), ("X_target", target)):
             if X.ndim != 2:
                 got = f"{X.ndim} dimensions"

@@ -11,7 +11,7 @@ from .._files.tables import FORM, UserError
 from .._show import quoted
 from .._typing import ArrayLike, Multiclass, Progress
 from ..canonical import check_votes, votes_of
-from ..exceptions import caution, is_number, refuse
+from ..exceptions import caution, check_jobs, refuse
 from ._columns import complete, grouped, label_values, number_values, placed
 from ._parts import (
     Block,
@@ -223,9 +223,7 @@ def summarize(
         if not isinstance(names, str | Sequence | None):
             rule = f"{name} as the name of a column, or a list of names"
             refuse(_WHERE, rule, repr(names)[:60], "Pass a text, or a list")
-    if n_jobs is not None and not is_number(n_jobs):
-        cure = "Pass for instance n_jobs=2, or -1 for all cores"
-        refuse(_WHERE, "n_jobs as a whole number or None", repr(n_jobs), cure)
+    check_jobs(n_jobs)
     if progress is not None and not callable(progress):
         cure = "Pass a function progress(done, total)"
         refuse(_WHERE, "progress that can be called", repr(progress), cure)

@@ -8,7 +8,7 @@ from scipy.special import expit, ndtr
 
 from .._simplex import two_classes_of_margin
 from .._typing import FloatArray
-from ..exceptions import refuse
+from ..exceptions import is_number, refuse
 from ..metrics import LossLike, get_loss
 
 #: A loss, or a function (p, q) -> its expected value for p where q is true.
@@ -23,6 +23,9 @@ class GaussianLoss(NamedTuple):
     calibration: float
     refinement: float
     error_rate: float
+
+
+_FAR = 1e50  # of squares and quotients that float64 holds
 
 
 def gaussian_loss(inner: float, norm: float, loss: ExpectedLoss = "log") -> GaussianLoss:
@@ -73,8 +76,10 @@ def gaussian_loss(inner: float, norm: float, loss: ExpectedLoss = "log") -> Gaus
     True
     """
     where = "gaussian_loss"
-    if not (np.isfinite(inner) and np.isfinite(norm) and norm > 0):
-        refuse(where, "a finite inner and a norm above 0", f"{inner}, {norm}", "Check the weights")
+    numbers = is_number(inner) and is_number(norm)
+    if not (numbers and abs(inner) <= _FAR and 1 / _FAR <= norm <= _FAR):
+        rule = f"a finite inner and a norm above 0, neither beyond {_FAR:g}"
+        refuse(where, rule, f"{inner!r}, {norm!r}", "Check the weights")
     step, weight = normal_rule()
     z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
     weight = np.concatenate([weight, weight]) / 2
