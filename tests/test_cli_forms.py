@@ -127,7 +127,7 @@ def test_new_cells_have_the_mark_of_all_rows(small, tmp_path):
     assert main(["fit", "cal.csv", *words, "--force"]) == 0
     file = written(["0", "1"] * 10 + ["0,25"] * 12, ";")
     assert main(["apply", "map.json", file, "--prob", "p", "--out", "out.csv"]) == 0
-    lines = (tmp_path / "out.csv").read_text().splitlines()
+    lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "y;p;p_calibrated" and len(lines) == 33
     assert not any("." in line for line in lines)
 
