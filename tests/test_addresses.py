@@ -84,6 +84,10 @@ def test_documents_and_commands(tmp_path):
     )
     page = str(tmp_path / "page.html")
     report.to_html(page)
-    texts = [str(report), str(report.to_dict()), (tmp_path / "page.html").read_text(encoding="utf-8")]
+    texts = [
+        str(report),
+        str(report.to_dict()),
+        (tmp_path / "page.html").read_text(encoding="utf-8"),
+    ]
     assert not any("SECRET" in text for text in texts)
     assert report.source == "https://h/t.csv"
