@@ -156,7 +156,9 @@ _MOST = {"n_resamples": 10**6, "n_splits": 10**4, "n_bins": 10**6}  # what ends 
 def check_sizes(estimator: Any) -> None:
     """Refuse numbers as parameters that are so large or so near 0 that arithmetic loses them."""
     for name, value in estimator.get_params(deep=False).items():
-        if is_number(value) and not (abs(value) in (0, math.inf) or _TINY <= abs(value) <= _HUGE):
+        if name == "mean" or not is_number(value):  # a probability has bounds of its own
+            continue
+        if not (abs(value) in (0, math.inf) or _TINY <= abs(value) <= _HUGE):
             where, rule = f"{type(estimator).__name__}.fit", f"from {_TINY:g} to {_HUGE:g} in size"
             refuse(where, f"{name} of 0, or {rule}", repr(value)[:60], "Take one of these")
 

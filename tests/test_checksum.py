@@ -45,7 +45,8 @@ CASES = (
 @functools.cache
 def text_of(name, k):
     n = 300 if name == "multiclass_binning" else 40
-    method = get_recalibrator(name).fit(*make_overconfident(k, n, random_state=3))
+    seed = 0 if name == "ensemble_temperature" else 3  # all of whose weights are far from 0
+    method = get_recalibrator(name).fit(*make_overconfident(k, n, random_state=seed))
     return to_json(simplify(method, 1e-2))
 
 

@@ -189,7 +189,7 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """The document of a dict, checked; see `from_dict`."""
     found = _read(document)
     if edited:
-        _check_names(document)
+        _check_names(document, found.root.tree())
         said = found.estimator | {"edited": True}
         kind: Any = found.input
         return replace(_with_check(found, kind), estimator=said)
@@ -214,12 +214,12 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     return found
 
 
-def _check_names(document):
+def _check_names(document, tree):
     """Refuse labels that changed places while the map, whose columns are theirs, did not."""
-    names, *rest = (document[name] for name in ("classes", "classes_type", "map"))
+    names, kind = document["classes"], document["classes_type"]
     stated = document.get(RECORD, {}).get(MAP)
     for other in (sorted(names), names[::-1]):
-        if other != names and checksum_of_map(other, *rest) == stated:
+        if other != names and checksum_of_map(other, kind, tree) == stated:
             cure = "The columns do not move with the names: write them back as they were"
             wrong("classes", f"the order of the map's columns, {shown(other)}", shown(names), cure)
 

@@ -223,7 +223,8 @@ def _stacked(source: Any, target: Any, where: str) -> tuple[Any, int, int]:
     else:
         sparse = any(scipy.sparse.issparse(X) for X in (source, target))
         if not sparse:
-            source, target = (read_array(X, "features", where) for X in (source, target))
+            source = read_array(source, "X_source", where)
+            target = read_array(target, "X_target", where)
         for name, X in (("X_source", source), ("X_target", target)):
             if X.ndim != 2:
                 got = f"{X.ndim} dimensions"
