@@ -78,8 +78,8 @@ def gaussian_loss(inner: float, norm: float, loss: ExpectedLoss = "log") -> Gaus
     where = "gaussian_loss"
     numbers = is_number(inner) and is_number(norm)
     if not (numbers and abs(inner) <= _FAR and 1 / _FAR <= norm <= _FAR):
-        rule = f"within {_FAR:g} a finite inner and a norm above 0"
-        refuse(where, rule, f"{inner!r}, {norm!r}", "Check the weights")
+        bounds = f"within {_FAR:g} a finite inner and a norm above 0"
+        refuse(where, bounds, f"{inner!r}, {norm!r}", "Check the weights")
     step, weight = normal_rule()
     z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
     weight = np.concatenate([weight, weight]) / 2
