@@ -1,7 +1,8 @@
 """The contract of methods, read off their signatures: of estimators, summaries, displays, results.
 
 What has `classes`, `sample_weight`, `random_state` or `level` keeps what the word promises, with
-every string and every switch that the constructor takes; each of these changes something.
+every string, every switch and every number that the constructor takes; each of these changes
+something. A number or an object needs an entry in `VALUES`: without one, a new option fails.
 """
 
 import inspect
@@ -9,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.utils._param_validation import StrOptions
 from words import QUICKER, strings
 
 from sklearn_calib.exceptions import CalibrationWarning
@@ -23,12 +25,55 @@ WITH = QUICKER | {
     "MulticalibratedScores": {"n_rounds": 2, "n_trees": 5, "min_samples_leaf": 5.0, "n_bins": 8},
 }
 WITH_OPTION = {
+    ("MulticalibratedScores", "n_rounds"): {"l2": 30.0},
+    ("AngularCalibration", "norm"): {"cos_theta": 0.4},
+    ("AngularCalibration", "center"): {"link_intercept": 0.0},
+    ("DirichletCalibration", "intercept_penalty"): {"penalty": 0.1},
     ("RestrictedPolynomialRegression", "selection"): {"degree": (2, 3)},
     ("MulticlassBinning", "noise"): {"pools": "paper", "delta": 0.9},
     ("MulticlassBinning", "pools"): {"delta": 0.9},
 }
+MISSING = "an entry of VALUES"
+#: A value of every number and object that a constructor takes, of all classes or of one.
+VALUES = {
+    "penalty": 0.5,
+    "intercept_penalty": 0.5,
+    "prior_weight": 2.5,
+    "recalibrator": "beta",
+    "share": 0.2,
+    "cv": 3,
+    "n_bins": 4,
+    ("AngularCalibration", "cos_theta"): 0.4,
+    ("AngularCalibration", "norm"): 1.7,
+    ("AngularCalibration", "center"): 0.3,
+    ("AngularCalibration", "link_slope"): 2.0,
+    ("AngularCalibration", "link_intercept"): 0.5,
+    ("MulticlassBinning", "epsilon"): 0.2,
+    ("MulticlassBinning", "n_levels"): 5,
+    ("MulticlassBinning", "min_count"): 4,
+    ("MulticlassBinning", "z"): 0.3,
+    ("MulticlassBinning", "shrink"): 2.0,
+    ("MulticlassBinning", "max_iter"): 0,
+    ("RestrictedPolynomialRegression", "degree"): 2,
+    ("RestrictedPolynomialRegression", "l1"): 1.2,
+    ("SplineCalibration", "n_knots"): 4,
+    ("SplineCalibration", "prior"): 1.0,
+    ("StackedCalibration", "recalibrators"): ("temperature", "beta"),
+    ("StackedCalibration", "alpha"): 0.1,
+    ("GroupRecalibration", "strength"): 2.0,
+    ("MulticalibratedScores", "n_rounds"): 1,
+    ("MulticalibratedScores", "n_trees"): 2,
+    ("MulticalibratedScores", "learning_rate"): 0.4,
+    ("MulticalibratedScores", "max_leaves"): 2,
+    ("MulticalibratedScores", "min_samples_leaf"): 25.0,
+    ("MulticalibratedScores", "l2"): 30.0,
+    ("MulticalibratedScores", "min_gain"): 2.0,
+    ("MulticalibratedScores", "n_bins"): 3,
+    ("MulticalibratedScores", "patience"): 2,
+}
 #: Options that change nothing here, each with its reason.
 SAME = {
+    ("MulticalibratedScores", "patience"): "the losses of the folds have one minimum here",
     ("RestrictedPolynomialRegression", "solver"): "another way to the same minimum",
     ("TemperatureScaling", "warm_start"): "where a second fit begins",
     (
@@ -40,13 +85,29 @@ SAME = {
     ("PriorShift", "confusion"): "of adapt, below",
     ("PriorShift", "prior"): "of adapt, below",
 }
-NOT_HERE = {("PriorShift", "undo_resampling"): "needs the frequencies: test_prior_shift.py"}
+NOT_HERE = {
+    ("PriorShift", "undo_resampling"): "needs the frequencies: test_prior_shift.py",
+    **dict.fromkeys(
+        (("PriorShift", x) for x in ("prior", "training_prior", "strength", "penalty", "mean")),
+        "of adapt: tests/recalibrators/test_prior_shift.py",
+    ),
+    ("MulticlassBinning", "delta"): "of noise, and of the error bound: its own tests",
+    ("MulticlassBinning", "p"): "with epsilon a tolerance: its own tests",
+    ("AdaptiveCalibration", "level"): "of predict_interval: tests/recalibrators/test_adaptive.py",
+    ("AngularCalibration", "link"): "a function: tests/recalibrators/test_angular.py",
+    ("OrdinalCalibration", "order"): "names classes: tests/recalibrators/test_ordinal.py",
+    ("RestrictedPolynomialRegression", "constraints"): "test_constrained_polynomial.py",
+    ("MulticalibratedScores", "cv"): "its folds are given, so that copies stay together",
+}
 #: That weights do not matter to.
 INDIFFERENT = {
     "Identity": "it learns nothing",
     "PriorShift": "but for prior='uniform', frequencies count in adapt",
     ("MulticlassBinning", "paper"): "its groups of cells are too light",
     ("MulticlassBinning", "laplace"): "its groups of cells are too light",
+    ("MulticlassBinning", "min_count"): "all cells are too light",
+    ("MulticlassBinning", "max_iter"): "nothing is learned without an iteration",
+    ("RestrictedPolynomialRegression", "l1"): "a tight bound is met whatever the weights",
 }
 SLOW_OF_THREE = {  # one fit per class, of 15 ms or more
     *("AngularCalibration", "RestrictedPolynomialRegression", "SplineCalibration"),
@@ -72,6 +133,10 @@ NOT_TURNED = {
     ("MulticlassBinning", "keep"): "scores are rounded down",
     ("MulticlassBinning", "paper"): DRAWS,
     ("MulticlassBinning", "laplace"): DRAWS,
+    ("MulticlassBinning", "z"): "scores are rounded down",
+    ("AngularCalibration", "center"): "is of the second class",
+    ("AngularCalibration", "link_intercept"): "is of the second class",
+    ("StackedCalibration", "cv"): "the digits of the second class draw the folds",
 }
 CLASSES = [*all_recalibrators().values(), GroupRecalibration, MulticalibratedScores]
 
@@ -85,7 +150,25 @@ def options(cls):
             found |= dict.fromkeys(s for s in getattr(one, "options", ()) if isinstance(s, str))
         if isinstance(parameter.default, bool):
             found = {not parameter.default: None}
-        yield from ((name, value) for value in sorted(found) if value != parameter.default)
+        found = sorted(found)
+        if is_number_or_object(name, constraints) and (cls.__name__, name) not in NOT_HERE:
+            found.append(VALUES.get((cls.__name__, name), VALUES.get(name, MISSING)))
+        yield from ((name, value) for value in found if value != parameter.default)
+
+
+def test_every_number_and_object_has_a_value():
+    """A new option needs an entry in `VALUES`, or in `NOT_HERE` with the reason."""
+    named = {(cls.__name__, name): value for cls in CLASSES for name, value in options(cls)}
+    assert [key for key, value in named.items() if value == MISSING] == []
+    assert {key for key in VALUES if isinstance(key, tuple)} <= {*named, *NOT_HERE}
+
+
+def is_number_or_object(name, constraints):
+    """Whether an option takes more than strings and switches; seeds and workers are none."""
+    known = constraints if isinstance(constraints, list) else [constraints]
+    some = [one for one in known if one not in ("boolean", "random_state", None)]
+    some = [one for one in some if not isinstance(one, StrOptions)]
+    return bool(some) and name not in ("random_state", "n_jobs")
 
 
 def keys(cls, option):
