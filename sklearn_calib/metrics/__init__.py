@@ -224,7 +224,6 @@ __all__ = [
     "ProbabilityScorer",
     "ProperLoss",
     "ReliabilityCurve",
-    "ReliabilityCurves",
     "SphericalLoss",
     "all_losses",
     "all_metrics",

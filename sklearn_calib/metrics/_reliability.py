@@ -144,7 +144,9 @@ def reliability_curve(
     -------
     curves : ReliabilityCurves
         A list of `ReliabilityCurve`, one per binary problem: one for two classes and "confidence",
-        else one per class or label. Where there is one, ``curves.observed`` is its own.
+        else one per class or label. Where there is one, the list has its attributes too:
+        ``curves.observed`` is ``curves[0].observed``. Where there are several, that is an
+        AttributeError which names them.
 
     Notes
     -----
