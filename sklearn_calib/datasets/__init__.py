@@ -1,12 +1,9 @@
 """Data whose true probabilities are known."""
 
-from ._high_dimensional import LinearTruth as LinearTruth
-from ._high_dimensional import make_high_dimensional as make_high_dimensional
-from ._miscalibrated import ScoredData as ScoredData
-from ._miscalibrated import make_sign_perturbed as make_sign_perturbed
-from ._miscalibrated import make_uniform_shift as make_uniform_shift
-from ._overconfident import make_overconfident as make_overconfident
-from ._two_gaussians import make_two_gaussians as make_two_gaussians
+from ._high_dimensional import LinearTruth, make_high_dimensional
+from ._miscalibrated import ScoredData, make_sign_perturbed, make_uniform_shift
+from ._overconfident import make_overconfident
+from ._two_gaussians import make_two_gaussians
 
 __all__ = [
     "LinearTruth",

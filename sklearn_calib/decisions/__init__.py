@@ -1,23 +1,21 @@
 """From probabilities to decisions: costs, thresholds, abstention, and what miscalibration costs."""
 
 from ..metrics import register as _register
-from ._cost_sensitive import CostSensitiveClassifier as CostSensitiveClassifier
-from ._decision_curve import DecisionCurve as DecisionCurve
-from ._decision_curve import NetBenefitDifference as NetBenefitDifference
-from ._decision_curve import decision_curve as decision_curve
-from ._decision_curve import decision_difference as decision_difference
-from ._expected_cost import ExpectedCost as ExpectedCost
-from ._expected_cost import expected_cost_test as expected_cost_test
-from ._expected_metrics import ExpectedMetrics as ExpectedMetrics
-from ._expected_metrics import expected_metrics as expected_metrics
+from ._cost_sensitive import CostSensitiveClassifier
+from ._decision_curve import (
+    DecisionCurve,
+    NetBenefitDifference,
+    decision_curve,
+    decision_difference,
+)
+from ._expected_cost import ExpectedCost, expected_cost_test
+from ._expected_metrics import ExpectedMetrics, expected_metrics
 from ._measures import area_under_risk_coverage as area_under_risk_coverage
 from ._measures import calibration_decision_loss as calibration_decision_loss
 from ._measures import expected_cost_score as expected_cost_score
-from ._regret import RegretCurve as RegretCurve
-from ._regret import regret_curve as regret_curve
-from ._risk_coverage import RiskCoverageCurve as RiskCoverageCurve
-from ._risk_coverage import risk_coverage_curve as risk_coverage_curve
-from ._selective import SelectiveClassifier as SelectiveClassifier
+from ._regret import RegretCurve, regret_curve
+from ._risk_coverage import RiskCoverageCurve, risk_coverage_curve
+from ._selective import SelectiveClassifier
 
 _REGISTERED = _register(globals().values())
 

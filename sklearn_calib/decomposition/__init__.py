@@ -1,32 +1,26 @@
 """Proper-loss decompositions and refinement: measures that need a recalibrated score."""
 
 from ..metrics import register as _register
-from ._adapters import as_lightgbm_metric as as_lightgbm_metric
-from ._adapters import as_xgboost_metric as as_xgboost_metric
-from ._calibration_index import CalibrationIndices as CalibrationIndices
-from ._calibration_index import calibration_indices as calibration_indices
+from ._adapters import as_lightgbm_metric, as_xgboost_metric
+from ._calibration_index import CalibrationIndices, calibration_indices
 from ._calibration_index import e50_calibration_index as e50_calibration_index
 from ._calibration_index import e90_calibration_index as e90_calibration_index
 from ._calibration_index import emax_calibration_index as emax_calibration_index
 from ._calibration_index import indices_of_problem as indices_of_problem
 from ._calibration_index import integrated_calibration_index as integrated_calibration_index
 from ._calibration_index import smoothed_frequencies as smoothed_frequencies
-from ._curve import RefinementCurve as RefinementCurve
-from ._curve import refinement_curve as refinement_curve
+from ._curve import RefinementCurve, refinement_curve
 from ._decompose import decompose_case as decompose_case
-from ._decompose import decompose_loss as decompose_loss
-from ._decompose import proper_calibration_error as proper_calibration_error
-from ._decompose import refinement_error as refinement_error
+from ._decompose import decompose_loss, proper_calibration_error, refinement_error
 from ._grouping import decompose_by_features as decompose_by_features
 from ._grouping import enough_for_features as enough_for_features
 from ._measures import isotonic_refinement_brier as isotonic_refinement_brier
 from ._measures import isotonic_refinement_log_loss as isotonic_refinement_log_loss
 from ._measures import temperature_refinement_brier as temperature_refinement_brier
 from ._measures import temperature_refinement_log_loss as temperature_refinement_log_loss
-from ._parts import LossDecomposition as LossDecomposition
-from ._variational import VariationalInterval as VariationalInterval
+from ._parts import LossDecomposition
+from ._variational import VariationalInterval, variational_calibration_interval
 from ._variational import variational_calibration_error as variational_calibration_error
-from ._variational import variational_calibration_interval as variational_calibration_interval
 
 _REGISTERED = _register(globals().values())
 

@@ -1,14 +1,16 @@
 """Calibration tests, testers and confidence intervals."""
 
-from ._calibrated_mean import calibrated_mean as calibrated_mean
-from ._calibrated_mean_result import CalibratedMean as CalibratedMean
-from ._classical import SignificanceResult as SignificanceResult
-from ._classical import cox_test as cox_test
-from ._classical import cumulative_test as cumulative_test
-from ._classical import hosmer_lemeshow_test as hosmer_lemeshow_test
-from ._classical import spiegelhalter_test as spiegelhalter_test
+from ._calibrated_mean import calibrated_mean
+from ._calibrated_mean_result import CalibratedMean
+from ._classical import (
+    SignificanceResult,
+    cox_test,
+    cumulative_test,
+    hosmer_lemeshow_test,
+    spiegelhalter_test,
+)
 from ._clusters import ClusterCurve as ClusterCurve
-from ._clusters import ClusterSample as ClusterSample
+from ._clusters import ClusterSample
 from ._clusters import clusters_of as clusters_of
 from ._clusters import clusters_of_case as clusters_of_case
 from ._clusters import mean_error as mean_error
@@ -16,35 +18,19 @@ from ._clusters import reads_residuals as reads_residuals
 from ._clusters import stretch as stretch
 from ._clusters import sum_error as sum_error
 from ._clusters import warn_of_few_events as warn_of_few_events
-from ._internal_result import Instability as Instability
-from ._internal_result import InternalValidation as InternalValidation
-from ._internal_result import InternalValidationRow as InternalValidationRow
-from ._internal_validation import internal_validation as internal_validation
-from ._intervals import ConfidenceInterval as ConfidenceInterval
-from ._intervals import confidence_interval as confidence_interval
-from ._lp_calibration import binning_sample_size as binning_sample_size
-from ._lp_calibration import lp_calibration_bound as lp_calibration_bound
-from ._monte_carlo import MonteCarloResult as MonteCarloResult
-from ._monte_carlo import calibration_test as calibration_test
-from ._paired import PairedDifference as PairedDifference
-from ._paired import PairedLosses as PairedLosses
+from ._internal_result import Instability, InternalValidation, InternalValidationRow
+from ._internal_validation import internal_validation
+from ._intervals import ConfidenceInterval, confidence_interval
+from ._lp_calibration import binning_sample_size, lp_calibration_bound
+from ._monte_carlo import MonteCarloResult, calibration_test
+from ._paired import PairedDifference, PairedLosses, paired_difference
 from ._paired import hits as hits
-from ._paired import paired_difference as paired_difference
-from ._polynomial import PolynomialTest as PolynomialTest
-from ._polynomial import polynomial_test as polynomial_test
-from ._resampling import bootstrap_distribution as bootstrap_distribution
-from ._resampling import distribution_of_draws as distribution_of_draws
-from ._resampling import null_distribution as null_distribution
-from ._sample_size import SampleSizeTarget as SampleSizeTarget
-from ._sample_size import ValidationSampleSize as ValidationSampleSize
-from ._sample_size import validation_sample_size as validation_sample_size
-from ._testers import CalibrationTester as CalibrationTester
-from ._testers import TesterVerdict as TesterVerdict
-from ._testers import tester_sample_size as tester_sample_size
-from ._validation import validation_summary as validation_summary
-from ._validation_table import ValidationRow as ValidationRow
-from ._validation_table import ValidationSummary as ValidationSummary
-from ._validation_table import ValidationTable as ValidationTable
+from ._polynomial import PolynomialTest, polynomial_test
+from ._resampling import bootstrap_distribution, distribution_of_draws, null_distribution
+from ._sample_size import SampleSizeTarget, ValidationSampleSize, validation_sample_size
+from ._testers import CalibrationTester, TesterVerdict, tester_sample_size
+from ._validation import validation_summary
+from ._validation_table import ValidationRow, ValidationSummary, ValidationTable
 
 __all__ = [
     "CalibratedMean",

@@ -1,16 +1,15 @@
 """Linear classifiers: their leverages, leave-one-out scores, angle to the truth and intervals."""
 
-from ._angle import AngleEstimate as AngleEstimate
+from ._angle import AngleEstimate, estimate_angle
 from ._angle import angular_recalibrator as angular_recalibrator
 from ._angle import checked_fits as checked_fits
-from ._angle import estimate_angle as estimate_angle
 from ._angle import find_angle as find_angle
 from ._angle import refuse_weights as refuse_weights
 from ._fit import LinearFit as LinearFit
 from ._fit import read_linear as read_linear
 from ._fit import settled as settled
-from ._intervals import logistic_intervals as logistic_intervals
-from ._leave_one_out import approximate_leave_one_out as approximate_leave_one_out
+from ._intervals import logistic_intervals
+from ._leave_one_out import approximate_leave_one_out
 from ._leave_one_out import leave_one_out_scores as leave_one_out_scores
 
 __all__ = [

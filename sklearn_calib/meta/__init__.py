@@ -1,13 +1,13 @@
 """Estimators on features: they wrap a classifier and its recalibrator."""
 
-from ._angular import AngularCalibratedClassifier as AngularCalibratedClassifier
-from ._attributions import calibrated_attributions as calibrated_attributions
+from ._angular import AngularCalibratedClassifier
+from ._attributions import calibrated_attributions
 from ._brought import check_gives_proba as check_gives_proba
-from ._calibrated_model import CalibratedModel as CalibratedModel
+from ._calibrated_model import CalibratedModel
 from ._pairs import GIVES_SCORES as GIVES_SCORES
 from ._pairs import CalibratedClassifier as CalibratedClassifier
-from ._pairs import CalibratedPair as CalibratedPair
-from ._refine_then_calibrate import RefineThenCalibrateCV as RefineThenCalibrateCV
+from ._pairs import CalibratedPair
+from ._refine_then_calibrate import RefineThenCalibrateCV
 from ._scores import RESPONSE_METHODS as RESPONSE_METHODS
 from ._scores import aligned_scores as aligned_scores
 

@@ -14,15 +14,14 @@ from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
 from ._anybody import aligned_proba as aligned_proba
 from ._anybody import check_folds as check_folds
-from ._anybody import cross_fitted_proba as cross_fitted_proba
+from ._anybody import cross_fitted_proba
 from ._anybody import fit_recalibrator as fit_recalibrator
 from ._anybody import folds_of as folds_of
 from ._anybody import group_codes as group_codes
 from ._anybody import resolve_recalibrator as resolve_recalibrator
 from ._anybody import whole_or_not_at_all as whole_or_not_at_all
 from ._auto import StackedCalibration as StackedCalibration
-from ._base import Capabilities as Capabilities
-from ._base import Recalibrator as Recalibrator
+from ._base import Capabilities, Recalibrator
 from ._base import normalised_rows as normalised_rows
 from ._bbq import BBQ as BBQ
 from ._beta import BetaCalibration as BetaCalibration
@@ -42,9 +41,9 @@ from ._multicalibrated_scores import BOOSTER_CONSTRAINTS as BOOSTER_CONSTRAINTS
 from ._multicalibrated_scores import MOST_COLUMNS as MOST_COLUMNS
 from ._multicalibrated_scores import SCORE as SCORE
 from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
-from ._multiclass_binning import CellGroup as CellGroup
+from ._multiclass_binning import CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
-from ._multilabel import MultilabelCalibration as MultilabelCalibration
+from ._multilabel import MultilabelCalibration
 from ._names import suggestion as suggestion
 from ._near_isotonic import NearIsotonicCalibration as NearIsotonicCalibration
 from ._one_vs_one import OneVsOne as OneVsOne
@@ -65,7 +64,7 @@ from ._stacking import fold_masses as fold_masses
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling
-from ._threshold import Threshold as Threshold
+from ._threshold import Threshold
 from ._threshold import thresholds_section as thresholds_section
 from ._top_label import TopLabel as TopLabel
 from ._trend_filtering import TrendFiltering as TrendFiltering

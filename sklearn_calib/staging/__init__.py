@@ -11,9 +11,6 @@ from . import _hist_gradient_boosting as _hist_gradient_boosting
 from . import _lightgbm as _lightgbm
 from . import _partial_fit as _partial_fit
 from . import _xgboost as _xgboost
-from ._base import Staging as Staging
-from ._base import own_logits as own_logits
-from ._base import register_staging as register_staging
-from ._base import staging_of as staging_of
+from ._base import Staging, own_logits, register_staging, staging_of
 
 __all__ = ["Staging", "own_logits", "register_staging", "staging_of"]

@@ -6,16 +6,11 @@ the name of the broken rule. `recalibrator_checks`, `metric_checks`, `loss_check
 and `display_checks` list the single checks, for use with ``pytest.mark.parametrize``.
 """
 
-from ._displays import check_display as check_display
-from ._displays import display_checks as display_checks
-from ._losses import check_loss as check_loss
-from ._losses import loss_checks as loss_checks
-from ._metrics import check_metric as check_metric
-from ._metrics import metric_checks as metric_checks
-from ._recalibrators import check_recalibrator as check_recalibrator
-from ._recalibrators import recalibrator_checks as recalibrator_checks
-from ._staging import check_staging as check_staging
-from ._staging import staging_checks as staging_checks
+from ._displays import check_display, display_checks
+from ._losses import check_loss, loss_checks
+from ._metrics import check_metric, metric_checks
+from ._recalibrators import check_recalibrator, recalibrator_checks
+from ._staging import check_staging, staging_checks
 
 __all__ = [
     "check_display",
