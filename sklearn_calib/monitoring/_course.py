@@ -43,15 +43,9 @@ class Course:
         if now[0] and (not moments or now[0] > moments[-1][0]):
             moments.append(now)
         columns: list[Any] = [*zip(*moments, strict=True)] or [()] * 6
-        time = columns[5]
-        log_e_value, log_detector, slope, shift = (
-            np.array(column, dtype=float) for column in columns[1:5]
-        )
+        n_samples, *numbers, time = columns
         return MonitorHistory(
-            np.array(columns[0], dtype=np.intp),
-            log_e_value,
-            log_detector,
-            slope,
-            shift,
+            np.array(n_samples, dtype=np.intp),
+            *(np.array(column, dtype=float) for column in numbers),
             np.array(time) if moments and all(t is not None for t in time) else None,
         )

@@ -162,11 +162,8 @@ class CalibrationMonitor(Findings, StorableMonitor):
         multiclass: Literal["auto", "confidence", "classwise"] = "auto",
     ) -> None:
         where = "CalibrationMonitor"
-        for name, value, known in (
-            ("alarm", alarm, _ALARMS),
-            ("multiclass", multiclass, _MULTICLASS),
-        ):
-            check_known(where, name, value, known)
+        check_known(where, "alarm", alarm, _ALARMS)
+        check_known(where, "multiclass", multiclass, _MULTICLASS)
         rule = "average_run_length above 1, at most 1e12"
         _check_number(average_run_length, 1, 1e12 + 1, rule, where)
         _check_number(alpha, 0, 1, "alpha between 0 and 1", where)
@@ -347,16 +344,8 @@ class CalibrationMonitor(Findings, StorableMonitor):
         self._records = [[Record(n_classes) for _ in range(shape[1])] for _ in range(n_groups)]
 
     def _settings(self):
-        known = None if self.groups is None else self.groups.tolist()
-        given = None if self._given is None else self._given.tolist()
-        return (
-            self.alarm,
-            self.average_run_length,
-            self.alpha,
-            self.multiclass,
-            known,
-            given,
-        )
+        named = [None if one is None else one.tolist() for one in (self.groups, self._given)]
+        return self.alarm, self.average_run_length, self.alpha, self.multiclass, *named
 
     def _add(self, rows):
         n, parallel = rows.hit.shape

@@ -13,6 +13,7 @@ _ROWS = 32  # of the newest blocks
 _MOST = 8  # blocks of one size
 _WAITING = 4096  # rows that are counted at once
 _LEVEL = 0.95  # of the interval of the onset
+_NUMBERS = ("rows", "behind", "judged", "kept")  # that are stored as they are
 
 
 class Stretch:
@@ -259,12 +260,7 @@ class Record:
             for block in self.blocks
         ]
         every, fresh = _sparse(self.every), _sparse(self.fresh)
-        numbers = {
-            "rows": self.rows,
-            "behind": self.behind,
-            "judged": self.judged,
-            "kept": self.kept,
-        }
+        numbers = {key: getattr(self, key) for key in _NUMBERS}
         return {"every": every, "fresh": fresh, "blocks": blocks} | numbers
 
     @classmethod
@@ -283,7 +279,7 @@ class Record:
             )
             for level, first, last, when, counts, *labels in found["blocks"]
         ]
-        for key in ("rows", "behind", "judged", "kept"):
+        for key in _NUMBERS:
             setattr(record, key, int(found[key]))
         if record.rows != sum(block.rows for block in record.blocks):
             raise ValueError("blocks of another number of rows")

@@ -1,7 +1,7 @@
 """What a monitor has found: alarms, its course, and what they mean in words."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -110,8 +110,3 @@ def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
     if enough.any():
         found[order[: int(np.flatnonzero(enough)[-1]) + 1]] = True
     return found
-
-
-def in_json(value: Any) -> bool:
-    """Whether JSON can hold a name or a label and give it back."""
-    return isinstance(value, str | int | float | bool)

@@ -10,7 +10,7 @@ from .._typing import Self
 from ..exceptions import caution, refuse
 from ._aftermath import from_state, in_state
 from ._record import Record
-from ._result import Alarm, in_json
+from ._result import Alarm
 from ._rows import read_stored, stored_time
 
 _FORMAT = "sklearn-calib monitor"
@@ -169,7 +169,7 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
             raise ValueError(f"{key} is {state[key]!r}")
     monitor.n_samples_ = int(state["n_samples"])
     monitor.rejected_at_ = state["rejected_at"]
-    monitor._largest = _number(state["largest"])
+    monitor._largest = float(state["largest"])
     monitor._last = None if state["time"] is None else read_stored(state["time"])
     monitor._written = state.get("time_as_given")
     monitor.n_alarms_, monitor._n_before = int(state["n_alarms"]), int(state["n_before"])
@@ -179,14 +179,14 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
             row[:] = [_record(own, new.n_classes) for new, own in zip(row, found, strict=True)]
     monitor._course.stride = int(state["stride"])
     monitor._course.moments = [
-        (n, *map(_number, numbers), None if time is None else read_stored(time))
+        (n, *map(float, numbers), None if time is None else read_stored(time))
         for n, *numbers, time in state["course"]
     ]
     return monitor
 
 
 def _alarm(n, time, log, slope, shift, stream, meaning, written=None, found=None):
-    return Alarm(n, time, _number(log), slope, shift, stream, meaning, written, from_state(found))
+    return Alarm(n, time, float(log), slope, shift, stream, meaning, written, from_state(found))
 
 
 def _record(found, n_classes):
@@ -200,7 +200,7 @@ def _labels(labels, what, where):
         return None
     found = labels.tolist()
     for label in found:
-        if not in_json(label):
+        if not isinstance(label, str | int | float | bool):  # JSON gives others back changed
             rule = f"{what} that are numbers, booleans or text"
             refuse(where, rule, repr(label), "Convert them first")
     return found
@@ -209,7 +209,3 @@ def _labels(labels, what, where):
 def _finite(number):
     """JSON has no infinity."""
     return number if math.isfinite(number) else str(number)
-
-
-def _number(value):
-    return float(value)
