@@ -15,6 +15,7 @@ from ..inference import sum_error
 from ..metrics import LogLoss, all_metrics
 from ..recalibrators import cross_fitted_proba, get_recalibrator
 from ..summary import CalibrationSummary
+from ._models import summarised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -268,9 +269,7 @@ class _OfRows(_OfIndependent):
         given = {"sample_weight": weight, "classes": np.arange(len(case.classes))}
         return get_recalibrator("auto").fit(case.proba, case.codes, **given)
 
-    def summary_of(self, case):
-        summary = CalibrationSummary(classes=np.arange(len(case.classes)))
-        return summary.update(case.codes, np.asarray(case.proba), case.weight)
+    summary_of = staticmethod(summarised)
 
 
 class _OfClusters:
@@ -301,11 +300,8 @@ class _OfClusters:
         return all(len(test) for _, test in self._folds)
 
     def held_out(self, name):
-        case = self._case
-        more = {"sample_weight": case.weight, "classes": np.arange(len(case.classes))}
-        more["groups"] = self._groups
-        given = name, np.asarray(case.proba), case.codes
-        return case.with_proba(cross_fitted_proba(*given, cv=self._folds, **more))
+        given = name, np.asarray(self._case.proba), self._case.codes
+        return self._case.with_proba(cross_fitted_proba(*given, cv=self._folds, **self._given()))
 
     def error(self, case, deviations):
         return np.sqrt(2) * sum_error(case.weight * deviations, self._groups) / case.weight.sum()
@@ -315,13 +311,10 @@ class _OfClusters:
         return summary.totals.log_loss / summary.weight if self._whole else None
 
     def stack(self):
-        case = self._case
-        given = {"sample_weight": case.weight, "classes": np.arange(len(case.classes))}
-        method = get_recalibrator("auto")
-        return method.fit(case.proba, case.codes, groups=self._groups, **given)
+        return get_recalibrator("auto").fit(self._case.proba, self._case.codes, **self._given())
 
-    def summary_of(self, case):
-        positive = case.positive if len(case.classes) == 2 else None
-        summary = CalibrationSummary(classes=np.arange(len(case.classes)), pos_label=positive)
-        weight = None if (case.weight == 1).all() else case.weight
-        return summary.update(case.codes, np.asarray(case.proba), weight)
+    def _given(self):
+        numbers = np.arange(len(self._case.classes))
+        return {"sample_weight": self._case.weight, "classes": numbers, "groups": self._groups}
+
+    summary_of = staticmethod(summarised)
