@@ -8,7 +8,8 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from numbers import Real
@@ -22,6 +23,14 @@ class CalibrationWarning(UserWarning):
     The message names the fallback that was used. Silence it with
     ``warnings.filterwarnings("ignore", category=CalibrationWarning)``.
     """
+
+
+@contextmanager
+def no_cautions() -> Iterator[None]:
+    """Without a `CalibrationWarning`: what it would say is a fact here, not a mistake."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        yield
 
 
 def expectation(where: str, rule: str, got: str, cure: str) -> str:

@@ -1,14 +1,13 @@
 """The command ``compare``: two models on the same rows."""
 
 import json
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._files.tables import UserError
 from .._show import Section, Table, plain
-from ..exceptions import CalibrationWarning
+from ..exceptions import no_cautions
 from ._drawn import check_rising
 from ._identifiers import remark_on_identifiers
 from ._options import (
@@ -229,8 +228,7 @@ def _temperature(summary, drawn):
     from ..summary import DrawnSample
 
     fitted = get_recalibrator("temperature")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
+    with no_cautions():
         if drawn is None:
             return summary.fit(fitted)
         numbers, proba = np.arange(drawn.scores.shape[1]), drawn.scores

@@ -1,10 +1,9 @@
 """The command ``demo``: every recalibrator on embedded data."""
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from .._show import Section, Table, rows_with_best, sections_of
-from ..exceptions import CalibrationWarning
+from ..exceptions import no_cautions
 from ._options import examples
 from ._printing import EXTRAS, Screen, progress, write_report
 
@@ -60,8 +59,7 @@ def demo(options: "argparse.Namespace") -> int:
     with progress("recalibrating") as advance:
         methods = {name: cls for name, cls in all_recalibrators().items() if name != "identity"}
         for number, (name, method) in enumerate(methods.items(), 1):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CalibrationWarning)
+            with no_cautions():
                 proba[name] = method().fit(scores, y_calib).predict_proba(before)
             advance(number, len(methods))
     measures = (log_loss, brier_loss, expected_calibration_error)

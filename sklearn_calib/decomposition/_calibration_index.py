@@ -1,13 +1,12 @@
 """The integrated calibration index and its relatives: distances to a smoothed calibration curve."""
 
-import warnings
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
-from ..exceptions import CalibrationWarning, check_known, refuse, refuse_unknown
+from ..exceptions import check_known, no_cautions, refuse, refuse_unknown
 from ..metrics import canonical_case, metric
 from ..recalibrators import (
     Identity,
@@ -77,8 +76,7 @@ def smoothed_frequencies(
         got = "Identity, whose curve is the predictions, so that every index is 0"
         refuse(problem.where, rule, got, "Leave smoother out, or take 'cox' or 'spline'")
     both = np.arange(2)
-    with warnings.catch_warnings():  # one class, or one score, is a fact here
-        warnings.simplefilter("ignore", CalibrationWarning)
+    with no_cautions():  # one class, or one score, is a fact here
         fit_recalibrator(
             method,
             np.column_stack([1 - problem.score, problem.score]),

@@ -1,6 +1,5 @@
 """Proper losses split into what recalibration can remove and what it cannot."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +10,7 @@ from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
-from ..exceptions import CalibrationWarning, is_number, refuse
+from ..exceptions import is_number, no_cautions, refuse
 from ..metrics import LossLike, canonical_case, get_loss
 from ..recalibrators import (
     TemperatureScaling,
@@ -411,8 +410,7 @@ def _recalibrated(case, recalibrator, cv, where, fit=None):
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 
-    with warnings.catch_warnings():  # a constant prediction is a fact here, not a mistake
-        warnings.simplefilter("ignore", CalibrationWarning)
+    with no_cautions():  # a constant prediction is a fact here, not a mistake
         if cv is not None:
             given = {"sample_weight": weight, "classes": numbers, "where": where}
             return cross_fitted_proba(recalibrator, proba, codes, cv=cv, **given)

@@ -10,7 +10,6 @@ in the features is more. Where something is to be gained, the error of the mean 
 independent rows to first order (Bayle, Bayle, Janson, Mackey, 2020); see `_law` for the rest.
 """
 
-import warnings
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +20,7 @@ from sklearn.model_selection import KFold
 
 from .._simplex import log_proba, softmax_of_rows
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, RecalibratorLike
-from ..exceptions import CalibrationWarning, refuse
+from ..exceptions import no_cautions, refuse
 from ..metrics import LogLoss, LossLike, get_loss
 from ..recalibrators import (
     MOST_COLUMNS,
@@ -222,8 +221,7 @@ def corrected(
     maps: list[list[FloatArray]] = [[], []]
     for number, (train, test) in enumerate(folds):
         given: dict[str, Any] = {"classes": numbers, "sample_weight": weight[train]}
-        with warnings.catch_warnings():  # a constant prediction is a fact here, not a mistake
-            warnings.simplefilter("ignore", CalibrationWarning)
+        with no_cautions():  # a constant prediction is a fact here, not a mistake
             method = resolve_recalibrator(recalibrator, case.where)
             fit_recalibrator(method, proba[train], codes[train], **given)
             mapped = aligned_proba(method, proba, numbers)

@@ -1,6 +1,5 @@
 """Calibration errors without bins: how much better than the predictions a recalibrated score is."""
 
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -8,10 +7,10 @@ import numpy as np
 
 from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
 from ..exceptions import (
-    CalibrationWarning,
     check_count,
     check_level,
     is_number,
+    no_cautions,
     refuse,
     refuse_unknown,
 )
@@ -135,8 +134,7 @@ def _recalibrated(method, question, train, test):
         return question.proba[test]
     numbers = np.arange(question.proba.shape[1])
     weight = question.weight[train]
-    with warnings.catch_warnings():  # one class, or one score, is a fact here
-        warnings.simplefilter("ignore", CalibrationWarning)
+    with no_cautions():  # one class, or one score, is a fact here
         fitted = fit_recalibrator(
             resolve_recalibrator(method, question.where),
             question.proba[train],

@@ -1,6 +1,5 @@
 """Maps from cheap scores to expected labels, each fitted on labelled rows of other folds."""
 
-import warnings
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 from .._show import quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..canonical import canonical_proba, is_missing, read_array, read_numbers
-from ..exceptions import CalibrationWarning, is_number, refuse
+from ..exceptions import is_number, no_cautions, refuse
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
 
 #: The default: a line, logistic where the outcome is a share.
@@ -191,8 +190,7 @@ class Maps:
             kept = weight > 0
             rows, codes, weight = rows[kept], codes[kept], weight[kept]
         assert self._proba is not None
-        with warnings.catch_warnings():  # of fits of folds, which no map is kept of
-            warnings.simplefilter("ignore", CalibrationWarning)
+        with no_cautions():  # of fits of folds, which no map is kept of
             fitted = fit_recalibrator(
                 resolve_recalibrator(self._method, "calibrated_mean"),
                 self._proba[rows],

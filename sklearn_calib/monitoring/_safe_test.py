@@ -1,6 +1,5 @@
 """An e-value against calibration from one batch of rows."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy.special import logsumexp
 from .._random import generator
 from .._simplex import carries_log, log_proba
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
-from ..exceptions import CalibrationWarning, check_count, refuse
+from ..exceptions import check_count, no_cautions, refuse
 from ..metrics import canonical_case
 from ..recalibrators import get_recalibrator
 
@@ -109,8 +108,7 @@ def safe_calibration_test(
 def _split(case, recalibrator, order):
     fit, judge = np.array_split(order, 2)
     method = get_recalibrator(recalibrator)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # any map gives an e-value
+    with no_cautions():  # any map gives an e-value
         method.fit(case.proba[fit], case.codes[fit], classes=np.arange(len(case.classes)))
     fitted, judged = (np.array(method.predict_proba(case.proba[part])) for part in (fit, judge))
     for column in range(judged.shape[1]):

@@ -1,6 +1,5 @@
 """Would recalibration help? Losses of some methods on rows that their fits have not seen."""
 
-import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +9,7 @@ from .._random import generator
 from .._simplex import absent_of
 from .._sklearn_compat import StratifiedGroups
 from .._typing import FloatArray, Progress
-from ..exceptions import CalibrationWarning, require
+from ..exceptions import no_cautions, require
 from ..inference import sum_error
 from ..metrics import LogLoss, all_metrics
 from ..recalibrators import cross_fitted_proba, get_recalibrator
@@ -145,8 +144,7 @@ def advise(
     options = model.case is not None and absent_of(model.case.proba) is not None
     names = _OF_OPTIONS if options else ADVISED
     steps, cases = len(names) + 1, {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
+    with no_cautions():
         for number, name in enumerate(names, 1):
             cases[name] = source.held_out(name)
             if progress is not None:

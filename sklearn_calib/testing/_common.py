@@ -1,6 +1,5 @@
 """What the checks share: held-out losses and the assertions."""
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,7 +8,7 @@ from sklearn.base import clone
 
 from .._typing import AnyArray, ArrayLike
 from ..datasets import make_overconfident
-from ..exceptions import CalibrationWarning
+from ..exceptions import no_cautions
 from ..metrics import log_loss
 
 TOLERANCE = 1e-6  # two optimiser runs on equal problems
@@ -19,8 +18,7 @@ def held_out_loss(recalibrator: Any, n_classes: int, n_samples: int = 1500) -> t
     """Log loss of new rows before and after recalibration, on overconfident scores."""
     proba, y = make_overconfident(n_classes, n_samples, random_state=20)
     new, labels = make_overconfident(n_classes, n_samples, random_state=21)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
+    with no_cautions():
         after = clone(recalibrator).fit(proba, y).predict_proba(new)
     known = {"labels": range(n_classes)}
     return log_loss(labels, new, **known), log_loss(labels, after, **known)

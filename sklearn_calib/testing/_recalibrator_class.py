@@ -3,14 +3,13 @@
 import inspect
 import pickle
 import re
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 
 from ..datasets import make_overconfident
-from ..exceptions import CalibrationWarning
+from ..exceptions import no_cautions
 from ._common import held_out_loss
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def check_refit(recalibrator: "Recalibrator", k: int) -> None:
     """A second fit forgets the first."""
     first, y_first = make_overconfident(k, random_state=11)
     second, y_second = make_overconfident(k, 90, random_state=12, sharpness=0.7)
-    with _quiet():
+    with no_cautions():
         used = clone(recalibrator).fit(*make_overconfident(3 if k == 2 else 2, random_state=13))
         used = used.fit(first, y_first).fit(second, y_second)
         fresh = clone(recalibrator).fit(second, y_second)
@@ -75,7 +74,7 @@ def check_direction(recalibrator: "Recalibrator", k: int) -> None:
 def check_learns(recalibrator: "Recalibrator", k: int) -> None:
     """Other labels give other predictions."""
     proba, y = make_overconfident(k, 400)
-    with _quiet():
+    with no_cautions():
         first = clone(recalibrator).fit(proba, y).predict_proba(proba)
         second = clone(recalibrator).fit(proba, (y + 1) % k).predict_proba(proba)
     assert np.abs(first - second).max() > 1e-3, "the labels make no difference"
@@ -107,7 +106,7 @@ def check_capabilities(recalibrator: "Recalibrator", k: int) -> None:
     sizes, lifted = [], False
     for n in (400, 4000):
         proba, y = make_overconfident(k, n)
-        with _quiet():
+        with no_cautions():
             fitted = clone(recalibrator).fit(proba, y)
         sizes.append(len(pickle.dumps(fitted)))
         lifted = hasattr(fitted, "one_vs_rest_")
@@ -129,7 +128,7 @@ def check_shape(recalibrator: "Recalibrator", k: int) -> None:
     rng = np.random.default_rng(0)
     p = rng.random(8000)
     truth = np.select([p < 0.3, p < 0.6], [0.1, 0.5], 0.9)
-    with _quiet():
+    with no_cautions():
         fitted = clone(recalibrator).fit(p, (rng.random(8000) < truth).astype(int))
     jump = _largest_jump(fitted)
     declared = recalibrator.capabilities
@@ -157,13 +156,5 @@ def _largest_jump(fitted):
 
 
 def _fitted(recalibrator, k):
-    with _quiet():
+    with no_cautions():
         return clone(recalibrator).fit(*make_overconfident(k, 300, random_state=10))
-
-
-class _quiet(warnings.catch_warnings):
-    """Without calibration warnings, which are a fact of small data here."""
-
-    def __enter__(self):
-        super().__enter__()
-        warnings.simplefilter("ignore", CalibrationWarning)

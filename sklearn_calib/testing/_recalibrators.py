@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from ..canonical import canonical_proba
 from ..datasets import make_overconfident
-from ..exceptions import CalibrationWarning
+from ..exceptions import no_cautions
 from . import _recalibrator_class
 from ._common import assert_refused, assert_same, assert_simplex, run
 
@@ -57,8 +57,7 @@ def recalibrator_checks(
 
 
 def _fit(recalibrator, *args, **kwargs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
+    with no_cautions():
         return clone(recalibrator).fit(*args, **kwargs)
 
 
