@@ -1,6 +1,7 @@
 """What the checks share: held-out losses and the assertions."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,19 @@ def held_out_loss(recalibrator: Any, n_classes: int, n_samples: int = 1500) -> t
     return log_loss(labels, new, **known), log_loss(labels, after, **known)
 
 
+def checks_in(names: dict[str, Any], whole: Callable[..., None]) -> list[Callable[..., None]]:
+    """The checks among the names of a module, without the function that runs them all."""
+    return [one for key, one in names.items() if key.startswith("check_") and one is not whole]
+
+
+def by_classes(
+    checks: list[Callable[..., None]], thing: Any, n_classes: Iterable[int]
+) -> list[tuple[str, Callable[[], None]]]:
+    """Each check of a thing for each number of classes: its name, and a call without arguments."""
+    numbers = [*n_classes]
+    return [(f"{one.__name__}[{k}]", partial(one, thing, k)) for one in checks for k in numbers]
+
+
 def run(checks: Iterable[tuple[str, Callable[[], None]]]) -> None:
     for name, check in checks:
         try:
@@ -45,14 +59,10 @@ def assert_same(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANC
     assert worst <= tolerance, f"differ by {worst:.3g}"
 
 
-def assert_refused(
-    call: Callable[[], object],
-    *words: str,
-    error: type[Exception] | tuple[type[Exception], ...] = (ValueError, TypeError),
-) -> None:
+def assert_refused(call: Callable[[], object], *words: str) -> None:
     try:
         call()
-    except error as raised:
+    except (ValueError, TypeError) as raised:
         text = str(raised)
         for word in ("expected", "got", *words):
             assert word in text, f"message without {word!r}: {text}"

@@ -13,7 +13,7 @@ import numpy as np
 from joblib import hash as digest
 
 from ..exceptions import require
-from ._common import run
+from ._common import checks_in, run
 
 _HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
 
@@ -338,8 +338,4 @@ def _changed(thing, change):
     return change(thing)
 
 
-_DISPLAY_CHECKS = [
-    value
-    for name, value in list(globals().items())
-    if name.startswith("check_") and name != "check_display"
-]
+_DISPLAY_CHECKS = checks_in(globals(), check_display)

@@ -3,7 +3,6 @@
 import pickle
 from collections.abc import Callable
 from copy import deepcopy
-from functools import partial
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from ..canonical import canonical_proba
 from ..datasets import make_overconfident
 from ..decomposition import decompose_loss, refinement_error
 from ..metrics import Case, ProperLoss, get_loss
-from ._common import assert_refused, run
+from ._common import assert_refused, by_classes, checks_in, run
 
 
 def check_loss(loss: ProperLoss) -> None:
@@ -32,11 +31,7 @@ def check_loss(loss: ProperLoss) -> None:
 
 def loss_checks(loss: ProperLoss) -> list[tuple[str, Callable[[], None]]]:
     """The checks of a loss as a list of pairs: a name, and a function without arguments."""
-    return [
-        (f"{check.__name__}[{k}]", partial(check, loss, k))
-        for check in _LOSS_CHECKS
-        for k in ((2, 4) if loss.n_classes is None else (loss.n_classes,))
-    ]
+    return by_classes(_LOSS_CHECKS, loss, (2, 4) if loss.n_classes is None else (loss.n_classes,))
 
 
 def _predictions(k: int) -> FloatArray:
@@ -185,8 +180,4 @@ def check_decomposition(loss: ProperLoss, k: int) -> None:
         assert ends is not None and np.isfinite(ends).all(), f"interval of {term}: {ends}"
 
 
-_LOSS_CHECKS = [
-    value
-    for name, value in list(globals().items())
-    if name.startswith("check_") and name != "check_loss"
-]
+_LOSS_CHECKS = checks_in(globals(), check_loss)

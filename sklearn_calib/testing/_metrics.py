@@ -8,7 +8,7 @@ import numpy as np
 
 from ..datasets import make_overconfident
 from ..metrics import Case
-from ._common import assert_refused, run
+from ._common import assert_refused, by_classes, checks_in, run
 
 if TYPE_CHECKING:
     from ..metrics import Measure
@@ -44,11 +44,7 @@ def check_metric(metric: "Measure") -> None:
 
 def metric_checks(metric: "Measure") -> list[tuple[str, Callable[[], None]]]:
     """The checks of a measure as a list of pairs: a name, and a function without arguments."""
-    return [
-        (f"{check.__name__}[{k}]", partial(check, metric, k))
-        for check in _METRIC_CHECKS
-        for k in (2, 4)
-    ]
+    return by_classes(_METRIC_CHECKS, metric, (2, 4))
 
 
 def check_value(metric: "Measure", k: int) -> None:
@@ -232,8 +228,4 @@ def check_scorer(metric: "Measure", k: int) -> None:
     assert abs(sign * value - metric(labels, model.predict_proba(np.zeros((len(y), 1))))) < 1e-12
 
 
-_METRIC_CHECKS = [
-    value
-    for name, value in list(globals().items())
-    if name.startswith("check_") and name != "check_metric"
-]
+_METRIC_CHECKS = checks_in(globals(), check_metric)

@@ -15,7 +15,7 @@ from ..canonical import canonical_proba
 from ..datasets import make_overconfident
 from ..exceptions import no_cautions
 from . import _recalibrator_class
-from ._common import assert_refused, assert_same, assert_simplex, run
+from ._common import assert_refused, assert_same, assert_simplex, by_classes, checks_in, run
 
 if TYPE_CHECKING:
     from ..recalibrators import Recalibrator
@@ -49,11 +49,7 @@ def recalibrator_checks(
     recalibrator: "Recalibrator", *, n_classes: Sequence[int] = (2, 4)
 ) -> list[tuple[str, Callable[[], None]]]:
     """The checks of a recalibrator as a list of pairs: a name, and a function without arguments."""
-    return [
-        (f"{check.__name__}[{k}]", partial(check, recalibrator, k))
-        for check in _RECALIBRATOR_CHECKS
-        for k in n_classes
-    ]
+    return by_classes(_RECALIBRATOR_CHECKS, recalibrator, n_classes)
 
 
 def _fit(recalibrator, *args, **kwargs):
@@ -321,8 +317,4 @@ def check_bad_input(recalibrator: "Recalibrator", k: int) -> None:
     assert_refused(lambda: fitted.predict_proba(wrong), "columns")
 
 
-_RECALIBRATOR_CHECKS = [
-    value
-    for name, value in [*globals().items(), *vars(_recalibrator_class).items()]
-    if name.startswith("check_") and name != "check_recalibrator"
-]
+_RECALIBRATOR_CHECKS = checks_in(globals() | vars(_recalibrator_class), check_recalibrator)

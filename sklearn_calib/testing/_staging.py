@@ -3,7 +3,6 @@
 import pickle
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.utils import get_tags
 from .._typing import Estimator
 from ..canonical import canonical_proba
 from ..staging import Staging, own_logits, staging_of
-from ._common import TOLERANCE, assert_same, run
+from ._common import TOLERANCE, assert_same, by_classes, checks_in, run
 
 
 def check_staging(estimator: Estimator, *, n_classes: Sequence[int] = (2, 3)) -> None:
@@ -53,11 +52,7 @@ def staging_checks(
     estimator: Estimator, *, n_classes: Sequence[int] = (2, 3)
 ) -> list[tuple[str, Callable[[], None]]]:
     """The checks of an adapter as a list of pairs: a name, and a function without arguments."""
-    return [
-        (f"{check.__name__}[{k}]", partial(check, estimator, k))
-        for check in _STAGING_CHECKS
-        for k in n_classes
-    ]
+    return by_classes(_STAGING_CHECKS, estimator, n_classes)
 
 
 def _data(k):
@@ -238,8 +233,4 @@ def check_tables_and_pipelines(estimator: Estimator, k: int) -> None:
             assert_same(own[-1], _own(model, features))
 
 
-_STAGING_CHECKS = [
-    value
-    for name, value in list(globals().items())
-    if name.startswith("check_") and name != "check_staging"
-]
+_STAGING_CHECKS = checks_in(globals(), check_staging)
