@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from numpy.typing import ArrayLike as ArrayLike
+    from pandas import DataFrame as DataFrame
     from typing_extensions import Self as Self  # type checkers bring it along
 else:
     Axes = Self = Any
+    DataFrame = "pd.DataFrame"  # so it stands in signatures
     ArrayLike = NewType("ArrayLike", object)  # numpy's is 270 letters of help() per parameter
     ArrayLike.__module__ = "numpy.typing"
 
@@ -57,6 +59,7 @@ __all__ = [
     "Axes",
     "AxesLike",
     "CurveStrategy",
+    "DataFrame",
     "Estimator",
     "Features",
     "FloatArray",

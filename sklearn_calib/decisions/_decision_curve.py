@@ -1,7 +1,7 @@
 """Decision curves: the net benefit of acting on a prediction, at every threshold of action."""
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -9,14 +9,11 @@ from scipy.special import ndtri
 from .._kernels._net_benefit import NetBenefit, critical_value
 from .._random import generator
 from .._show import Section, Shown, Table
-from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
+from .._typing import ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import check_count, check_level, number_or_nan, refuse, require
 from ..metrics import canonical_case
 from ._regret import RegretCurve, regret_curve
 from ._two_classes import canonical_thresholds, two_class_case
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SHOWN = 10  # thresholds in a table
 
@@ -48,7 +45,7 @@ class NetBenefitDifference(Shown):
     band_high: FloatArray
     level: float
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """The difference as a pandas DataFrame, one row per threshold."""
         pd = require("pandas", "cli", "NetBenefitDifference.to_frame")
         return pd.DataFrame(_columns(self))
@@ -120,7 +117,7 @@ class DecisionCurve(Shown):
         """How many actions per 100 rows are saved over acting on all, net of misses."""
         return 100 * self.net_benefit_untreated
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """The curve as a pandas DataFrame, one row per threshold."""
         pd = require("pandas", "cli", "DecisionCurve.to_frame")
         table = _columns(self)

@@ -1,7 +1,7 @@
 """Performance without labels: what calibrated probabilities expect of themselves."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from .._kernels import _expected_metrics as kernels
 from .._kernels._actions import best_actions
 from .._show import Section, Shown, Table
-from .._typing import AnyArray, ArrayLike, FloatArray
+from .._typing import AnyArray, ArrayLike, DataFrame, FloatArray
 from ..canonical import (
     canonical_labels,
     canonical_proba,
@@ -20,9 +20,6 @@ from ..canonical import (
 from ..exceptions import is_number, meant, refuse, require
 from ..metrics import BrierLoss, LogLoss
 from ._costs import canonical_costs
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ class ExpectedMetrics(Shown):
             return float(gap / deviation)
         return 0.0 if abs(gap) < 1e-12 else float(np.copysign(np.inf, gap))
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per metric.
 
         Columns metric, expected, standard_deviation; with labels realised, z and pvalue, two-sided.

@@ -8,7 +8,7 @@ import numpy as np
 from .._kernels._net_benefit import NetBenefit, critical_value
 from .._kernels._regret import decision_loss, integral, regret_pieces
 from .._random import generator
-from .._typing import CV, ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
+from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import called, check_count, check_level, require
 from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
 from ..recalibrators import (
@@ -20,8 +20,6 @@ from ..recalibrators import (
 from ._two_classes import canonical_thresholds, two_class_case
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..metrics import BinaryProblem, Case
 
 _IN_BAND = 50  # values of the predictions, on both sides of which the band is made
@@ -134,7 +132,7 @@ class RegretCurve:
         piece = np.searchsorted(self.breaks, table, side="right") - 1
         return self.intercept[piece] + self.slope[piece] * table
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """The curve as a pandas DataFrame: columns threshold and regret, two rows per piece."""
         pd = require("pandas", "cli", "RegretCurve.to_frame")
         return pd.DataFrame({"threshold": self.threshold, "regret": self.regret})

@@ -7,14 +7,12 @@ import numpy as np
 
 from .._kernels._proportion import share_interval
 from .._kernels._risk_coverage import area, risk_by_coverage
-from .._typing import ArrayLike, FloatArray
+from .._typing import ArrayLike, DataFrame, FloatArray
 from ..canonical import are_counts
 from ..exceptions import check_level, require
 from ..metrics import canonical_case
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..metrics import Case
 
 
@@ -73,7 +71,7 @@ class RiskCoverageCurve:
         """
         return np.maximum(0.0, 1 - (1 - self.risk[-1]) / np.asarray(coverage, dtype=np.float64))
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """The curve as a pandas DataFrame, one row per threshold."""
         pd = require("pandas", "cli", "RiskCoverageCurve.to_frame")
         names = ("threshold", "coverage", "risk", "low", "high", "perfect_risk")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import entr
@@ -12,12 +12,9 @@ from .._kernels._batch_measures import Batch
 from .._kernels._calibration_line import climb, log_likelihood
 from .._show import Section, Shown, Table
 from .._simplex import learned_floor, log_odds
-from .._typing import AnyArray, Estimator, FloatArray, IntArray
+from .._typing import AnyArray, DataFrame, Estimator, FloatArray, IntArray
 from ..exceptions import check_known, is_number, refuse, refuse_unknown, require
 from ..recalibrators import PlattScaling
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _METHODS = {
     "optimism": "Corrected by the mean optimism of",
@@ -159,7 +156,7 @@ class InternalValidation(Shown):
         """The names of the rows, as of a dict."""
         return (row.measure for row in self.rows)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """The rows as a pandas DataFrame.
 
         Raises

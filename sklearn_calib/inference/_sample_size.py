@@ -2,19 +2,16 @@
 
 from dataclasses import asdict, dataclass
 from math import asinh, ceil, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from .._kernels._seen_errors import Errors
 from .._show import Section, Shown, Table
-from .._typing import ArrayLike, FloatArray
+from .._typing import ArrayLike, DataFrame, FloatArray
 from ..canonical import canonical_proba, canonical_weight
 from ..exceptions import check_level, number_or_nan, refuse, require
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FEWEST = 50  # predictions, for a law that they stand for
 _CELLS = 512  # on which the power of the test is computed
@@ -98,7 +95,7 @@ class ValidationSampleSize(Shown):
             "targets": [asdict(one) for one in self.targets],
         }
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """The targets as a pandas DataFrame, one row each.
 
         Raises

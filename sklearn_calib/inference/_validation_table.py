@@ -3,13 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from math import isnan
-from typing import TYPE_CHECKING
 
 from .._show import Section, Shown, Table
+from .._typing import DataFrame
 from ..exceptions import refuse, refuse_unknown, require
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ class ValidationSummary(Shown):
             refuse("ValidationSummary", "one table", got, "Take one out of tables first", KeyError)
         return self.tables[0]
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """All rows as a pandas DataFrame, with the problem in the first column.
 
         Raises

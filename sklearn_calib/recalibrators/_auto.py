@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -17,7 +17,7 @@ from .._sklearn_compat import (
     callback_tasks,
     with_callbacks,
 )
-from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike, Self
+from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
 from ..canonical import canonical_weight, rows_per_weight, soft_rows
 from ..exceptions import caution, refuse, require
 from ._anybody import group_codes
@@ -45,9 +45,6 @@ from ._structured_vector import StructuredVectorScaling
 from ._temperature import TemperatureScaling
 from ._top_label import TopLabel
 from ._venn_abers import VennAbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Candidates = Sequence[RecalibratorLike] | Mapping[str, RecalibratorLike]
 
@@ -232,7 +229,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     fit.__doc__ = (Recalibrator.fit.__doc__ or "").replace(_RETURNS, _GROUPS + _RETURNS)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """The candidates as a pandas DataFrame, the largest weight first.
 
         Returns

@@ -8,7 +8,7 @@ import numpy as np
 from .._random import generator
 from .._simplex import absent_of
 from .._sklearn_compat import StratifiedGroups
-from .._typing import FloatArray, Progress
+from .._typing import DataFrame, FloatArray, Progress
 from ..exceptions import no_cautions, require
 from ..inference import sum_error
 from ..metrics import LogLoss, all_metrics
@@ -17,8 +17,6 @@ from ..summary import CalibrationSummary
 from ._models import summarised
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..metrics import Case
     from ._table import Model
 
@@ -103,7 +101,7 @@ class Advice:
         """
         return dict(self._summaries)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """The rows as a pandas DataFrame, one per method.
 
         Raises ModuleNotFoundError where pandas is not installed.

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .._files.names import path_of
 from .._files.whole import write_whole
 from .._random import generator
 from .._show import bare, html_of, in_notebook
-from .._typing import ArrayLike, Progress, RandomStateLike
+from .._typing import ArrayLike, DataFrame, Progress, RandomStateLike
 from .._version import __version__
 from ..canonical import canonical_label_scores, canonical_label_table, label_names, raw_weight
 from ..exceptions import check_level, refuse, require
@@ -27,9 +27,6 @@ from ._models import Model, accuracy_of, summarised
 from ._page import page_of
 from ._style import NOTEBOOK
 from ._table import ReportRow, report_measures, report_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORMAT, SCHEMA = "sklearn-calib-label-report", 1
 _DRAWS_OF_ALL, _FEWEST = 6000, 20  # resamples of all labels together, and of one at least
@@ -94,7 +91,7 @@ class LabelReport(WrittenReport):
         """
         return sorted(self.labels, key=lambda row: (row.adjusted_p_value, -row.sigma))[:n]
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """All labels as a pandas DataFrame, one row each: `GroupRow`, and a column per measure.
 
         Raises ModuleNotFoundError where pandas is not installed.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._files.names import path_of
 from .._files.whole import write_whole
+from .._typing import DataFrame
 from ..exceptions import require
 from ._content import Content
 from ._json import WrittenReport, as_dict
@@ -17,8 +18,6 @@ from ._table import affordable_resamples
 _PICTURE_CELLS = 4096
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..displays import ReliabilityDisplay
 
 
@@ -67,7 +66,7 @@ class CalibrationReport(Content, WrittenReport):
         these, not the rows.
     """
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """The rows as a pandas DataFrame, one row for each model and measure.
 
         Raises ModuleNotFoundError where pandas is not installed.
