@@ -1,6 +1,7 @@
 """CalibratingFunctionDisplay: what recalibrators do to a score, beside the data."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..metrics import ReliabilityCurve
 
 
+@dataclass(eq=False, repr=False)
 class CalibratingFunctionDisplay(Display):
     """The maps from score to calibrated probability that several methods learned, one panel each.
 
@@ -60,17 +62,10 @@ class CalibratingFunctionDisplay(Display):
     ['platt', 'isotonic']
     """
 
-    def __init__(
-        self,
-        scores: FloatArray,
-        functions: dict[str, FloatArray],
-        curve: "ReliabilityCurve | None" = None,
-        truth: FloatArray | None = None,
-    ) -> None:
-        self.scores = scores
-        self.functions = functions
-        self.curve = curve
-        self.truth = truth
+    scores: FloatArray
+    functions: dict[str, FloatArray]
+    curve: "ReliabilityCurve | None" = None
+    truth: FloatArray | None = None
 
     @classmethod
     def from_predictions(

@@ -1,6 +1,7 @@
 """HeatmapDisplay: a number against two others."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..exceptions import check_known, refuse
 from ._base import Display
 
 
+@dataclass(eq=False, repr=False)
 class HeatmapDisplay(Display):
     """Heat map of a table, with the numbers written in.
 
@@ -38,22 +40,13 @@ class HeatmapDisplay(Display):
     4
     """
 
-    def __init__(
-        self,
-        values: AnyArray,
-        rows: Sequence[object],
-        columns: Sequence[object],
-        *,
-        row_name: str = "",
-        column_name: str = "",
-        value_name: str = "",
-    ) -> None:
-        self.values = values
-        self.rows = rows
-        self.columns = columns
-        self.row_name = row_name
-        self.column_name = column_name
-        self.value_name = value_name
+    values: AnyArray
+    rows: Sequence[object]
+    columns: Sequence[object]
+    _: KW_ONLY
+    row_name: str = ""
+    column_name: str = ""
+    value_name: str = ""
 
     @classmethod
     def from_cv_results(

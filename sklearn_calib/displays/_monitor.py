@@ -1,6 +1,7 @@
 """MonitorDisplay: the course of a monitor."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..monitoring import Alarm, CalibrationMonitor, MonitorHistory
 from ._base import Display, shade
 
 
+@dataclass(eq=False, repr=False)
 class MonitorDisplay(Display):
     """The course of a `CalibrationMonitor`: its evidence, its detector and its alarms.
 
@@ -50,17 +52,10 @@ class MonitorDisplay(Display):
     2
     """
 
-    def __init__(
-        self,
-        history: MonitorHistory,
-        alpha: float,
-        average_run_length: float,
-        alarms: Sequence[Alarm] = (),
-    ) -> None:
-        self.history = history
-        self.alpha = alpha
-        self.average_run_length = average_run_length
-        self.alarms = alarms
+    history: MonitorHistory
+    alpha: float
+    average_run_length: float
+    alarms: Sequence[Alarm] = ()
 
     @classmethod
     def from_monitor(cls, monitor: CalibrationMonitor, *, ax: AxesLike | None = None) -> Self:
