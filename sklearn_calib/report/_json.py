@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,13 @@ def clean(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if isinstance(value, str | int | bool | None) else str(value)
+
+
+def write_page(path: str | Path, text: str) -> str:
+    """Write a page whole or not at all; where it is, absolute."""
+    place = os.path.abspath(path_of(path, "to_html"))
+    write_whole(place, text)
+    return place
 
 
 class WrittenReport(Shown):

@@ -1,6 +1,5 @@
 """LabelReport: what `calibration_report` found out about many labels per row."""
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
@@ -9,8 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._files.names import path_of
-from .._files.whole import write_whole
 from .._random import generator
 from .._show import bare, html_of, in_notebook
 from .._typing import ArrayLike, DataFrame, Progress, RandomStateLike
@@ -19,7 +16,7 @@ from ..canonical import canonical_label_scores, canonical_label_table, label_nam
 from ..exceptions import check_level, refuse, require
 from ..groups import GroupRow
 from ..metrics import label_cases
-from ._json import WrittenReport, clean
+from ._json import WrittenReport, clean, write_page
 from ._label_order import check_order_of_labels
 from ._label_sections import PAIRS_DRAWN, sections_of_labels
 from ._labels import LabelAverage, LabelTable, audit_labels, averages_of
@@ -150,10 +147,9 @@ class LabelReport(WrittenReport):
         The three worst labels are drawn, and the tables have the 100 worst, whatever the number of
         labels; `to_frame` and `to_json` have all.
         """
-        text = page_of(self, title, f"{self.n_samples:,} rows; {len(self.labels)} labels")
-        path = os.path.abspath(path_of(path, "to_html"))
-        write_whole(path, text)
-        return path
+        return write_page(
+            path, page_of(self, title, f"{self.n_samples:,} rows; {len(self.labels)} labels")
+        )
 
     def _sections(self):
         return sections_of_labels(self)

@@ -172,11 +172,15 @@ def _with_steps(summary, level, tone, model):
 
 def _curve(summary: "CalibrationSummary", **options: Any) -> "ReliabilityCurve":
     """The curve of a summary in so many cells as a picture shows."""
-    two_classes = summary.classes is None or len(summary.classes) == 2
-    if two_classes and not summary.exact:
-        summary = summary.coarsen(min(summary.max_cells, _CELLS))
-    (curve,) = summary.reliability_curve(**options)
+    (curve,) = to_draw(summary).reliability_curve(**options)
     return curve
+
+
+def to_draw(summary: "CalibrationSummary") -> "CalibrationSummary":
+    """A summary of cells that are few enough to draw bands from."""
+    if summary.exact or (summary.classes is not None and len(summary.classes) > 2):
+        return summary
+    return summary.coarsen(min(summary.max_cells, _CELLS))
 
 
 def _sentence(series):

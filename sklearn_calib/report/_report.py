@@ -1,21 +1,17 @@
 """CalibrationReport: what was found out, as text, HTML, Markdown, JSON, tables and pictures."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._files.names import path_of
-from .._files.whole import write_whole
 from .._typing import DataFrame
 from ..exceptions import require
 from ._content import Content
-from ._json import WrittenReport, as_dict
+from ._json import WrittenReport, as_dict, write_page
 from ._page import notebook, page
+from ._pictures import to_draw
 from ._sections import sections_of
 from ._table import affordable_resamples
-
-_PICTURE_CELLS = 4096
 
 if TYPE_CHECKING:
     from ..displays import ReliabilityDisplay
@@ -104,9 +100,8 @@ class CalibrationReport(Content, WrittenReport):
 
         data = self._data
         if "summaries" in data:
-            curves = {
-                n: _to_draw(s).reliability_curve(**options) for n, s in data["summaries"].items()
-            }
+            drawn = {name: to_draw(summary) for name, summary in data["summaries"].items()}
+            curves = {name: one.reliability_curve(**options) for name, one in drawn.items()}
             return ReliabilityDisplay(curves).plot()
         if len(data["proba"]) == 1:
             options.setdefault("n_resamples", affordable_resamples(self.n_samples))
@@ -164,14 +159,4 @@ class CalibrationReport(Content, WrittenReport):
         >>> text.count("<svg") > 0, "<script" in text
         (True, False)
         """
-        text = page(self, title)
-        path = os.path.abspath(path_of(path, "to_html"))
-        write_whole(path, text)
-        return path
-
-
-def _to_draw(summary):
-    """The summary in so many cells as a picture shows; bands are drawn from it 400 times."""
-    if summary.exact or len(summary.classes) > 2:
-        return summary
-    return summary.coarsen(min(summary.max_cells, _PICTURE_CELLS))
+        return write_page(path, page(self, title))
