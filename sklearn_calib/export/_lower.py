@@ -12,22 +12,14 @@ from .._simplex import SMALLEST_PROBABILITY
 from .._typing import IntArray
 from ..canonical import LARGEST_LOGIT, SLACK
 from ._document import MapDocument
-from ._functions import (
-    ClippedChebyshev,
-    Curve,
-    SigmoidPoly,
-    Steps,
-)
+from ._functions import Function
 from ._lower_functions import (
     ExprRows,
-    chebyshev_value,
-    curve_value,
     function_rows,
     never_falls,
     of_margin,
     of_probability,
-    sigmoid_poly_value,
-    steps_value,
+    value_of,
 )
 from ._node import Node
 from ._nodes import (
@@ -371,20 +363,5 @@ def _found(levels: list[Expr], keys: IntArray, base: int):
 
 
 @_node.register
-def _steps(node: Steps, rows):
-    return function_rows(node, steps_value(node, rows))
-
-
-@_node.register
-def _sigmoid_poly(node: SigmoidPoly, rows):
-    return function_rows(node, sigmoid_poly_value(node, rows))
-
-
-@_node.register
-def _chebyshev(node: ClippedChebyshev, rows):
-    return function_rows(node, chebyshev_value(node, rows))
-
-
-@_node.register
-def _curve(node: Curve, rows):
-    return function_rows(node, curve_value(node, rows))
+def _function(node: Function, rows):
+    return function_rows(node, value_of(node, rows))

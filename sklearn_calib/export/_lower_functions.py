@@ -7,6 +7,7 @@ ties included, are found as float64 numbers by bisection.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import singledispatch
 
 import numpy as np
 from scipy.special import expit
@@ -198,12 +199,20 @@ def moved_score(node: Function, rows: ExprRows, domain: FloatArray | None) -> tu
     return x, moved
 
 
-def steps_value(node: Steps, rows: ExprRows) -> Expr:
+@singledispatch
+def value_of(node: Function, rows: ExprRows) -> Expr:
+    """The value of a function, from which `function_rows` makes probabilities."""
+    raise NotImplementedError(node.kind)
+
+
+@value_of.register
+def _steps(node: Steps, rows: ExprRows) -> Expr:
     """A step function."""
     return lookup(found_by(node, rows, node.edges, np.asarray), node.values)
 
 
-def sigmoid_poly_value(node: SigmoidPoly, rows: ExprRows) -> Expr:
+@value_of.register
+def _sigmoid_poly(node: SigmoidPoly, rows: ExprRows) -> Expr:
     """A polynomial, by Horner's scheme."""
     z = (score(rows, node.input) - node.centre) / node.spread
     value = number(node.coef[-1])
@@ -212,7 +221,8 @@ def sigmoid_poly_value(node: SigmoidPoly, rows: ExprRows) -> Expr:
     return value
 
 
-def chebyshev_value(node: ClippedChebyshev, rows: ExprRows) -> Expr:
+@value_of.register
+def _chebyshev(node: ClippedChebyshev, rows: ExprRows) -> Expr:
     """A sum of Chebyshev polynomials."""
     low, high = node.domain
     x, _ = moved_score(node, rows, node.domain)
@@ -220,7 +230,8 @@ def chebyshev_value(node: ClippedChebyshev, rows: ExprRows) -> Expr:
     return chebyshev_sum(clipped(z, -1.0, 1.0), node.coef)
 
 
-def curve_value(node: Curve, rows: ExprRows) -> Expr:
+@value_of.register
+def _curve(node: Curve, rows: ExprRows) -> Expr:
     """A curve between knots."""
     x, moved = moved_score(node, rows, node.domain)
     place = found_by(node, rows, node.knots[1:-1], moved)
