@@ -1,6 +1,5 @@
 """The command ``compare``: two models on the same rows."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from ._options import (
     whole_number,
 )
 from ._pairs import PairRows, Pairs, models_of
-from ._printing import Screen, check_outputs, progress, write_text
+from ._printing import Screen, check_outputs, progress, write_json
 from ._remote import local_files
 from ._wording import for_the_command
 
@@ -125,8 +124,7 @@ def _compare(files, options):
         numbers = {"models": names, "files": list(files), "n_samples": pairs.n_rows}
         numbers |= {"level": options.level, "verdict": sentences}
         rows = [{**vars(each), "measure": name} for name, each in found.items()]
-        text = json.dumps(numbers | {"differences": rows}, indent=1, allow_nan=False)
-        write_text(text + "\n", options.json, "--json")
+        write_json(numbers | {"differences": rows}, options.json)
     return screen.finish({"numbers": options.json})
 
 

@@ -1,6 +1,5 @@
 """The command ``audit --labels``: a report on tables with a column for each of many labels."""
 
-import json
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -11,13 +10,12 @@ import numpy as np
 
 from .._files.tables import FileTable, UserError, label_column, number_column, read_table
 from .._show import plain, quoted, sections_of
-from ._codes import DONE, FOUND
 from ._columns import probability, without_missing
 from ._gate import Condition
 from ._names import split_columns
 from ._options import check_different, form_of
-from ._printing import Screen, note, progress, write_report, write_text
-from ._result import settings_of
+from ._printing import Screen, note, progress, write_json, write_report, write_text
+from ._result import judged, settings_of
 from ._rows import called
 
 if TYPE_CHECKING:
@@ -108,26 +106,15 @@ def _finish(
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {report.name}")
     if options.json is not None:
-        text = json.dumps(report.to_dict(), indent=1, allow_nan=False)
-        write_text(f"{text}\n", options.json, "--json")
+        write_json(report.to_dict(), options.json)
     if options.markdown is not None:
         write_text(report.to_markdown(), options.markdown, "--markdown")
-    judged: Any = _judged(report)
-    failed = []
-    for condition in conditions:
-        holds, finding = condition.check(judged, "macro")
-        finding = f"of the mean over labels, {finding}"
-        if holds:
-            failed.append(finding)
-        else:
-            screen.print(f"passed: {finding}", highlight=False)
-    for finding in failed:
-        note(f"failed: {finding}")
+    code = judged(screen, conditions, _averages(report), "macro", "of the mean over labels, ")
     written = {"numbers": options.json, "text": options.markdown}
-    return screen.finish({"report": page, **written}, FOUND if failed else DONE)
+    return screen.finish({"report": page, **written}, code)
 
 
-def _judged(report):
+def _averages(report):
     """The macro means as the rows of a report on one model."""
     rows = [
         SimpleNamespace(

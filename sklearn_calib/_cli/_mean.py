@@ -1,7 +1,6 @@
 """The command ``mean``: the mean of few labels from the scores of all rows."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from .._files.tables import FileTable, UserError, label_column, number_column, r
 from .._show import markdown_of, quoted, sections_of
 from ._columns import check_scale, joined, whole_column, with_order, without_missing
 from ._options import add_files, add_reading, any_number, examples, form_of, share
-from ._printing import EXTRAS, Screen, check_writable, note, progress, write_text
+from ._printing import EXTRAS, Screen, check_writable, note, progress, write_json, write_text
 from ._remote import local_files
 from ._wording import for_the_command
 
@@ -337,8 +336,7 @@ def _shown(means, gaps, plans, options):
         ],
     }
     if options.json is not None:
-        text = json.dumps(content, indent=1, allow_nan=False)
-        write_text(f"{text}\n", options.json, "--json")
+        write_json(content, options.json)
     if options.markdown is not None:
         write_text(markdown_of(sections), options.markdown, "--markdown")
     return screen.finish({"numbers": options.json, "text": options.markdown})

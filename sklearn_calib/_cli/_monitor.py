@@ -1,10 +1,11 @@
 """The command ``monitor``: watch the calibration of a model, a table of new rows at a time."""
 
+import argparse
 import json
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from .._files.tables import UserError
@@ -33,8 +34,6 @@ from ._rows import called
 from ._wording import for_the_command
 
 if TYPE_CHECKING:
-    import argparse
-
     from .._typing import AnyArray
     from ..monitoring import CalibrationMonitor
 
@@ -89,7 +88,7 @@ def add_to(commands: Any) -> None:
     )
     work.add_argument(
         "--run-length",
-        type=_rows,
+        type=_number("a number above 1", lambda rows: 1 < rows <= 1e12),
         metavar="N",
         help="while the probabilities are calibrated, the detector raises a false alarm after N "
         "rows on average, or later (default: 10000)",
@@ -122,7 +121,7 @@ def _add_results(parser: Any) -> None:
     )
     results.add_argument(
         "--wait",
-        type=_seconds,
+        type=_number("a number of seconds", lambda seconds: 0 <= seconds < 1e9),
         default=60.0,
         metavar="SECONDS",
         help="how long to wait while another process changes the state (default: 60)",
@@ -130,7 +129,7 @@ def _add_results(parser: Any) -> None:
     results.add_argument("--quiet", action="store_true", help="print nothing without an alarm")
 
 
-def monitor(options: "argparse.Namespace") -> int:
+def monitor(options: argparse.Namespace) -> int:
     """Add rows to a monitor, print its line and write its state; returns the exit code."""
     check_named(options)
     check_of_logits(options)
@@ -166,7 +165,7 @@ def _check_state(state, files):
 
 
 @contextmanager
-def _alone(options: "argparse.Namespace") -> Iterator[None]:
+def _alone(options: argparse.Namespace) -> Iterator[None]:
     """No other process reads the state to change it meanwhile."""
     if options.state is None:
         yield
@@ -187,29 +186,15 @@ def _alone(options: "argparse.Namespace") -> Iterator[None]:
         refuse_out(options.state, error.strerror or error, "--state")
 
 
-def _seconds(text: str) -> float:
-    """A type of argparse."""
-    import argparse
+def _number(rule: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
+    """A type of argparse: numbers that fit."""
 
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1e9:
-        raise argparse.ArgumentTypeError(f"expected a number of seconds, got {text!r}")
-    return number
+    def number(text):
+        with suppress(ValueError):
+            if fits(value := float(text)):
+                return value
+        raise argparse.ArgumentTypeError(f"expected {rule}, got {text!r}")
 
-
-def _rows(text: str) -> float:
-    """A type of argparse."""
-    import argparse
-
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 1 < number <= 1e12:
-        raise argparse.ArgumentTypeError(f"expected a number above 1, got {text!r}")
     return number
 
 
@@ -232,9 +217,7 @@ def _settings(options):
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _read_state(
-    options: "argparse.Namespace", *, again: bool = False
-) -> "CalibrationMonitor | None":
+def _read_state(options: argparse.Namespace, *, again: bool = False) -> "CalibrationMonitor | None":
     """The monitor of the state; None where a new one begins. What was said is not said `again`."""
     from ..monitoring import CalibrationMonitor
 
@@ -274,7 +257,7 @@ def _listed(classes):
     return None if classes is None else classes.tolist()
 
 
-def _updated(batches: Batches, options: "argparse.Namespace") -> "CalibrationMonitor":
+def _updated(batches: Batches, options: argparse.Namespace) -> "CalibrationMonitor":
     """The monitor of the state with all rows, or a new one; nothing is written.
 
     Rows that are not in the order of their times are read again, all at once.

@@ -1,7 +1,6 @@
 """``audit --plan``: how many rows with labels it takes, from the scores alone."""
 
 import argparse
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from .._show import markdown_of, plain, sections_of
 from ._columns import probability, without_missing
 from ._names import split_columns
 from ._options import any_number, check_different, form_of, tolerance_of
-from ._printing import Screen, check_outputs, note, progress, write_text
+from ._printing import Screen, check_outputs, note, progress, write_json, write_text
 from ._remote import local_files
 from ._wording import for_the_command
 
@@ -65,8 +64,7 @@ def plan(options: "argparse.Namespace") -> int:
     screen = Screen()
     screen.show(*sections_of(size))
     if options.json is not None:
-        text = json.dumps({"plan": size.to_dict()}, indent=1, allow_nan=False)
-        write_text(f"{text}\n", options.json, "--json")
+        write_json({"plan": size.to_dict()}, options.json)
     if options.markdown is not None:
         write_text(markdown_of(sections_of(size)), options.markdown, "--markdown")
     return screen.finish({"numbers": options.json, "text": options.markdown})

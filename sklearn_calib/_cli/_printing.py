@@ -1,6 +1,7 @@
 """What the commands share: tables on the screen, progress, and the report's file."""
 
 import errno
+import json
 import os
 import stat
 import sys
@@ -218,6 +219,11 @@ def write_text(text: str, out: str, option: str) -> None:
         write_whole(out, text)
     except OSError as error:
         refuse_out(out, error.strerror or error, option)
+
+
+def write_json(content: dict[str, Any], out: str) -> None:
+    """Write the numbers that ``--json`` asks for."""
+    write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", out, "--json")
 
 
 def write_report(report: "CalibrationReport | LabelReport", out: str, title: str) -> str:

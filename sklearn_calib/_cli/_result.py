@@ -1,6 +1,5 @@
 """What ``audit`` does with a report: prints it, writes it, and judges it."""
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,7 @@ from .._files.tables import UserError
 from .._show import sections_of
 from ._codes import DONE, FOUND
 from ._gate import Condition, measures_for
-from ._printing import Screen, note, progress, write_report, write_text
+from ._printing import Screen, note, progress, write_json, write_report, write_text
 from ._remote import source_of
 from ._repair import commands_of_repair
 
@@ -68,22 +67,28 @@ def finish(
     if options.json is not None:
         content = report.to_dict()
         content["models"] += [] if after is None else after.to_dict()["models"]
-        text = json.dumps(content, indent=1, allow_nan=False)
-        write_text(f"{text}\n", options.json, "--json")
+        write_json(content, options.json)
     if options.markdown is not None:
         texts = [each.to_markdown() for each in (report, after) if each is not None]
         write_text("\n".join(texts), options.markdown, "--markdown")
+    written = {"summary": options.save, "numbers": options.json, "text": options.markdown}
+    return screen.finish({"report": page, **written}, judged(screen, conditions, report, model))
+
+
+def judged(
+    screen: Screen, conditions: Sequence[Condition], report: Any, model: str, of: str = ""
+) -> int:
+    """Say which conditions hold of a model; returns the exit code."""
     failed = []
     for condition in conditions:
         holds, finding = condition.check(report, model)
         if holds:
-            failed.append(finding)
+            failed.append(f"{of}{finding}")
         else:
-            screen.print(f"passed: {finding}", highlight=False)
-    written = {"summary": options.save, "numbers": options.json, "text": options.markdown}
+            screen.print(f"passed: {of}{finding}", highlight=False)
     for finding in failed:
         note(f"failed: {finding}")
-    return screen.finish({"report": page, **written}, FOUND if failed else DONE)
+    return FOUND if failed else DONE
 
 
 def _recalibrated(report, model, options):

@@ -1,6 +1,5 @@
 """The command ``threshold``: from which score on a map gives a probability; bands as SQL."""
 
-import json
 import math
 import re
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from .._files.tables import UserError
 from ._map import DIALECTS, add_edited, add_map, read_map
 from ._names import split_names
 from ._options import any_number, as_number, examples
-from ._printing import EXTRAS, Screen, check_writable, standard_output, write_text
+from ._printing import EXTRAS, Screen, check_writable, standard_output, write_json
 from ._wording import for_the_command
 
 if TYPE_CHECKING:
@@ -128,9 +127,7 @@ def _shown(found: "ExportedMap", targets: list[float], options: "argparse.Namesp
     screen = Screen()
     screen.show(thresholds_section(thresholds))
     if options.json is not None:
-        content = {"thresholds": [one.to_dict() for one in thresholds]}
-        text = json.dumps(content, indent=1, allow_nan=False)
-        write_text(f"{text}\n", options.json, "--json")
+        write_json({"thresholds": [one.to_dict() for one in thresholds]}, options.json)
     return screen.finish({"numbers": options.json})
 
 
