@@ -1,7 +1,7 @@
 """What miscalibration costs at each threshold."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,16 +11,11 @@ from .._random import generator
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
 from ..exceptions import called, check_count, check_level, require
 from ..metrics import LossLike, brier_loss, canonical_case, get_loss, log_loss
-from ..recalibrators import (
-    aligned_proba,
-    cross_fitted_proba,
-    fit_recalibrator,
-    resolve_recalibrator,
-)
+from ..recalibrators import recalibrated_proba
 from ._two_classes import canonical_thresholds, two_class_case
 
 if TYPE_CHECKING:
-    from ..metrics import BinaryProblem, Case
+    from ..metrics import BinaryProblem
 
 _IN_BAND = 50  # values of the predictions, on both sides of which the band is made
 
@@ -227,7 +222,9 @@ def regret_curve(
     check_count(n_resamples, "n_resamples", where)
     case, problem = two_class_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     if _is_method(recalibrated):
-        other = case.with_proba(_recalibrated(case, recalibrated, cv))
+        given = recalibrated, case.proba, case.codes, cv, where
+        how = {"sample_weight": case.weight, "classes": np.arange(2)}
+        other = case.with_proba(recalibrated_proba(*given, **how))
     else:
         given = sample_weight, case.classes, pos_label
         other = canonical_case(where, y_true, recalibrated, *given)
@@ -265,15 +262,3 @@ def _band(problem: "BinaryProblem", better: "BinaryProblem", level, n_resamples,
 
 def _is_method(recalibrated):
     return isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit")
-
-
-def _recalibrated(case: "Case", recalibrator: RecalibratorLike, cv: CV) -> FloatArray:
-    classes = np.arange(2)
-    given: dict[str, Any] = {"sample_weight": case.weight, "classes": classes}
-    if cv is not None:
-        return cross_fitted_proba(
-            recalibrator, case.proba, case.codes, cv=cv, where=case.where, **given
-        )
-    method = resolve_recalibrator(recalibrator, case.where)
-    fit_recalibrator(method, case.proba, case.codes, **given)
-    return aligned_proba(method, case.proba, classes)

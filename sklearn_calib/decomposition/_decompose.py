@@ -12,14 +12,7 @@ from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
 from ..exceptions import is_number, no_cautions, refuse
 from ..metrics import LossLike, canonical_case, get_loss
-from ..recalibrators import (
-    TemperatureScaling,
-    aligned_proba,
-    cross_fitted_proba,
-    fit_recalibrator,
-    folds_of,
-    resolve_recalibrator,
-)
+from ..recalibrators import TemperatureScaling, folds_of, recalibrated_proba
 from ._grouping import decompose_by_features
 from ._in_sample import (
     isotonic_refinement,
@@ -404,19 +397,14 @@ def _recalibrated(case, recalibrator, cv, where, fit=None):
     if _is_plain_temperature(recalibrator):
         case = raised_case(case)
     proba, codes, weight, classes = case.proba, case.codes, case.weight, case.classes
-    numbers = np.arange(len(classes))
     if _is_plain_temperature(recalibrator) and cv is None:
         # the exact limit also where every label is an arg max, without the fallback of the class
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 
     with no_cautions():  # a constant prediction is a fact here, not a mistake
-        if cv is not None:
-            given = {"sample_weight": weight, "classes": numbers, "where": where}
-            return cross_fitted_proba(recalibrator, proba, codes, cv=cv, **given)
-        method = resolve_recalibrator(recalibrator, where)
-        fit_recalibrator(method, proba, codes, classes=numbers, sample_weight=weight)
-        return aligned_proba(method, proba, numbers)
+        how = {"sample_weight": weight, "classes": np.arange(len(classes))}
+        return recalibrated_proba(recalibrator, proba, codes, cv, where, **how)
 
 
 def _fold_of_row(case, cv):

@@ -18,6 +18,7 @@ from ._anybody import cross_fitted_proba
 from ._anybody import fit_recalibrator as fit_recalibrator
 from ._anybody import folds_of as folds_of
 from ._anybody import group_codes as group_codes
+from ._anybody import recalibrated_proba as recalibrated_proba
 from ._anybody import resolve_recalibrator as resolve_recalibrator
 from ._anybody import whole_or_not_at_all as whole_or_not_at_all
 from ._auto import StackedCalibration as StackedCalibration

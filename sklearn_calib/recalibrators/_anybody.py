@@ -107,6 +107,25 @@ def aligned_proba(recalibrator: Estimator, proba: FloatArray, classes: AnyArray)
     return aligned
 
 
+def recalibrated_proba(
+    recalibrator: RecalibratorLike,
+    proba: FloatArray,
+    codes: IntArray,
+    cv: CV,
+    where: str,
+    *,
+    sample_weight: FloatArray,
+    classes: IntArray,
+) -> FloatArray:
+    """Rows that anyone's recalibrator has seen, or cross-fitted ones where `cv` says how."""
+    given: dict[str, Any] = {"sample_weight": sample_weight, "classes": classes}
+    if cv is not None:
+        return cross_fitted_proba(recalibrator, proba, codes, cv=cv, where=where, **given)
+    method = resolve_recalibrator(recalibrator, where)
+    fit_recalibrator(method, proba, codes, **given)
+    return aligned_proba(method, proba, classes)
+
+
 def folds_of(
     codes: IntArray,
     cv: CV,
