@@ -284,7 +284,7 @@ def decision_curve(
     kernel = NetBenefit([problem.score], problem.hit, problem.weight, table, prevalence)
     rng = generator(random_state)
     given = kernel, table, level, n_resamples, rng, float(harms)
-    own = _difference(0, None, *given)
+    own = _columns(_difference(0, None, *given))
     regret = None
     if recalibrated is not None:
         shared: dict[str, Any] = {
@@ -297,13 +297,8 @@ def decision_curve(
         }
         regret = regret_curve(y_true, y_proba, recalibrated, **shared)
     return DecisionCurve(
-        threshold=table,
-        net_benefit=own.difference,
-        standard_error=own.standard_error,
-        low=own.low,
-        high=own.high,
-        band_low=own.band_low,
-        band_high=own.band_high,
+        net_benefit=own.pop("difference"),
+        **own,
         treat_all=kernel.treat_all(),
         over_all=_difference(0, "all", *given),
         acted=kernel.acted(0),
