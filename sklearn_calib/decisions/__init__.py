@@ -16,6 +16,7 @@ from ._measures import expected_cost_score as expected_cost_score
 from ._regret import RegretCurve, regret_curve
 from ._risk_coverage import RiskCoverageCurve, risk_coverage_curve
 from ._selective import SelectiveClassifier
+from ._two_classes import two_class_case as two_class_case
 
 _REGISTERED = _register(globals().values())
 

@@ -8,9 +8,8 @@ from scipy.special import expit
 from .._kernels._logit_axis import MEDIAN_OF_RARE, LogitAxis
 from .._show import in_legend
 from .._typing import ArrayLike, AxesLike, FloatArray, Self
-from ..decisions import decision_difference
+from ..decisions import decision_difference, two_class_case
 from ..exceptions import check_known, refuse
-from ..metrics import canonical_case
 from ._base import ModelsDisplay, next_color, on_log_odds, once, shade
 
 if TYPE_CHECKING:
@@ -145,11 +144,7 @@ class MurphyDisplay(ModelsDisplay):
             refuse(where, "at least two models for difference=True", f"{len(models)}", cure)
         scores: dict[str, FloatArray] = {}
         for key, proba in models.items():
-            case = canonical_case(where, y_true, proba, sample_weight, labels, pos_label)
-            if len(case.classes) != 2:
-                cure = "Pass one class against the others, y == c with proba[:, c]"
-                refuse(where, "two classes", f"{len(case.classes)}", cure)
-            problem = case.problems()[0]
+            _, problem = two_class_case(where, y_true, proba, sample_weight, labels, pos_label)
             scores[key] = problem.score
         kind = _scale_for(list(scores.values()), ax) if scale == "auto" else scale
         if kind == "logit" and options.get("thresholds") is None:
