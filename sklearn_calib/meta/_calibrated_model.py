@@ -29,7 +29,7 @@ from ._pairs import (
     folds_of_rows,
     splits_of,
 )
-from ._scores import RESPONSE_METHODS, aligned_scores
+from ._scores import RESPONSE_METHODS
 from ._soft_labels import check_weighted, soft_input
 
 
@@ -310,12 +310,11 @@ class CalibratedModel(CalibratedClassifier):
         _, codes = canonical_labels(y, classes=self.classes_, _where=where)
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         learned = []
-        for estimator, recalibrator, columns in self.calibrated_pairs_:
-            scores = aligned_scores(
-                estimator, columns, len(self.classes_), X, self.response_method, where
-            )
-            part = copy.deepcopy(recalibrator).partial_fit(scores, self.classes_[codes], **given)
-            learned.append(CalibratedPair(estimator, part, columns))
+        for pair, (method, scores) in zip(
+            self.calibrated_pairs_, self._scored(X, where), strict=True
+        ):
+            part = copy.deepcopy(method).partial_fit(scores, self.classes_[codes], **given)
+            learned.append(pair._replace(recalibrator=part))
         self.calibrated_pairs_ = learned
         return self
 

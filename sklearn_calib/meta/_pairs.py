@@ -249,12 +249,15 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
         check_fitted(self)
         where = f"{type(self).__name__}.predict_proba"
         total = np.zeros(())
-        for estimator, recalibrator, columns in self.calibrated_pairs_:
-            scores = aligned_scores(
-                estimator, columns, len(self.classes_), X, self.response_method, where
-            )
+        for recalibrator, scores in self._scored(X, where):
             total = total + aligned_proba(recalibrator, scores, self.classes_)
         return total / len(self.calibrated_pairs_)
+
+    def _scored(self, X, where):
+        """Each recalibrator with the scores that it takes."""
+        given = len(self.classes_), X, self.response_method, where
+        for estimator, recalibrator, columns in self.calibrated_pairs_:
+            yield recalibrator, aligned_scores(estimator, columns, *given)
 
     @available_if(every_recalibrator_has("predict_interval"))
     def predict_interval(self, X: Features) -> FloatArray:
@@ -272,14 +275,8 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
             lies; a guarantee of the single intervals does not carry over to the mean.
         """
         where = f"{type(self).__name__}.predict_interval"
-        return sum(
-            recalibrator.predict_interval(
-                aligned_scores(
-                    estimator, columns, len(self.classes_), X, self.response_method, where
-                )
-            )
-            for estimator, recalibrator, columns in self.calibrated_pairs_
-        ) / len(self.calibrated_pairs_)
+        found = (part.predict_interval(scores) for part, scores in self._scored(X, where))
+        return sum(found) / len(self.calibrated_pairs_)
 
     def predict(self, X: Features) -> AnyArray:
         """The class with the largest calibrated probability; the first of equals."""
