@@ -194,6 +194,13 @@ def check_jobs(n_jobs: object) -> None:
 _JOBS = 2**15
 
 
+def check_progress(progress: object, where: str) -> None:
+    """Raise ValueError unless what is told of the progress can be called, or is None."""
+    if progress is not None and not callable(progress):
+        cure = "Pass a function progress(done, total)"
+        refuse(where, "progress that can be called", repr(progress), cure)
+
+
 def caution(where: str, rule: str, got: str, cure: str, *, stacklevel: int | None = None) -> None:
     """Give a `CalibrationWarning` worded by `expectation`.
 

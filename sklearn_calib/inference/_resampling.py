@@ -8,7 +8,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._random import draw_labels, drawn_clusters, label_bounds, multiplicities, spawned
 from .._typing import FloatArray, IntArray, Progress, RandomStateLike
-from ..exceptions import called, check_jobs, refuse
+from ..exceptions import called, check_jobs, check_progress
 
 if TYPE_CHECKING:
     from ..metrics import Case
@@ -115,9 +115,7 @@ def distribution_of_draws(
     (3,)
     """
     check_jobs(n_jobs)
-    if progress is not None and not callable(progress):
-        cure = "Pass a function progress(done, total)"
-        refuse(called("progress"), "progress that can be called", repr(progress), cure)
+    check_progress(progress, called("progress"))
     sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
     rngs = spawned(random_state, len(sizes))
     found, done = [], 0

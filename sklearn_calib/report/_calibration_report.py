@@ -7,7 +7,7 @@ from .._kernels._seen_errors import SIGNIFICANCE
 from .._random import generator
 from .._show import bare, plain
 from .._typing import ArrayLike, Progress, RandomStateLike
-from ..exceptions import check_level, refuse
+from ..exceptions import check_level, check_progress, refuse
 from ..groups import audit_case
 from ..inference import clusters_of_case, warn_of_few_events
 from ..meta import check_gives_proba
@@ -413,9 +413,7 @@ def _check_no_model(given, where):
 
 def _check_options(level, name, columns, progress, where):
     check_level(level, where)
-    if progress is not None and not callable(progress):
-        cure = "Pass a function progress(done, total)"
-        refuse(where, "progress that can be called", repr(progress), cure)
+    check_progress(progress, where)
     if not isinstance(name, str):
         refuse(where, "name as text", repr(name)[:60], "Pass several models as a dict of y_proba")
     if columns is not None and (isinstance(columns, str) or not isinstance(columns, Sequence)):

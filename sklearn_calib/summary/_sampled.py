@@ -100,8 +100,7 @@ def _items(shares, proba, weight, counts):
     two = np.ndim(shares) == 1
     most = (shares > 0.5).astype(np.uint8) if two else np.argmax(shares, axis=1)
     for rows, block in scores.blocks():
-        given = (None if c is None else np.asarray(c[rows]) for c in (weight, counts))
-        own, times = given
+        own, times = (None if c is None else np.asarray(c[rows]) for c in (weight, counts))
         yield most[rows], block, None if own is None else own.astype(np.float64), times
 
 

@@ -11,7 +11,7 @@ from .._files.tables import FORM, UserError
 from .._show import quoted
 from .._typing import ArrayLike, Multiclass, Progress
 from ..canonical import check_votes, votes_of
-from ..exceptions import caution, check_jobs, refuse
+from ..exceptions import caution, check_jobs, check_progress, refuse
 from ._columns import complete, grouped, label_values, number_values, placed
 from ._parts import (
     Block,
@@ -224,9 +224,7 @@ def summarize(
             rule = f"{name} as the name of a column, or a list of names"
             refuse(_WHERE, rule, repr(names)[:60], "Pass a text, or a list")
     check_jobs(n_jobs)
-    if progress is not None and not callable(progress):
-        cure = "Pass a function progress(done, total)"
-        refuse(_WHERE, "progress that can be called", repr(progress), cure)
+    check_progress(progress, _WHERE)
     several = not isinstance(by, str | None)
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     probs = (prob,) if isinstance(prob, str) else tuple(prob or ())
@@ -269,11 +267,9 @@ def tally_of_parts(parts: list[Any], plan: Any, n_jobs: Any, progress: Progress 
             progress(int(begun + share * (ended - begun)), ends[-1])
 
     if n_jobs in (None, 1) or len(parts) == 1:
-        found = (
-            _tally_of_part(part, plan, partial(report, number)) for number, part in enumerate(parts)
-        )
+        found = (plan.tally_of(part, partial(report, number)) for number, part in enumerate(parts))
     else:
-        jobs = [delayed(_tally_of_part)(anywhere(part), plan) for part in parts]
+        jobs = [delayed(plan.tally_of)(anywhere(part)) for part in parts]
         found = _in_processes(n_jobs, jobs)
     for number, each in enumerate(found):
         _merge(total, each, parts[number].name)
@@ -296,10 +292,6 @@ def _merge(total, each, name):
     except ValueError as error:  # saved summaries of other classes
         said = str(error).removeprefix("CalibrationSummary.merge: ")
         raise ValueError(f"{_WHERE}: {name}: {said}") from error
-
-
-def _tally_of_part(part, plan, report=None):
-    return plan.tally_of(part, report)
 
 
 class Tally:
