@@ -145,8 +145,9 @@ def mean(options: "argparse.Namespace") -> int:
                     place = getattr(options, option)
                     check_writable(place, [*files, *options.files], f"--{option}")
             rows = _read(files, options)
+        systems = list(dict.fromkeys(rows["system"])) if "system" in rows else [None]
         with progress("recalibrating"):
-            means = {name: _mean_of(rows, name, options) for name in _systems(rows)}
+            means = {name: _mean_of(rows, name, options) for name in systems}
             first, *others = means
             gaps = {name: means[name].difference(means[first]) for name in others}
             plans = {name: _planned(found, options.width) for name, found in means.items()}
@@ -249,10 +250,6 @@ def _within_scale(table, name, options):
         )
         check_scale(table, name, numbers, options.scale, cure)
     return numbers
-
-
-def _systems(rows):
-    return list(dict.fromkeys(rows["system"])) if "system" in rows else [None]
 
 
 def _mean_of(rows, system, options) -> "CalibratedMean":

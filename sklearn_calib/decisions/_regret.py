@@ -221,7 +221,7 @@ def regret_curve(
     check_level(level, where)
     check_count(n_resamples, "n_resamples", where)
     case, problem = two_class_case(where, y_true, y_proba, sample_weight, labels, pos_label)
-    if _is_method(recalibrated):
+    if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
         given = recalibrated, case.proba, case.codes, cv, where
         how = {"sample_weight": case.weight, "classes": np.arange(2)}
         other = case.with_proba(recalibrated_proba(*given, **how))
@@ -258,7 +258,3 @@ def _band(problem: "BinaryProblem", better: "BinaryProblem", level, n_resamples,
     found = NetBenefit(scores, problem.hit, problem.weight, table).compare(1, 0)
     critical = critical_value(found.covariance, level, n_resamples, rng)
     return [(table, (1 - table) * edge) for edge in found.interval(critical, exact=True)]
-
-
-def _is_method(recalibrated):
-    return isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit")

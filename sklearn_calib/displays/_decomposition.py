@@ -105,7 +105,7 @@ class DecompositionDisplay(ModelsDisplay):
         -------
         display : DecompositionDisplay
         """
-        _check_kind(kind, f"{cls.__name__}.from_predictions")
+        check_known(f"{cls.__name__}.from_predictions", "kind", kind, _KINDS)
         models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
         parts = {key: decompose_loss(y_true, p, **options) for key, p in models.items()}
         return cls(parts, kind).plot(ax=ax)
@@ -140,7 +140,7 @@ class DecompositionDisplay(ModelsDisplay):
         return 7, 1.6 + 0.45 * len(self.parts)
 
     def _draw(self, ax):
-        _check_kind(self.kind, "DecompositionDisplay.plot")
+        check_known("DecompositionDisplay.plot", "kind", self.kind, _KINDS)
         if self.kind == "plane":
             self._draw_plane(ax)
             return
@@ -213,10 +213,6 @@ class DecompositionDisplay(ModelsDisplay):
         ax.barh(place, gained, left=remains, color="C2", label="grouping (at least)", **given)
         _whiskers(ax, [part.interval("irreducible") for part in parts], place + 0.2, 0.0)
         _whiskers(ax, [part.interval("grouping") for part in parts], place, remains)
-
-
-def _check_kind(kind, where):
-    check_known(where, "kind", kind, _KINDS)
 
 
 def _whiskers(ax, intervals, place, left):

@@ -398,7 +398,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 "none in any fold",
                 "Use stratified folds",
             )
-        plain = self._judges_in_sample()
+        plain = isinstance(self.refinement, str) and self.refinement == "temperature-in-sample"
         known = {"sample_weight": job.weight[rows], "labels": np.arange(len(job.classes))}
         stream, risks = pooled_stages(job, folds, staging, set(stages.tolist())), []
         curve = refinement_curve(
@@ -413,9 +413,6 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         )
         risk = np.where(np.isnan(risks), curve.risk, risks)
         return replace(curve, risk=risk, calibration=risk - curve.refinement)
-
-    def _judges_in_sample(self):
-        return isinstance(self.refinement, str) and self.refinement == "temperature-in-sample"
 
     def _report(self, table, winner, failures, n_fits, where):
         if failures:
