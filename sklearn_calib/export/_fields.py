@@ -189,15 +189,13 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
         _check_numbers(value, at, max(dimensions))
     try:
         table = np.array(value)
+        if table.dtype == object and _all_of(table.ravel().tolist(), int, float):  # long integers
+            table = table.astype(np.float64)
     except OverflowError:
         wrong(at, "finite numbers", "an integer above 1.8e308")
     except ValueError:
         wrong(at, "lists of equal lengths", "lists of different ones")
-    if table.size == 0 and table.dtype.kind == "f":
-        pass
-    elif table.dtype == object and _all_of(table.ravel().tolist(), int, float):
-        table = _from_long_integers(table, at)
-    elif table.dtype.kind not in "iuf":
+    if table.dtype.kind not in "iuf":
         wrong(at, "numbers", shown(value))
     if table.size == 0 and table.ndim == 1 and dimensions == (2,):
         table = table.reshape(0, 0)
@@ -227,13 +225,6 @@ def _check_numbers(values, at, depth):
 
 def _all_of(values, *kinds):
     return set(map(type, values)) <= set(kinds)
-
-
-def _from_long_integers(table, at):
-    try:
-        return table.astype(np.float64)
-    except OverflowError:
-        wrong(at, "finite numbers", "an integer above 1.8e308")
 
 
 def _refuse_first(at, rule, table, bad):
