@@ -169,7 +169,6 @@ class GradeDisplay(Display):
             labels.append(f"observed, {_SAID[light]}")
         given = {"frameon": False, "fontsize": 8, "loc": "upper left", "markerscale": 0.6}
         ax.legend(handles, labels, **given)
-        for spine in ("top", "right"):
-            ax.spines[spine].set_visible(False)
+        ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", color=shade(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)

@@ -246,8 +246,7 @@ class GroupReliabilityDisplay(Display):
         level = f"({self.found.level:.0%} intervals, for all groups at once)"
         ax.set_xlabel(f"observed / expected events\n{level}", fontsize=9)
         ax.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, ncols=2, fontsize=9)
-        for spine in ("top", "right", "left"):
-            ax.spines[spine].set_visible(False)
+        ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="y", color=shade(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)
@@ -271,8 +270,7 @@ class GroupReliabilityDisplay(Display):
         ax.set_xlabel("predicted", fontsize=9)
         ax.set_ylabel("observed", fontsize=9)
         ax.tick_params(labelsize=8)
-        for spine in ("top", "right"):
-            ax.spines[spine].set_visible(False)
+        ax.spines[["top", "right"]].set_visible(False)
 
 
 def _in_lines(name, width, most):
