@@ -137,6 +137,15 @@ def test_bad_options(frame, capsys, options, words):
     assert said.count("\n") == 1 and "calibrated_mean" not in said
 
 
+def test_a_word_is_no_class_of_numbers(frame, capsys):
+    """Nor is it an error of this program."""
+    for labels, given in (({"bad": 0.0, "good": 1.0}, "good"), ({"bad": 3.0, "good": 4.0}, "yes")):
+        frame.assign(human=frame["human"].map(labels)).to_csv("n.csv", index=False)
+        assert main(["mean", "n.csv", *USUAL, "--positive", given]) == 2
+        said = capsys.readouterr().err
+        assert f"expected --positive among {[*labels.values()]}, got {given!r}. Pass one" in said
+
+
 def test_no_labels_and_all_labels(frame, capsys):
     frame.assign(human="").to_csv("none.csv", index=False)
     assert main(["mean", "none.csv", *USUAL]) == 2

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -291,7 +292,8 @@ def _positive(given, labels):
         if given == str(label):
             return label
     if labels.dtype.kind in "iuf":
-        return next((x for x in set(labels.tolist()) if x == any_number(given)), any_number(given))
+        with suppress(argparse.ArgumentTypeError):  # a word is refused as no label of these
+            return any_number(given)
     return given
 
 
