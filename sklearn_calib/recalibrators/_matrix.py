@@ -1,9 +1,6 @@
 """Matrix scaling."""
 
-from numbers import Real
-
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ._base import Capabilities
 from ._softmax_family import SoftmaxRegression
@@ -62,12 +59,6 @@ class MatrixScaling(SoftmaxRegression):
         cost="O(n k^2)",
         max_classes=200,
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "penalty": [Interval(Real, 0, None, closed="left")]
-    }
-
-    def __init__(self, penalty: float = 1e-4) -> None:
-        self.penalty = penalty
 
     def _ridges(self, n, k):
         return np.full((k, k), float(self.penalty)), float(self.penalty)

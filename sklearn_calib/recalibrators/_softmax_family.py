@@ -41,7 +41,13 @@ class SoftmaxRegression(FittedSoftmax):
 
     temperature_scaling_: TemperatureScaling
 
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "penalty": [Interval(Real, 0, None, closed="left")]
+    }
     _laplace = False  # mix the temperature-scaled probabilities with the uniform ones first
+
+    def __init__(self, penalty: float = 1e-4) -> None:
+        self.penalty = penalty
 
     def _ridges(self, n, k):
         """Penalties of A, of shape (k,) or (k, k), and of b; factors of the squares."""
@@ -84,9 +90,6 @@ class StructuredScaling(SoftmaxRegression):
         weights="counts",
         cost="O(n k^2)",
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "penalty": [Interval(Real, 0, None, closed="left")]
-    }
     _laplace = True
 
     def __init__(self, penalty: float = 1.0) -> None:

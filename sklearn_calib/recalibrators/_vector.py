@@ -3,11 +3,9 @@
 import builtins
 from collections.abc import Callable, Iterable
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from .._kernels._softmax_blocks import fit_vector_passes, vector_pass
 from .._typing import ArrayLike, Self
@@ -67,12 +65,6 @@ class VectorScaling(SoftmaxRegression):
     capabilities = Capabilities(
         array_api=True, multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
     )
-    _parameter_constraints: dict = {  # noqa: RUF012
-        "penalty": [Interval(Real, 0, None, closed="left")]
-    }
-
-    def __init__(self, penalty: float = 1e-4) -> None:
-        self.penalty = penalty
 
     def _ridges(self, n, k):
         return np.full(k, float(self.penalty)), float(self.penalty)

@@ -1,22 +1,16 @@
 """scikit-learn's AdaBoostClassifier."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from sklearn.base import clone
 
 from .._typing import ArrayLike, Estimator, Features
-from ._base import Staging, register_staging, with_attributes
+from ._base import ScikitLearnBoosting, register_staging, with_attributes
 
 
-class AdaBoostStaging(Staging):
-    unit = "boosting rounds"
-
+class AdaBoostStaging(ScikitLearnBoosting):
     def n_stages(self, estimator: Estimator) -> int:
         return len(getattr(estimator, "estimators_", range(estimator.n_estimators)))
-
-    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
-        for scores in fitted.staged_decision_function(X):
-            yield "logits", scores
 
     def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
         # its probabilities divide the scores by the number of other classes

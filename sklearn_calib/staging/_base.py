@@ -173,6 +173,16 @@ class Staging:
         return estimator
 
 
+class ScikitLearnBoosting(Staging):
+    """Boosting by scikit-learn, whose decision function tells the scores of each round."""
+
+    unit = "boosting rounds"
+
+    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
+        for scores in fitted.staged_decision_function(X):
+            yield "logits", scores
+
+
 def register_staging(cls: type | str, staging: Staging) -> None:
     """Register the adapter of a class of learners, so that its stages of training can be used.
 
