@@ -106,7 +106,11 @@ class DefaultCalibration(SoftmaxRegression):
         weights="counts",
         cost="O(n k^2)",
     )
+    _parameter_constraints: dict = {}  # noqa: RUF012
     _laplace = True
+
+    def __init__(self) -> None:
+        """Without the penalty of the family."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(_of_before(state) if "recalibrator_" in state else state)
