@@ -1,7 +1,7 @@
 """What miscalibration costs at each threshold."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -222,12 +222,12 @@ def regret_curve(
     check_count(n_resamples, "n_resamples", where)
     case, problem = two_class_case(where, y_true, y_proba, sample_weight, labels, pos_label)
     if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
-        given = recalibrated, case.proba, case.codes, cv, where
-        how = {"sample_weight": case.weight, "classes": np.arange(2)}
-        other = case.with_proba(recalibrated_proba(*given, **how))
+        how: dict[str, Any] = {"sample_weight": case.weight, "classes": np.arange(2)}
+        given = case.proba, case.codes, cv, where
+        other = case.with_proba(recalibrated_proba(recalibrated, *given, **how))
     else:
-        given = sample_weight, case.classes, pos_label
-        other = canonical_case(where, y_true, recalibrated, *given)
+        how = {"sample_weight": sample_weight, "labels": case.classes, "pos_label": pos_label}
+        other = canonical_case(where, y_true, recalibrated, **how)
     better = other.problems()[0]
     breaks, intercept, slope = regret_pieces(
         problem.score, better.score, problem.hit, problem.weight

@@ -44,8 +44,6 @@ class Course:
             moments.append(now)
         columns: list[Any] = [*zip(*moments, strict=True)] or [()] * 6
         n_samples, *numbers, time = columns
-        return MonitorHistory(
-            np.array(n_samples, dtype=np.intp),
-            *(np.array(column, dtype=float) for column in numbers),
-            np.array(time) if moments and all(t is not None for t in time) else None,
-        )
+        known = np.array(time) if moments and all(t is not None for t in time) else None
+        arrays: list[Any] = [*(np.array(column, dtype=float) for column in numbers), known]
+        return MonitorHistory(np.array(n_samples, dtype=np.intp), *arrays)
