@@ -160,8 +160,8 @@ MUTANTS = {
     ),
     "the smallest p-value of all grades as if it were the only one": Mutant(
         "_kernels._grades",
-        "len(values) * np.log1p(-np.min(values))",
-        "np.log1p(-np.min(values))",
+        "np.log1p(-below - above).sum()",
+        "np.log1p(-below - above).min()",
         "groups/test_grades.py::test_the_joint_p_value_is_of_two_sides_and_all_grades",
     ),
     "all grades together on one side": Mutant(

@@ -15,7 +15,6 @@ SETS = 2000
 RESAMPLES = 199
 LEVELS = (0.05, 0.1)
 OF_A_GRADE = ("jeffreys", "binomial")
-GRADES = Grades([0.002, 0.005, 0.01, 0.02, 0.05, 0.15])
 RATES = np.array([0.001, 0.0035, 0.007, 0.015, 0.03, 0.09, 0.3])
 #: The rate of each grade, rows of each, and by how much log-odds vary within a grade.
 LAWS = {
@@ -24,6 +23,8 @@ LAWS = {
     "rates that vary within grades": (RATES, 2000, 0.25),
     "equal rates": (np.full(7, 0.03), 1000, 0.0),
     "equal rates, few events": (np.full(7, 0.01), 150, 0.0),
+    "rates near 3 %, 50 rows": (np.linspace(0.01, 0.06, 7), 50, 0.0),
+    "seven times 3 %, 50 rows": (np.linspace(0.0299, 0.0301, 7), 50, 0.0),
 }
 
 
@@ -36,10 +37,11 @@ def one_set(law, number):
     events = rng.binomial(rows, p)
     # of equal rates the grades are named by probabilities that nobody looks at
     shown = p if rates[0] < rates[-1] else np.repeat(RATES, 5)
+    means = shown.reshape(7, -1).mean(axis=1)
     found = grade_calibration(
         np.repeat([1, 0], len(p)),
         np.tile(shown, 2),
-        GRADES,
+        Grades(np.sqrt(means[1:] * means[:-1])),
         counts=np.concatenate([events, rows - events]),
         n_resamples=RESAMPLES,
         random_state=number,

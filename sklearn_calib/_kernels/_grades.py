@@ -22,15 +22,22 @@ def binomial_p(events, rows, probability):
 
 def two_sided_p(events, rows, probability):
     """Twice the smaller of P(X >= k) and P(X <= k), at most 1."""
-    below = np.where(
-        events < rows, 1 - betainc(events + 1, np.maximum(rows - events, 1), probability), 1.0
-    )
+    below = binom.cdf(events, rows, probability)
     return np.minimum(1.0, 2 * np.minimum(binomial_p(events, rows, probability), below))
 
 
-def joint_p(values):
-    """Of independent p-values, of which the smallest counts (Sidak)."""
-    return float(-np.expm1(len(values) * np.log1p(-np.min(values)))) if np.min(values) < 1 else 1.0
+def joint_p(events, rows, probability):
+    """The chance that the smallest two-sided p-value of all grades is as small as the one here.
+
+    Events are whole numbers: what is this rare in another grade, either tail at most half of the
+    p-value, has a smaller chance than the p-value itself.
+    """
+    half = np.min(two_sided_p(events, rows, probability)) / 2 * (1 + 1e-9)
+    if half >= 0.5:
+        return 1.0
+    below = binom.cdf(binom.ppf(half, rows, probability) - 1, rows, probability)
+    above = binom.sf(binom.isf(half, rows, probability), rows, probability)
+    return float(abs(np.expm1(np.log1p(-below - above).sum())))
 
 
 def prudent_rates(events, rows, level):

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from sklearn_calib._kernels import _grades
-from sklearn_calib._kernels._grades import binomial_p, disorder, isotonic_rates, order_p
+from sklearn_calib._kernels._grades import binomial_p, disorder, isotonic_rates, joint_p, order_p
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.groups import Grades, grade_calibration, group_calibration
 from sklearn_calib.summary import CalibrationSummary
@@ -92,16 +92,32 @@ def test_the_joint_p_value_is_of_two_sides_and_all_grades():
         counts = [*events, *(200 - k for k in events)]
         return grade_calibration(y, p, [0.02, 0.1], counts=counts)
 
+    def chance(tail):
+        """That one of the grades has a number of events with a tail as small as this."""
+        quiet, k = 1.0, np.arange(201)
+        for rate in (0.01, 0.03, 0.2):
+            tails = stats.binom.cdf(k, 200, rate), stats.binom.sf(k - 1, 200, rate)
+            quiet *= stats.binom.pmf(k, 200, rate)[np.min(tails, axis=0) > tail * (1 + 1e-9)].sum()
+        return 1 - quiet
+
     one = found([2, 6, 65])
-    alone = 2 * stats.binom.sf(64, 200, 0.2)
-    assert one.p_value == pytest.approx(1 - (1 - alone) ** 3, rel=1e-9)
+    assert one.p_value == pytest.approx(chance(stats.binom.sf(64, 200, 0.2)), rel=1e-9)
     below = found([2, 6, 15])
-    assert below.p_value == pytest.approx(
-        1 - (1 - 2 * stats.binom.cdf(15, 200, 0.2)) ** 3, rel=1e-9
-    )
+    assert below.p_value == pytest.approx(chance(stats.binom.cdf(15, 200, 0.2)), rel=1e-9)
     assert [row.light for row in below.rows] == ["green"] * 3  # lights have one side
     assert found([2, 6, 40]).p_value > 0.9
     assert one.rows[2].light == "red" and one.summary.split(" = ")[0] in str(one)
+
+
+def test_the_joint_p_value_is_the_chance_of_one_as_small_where_events_are_few():
+    """Over all tables of three grades: P(p <= its value) is the value, not a fraction of it."""
+    n, rates = np.array([4, 6, 9]), np.array([0.03, 0.1, 0.4])
+    tables = np.stack(np.meshgrid(*(np.arange(k + 1.0) for k in n), indexing="ij"), -1)
+    tables = tables.reshape(-1, 3)
+    mass = stats.binom.pmf(tables, n, rates).prod(axis=1)
+    p = np.array([joint_p(k, n.astype(float), rates) for k in tables])
+    for value in np.unique(p.round(12)):
+        assert mass[p <= value + 1e-11].sum() == pytest.approx(value, rel=1e-9)
 
 
 def test_lights_levels_and_draws_are_options():
