@@ -23,7 +23,7 @@ from ._names import split_columns
 from ._options import absent_in, form_of, kind_of, label_columns, tolerance_of
 from ._pairs import check_known, codes_of
 from ._printing import note
-from ._rows import another_order, soft_classes
+from ._rows import another_order, likeliest, soft_classes
 from ._wording import AS_MISSING
 
 if TYPE_CHECKING:
@@ -237,10 +237,10 @@ class Order:
             if self._left:
                 return None
         rows, self._seen = _below(self._seen), None
-        if self._batches.options.soft_labels:
-            return None
         about = self._batches.classes, len(self._batches.names), self._batches.options
-        return another_order(rows.labels, rows.proba, *about)
+        soft, labels = about[-1].soft_labels, rows.labels
+        given = likeliest(labels, about[0]) if soft else labels
+        return another_order(given, rows.proba, *about)
 
 
 def _part(batch, rows):

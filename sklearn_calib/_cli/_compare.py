@@ -22,7 +22,7 @@ from ._options import (
     whole_number,
 )
 from ._pairs import PairRows, Pairs, models_of
-from ._printing import Screen, check_outputs, progress, write_json
+from ._printing import Screen, check_outputs, note, progress, write_json
 from ._remote import local_files
 from ._wording import for_the_command
 
@@ -163,10 +163,11 @@ def _measured(pairs, options, advance):
             kept.append(PairRows(codes, probas, weight, groups))
     if not summaries[0].n_samples:
         raise UserError("expected rows of positive weight, got none. Check the files.")
-    if len(pairs.models[0].columns) == 1 and not options.soft_labels:
+    if len(pairs.models[0].columns) == 1:
         for summary in summaries:
             check_rising(summary, options, pairs.classes)
     drawn = [None if draw is None else draw.rows() for draw in draws]
+    _say_order(pairs, drawn)
     after, of_logits = PairedLosses(), LogLoss().of_logits
     fitted = [_temperature(*each) for each in zip(summaries, drawn, strict=True)]
     for codes, probas, weight, groups in _pieces(pairs, lambda done: advance(0.5 + done / 2)):
@@ -183,6 +184,26 @@ def _measured(pairs, options, advance):
     }
     notes = _notes(summaries, drawn)
     return found | {_AFTER: after.difference("log_loss", options.level)}, notes
+
+
+def _say_order(pairs, drawn):
+    """Say of which model the columns of several classes are those of other classes."""
+    from ..report import find_column_order
+
+    for model, rows in zip(pairs.models, drawn, strict=True):
+        if rows is None:
+            continue
+        labels = np.arange(len(pairs.classes))
+        found = find_column_order(
+            rows.codes, np.nan_to_num(rows.scores), sample_weight=rows.weight, labels=labels
+        )
+        if found is not None:
+            given, fits = (", ".join(map(str, pairs.classes[at])) for at in (labels, found.classes))
+            note(
+                f"{model.name}: expected columns in the order of the classes {given}, got columns "
+                f"that fit {fits}: accuracy {found.accuracy:.4f}, not "
+                f"{found.accuracy_as_given:.4f}. Name them in that order where this is not meant."
+            )
 
 
 def _pieces(pairs, advance):

@@ -82,7 +82,7 @@ def sample_of(summary: "CalibrationSummary", options: "argparse.Namespace") -> "
         )
     sample = DrawnSample(drawn, classes, kind_of(options))
     given = classes[drawn.codes], sample.case.proba, classes, drawn.scores.shape[1]
-    said = another_order(*given, options)
+    said = another_order(*given, options, sample.case.weight)
     if said is not None:
         raise UserError(said)
     return sample
@@ -98,7 +98,9 @@ def check_rising(
         return
     said = falling(summary.samples()[0].backwards, known, options)
     if said is not None:
-        raise UserError(said)
+        if hasattr(options, "any_order") or not options.soft_labels:
+            raise UserError(said)
+        note(said)  # no option says that it is meant
 
 
 def check_rows(summary: "CalibrationSummary") -> None:

@@ -25,7 +25,7 @@ from ._options import (
 )
 from ._printing import Screen, progress
 from ._result import finish, settings_of
-from ._rows import soft_classes
+from ._rows import in_order, soft_classes
 
 if TYPE_CHECKING:
     import argparse
@@ -196,7 +196,7 @@ def items_of(files: "Sequence[str]", options: "argparse.Namespace") -> "tuple[La
         found = _on_workers(options.dask, lambda n: summarize([*files], n_jobs=n, **how))
     check_rows(found)
     drawn = found.drawn.rows()
-    return soft_sample(drawn, classes, columns, options), found.n_samples
+    return in_order(soft_sample(drawn, classes, columns, options), options), found.n_samples
 
 
 def _refuse_summaries(files, asked, clusters=False):

@@ -94,15 +94,19 @@ def _soft(columns, options):
         scores = canonical_proba(scores, kind="logits", _where="audit")
     elif options.tolerance is not None:
         scores = canonical_proba(scores, tolerance=options.tolerance, _where="audit")
-    own = columns.groups, columns.together, columns.features
-    rest = (
-        weight,
-        soft_classes(options, columns.shares, len(columns.names)),
-        None,
-        columns.names,
-        columns.scores,
-    )
-    return LabelledRows(labels, scores, *rest, *own)
+    own, names = (columns.groups, columns.together, columns.features), columns.names
+    classes = soft_classes(options, columns.shares, len(names))
+    rest = weight, classes, None, names, columns.scores
+    return in_order(LabelledRows(labels, scores, *rest, *own), options)
+
+
+def in_order(rows: LabelledRows, options: "argparse.Namespace") -> LabelledRows:
+    """Rows of soft labels, if no other order of the columns fits them far better."""
+    given = likeliest(rows.labels, rows.classes), rows.scores, rows.classes, len(rows.names)
+    said = another_order(*given, options)
+    if said is not None:
+        raise UserError(said)
+    return rows
 
 
 def soft_classes(options: "argparse.Namespace", names: Sequence[str], n_columns: int) -> AnyArray:
@@ -146,8 +150,18 @@ def expanded(rows: LabelledRows) -> LabelledRows:
     )
 
 
+def likeliest(shares: FloatArray, classes: AnyArray) -> AnyArray:
+    """The class that soft labels give the largest share."""
+    return classes[shares.argmax(axis=1) if shares.ndim == 2 else (shares > 0.5).astype(int)]
+
+
 def another_order(
-    labels: Any, scores: FloatArray, classes: Any, n_columns: int, options: "argparse.Namespace"
+    labels: Any,
+    scores: FloatArray,
+    classes: Any,
+    n_columns: int,
+    options: "argparse.Namespace",
+    weight: FloatArray | None = None,
 ) -> str | None:
     """What to say of columns that are those of other classes, with the option that cures it."""
     from ..canonical import canonical_proba, ranks_of
@@ -155,21 +169,24 @@ def another_order(
 
     if options.any_order or len(classes) != max(n_columns, 2):
         return None  # calibration_report words the latter
-    proba = scores
+    proba, one = scores, n_columns == 1
     if kind_of(options) == "proba":
         proba = canonical_proba(scores, tolerance=1 - 1e-6, _where="audit")
-    found = find_column_order(labels, proba, labels=classes)
+    soft = bool(options.soft_labels)
+    given = {"sample_weight": weight, "labels": classes}
+    found = None if one and soft else find_column_order(labels, proba, **given)
     if found is None:
         first = np.asarray(labels) == classes[0]
-        one = n_columns == 1
         return falling(ranks_of(np.asarray(proba)[:, -1], first), classes, options) if one else None
     fits = [str(label) for label in found.classes]
-    option = shlex.join(["--classes", ",".join(fits)] if n_columns > 1 else ["--positive", fits[1]])
+    cure = shlex.join(["--positive", fits[1]] if one else ["--classes", ",".join(fits)])
+    way = f"Add {plain(cure, 200)}, or --any-order"
+    if soft:
+        way = "Name the columns of --label in that order, or add --any-order"
     return (
         f"expected columns in the order of the classes {plain(', '.join(map(str, classes)))}, got "
         f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
-        f"{found.accuracy_as_given:.4f}. Add {plain(option, 200)}, or --any-order where they are "
-        "meant as they are."
+        f"{found.accuracy_as_given:.4f}. {way} where they are meant as they are."
     )
 
 
@@ -179,9 +196,13 @@ def falling(ranks: "Ranks", classes: Any, options: "argparse.Namespace") -> str 
     if named or getattr(options, "any_order", False) or not ranks.shown:
         return None
     first, second = (str(label) for label in classes)
-    cures = (plain(shlex.join(["--positive", label]), 200) for label in (first, second))
+    add, keep = (plain(shlex.join(["--positive", label]), 200) for label in (first, second))
+    way = f"Add {add}, or {keep}"
+    if getattr(options, "soft_labels", False):
+        way = "Name the column of --prob that --label has the shares of"
+        way += ", or add --any-order" if hasattr(options, "any_order") else ", or leave it"
     return (
         f"expected one column that rises with {quoted(second)}, the second class, got one that "
         f"falls (AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "
-        f"{quoted(first)}. Add {next(cures)}, or {next(cures)} where it is meant as it is."
+        f"{quoted(first)}. {way} where it is meant as it is."
     )

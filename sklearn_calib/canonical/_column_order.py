@@ -17,10 +17,12 @@ _LEAST_AUC = 0.65  # of each class under the other order
 _BACKWARDS = 3.09  # of a score without information in one of a thousand tables
 
 
-def better_order(proba: FloatArray, codes: IntArray) -> IntArray | None:
+def better_order(
+    proba: FloatArray, codes: IntArray, weight: FloatArray | None = None
+) -> IntArray | None:
     """The class of each column where it cannot be the given one; see `find_column_order`."""
     k = proba.shape[1]
-    table = np.bincount(codes * k + proba.argmax(axis=1), minlength=k * k).reshape(k, k)
+    table = np.bincount(codes * k + proba.argmax(axis=1), weight, k * k).reshape(k, k)
     column = _assignment(table)
     moved = np.flatnonzero(column != np.arange(k))
     rows = np.flatnonzero(np.isin(codes, moved))
@@ -28,7 +30,10 @@ def better_order(proba: FloatArray, codes: IntArray) -> IntArray | None:
         return None
     scores, mine = proba[rows], codes[rows]
     top = moved[scores[:, moved].argmax(axis=1)]
-    farther = (top == column[mine]).mean() - (top == mine).mean()
+    farther = np.average(
+        (top == column[mine]) * 1.0 - (top == mine),
+        weights=None if weight is None else weight[rows],
+    )
     if farther < FARTHER:
         return None
     ranks = [ranks_of(scores[:, column[one]], mine == one) for one in moved[np.isin(moved, mine)]]
@@ -45,7 +50,11 @@ def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
 
 
 def order_in_doubt(
-    proba: FloatArray, codes: IntArray, classes: AnyArray, given: str
+    proba: FloatArray,
+    codes: IntArray,
+    classes: AnyArray,
+    given: str,
+    weight: FloatArray | None = None,
 ) -> tuple[str, str, str] | None:
     """What to say of columns named in an order of their own that must have another one.
 
@@ -56,7 +65,7 @@ def order_in_doubt(
     names, plain = classes.tolist(), np.asarray(proba)
     if not has_own_order(classes) or not len(plain) or plain.shape[1] != len(names):
         return None
-    places = better_order(plain, codes)
+    places = better_order(plain, codes, weight)
     if places is None:
         return None
     right = plain.argmax(axis=1)
@@ -64,37 +73,43 @@ def order_in_doubt(
     return (
         f"columns in the order of {given}={names[:20]}",
         f"columns that fit {fits[:20]}: the largest probability is that of the true class in "
-        f"{(right == codes).mean():.2f} of the rows as given, in "
-        f"{(places[right] == codes).mean():.2f} in that order",
+        f"{np.average(right == codes, weights=weight):.2f} of the rows as given, in "
+        f"{np.average(places[right] == codes, weights=weight):.2f} in that order",
         f"{given}= names the columns and does not move them: pass the order that they have, or the "
         "columns in the order that is named",
     )
 
 
 def warn_of_order(
-    proba: FloatArray, codes: IntArray, classes: AnyArray, given: str, where: str
+    proba: FloatArray,
+    codes: IntArray,
+    classes: AnyArray,
+    given: str,
+    where: str,
+    weight: FloatArray | None = None,
 ) -> None:
     """Warn where `order_in_doubt` finds columns that must have another order."""
-    words = order_in_doubt(proba, codes, classes, given)
+    words = order_in_doubt(proba, codes, classes, given, weight)
     if words is not None:
         caution(where, *words)
 
 
 def warn_of_positive(proba: FloatArray, codes: IntArray, classes: AnyArray, where: str) -> None:
-    """Warn where one column, given with the first class as `pos_label`, is that of the first class.
+    """Warn where one column is that of the first class, as the order of the rows by it shows.
 
-    It was then meant as scikit-learn's ``brier_score_loss`` and curves take it.
+    With that class as `pos_label` it was meant as scikit-learn's ``brier_score_loss`` and curves
+    take it; labels that are text were meant in an order that is not theirs.
     """
     one, (first, second) = np.asarray(proba)[:, 0], classes.tolist()
-    if better_order(np.column_stack([1 - one, one]), codes) is None:
+    if not ranks_of(1 - one, codes == 1).shown:
         return
     share = ((one > 0.5) == codes).mean()
     caution(
         where,
         f"one column with the probability of the second class, {second!r}",
-        f"one that fits {first!r}: the likelier class is the true one in {share:.2f} of the rows "
-        f"as given, in {1 - share:.2f} the other way round",
-        "pos_label= says which class is looked at, not which one the column belongs to: pass "
+        f"one with which {first!r} becomes more frequent, far beyond chance (the likelier class is "
+        f"the true one in {share:.2f} of the rows)",
+        "One column belongs to the last of the labels, whatever pos_label= is: pass "
         f"1 - y_proba, or labels={[second, first]}",
     )
 

@@ -438,7 +438,8 @@ def canonical_case(
     Warns
     -----
     CalibrationWarning
-        `labels` in an order of their own which the columns cannot have.
+        `labels` in an order of their own which the columns cannot have; one column that is plainly
+        the probability of the first class, where that is `pos_label` or the labels are text.
 
     Examples
     --------
@@ -484,10 +485,11 @@ def canonical_case(
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
         if (weight == 1).all():
             weight = None
-    if check_order and pos_label is not None and positive == 0 and proba.shape[1] == 1:
+    named, text = pos_label is not None, labels is None and isinstance(classes[0], str)
+    if check_order and proba.shape[1] == 1 and (positive == 0 if named else text):
         warn_of_positive(proba, codes, classes, where)
     elif in_order:
-        warn_of_order(proba, codes, classes, "labels", where)
+        warn_of_order(proba, codes, classes, "labels", where, weight)
     case = Case(proba, codes, weight, classes, positive, where, unit)
     case.items = items
     return case

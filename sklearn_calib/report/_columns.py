@@ -32,6 +32,7 @@ def find_column_order(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
+    sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> ColumnOrder | None:
@@ -41,6 +42,7 @@ def find_column_order(
     ----------
     y_true : array-like of shape (n_samples,)
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         The classes in the order of the columns; sorted by default.
     pos_label : label, default=None
@@ -76,21 +78,21 @@ def find_column_order(
     [1, 2, 0]
     """
     where = "find_column_order"
-    rows = y_true, y_proba, None, labels, pos_label
+    rows = y_true, y_proba, sample_weight, labels, pos_label
     return order_of_case(canonical_case(where, *rows, check_order=False))
 
 
 def order_of_case(case: Case) -> ColumnOrder | None:
     """`find_column_order` of checked rows."""
-    plain, codes = np.asarray(case.proba), case.codes
-    places = better_order(plain, codes)
+    plain, codes, weight = np.asarray(case.proba), case.codes, case.weight
+    places = better_order(plain, codes, weight)
     if places is None:
         return None
     right = plain.argmax(axis=1)
     return ColumnOrder(
         case.classes[places],
-        float((places[right] == codes).mean()),
-        float((right == codes).mean()),
+        float(np.average(places[right] == codes, weights=weight)),
+        float(np.average(right == codes, weights=weight)),
     )
 
 
