@@ -103,6 +103,9 @@ SAME = {
     "e90_calibration_index": {"smoother": ()},
     "emax_calibration_index": {"smoother": ()},
     "kernel_calibration_error": {"estimator": ("biased",)},
+    # these are options of the interval by the same name
+    "lower_distance_to_calibration": {"method": ()},
+    "variational_calibration_error": {"recalibrator": ()},
 }
 #: Pairs of options.
 PAIRS = {
@@ -164,7 +167,7 @@ def of_population(measure, options, classes, slope):
     options = {name: value for name, value in options.items() if name != "debias"}
     if measure == "lp_calibration_error":
         options.pop("estimator", None)
-    if options.get("multiclass") == "canonical":
+    if measure == "kernel_calibration_error" and options.get("multiclass") == "canonical":
         options["estimator"] = "biased"
     slow = options.get("multiclass") == "canonical" or measure.startswith("lower")
     n = CANONICAL_ROWS if slow else 100_000
