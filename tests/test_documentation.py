@@ -100,7 +100,7 @@ def test_registered_things_are_documented_in_full(thing):
         pytest.param("doc/user_guide/what_to_do.rst", marks=pytest.mark.slow),
     ],
 )
-def test_code_in_the_texts_runs(path, monkeypatch, capsys):
+def test_code_in_the_texts_runs(path, tmp_path, monkeypatch, capsys):
     file = ROOT / path
     if not file.exists():
         pytest.skip("not a checkout")
@@ -122,8 +122,11 @@ def test_code_in_the_texts_runs(path, monkeypatch, capsys):
     assert blocks
     module = types.ModuleType("snippet")
     monkeypatch.setitem(sys.modules, "snippet", module)  # so that its classes can be pickled
+    monkeypatch.chdir(tmp_path)  # some write files
+    before = {*ROOT.iterdir()}
     for block in blocks:
         exec(block, vars(module))
+    assert not [at for at in {*ROOT.iterdir()} - before if at.suffix == ".html"]
     printed = capsys.readouterr().out
     if path == "README.md":  # which says how the verdicts begin
         (said,) = re.findall(r"```text\n(.*?)```", text, re.S)
