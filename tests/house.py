@@ -4,13 +4,17 @@ The numbers that `test_house.py` keeps from growing, and those that a redesign i
 """
 
 import ast
+import contextlib
 import io
 import sys
+import tempfile
 import tokenize
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 from importlib import import_module
 from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
 
 from test_architecture import FILES, FLOORS, ROOT, imports, layer
 
@@ -19,6 +23,8 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: What must not grow; a redesign lowers them.
 LIMITS = {"rooms": 30, "floors": 11, "circles of imports": 0}
+#: Of the way of a call: (files, depth) at most.
+WAYS = {"audit": (101, 28), "report": (70, 24), "fit": (30, 18), "predict_proba": (16, 12)}
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -206,6 +212,88 @@ def public_names():
     return {(name, id(getattr(m, name))) for m in modules for name in getattr(m, "__all__", [])}
 
 
+# -- the way of a call ------------------------------------------------------------------------
+
+
+class Way(NamedTuple):
+    """The functions of the package that a call passes; comprehensions and lambdas are none."""
+
+    calls: Counter  # of (file, line, name)
+    deepest: list  # functions, the outermost first
+    before: list  # the functions around the first of `_kernels`, and that one; empty without any
+    written: set  # those of other rooms that are called while `_show` writes HTML
+
+    @property
+    def files(self):
+        return {file for file, *_ in self.calls}
+
+    def __str__(self):
+        counts = len(self.calls), sum(n == 1 for n in self.calls.values()), len(self.files)
+        counts += len(self.deepest), len(self.before), len(self.written)
+        return "".join(f"{count:>10}" for count in counts)
+
+
+def way(call):
+    """The way of a call: its functions by `sys.setprofile`."""
+    calls, open_, deepest, before, written = Counter(), [], [], [], set()
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event not in ("call", "return") or not code.co_filename.startswith(str(ROOT)):
+            return
+        if event == "return":
+            open_.pop()
+            return
+        file = name_of(Path(code.co_filename))
+        function = file, code.co_firstlineno, code.co_name
+        open_.append(function)
+        if code.co_name[0] != "<":
+            calls[function] += 1
+            room = file.split("/")[0]
+            if room not in ("_show", "report") and any(f == "_show/_html.py" for f, *_ in open_):
+                written.add(function)
+        if len(open_) > len(deepest):
+            deepest[:] = open_
+        if not before and file.startswith("_kernels/"):
+            before[:] = open_
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return Way(calls, deepest, before, written)
+
+
+@cache
+def ways():
+    """The ways of the most frequent calls on 600 rows of two classes, each the second time."""
+    from sklearn.linear_model import LogisticRegression
+
+    from sklearn_calib._cli import main as command
+    from sklearn_calib.datasets import make_overconfident
+    from sklearn_calib.meta import CalibratedModel
+    from sklearn_calib.report import calibration_report
+
+    proba, y = make_overconfident(2, 600)
+    X = proba - 0.5
+    model = CalibratedModel(LogisticRegression()).fit(X, y)
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        table, page = Path(folder, "rows.csv"), Path(folder, "page.html")
+        lines = ["y,p", *(f"{hit},{p}" for hit, p in zip(y, proba[:, 1], strict=True))]
+        table.write_text("\n".join(lines), encoding="utf-8")
+        options = "--label", "y", "--prob", "p", "--out", str(page), "--no-advice"
+        calls = {
+            "audit": lambda: command(["audit", str(table), *options]),
+            "report": lambda: calibration_report(y, proba).to_html(page),
+            "fit": lambda: CalibratedModel(LogisticRegression()).fit(X, y),
+            "predict_proba": lambda: model.predict_proba(X),
+        }
+        for call in calls.values():
+            call()  # what is imported when it is first needed
+        return {name: way(call) for name, call in calls.items()}
+
+
 COUNTS = {
     "code lines": lambda: sum(len(code_lines(path)) for path in FILES),
     "files": lambda: len(FILES),
@@ -223,6 +311,10 @@ COUNTS = {
 def main():
     for name, count in COUNTS.items():
         print(f"{count():>7,}  {name}")
+    heads = "functions", "once", "files", "depth", "before", "written"
+    print("the way of", " " * 6, *(f"{head:>9}" for head in heads))
+    for name, found in ways().items():
+        print(f"  {name:<15}{found}")
     if "-v" in sys.argv:
         for circle in circles():
             print("circle:", ", ".join(circle))
@@ -232,6 +324,9 @@ def main():
             if len(files) > 1:
                 print(f"class {name}: {', '.join(files)}")
         print("losses:", *named_losses(), sep="\n  ")
+        for name, found in ways().items():
+            for what in ("deepest", "before", "written"):
+                print(f"{what} of {name}:", *getattr(found, what), sep="\n  ")
 
 
 if __name__ == "__main__":

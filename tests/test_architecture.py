@@ -256,14 +256,3 @@ def test_kernels_run_without_the_compiler():
         env={**__import__("os").environ, "NUMBA_DISABLE_JIT": "1"},
     )
     assert out.stdout.strip() == "[[0.333, 0.667]]"
-
-
-def test_functions_fit_on_a_screen_and_files_stay_small():
-    for path in FILES:
-        text = path.read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= 500, f"{path.name} is too long"
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef):
-                doc = ast.get_docstring(node, clean=False) or ""
-                body = node.end_lineno - node.lineno + 1 - doc.count("\n")
-                assert body <= 75, f"{path.name}: {node.name} has {body} lines"

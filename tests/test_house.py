@@ -1,5 +1,7 @@
 """The house does not grow unnoticed, and what counts it can tell."""
 
+import ast
+
 import house
 import pytest
 import test_architecture
@@ -11,6 +13,34 @@ SLOW = {"circles of imports": pytest.mark.slow}  # seconds of the import stateme
 def test_limits(name):
     found = house.COUNTS[name]()
     assert found <= house.LIMITS[name], f"{found} {name}; `python tests/house.py -v` lists them"
+
+
+def test_functions_fit_on_a_screen_and_files_stay_small():
+    for path in house.FILES:
+        lines = [number for number, _ in house.code_lines(path)]
+        assert len(lines) <= 500, f"{path.name} has {len(lines)} lines of code"
+        for node in ast.walk(house.parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = sum(node.lineno <= number <= node.end_lineno for number in lines)
+                assert body <= 75, f"{path.name}: {node.name} has {body} lines of code"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", house.WAYS)
+def test_ways(name):
+    way, (files, depth) = house.ways()[name], house.WAYS[name]
+    assert len(way.files) <= files
+    assert len(way.deepest) <= depth
+
+
+def test_what_is_on_the_way():
+    from sklearn_calib._show import plain
+
+    way = house.way(lambda: [plain("a"), plain("b")])
+    assert way.files == {"_show/_names.py"}
+    assert [name for _, _, name in way.deepest] == ["plain", "bare"]
+    assert {name: n for (_, _, name), n in way.calls.items()} == {"plain": 2, "bare": 2}
+    assert not way.before and not way.written
 
 
 SIX = "".join(f"    x = {i} * x\n" for i in range(6))
