@@ -153,6 +153,16 @@ def test_states_of_another_kind_are_kept(days, text, said, capsys):
     assert Path("state.json").read_text(encoding="utf-8") == text
 
 
+def test_a_state_that_is_too_large_is_not_parsed(days, capsys, monkeypatch):
+    with open("state.json", "wb") as file:
+        file.truncate(2**20)  # a sparse file: it takes no room on the disk
+    monkeypatch.setattr("sklearn_calib._files.opened._MOST_JSON", 2**19)
+    assert run("good.csv", *COLUMNS, "--state", "state.json") == 2
+    said = "a file that cannot be read (more than 524288 bytes). Take another file"
+    assert said in capsys.readouterr().err
+    assert Path("state.json").stat().st_size == 2**20
+
+
 def test_places_of_the_state(days, capsys):
     assert run("good.csv", *COLUMNS, "--state", "good.csv") == 2
     assert "the table itself" in capsys.readouterr().err

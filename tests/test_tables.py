@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import subprocess
 import sys
 import zipfile
@@ -11,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from sklearn_calib._cli import _columns, _large, main
 from sklearn_calib._files.tables import (
     UserError,
     label_column,
@@ -18,6 +20,7 @@ from sklearn_calib._files.tables import (
     read_table,
     table_blocks,
     values_of_text,
+    weigh_more,
 )
 
 NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"]
@@ -231,3 +234,28 @@ def test_decimal_commas_in_text_of_typed_files(tmp_path, kind):
     given = read_table(str(file), lambda names: ["p"], decimal=".")
     with pytest.raises(UserError, match="add --decimal ,"):
         number_column(given, "p")
+
+
+def test_a_small_file_of_many_rows_weighs_as_much_as_they(tmp_path):
+    """Equal rows are packed a thousand times smaller: whether to read blocks is not asked of it."""
+    rows = pd.DataFrame({"y": np.arange(60_000) % 2, "p": 0.5})
+    files = [str(tmp_path / f"t{end}") for end in (".parquet", ".feather", ".csv.gz", ".csv.zip")]
+    rows.to_parquet(files[0])
+    rows.to_feather(files[1], compression="zstd")
+    for file in files[2:]:
+        rows.to_csv(file, index=False)
+    for file in files:
+        assert os.path.getsize(file) < 30_000
+        assert weigh_more([file], 300_000) and not weigh_more([file], 1_000_000)
+        assert weigh_more([file] * 4, 1_000_000)
+
+
+@pytest.mark.slow
+def test_a_small_file_of_many_rows_is_read_in_blocks(tmp_path, monkeypatch):
+    rows = pd.DataFrame({"y": np.arange(200_000) % 2, "p": 0.5})
+    rows.to_parquet(file := str(tmp_path / "t.parquet"))
+    assert os.path.getsize(file) < 100_000
+    monkeypatch.setattr(_large, "_AT_ONCE", 1_000_000)
+    monkeypatch.setattr(_columns, "read_table", None)
+    given = ["--label", "y", "--prob", "p", "--no-advice", "--no-page", "--resamples", "2"]
+    assert main(["audit", file, *given]) == 0

@@ -2,9 +2,9 @@
 
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._files.opened import json_text
 from .._files.tables import UserError
 from .._show import plain, quoted
 from ._names import split_names
@@ -43,7 +43,7 @@ def grades_in(given: str | None) -> Any:
     if not os.path.exists(given):
         return grades_of([_edge(text) for text in split_names([given])], where)
     try:
-        content = json.loads(Path(given).read_text("utf-8"))
+        content = json.loads(json_text(given))
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or "no JSON"
         raise UserError(

@@ -1,6 +1,5 @@
 """The command ``audit --labels``: a report on tables with a column for each of many labels."""
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -8,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.tables import FileTable, UserError, label_column, number_column, read_table
+from .._files.tables import (
+    FileTable,
+    UserError,
+    label_column,
+    number_column,
+    read_table,
+    weigh_more,
+)
 from .._show import plain, quoted, sections_of
 from ._columns import probability, without_missing
 from ._gate import Condition
@@ -67,10 +73,9 @@ def audit_labels(
     """Report on the labels of all rows; returns the exit code."""
     from ..report import calibration_report
 
-    size = sum(os.path.getsize(file) for file in files if os.path.exists(file))
-    if size > _MOST_BYTES:
+    if weigh_more(files, _MOST_BYTES):
         raise UserError(
-            f"expected tables of at most 1 GB for --labels, got {size / 2**30:.1f} GB. Give a "
+            "expected tables of at most 1 GB, unpacked, for --labels, got larger ones. Give a "
             "sample of the rows, or audit one label at a time with --label, which reads any size."
         )
     names, labels, scores, weight = _read(files, options)

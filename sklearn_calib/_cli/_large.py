@@ -1,10 +1,9 @@
 """Rows by summaries: many files, large ones, saved summaries, groups; memory stays small."""
 
-import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError, column_names
+from .._files.tables import UserError, column_names, weigh_more
 from .._show import plain, quoted
 from ..summary import find_classes, is_summary_file, summarize
 from ._by import audit_groups, audit_saved
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from ._rows import LabelledRows
 
-_AT_ONCE = 2**23  # bytes of a table that is read as a whole
+_AT_ONCE = 2**23  # bytes of tables that are read as a whole
 
 
 def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: bool = True) -> bool:
@@ -49,7 +48,7 @@ def is_large(files: "Sequence[str]", options: "argparse.Namespace", several: boo
         check_columns(options, len(_prob_columns(tables[0], options)))
     wanted = saved or getattr(options, "save", None) or options.dask
     many = several and len(tables) > 1
-    return bool(wanted) or many or sum(map(os.path.getsize, tables)) > _AT_ONCE
+    return bool(wanted) or many or weigh_more(tables, _AT_ONCE)
 
 
 _WHOLE = {

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from .._files.tables import UserError
+from .._files.opened import json_text
+from .._files.tables import UserError, weigh_more
 from .._files.whole import held
 from .._show import plain, quoted
 from ..exceptions import CalibrationWarning
@@ -225,12 +226,12 @@ def _read_state(options: argparse.Namespace, *, again: bool = False) -> "Calibra
         return None
     name = quoted(options.state, 200)
     try:
-        with open(options.state, encoding="utf-8") as file:
-            content = json.load(file)
+        content = json.loads(json_text(options.state))
     except (OSError, ValueError) as error:
+        said = plain(getattr(error, "strerror", None) or error, 100)
         raise UserError(
             f"expected the state of a monitor in {name}, got a file that cannot be read "
-            f"({plain(error, 100)}). Take another file, or remove it to begin anew."
+            f"({said}). Take another file, or remove it to begin anew."
         ) from error
     try:
         with warnings.catch_warnings():
@@ -267,7 +268,7 @@ def _updated(batches: Batches, options: argparse.Namespace) -> "CalibrationMonit
         return _added(batches.rows(), order, batches, options)
     except (MixedTimes, _Backwards):
         pass
-    if sum(map(os.path.getsize, batches.files)) > _MUCH:
+    if weigh_more(batches.files, _MUCH):
         note(
             f"the rows are not in the order of {quoted(options.time)}: to be put in it, all of "
             "them are held in memory. Give a sorted table, or a day at a time, where they are too "

@@ -2,6 +2,7 @@
 
 import bz2
 import codecs
+import errno
 import gzip
 import io
 import lzma
@@ -24,6 +25,7 @@ _MARKS = {
     b"PK\3\4": ".zip",
 }
 _JSON = (".jsonl", ".ndjson", ".json")
+_MOST_JSON = 2**28  # bytes; the state of a monitor of 1000 classes has 6e7
 #: The beginning of an object, and of a list of objects; a line of names has neither.
 _OBJECTS = re.compile(r'\s*(\{\s*["}]|\[\s*[{\]])')
 
@@ -65,6 +67,15 @@ def opened(file: str) -> Any:
     if ending:
         return _unpacked(source, ending)
     return source if source is not file else open(file, "rb")
+
+
+def json_text(file: str) -> str:
+    """The text of a file of JSON that is no table. OSError where it has more than 2^28 bytes."""
+    with open(file, "rb") as stream:
+        content = stream.read(_MOST_JSON + 1)
+    if len(content) > _MOST_JSON:
+        raise OSError(errno.EFBIG, f"more than {_MOST_JSON} bytes")
+    return content.decode()
 
 
 def kind_of(stream: Any, file: str) -> str:

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -161,6 +162,40 @@ def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -
     except Exception as error:
         raise unreadable(error, file) from error
     return found
+
+
+def weigh_more(files: Sequence[str], most: int) -> bool:
+    """Whether the rows of files take more than so many bytes, unpacked: 8 for a cell with a type.
+
+    What is packed may be a thousand times as much.
+    """
+    total = 0
+    for file in files:
+        try:
+            total += max(os.path.getsize(file), _unpacked(file, most - total))
+        except UserError:
+            raise
+        except Exception as error:
+            raise unreadable(error, file) from error
+        if total > most:
+            return True
+    return False
+
+
+def _unpacked(file, most):
+    """Bytes of the rows of a file; of text, none are counted beyond the first too many."""
+    with opened(file) as stream:
+        kind = kind_of(stream, file)
+        if kind == "parquet":
+            return 8 * (about := parquet_file(stream).metadata).num_rows * about.num_columns
+        if kind == "arrow":
+            names = (source := ArrowFile(stream)).schema_arrow.names
+            rows = sum(batch.num_rows for batch, _ in batches_of(source, _ROWS, names[:1]))
+            return 8 * rows * len(names)
+        n_bytes = 0
+        while n_bytes <= most and (piece := stream.read(_HEAD)):
+            n_bytes += len(piece)
+        return n_bytes
 
 
 def unreadable(error: Exception, file: str) -> UserError:
