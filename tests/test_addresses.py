@@ -8,7 +8,7 @@ import pytest
 from sklearn_calib._cli import main
 from sklearn_calib._cli._remote import source_of
 from sklearn_calib._cli._rows import called
-from sklearn_calib._show import bare, in_shell, plain, quoted
+from sklearn_calib._show import bare, in_shell, plain, quoted, reason_of
 from sklearn_calib.export import from_json, to_json
 from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.report import calibration_report
@@ -21,6 +21,12 @@ ADDRESSES = {
     "jdbc:postgresql://h/db?user=u&password=TOPSECRET": "jdbc:postgresql://h/db",
     "https://h/t.parquet?X-Amz-Signature=TOPSECRET": "https://h/t.parquet",
     "https://h/t.csv#TOPSECRET": "https://h/t.csv",
+    "http://h/a b.csv?token=TOP SECRET": "http://h/a b.csv",
+    "Server=h;Uid=u;Password=TOP SECRET;Port=1": "Server=h;Uid=u;Password=...;Port=1",
+    "Driver=x;PWD={TOP;SECRET};Server=h": "Driver=x;PWD=...;Server=h",
+    "host=h password=TOPSECRET": "host=h password=...",
+    "jdbc:sqlserver://h;user=u;password=TOPSECRET": "jdbc:sqlserver://h;user=u;password=...",
+    "AccountName=a;AccountKey=TOPSECRET==;Suffix=e": "AccountName=a;AccountKey=...;Suffix=e",
     "https://h/" + "long/" * 30 + "t.csv?token=TOPSECRET": "https://h/" + "long/" * 30 + "t.csv",
 }
 
@@ -31,11 +37,24 @@ def test_what_is_left_of_an_address(address):
     for show in (plain, quoted, in_shell, lambda text: called([text])):
         assert "SECRET" not in show(address)
     assert source_of([address], ["copy.csv", "two.csv"]) == f"{ADDRESSES[address]} and 1 more" or (
-        address.startswith("jdbc")
+        "=" in ADDRESSES[address] or address.startswith("jdbc")
     )
 
 
-@pytest.mark.parametrize("text", ["C:\\t?.csv", "C://t.csv", "p?x=1", "me@h", "a@b://", "50 %"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "design=5",
+        "monkey=3/key=1",
+        "Password=...;x",
+        "C:\\t?.csv",
+        "C://t.csv",
+        "p?x=1",
+        "me@h",
+        "a@b://",
+        "50 %",
+    ],
+)
 def test_what_is_no_address_stays(text):
     assert bare(text) == text
 
@@ -91,3 +110,27 @@ def test_documents_and_commands(tmp_path):
     ]
     assert not any("SECRET" in text for text in texts)
     assert report.source == "https://h/t.csv"
+
+
+REPEATED = [
+    "https://user:TOPSECRET@host/",  # "nonnumeric port: 'TOPSECRET@host'"
+    "https://user:TOP SECRET@127.0.0.1:1/a b",  # "URL can't contain control characters. ..."
+    "hdfs://h:1/x?replication=TOPSECRET",  # "Invalid value for option 'replication': ..."
+]
+
+
+@pytest.mark.parametrize("address", REPEATED)
+def test_libraries_that_repeat_a_secret_are_not_quoted(address, capsys):
+    words = ["--label", "y", "--prob", "p"]
+    assert main(["audit", address, *words, "--allow-remote"]) == 2
+    with pytest.raises(ValueError, match="expected an address") as error:
+        summarize(address, label="y", prob="p")
+    assert "SECRET" not in capsys.readouterr().err + "".join(
+        traceback.format_exception(error.value)
+    )
+
+
+def test_a_reason_that_repeats_no_secret_is_quoted():
+    said = "no route to h"
+    assert reason_of(OSError(said), "https://user:pass@h/t.csv?k=v") == said
+    assert reason_of(OSError("for 'pa%73s'"), "https://user:pass@h/t.csv") == "OSError"

@@ -6,6 +6,7 @@ import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from http.client import HTTPException
 from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
@@ -14,7 +15,7 @@ from .._files.names import ADDRESS, files_of
 from .._files.opened import standard_input
 from .._files.tables import UserError
 from .._files.whole import NO_ROOM, temporary_folder, until_other_end
-from .._show import bare, plain, quoted
+from .._show import bare, plain, quoted, reason_of
 
 _SECONDS = 60  # without an answer
 _PIPE = "pipe"  # what the file is called that holds what came through one
@@ -118,14 +119,14 @@ def _fetched(pattern, folder, copied):
         return [*_copied(pattern, folder)]
     except ModuleNotFoundError as error:
         raise UserError(str(error).removeprefix("audit: ")) from error
-    except (OSError, ValueError) as error:  # no such host, no such file, no permission
+    except (OSError, ValueError, HTTPException) as error:  # no such host, file or permission
         if getattr(error, "errno", None) in NO_ROOM:
             raise
-        said = getattr(error, "reason", None) or str(error).removeprefix("audit: ")
+        said = reason_of(error, pattern).removeprefix("audit: ")
         raise UserError(
             f"expected an address that can be read, got {quoted(pattern, 200)} "
             f"({plain(said, 200).rstrip('.')}). Check it, or download the file."
-        ) from error
+        ) from None  # whose text has what is secret
 
 
 def _drained(pipe, path):

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from .._show import plain, quoted
+from .._show import bare, plain, quoted, reason_of
 from ..exceptions import refuse, require
 
 #: The beginning of an address; one letter is a drive of Windows ("C://tables").
@@ -25,6 +25,11 @@ _ENDINGS = tuple(chain.from_iterable(_KINDS.values()))
 _NAMED = (*_ENDINGS, ".json", ".xlsx")  # a folder may have these for something else
 
 
+def is_address(text: str) -> bool:
+    """Whether a text is an address, or how a database is reached, with a secret."""
+    return bool(ADDRESS.match(text)) or (bare(text) != text and not os.path.exists(text))
+
+
 def path_of(path: Any, where: str, address: bool = False) -> str:
     """A path as text. Raises TypeError for what is none: a number would be a file that is open.
 
@@ -35,7 +40,7 @@ def path_of(path: Any, where: str, address: bool = False) -> str:
     except TypeError:
         got, cure = f"the {type(path).__name__} {plain(path)}", "Pass text or a pathlib.Path"
         refuse(where, "the path of a file", got, cure, TypeError)
-    if ADDRESS.match(text) and not address:
+    if is_address(text) and not (address and ADDRESS.match(text)):
         cure = "Download the file, or write it here and send it there"
         refuse(where, "the path of a local file", f"the address {quoted(text)}", cure)
     return text
@@ -84,12 +89,12 @@ def _expand_address(text, where):
     fs = require("pyarrow.fs", "cli", where)
     try:
         filesystem, path = fs.FileSystem.from_uri(text)
-    except (ValueError, OSError) as error:
-        filesystem, said = None, str(error).partition("\n")[0].rstrip(".")
+        info = filesystem.get_file_info(path)
+    except Exception as error:  # of half a dozen kinds
+        filesystem, said = None, reason_of(error, text).partition("\n")[0].rstrip(".")
     if filesystem is None:  # not where the error of pyarrow, which holds passwords, would be shown
         cure = "Pass a pyarrow.dataset.Dataset made with that file system"
         refuse(where, "an address that pyarrow can open", f"{quoted(text)} ({plain(said)})", cure)
-    info = filesystem.get_file_info(path)
     if info.type == fs.FileType.Directory:
         below = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
         files = sorted(each.path for each in below if each.type == fs.FileType.File)

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from .._show import quoted
 from .csv_text import UserError
-from .names import ADDRESS
+from .names import is_address
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _MARKS = {
@@ -49,7 +49,7 @@ def opened(file: str) -> Any:
     if file == "-":
         source = io.BytesIO(standard_input().read())
         head = source.getvalue()[:8]
-    elif ADDRESS.match(file):
+    elif is_address(file):
         raise UserError(
             f"expected the path of a local file, got the address {quoted(file)}. Download it, or "
             "give the path alone."

@@ -15,6 +15,7 @@ from ._names import in_picture as in_picture
 from ._names import in_shell as in_shell
 from ._names import plain as plain
 from ._names import quoted as quoted
+from ._names import reason_of as reason_of
 from ._names import rows_in_words as rows_in_words
 from ._sections import Cell as Cell
 from ._sections import Section as Section

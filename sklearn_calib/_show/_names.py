@@ -4,18 +4,36 @@ import html
 import re
 import shlex
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 _JOINER = "\u200d"  # inside emoji
+_SECRET = re.compile(
+    r"(?i)((?:password|passwd|pwd|account_?key|access_?key|api_?key|access_?signature|secret\w*"
+    r"|(?<![a-z])(?:sig|sas_?token))\s*=\s*)(?!\.\.\.)(?:\{[^}\n]*\}?|[^;\n]+)"
+)
 _SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+://)"
 _USER = re.compile(rf"{_SCHEME}(?:[^\s'\"/?#]*@|[^\s'\"@/]*:[^\n]*@)")
 _QUERY = re.compile(rf"{_SCHEME}([^\s'\"?#]*)[?#][^\s'\"]*")
 
 
 def bare(text: str) -> str:
-    """A text whose addresses have lost what may be a secret: user, password, query, signature."""
-    if "://" not in text:
-        return text
-    return _QUERY.sub(r"\1\2", _USER.sub(r"\1", text))
+    """A text whose addresses have lost what may be a secret: user, password, query, signature.
+
+    Of texts such as ``Server=h;Password=x`` the secret values become ``...``.
+    """
+    if "://" in text:
+        text = _USER.sub(r"\1", text)
+        if re.match(_SCHEME, text):  # an address alone, perhaps with spaces
+            text = re.split(r"[?#]", text, maxsplit=1)[0]
+        text = _QUERY.sub(r"\1\2", text)
+    return _SECRET.sub(r"\1...", text) if "=" in text else text
+
+
+def reason_of(error: BaseException, address: str) -> str:
+    """What an error of a library says; its class alone where it repeats what `bare` leaves out."""
+    said = str(getattr(error, "reason", None) or error)
+    hidden, told = ({*re.findall(r"\w+", f"{text} {unquote(text)}")} for text in (address, said))
+    return type(error).__name__ if told & (hidden - {*re.findall(r"\w+", bare(address))}) else said
 
 
 def plain(value: object, limit: int | None = 60) -> str:

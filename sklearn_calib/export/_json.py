@@ -9,6 +9,7 @@ from typing import Any
 
 from .._files.names import path_of
 from .._files.whole import write_whole
+from .._show import plain
 from ._document import SCHEMA, Kind, document_of, read_document
 from ._exported import ExportedMap
 from ._fields import shown, wrong
@@ -237,7 +238,7 @@ def _content(source):
     source = path_of(source, "from_json")
     size = os.path.getsize(source)
     if size > MAX_BYTES:
-        wrong(source, f"at most {MAX_BYTES:.0e} bytes", f"{size}")
+        wrong(plain(source, 200), f"at most {MAX_BYTES:.0e} bytes", f"{size}")
     return Path(source).read_bytes()
 
 

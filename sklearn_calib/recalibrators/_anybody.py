@@ -302,15 +302,23 @@ def cross_fitted_proba(
 
 
 def whole_or_not_at_all(fit: Function) -> Function:
-    """A fit that leaves no fitted attribute behind if it fails or is interrupted."""
+    """A fit that leaves no fitted attribute behind if it fails or is interrupted.
+
+    It works on a copy: threads that predict meanwhile see the attributes of before, all of them.
+    """
 
     @wraps(fit)
     def _wrapped(self, *args, **kwargs):
+        new = object.__new__(type(self))
+        new.__dict__ = {**vars(self)}
         try:
-            return fit(self, *args, **kwargs)
+            fit(new, *args, **kwargs)
         except BaseException:
-            for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-                delattr(self, name)
+            for name in [name for name in vars(new) if name.endswith("_") and name[0] != "_"]:
+                delattr(new, name)
             raise
+        finally:
+            self.__dict__ = vars(new)
+        return self
 
     return cast("Function", _wrapped)

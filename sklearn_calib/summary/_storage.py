@@ -42,6 +42,7 @@ from .._kernels._cells import (
     widened,
 )
 from .._kernels._exact_sums import as_sums
+from .._show import plain
 from .._typing import Self
 from ..exceptions import caution, refuse, require
 
@@ -378,7 +379,12 @@ def _read(cls, path, where):
         except Exception as error:  # pyarrow has a dozen kinds for a damaged file
             said = str(error).partition("\n")[0].rstrip(".")[:120]
             cure = "It is truncated, damaged or of another format: write it again"
-            refuse(where, f"a parquet file, {path}", f"one that cannot be read ({said})", cure)
+            refuse(
+                where,
+                f"a parquet file, {plain(path, 200)}",
+                f"one that cannot be read ({plain(said)})",
+                cure,
+            )
     return _from_table(cls, table, path, where)
 
 
