@@ -117,13 +117,14 @@ def test_reports_show_names_as_they_are(name):
 def test_words_of_a_shell(tmp_path):
     """What bash makes of them is what was meant."""
     words = ["plain", "two words", "it's", "\x1b[31m it's \\ \u200e", "=1+1", ""]
+    words += ["\udcffname.csv", "a\xa0b\x85c", "\U000e0001 d"]  # a file whose name is no UTF-8
     line = " ".join(map(in_shell, words))
     assert line.isprintable()
     bash = shutil.which("bash")
     if bash is not None:
         code = ["-c", f"printf '%s\\0' {line}"]
         done = subprocess.run([bash, *code], capture_output=True, env={"LC_ALL": "C.UTF-8"})
-        assert done.stdout.decode().split("\0")[:-1] == words
+        assert done.stdout.decode(errors="surrogateescape").split("\0")[:-1] == words
 
 
 def shown(sections, width):

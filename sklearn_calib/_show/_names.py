@@ -67,7 +67,14 @@ def in_shell(text: str) -> str:
     if text.isprintable():
         return shlex.quote(text)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"$'{plain(escaped, None)}'"
+    return "$'" + "".join(c if c.isprintable() else _bytes_of(c) for c in escaped) + "'"
+
+
+def _bytes_of(character):
+    """A character as the bytes that a shell makes of it; of a name that is no UTF-8 its own."""
+    of_name = "\udc80" <= character <= "\udcff"
+    found = character.encode("utf-8", "surrogateescape" if of_name else "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in found)
 
 
 def rows_in_words(rows: Sequence[int], n_rows: int | None = None) -> str:
