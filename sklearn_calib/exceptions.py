@@ -130,8 +130,17 @@ def check_known(
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a real number, which true and false are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Whether a value is a real number, which true, false and a duration of numpy are not."""
+    return isinstance(value, Real) and type(value).__name__ not in ("bool", "timedelta64")
+
+
+def equals(value: object, known: object) -> bool:
+    """Whether a value is this text or label; an array and what is missing are equal to nothing."""
+    try:
+        same: object = value == known
+    except (TypeError, ValueError):  # numbers of other libraries
+        return False
+    return type(same).__name__ in ("bool", "bool_") and bool(same)
 
 
 def number_or_nan(value: object) -> float:
@@ -159,17 +168,31 @@ def check_count(
     return int(value)
 
 
-_MOST = {"n_resamples": 10**6, "n_splits": 10**4, "n_bins": 10**6}  # what ends within a day
+_MOST = {
+    "n_resamples": 10**6,
+    "n_splits": 10**4,
+    "n_bins": 10**6,
+    "n_samples": 10**9,
+}  # what ends within a day
 
 
 def check_sizes(estimator: Any) -> None:
     """Refuse numbers as parameters that are so large or so near 0 that arithmetic loses them."""
+    where = f"{type(estimator).__name__}.fit"
     for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, Real) and not _is_plain(value):
+            refuse(where, f"{name} as a float or an int", repr(value)[:60], "Pass float(...) of it")
         if name == "mean" or not is_number(value):  # a probability has bounds of its own
             continue
         if not (abs(value) in (0, math.inf) or _TINY <= abs(value) <= _HUGE):
-            where, rule = f"{type(estimator).__name__}.fit", f"from {_TINY:g} to {_HUGE:g} in size"
-            refuse(where, f"{name} of 0, or {rule}", repr(value)[:60], "Take one of these")
+            rule = f"{name} of 0, or from {_TINY:g} to {_HUGE:g} in size"
+            refuse(where, rule, repr(value)[:60], "Take one of these")
+
+
+def _is_plain(number):
+    """Whether it is of Python or numpy and, where it is whole, one of 64 bits."""
+    known = type(number).__module__ in ("builtins", "numpy")
+    return known and (not isinstance(number, int) or abs(number) < 2**63)
 
 
 _TINY, _HUGE = 1e-100, 1e100  # whose squares are numbers

@@ -1,6 +1,6 @@
 """Validation of costs and of the names of actions."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -68,11 +68,12 @@ def canonical_actions(
     """The names of the actions as an array that keeps their types; by default the classes."""
     if actions is None:
         return classes
-    names = array_of_names(list(actions))
-    if len(names) < 2 or len(set(names.tolist())) < len(names):
+    names = list(actions) if isinstance(actions, Iterable) else []
+    named = all(isinstance(name, Hashable) for name in names)
+    if len(names) < 2 or not named or len({*names}) < len(names):
         rule = "the names of at least two different actions"
-        refuse(where, rule, repr(names.tolist()), "Name each action once")
-    return names
+        refuse(where, rule, repr(actions)[:200], "Name each action once")
+    return array_of_names(names)
 
 
 def array_of_names(names: Sequence[object]) -> AnyArray:

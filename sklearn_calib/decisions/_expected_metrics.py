@@ -17,7 +17,7 @@ from ..canonical import (
     warn_of_order,
     weight_and_unit,
 )
-from ..exceptions import is_number, meant, refuse, require
+from ..exceptions import equals, is_number, meant, refuse, require
 from ..metrics import BrierLoss, LogLoss
 from ._costs import canonical_costs
 
@@ -251,7 +251,7 @@ def _positive(classes, pos_label, where):
         cure = "Leave pos_label out, or pass one class against the others"
         refuse(where, "two classes with pos_label=", f"{len(classes)}", cure)
     names = classes.tolist()
-    if pos_label not in names:
+    if not any(equals(pos_label, name) for name in names):
         cure = "Name one of the labels; without y_true pass labels= too"
         refuse(where, f"pos_label among {names}", repr(pos_label), cure)
     return names.index(pos_label)

@@ -16,7 +16,7 @@ from .._show import plain
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
-from ..exceptions import caution, is_number, refuse
+from ..exceptions import caution, check_known, equals, is_number, refuse
 from ._costs import array_of_names
 from ._deciding import DecidingClassifier
 
@@ -198,7 +198,7 @@ class SelectiveClassifier(DecidingClassifier):
         where = f"{type(self).__name__}.fit"
         self._check_arguments(where)
         classes, codes = self._check_estimator(y, where)
-        if self.abstain_label is not None and self.abstain_label in classes.tolist():
+        if any(equals(self.abstain_label, label) for label in classes.tolist()):
             cure = "Leave it out, or choose another word"
             refuse(where, "an abstain_label that is no class", repr(self.abstain_label), cure)
         given = None if groups is None else _group_of_rows(groups, len(codes), where)
@@ -311,8 +311,7 @@ class SelectiveClassifier(DecidingClassifier):
             if self.max_risk is not None:
                 got = f"max_risk={self.max_risk!r} and coverage={share!r}"
                 refuse(where, "max_risk or coverage", got, "Leave one of them out")
-        if self.method != "sgr":
-            refuse(where, "method 'sgr'", repr(self.method), "Leave the default")
+        check_known(where, "method", self.method, ["sgr"], "Leave the default")
 
     def _choose(self, proba, codes, weight, groups, where):
         """Set the threshold, or that of each group."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._kernels._loess import Loess, repeated_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
-from ..exceptions import check_known, no_cautions, refuse, refuse_unknown
+from ..exceptions import check_known, equals, no_cautions, refuse, refuse_unknown
 from ..metrics import canonical_case, metric
 from ..recalibrators import (
     Identity,
@@ -62,9 +62,9 @@ def smoothed_frequencies(
         In [0, 1], at ``problem.cells.score``.
     """
     cells = problem.cells
-    if isinstance(smoother, str) and smoother == "loess":
+    if equals(smoother, "loess"):
         return problem.of_scores(Loess)(cells.mass, cells.hits)
-    if isinstance(smoother, str) and smoother == "cox":
+    if equals(smoother, "cox"):
         method = PlattScaling(smooth_targets=False)
     elif isinstance(smoother, str) and smoother not in recalibrator_names():
         known = ("loess", "cox", *recalibrator_names())

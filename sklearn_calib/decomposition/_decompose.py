@@ -10,7 +10,7 @@ from .._kernels._temperature import cross_validated_temperature, fit_temperature
 from .._simplex import log_proba
 from .._typing import CV, ArrayLike, FloatArray, RecalibratorLike
 from ..canonical import canonical_logits, canonical_proba
-from ..exceptions import is_number, no_cautions, refuse
+from ..exceptions import check_flag, equals, is_number, no_cautions, refuse
 from ..metrics import LossLike, canonical_case, get_loss
 from ..recalibrators import TemperatureScaling, folds_of, recalibrated_proba
 from ._grouping import decompose_by_features
@@ -160,8 +160,10 @@ def decompose_loss(
     """
     case = canonical_case("decompose_loss", y_true, y_proba, sample_weight, labels)
     if features is None:
-        return decompose_case(case, loss, recalibrator or "temperature", cv)
-    given = loss, recalibrator or "auto", cv, sample_weight
+        return decompose_case(
+            case, loss, "temperature" if recalibrator is None else recalibrator, cv
+        )
+    given = loss, "auto" if recalibrator is None else recalibrator, cv, sample_weight
     return decompose_by_features(case, features, *given)
 
 
@@ -318,7 +320,7 @@ def refinement_of_case(
 def _in_sample(where, loss, recalibrator, cv, label_smoothing):
     """Whether one temperature fit gives the value; refuses label smoothing where it does not."""
     in_sample = _is_plain_temperature(recalibrator) and loss.is_likelihood and cv is None
-    if label_smoothing and not in_sample:
+    if check_flag(label_smoothing, "label_smoothing", where) and not in_sample:
         refuse(
             where,
             "label_smoothing with temperature scaling, log loss and no folds",
@@ -333,7 +335,7 @@ def _refinement(case, loss, recalibrator, cv, start=None):
     loss.check_classes(len(case.classes), where)
     if plain and cv is None:  # of another loss than the one that was minimised
         return loss_after_temperature(case, loss)
-    if recalibrator == "isotonic" and cv is None and len(case.classes) == 2:
+    if equals(recalibrator, "isotonic") and cv is None and len(case.classes) == 2:
         return isotonic_refinement(case, loss)
     if plain:
         case = raised_case(case)
@@ -387,7 +389,7 @@ def proper_calibration_error(
 
 
 def _is_plain_temperature(recalibrator):
-    return recalibrator == "temperature" or (
+    return equals(recalibrator, "temperature") or (
         type(recalibrator) is TemperatureScaling and not recalibrator.laplace
     )
 

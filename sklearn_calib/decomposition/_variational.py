@@ -9,6 +9,7 @@ from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass,
 from ..exceptions import (
     check_count,
     check_level,
+    equals,
     is_number,
     no_cautions,
     refuse,
@@ -205,7 +206,7 @@ def _check(where, norm, recalibrator, direction):
         refuse(where, "norm from 1 to infinity", repr(norm), "Pass 1, 2 or float('inf')")
     if direction is not None and (not isinstance(direction, str) or direction not in _DIRECTIONS):
         refuse_unknown(where, "direction", direction, (None, *_DIRECTIONS))
-    if recalibrator == "identity" or isinstance(recalibrator, Identity):
+    if equals(recalibrator, "identity") or isinstance(recalibrator, Identity):
         rule = "a recalibrator that learns from the labels"
         refuse(where, rule, "Identity, which finds no error", "Leave recalibrator out")
     return float(norm)

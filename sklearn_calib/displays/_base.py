@@ -1,6 +1,6 @@
 """Display: what all displays share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -113,13 +113,11 @@ class Display:
             axes = self._new_axes(require("matplotlib.pyplot", "plot", where))
         axes = np.ravel(np.asarray(axes, dtype=object))
         count = len(self.points())
-        if len(axes) != count:
-            refuse(
-                where,
-                f"{count} axes, one per panel",
-                f"{len(axes)}",
-                "Leave them out for a new figure",
-            )
+        strange = [ax for ax in axes if not hasattr(ax, "get_legend_handles_labels")]
+        if len(axes) != count or strange:
+            got = repr(strange[0])[:60] if strange else f"{len(axes)}"
+            rule = f"{count} axes, one per panel"
+            refuse(where, rule, got, "Leave them out for a new figure")
         self._draw(*axes, **options)
         self.axes_, self.figure_ = axes, axes[0].figure
         if count == 1:
@@ -149,9 +147,11 @@ def _of_known_options(made):
             for name in (one for one in dir(cls) if one.startswith(("from_", "_result_of"))):
                 given = signature(getattr(cls, name)).parameters.items()
                 known |= {key: one for key, one in given if one.default is not one.empty}
+        where = f"{cls.__name__}.{made.__name__}"
         if "options" not in known and (unknown := [name for name in options if name not in known]):
-            where = f"{cls.__name__}.{made.__name__}"
             refuse_unknown(where, "an option", unknown[0], [*known][1:], error=TypeError)
+        if not isinstance(name := options.get("name"), Hashable):
+            refuse(where, "a name that is text", repr(name)[:60], "Pass for instance name='model'")
         return made(cls, *args, **options)
 
     return checked

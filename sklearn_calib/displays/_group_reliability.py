@@ -9,7 +9,7 @@ import numpy as np
 from .._show import in_picture, plain
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..canonical import canonical_weight
-from ..exceptions import refuse
+from ..exceptions import check_count, refuse
 from ..groups import group_calibration
 from ..metrics import canonical_case, reliability_curve
 from ._base import Display, draw_diagonal, predicted_by, shade
@@ -115,7 +115,11 @@ class GroupReliabilityDisplay(Display):
             Neither curves nor dots, or invalid input; see `group_calibration`.
         """
         where = "GroupReliabilityDisplay.from_predictions"
-        if n_curves + n_dots < 1 or min(n_curves, n_dots) < 0:
+        n_curves, n_dots = (
+            check_count(n, name, where, 0)
+            for n, name in ((n_curves, "n_curves"), (n_dots, "n_dots"))
+        )
+        if not n_curves + n_dots:
             got = f"n_curves={n_curves}, n_dots={n_dots}"
             refuse(where, "something to draw", got, "Leave them out for four curves and 20 dots")
         found = group_calibration(y_true, y_proba, groups, **options)

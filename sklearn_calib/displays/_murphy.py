@@ -9,7 +9,7 @@ from .._kernels._logit_axis import MEDIAN_OF_RARE, LogitAxis
 from .._show import in_legend
 from .._typing import ArrayLike, AxesLike, FloatArray, Self
 from ..decisions import decision_difference, two_class_case
-from ..exceptions import check_known, refuse
+from ..exceptions import check_flag, check_known, refuse
 from ._base import ModelsDisplay, next_color, on_log_odds, once, shade
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class MurphyDisplay(ModelsDisplay):
         where = f"{cls.__name__}.from_predictions"
         models = y_proba if isinstance(y_proba, dict) else {name: y_proba}
         check_known(where, "scale", scale, _SCALES)
-        if difference and len(models) < 2:
+        if check_flag(difference, "difference", where) and len(models) < 2:
             cure = "Pass a dict of names to probabilities"
             refuse(where, "at least two models for difference=True", f"{len(models)}", cure)
         scores: dict[str, FloatArray] = {}

@@ -20,7 +20,7 @@ _MARGIN = "_where a margin begins"
 
 def histogram_of(ax: Axes) -> Axes | None:
     """The axes below a panel that a display has drawn; None of other axes."""
-    others = ax.get_shared_x_axes().get_siblings(ax)
+    others = ax.get_shared_x_axes().get_siblings(ax) if hasattr(ax, "get_shared_x_axes") else []
     return next((one for one in others if one.get_label() == _HISTOGRAM), None)
 
 

@@ -11,7 +11,7 @@ from .._files.checksum import ENTRY, checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._version import __version__
 from ..canonical import canonical_proba, naming
-from ..exceptions import called, caution, is_number, refuse
+from ..exceptions import called, caution, check_flag, is_number, refuse
 from ..recalibrators import Recalibrator, all_recalibrators, map_nodes
 from ._fields import WHERE, Numbers, shown, wrong
 from ._nodes import Node
@@ -124,7 +124,7 @@ def document_of(
     document = getattr(source, "document", None)
     if isinstance(document, dict):  # an ExportedMap
         return _with_input(read_document(document), input)
-    return _document_of_fitted(source, input or "proba", tabulate)
+    return _document_of_fitted(source, "proba" if input is None else input, tabulate)
 
 
 def _document_of_fitted(fitted, kind, tabulate):
@@ -188,7 +188,7 @@ def check_scores(k: int, kind: str) -> FloatArray:
 def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """The document of a dict, checked; see `from_dict`."""
     found = _read(document)
-    if edited:
+    if check_flag(edited, "edited", called("from_dict")):
         _check_names(document, found.root.tree())
         said = found.estimator | {"edited": True}
         kind: Any = found.input

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from .._simplex import log_proba
 from .._typing import Features
 from ..canonical import SLACK
-from ..exceptions import refuse, require
+from ..exceptions import check_known, is_number, refuse, require
 from ._document import Kind, MapDocument, document_of
 from ._onnx_graph import Graph, Tensor
 from ._onnx_models import model_to_onnx, models_inside, run_onnx
@@ -117,10 +117,9 @@ def to_onnx(
     where = "to_onnx"
     onnx = require("onnx", "export", where)
     newest = onnx.defs.onnx_opset_version()
-    if isinstance(opset, bool) or opset not in range(_OLDEST_OPSET, newest + 1):
+    if not (is_number(opset) and opset in range(_OLDEST_OPSET, newest + 1)):
         refuse(where, f"opset from {_OLDEST_OPSET} to {newest}", repr(opset), "Leave it out")
-    if dtype not in _LARGEST:
-        refuse(where, "dtype 'float64' or 'float32'", repr(dtype), "Leave it out")
+    check_known(where, "dtype", dtype, _LARGEST, "Leave it out")
     if models_inside(fitted) or (X is not None and isinstance(fitted, Pipeline)):
         if X is None:
             refuse(where, "some rows X for a classifier", "none", "Pass to_onnx(model, X)")

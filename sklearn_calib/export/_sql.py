@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..exceptions import is_number, refuse, refuse_unknown
+from ..exceptions import equals, is_number, refuse, refuse_unknown
 from ..recalibrators import Recalibrator
 from ._dialects import DIALECTS, Dialect
 from ._document import Kind, MapDocument, document_of
@@ -145,7 +145,7 @@ def to_sql(
     if isinstance(columns, str):
         _check_two_classes(document)
         program = program_of(document, second_only=True)
-        if into == "table":
+        if equals(into, "table"):
             return f"{head}\n{Join(known, program, columns, source, keep).text(table)}"
         return f"{head} {_expression(known, program, columns, into)}"
     names = different(columns, "columns")

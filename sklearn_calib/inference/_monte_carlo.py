@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
-from ..exceptions import check_count, refuse, refuse_unknown
+from ..exceptions import check_count, equals, refuse, refuse_unknown
 from ..metrics import Measure, all_metrics, canonical_case
 from ._clusters import ClusterSample, clusters_of_case, reads_residuals, warn_of_few_events
 from ._pooled import pooled_rows
@@ -225,7 +225,7 @@ def _evaluation(case, statistic, options, where):
     """A function of a case, larger for worse calibration, and its name."""
     measure = statistic
     if not callable(statistic):
-        name = "smooth_calibration_error" if statistic == "smooth" else statistic
+        name = "smooth_calibration_error" if equals(statistic, "smooth") else statistic
         measure = all_metrics().get(name) if isinstance(name, str) else None
         if measure is None:
             known = ("smooth", *all_metrics())

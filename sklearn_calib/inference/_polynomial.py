@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels._log_odds import of_probability
 from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
 from .._typing import ArrayLike, FloatArray
-from ..exceptions import caution, check_level, refuse
+from ..exceptions import caution, check_flag, check_level, refuse
 from ..metrics import canonical_case
 
 
@@ -151,6 +151,7 @@ def polynomial_test(
     (1, True)
     """
     where = "polynomial_test"
+    held_out = check_flag(held_out, "held_out", where)
     case = canonical_case(where, y_true, y_proba, None, labels, pos_label)
     (problem,) = case.problems()
     p, hit = problem.score, problem.hit

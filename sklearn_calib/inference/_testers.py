@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from .._random import generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
-from ..exceptions import check_known, is_number, refuse
+from ..exceptions import check_count, check_known, is_number, refuse
 from ..metrics import canonical_case, lower_distance_to_calibration, smooth_calibration_error
 
 _METHODS = ("smooth", "distance")
@@ -115,7 +115,7 @@ class CalibrationTester(BaseEstimator):
         where = "CalibrationTester.test"
         margin = _margin(self.tolerance, self.epsilon, self.method, where)
         required = _rows(margin, self.delta, where)
-        if self.n_parts < 1 or self.n_parts % 2 == 0:
+        if not check_count(self.n_parts, "n_parts", where) % 2:
             refuse(where, "an odd n_parts >= 1", repr(self.n_parts), "Take the next odd number")
         case = canonical_case(where, y_true, y_proba, None, labels)
         n = len(case.codes)

@@ -14,7 +14,7 @@ from .._kernels._proportion import share_interval
 from .._simplex import log_losses
 from .._typing import ArrayLike, Multiclass, RandomStateLike, RecalibratorLike
 from ..decomposition import indices_of_problem
-from ..exceptions import caution, check_count, check_known, check_level, refuse
+from ..exceptions import caution, check_count, check_known, check_level, equals, refuse
 from ..metrics import Case, canonical_case
 from ._classical import spiegelhalter_test
 from ._cluster_line import ClusterLine
@@ -203,7 +203,7 @@ def validation_summary(
 
 
 def _check_smoother(groups, smoother):
-    if groups is not None and smoother != "loess":
+    if groups is not None and not equals(smoother, "loess"):
         cure = "Leave smoother out"
         refuse(_WHERE, "smoother='loess' with groups or soft labels", repr(smoother)[:60], cure)
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from .._kernels._angle import by_covariance, by_least_squares, observables, quadratic_form
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Link
 from ..canonical import canonical_proba, read_numbers
-from ..exceptions import caution, refuse
+from ..exceptions import caution, equals, refuse
 from ..recalibrators import AngularCalibration
 from ._fit import ABSENT, FREE, fit_leverages, read_linear, settled
 
@@ -229,7 +229,7 @@ def _estimated(seen, fit, covariance, where):
     n, d = fit.X.shape
     free = fit.intercept_kind == FREE
     norm2 = float(np.mean(seen.u**2))
-    if not (isinstance(covariance, str) and covariance == "auto"):
+    if not equals(covariance, "auto"):
         sigma, shrink = _covariance(covariance, fit.X, where)
         norm2 = float(fit.coef @ sigma @ fit.coef)
         try:
@@ -303,14 +303,15 @@ def _covariance(covariance, X, where):
         return np.mean(np.var(dense, axis=0)) * np.eye(d), 1.0
     if hasattr(covariance, "fit"):
         return np.asarray(clone(covariance).fit(dense).covariance_), 1.0
-    given = check_array(read_numbers(covariance, "covariance", where), dtype=np.float64)
-    if given.shape[1] != d:
+    given = read_numbers(covariance, "covariance", where)
+    if given.ndim != 2 or given.shape[1] != d:
         refuse(
             where,
             f"a covariance or rows of {d} features",
             f"shape {given.shape}",
             "Pass it for the features as the linear model sees them",
         )
+    given = check_array(given, dtype=np.float64)
     if given.shape[0] == d and _symmetric(given):
         return given, 1.0
     rows = len(given)

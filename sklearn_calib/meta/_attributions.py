@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._simplex import carries_log, log_proba
 from .._typing import AnyArray, ArrayLike, Estimator, FloatArray
 from ..canonical import canonical_proba, read_numbers
-from ..exceptions import check_known, refuse
+from ..exceptions import check_known, equals, refuse
 from ._pairs import CalibratedClassifier
 
 _WHERE = "calibrated_attributions"
@@ -137,7 +137,7 @@ class _Curve:
         labels = self.classes.tolist()
         self.positive = 1
         if pos_label is not None:
-            if pos_label not in labels:
+            if not any(equals(pos_label, label) for label in labels):
                 refuse(_WHERE, f"pos_label among {labels}", repr(pos_label), "Name a label")
             self.positive = labels.index(pos_label)
 

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._sklearn_compat import callback_fit, callback_task, callback_tasks, with_callbacks
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, RecalibratorLike, Self
 from ..canonical import canonical_labels, is_label_table
-from ..exceptions import refuse
+from ..exceptions import check_flag, equals, refuse
 from ..recalibrators import whole_or_not_at_all
 from ._arguments import says_what_to_write
 from ._brought import fresh
@@ -226,6 +226,7 @@ class CalibratedModel(CalibratedClassifier):
         -------
         self : object
         """
+        soft_labels = check_flag(soft_labels, "soft_labels", f"{type(self).__name__}.fit")
         many = not soft_labels and is_label_table(y)
         start = start_labels if many else CalibratedModel._start
         given = X, y, sample_weight, fit_params
@@ -237,7 +238,7 @@ class CalibratedModel(CalibratedClassifier):
             job = start(self, *given)
         frozen = isinstance(self.estimator, FrozenEstimator)
         ensemble = self.ensemble if self.ensemble != "auto" else not frozen
-        if self.cv == "alo":
+        if equals(self.cv, "alo"):
             self._check_alo(job, many, soft_labels)
             self.calibrated_pairs_ = [self._single("fit", _calibrate_alo, job)]
         elif frozen and not ensemble:

@@ -19,7 +19,7 @@ from ..canonical import (
     canonical_proba,
     canonical_weight,
 )
-from ..exceptions import refuse
+from ..exceptions import equals, refuse
 from ..recalibrators import MultilabelCalibration, resolve_recalibrator
 from ._arguments import refuse_prefit
 from ._brought import check_bare, check_early_stopping, fresh
@@ -156,7 +156,7 @@ def folds_of_labels(cv: CV, job: Any) -> Any:
 
 def _of_labels(recalibrator: RecalibratorLike, where: str) -> Estimator:
     """The recalibrator of many labels that is meant."""
-    if isinstance(recalibrator, str) and recalibrator == "default":
+    if equals(recalibrator, "default"):
         return MultilabelCalibration()
     method = resolve_recalibrator(recalibrator, where)
     if isinstance(method, MultilabelCalibration):

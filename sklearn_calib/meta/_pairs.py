@@ -33,7 +33,13 @@ from .._sklearn_compat import (
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
 from ..canonical import canonical_labels, canonical_weight, check_several
 from ..exceptions import caution, expectation, refuse
-from ..recalibrators import aligned_proba, check_folds, fit_recalibrator, resolve_recalibrator
+from ..recalibrators import (
+    aligned_proba,
+    check_folds,
+    check_pairs,
+    fit_recalibrator,
+    resolve_recalibrator,
+)
 from ._arguments import refuse_prefit
 from ._brought import check_bare, check_early_stopping, fresh, frozen_with_classes, loses_fit
 from ._concerns import warn_of_harm
@@ -183,6 +189,7 @@ def groups_of(job: Any) -> Any:
 
 def folds_of_rows(cv: CV, job: Any) -> Any:
     """The splitter that is meant; where groups are given, an int means folds that split none."""
+    check_pairs(cv)
     if isinstance(cv, Integral):
         check_folds(int(cv), job.codes)
     if (cv is None or isinstance(cv, Integral)) and groups_of(job) is not None:

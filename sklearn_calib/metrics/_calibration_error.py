@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from .._kernels._binning import bin_of_distinct, bin_sums, starts_of_bins, swept_bins
 from .._typing import Multiclass, NumberOfBins, Strategy
-from ..exceptions import check_known, refuse
+from ..exceptions import check_flag, check_known, refuse
 from ._bins import checked_bins
 from ._case import BINARY, MANY_ROWS, Cells
 from ._measure import metric
@@ -119,6 +119,7 @@ def _check(case, norm, strategy, n_bins, debias, bin_weight):
     where = case.where
     for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
         check_known(where, name, value, _OPTIONS[name])
+    debias = check_flag(debias, "debias", where)
     if debias and norm == "max":
         refuse(where, "debias with norm 'l1' or 'l2'", "'max'", "Set debias=False")
     if debias:

@@ -19,7 +19,7 @@ from ..canonical import (
     warn_of_positive,
     weight_and_unit,
 )
-from ..exceptions import check_known, refuse
+from ..exceptions import check_flag, check_known, equals, refuse
 
 BINARY = ("confidence", "top_label", "classwise")  # the ways to make two-class problems of many
 MULTICLASS = ("auto", *BINARY)
@@ -449,7 +449,7 @@ def canonical_case(
     """
     proba = (valid_proba if validate is None else validate)(y_proba, _where=where)
     in_order, items = labels is not None and check_order, None
-    if soft_labels:
+    if check_flag(soft_labels, "soft_labels", where):
         soft = soft_rows(y_true, sample_weight, labels, n_rows=len(proba), where=where)
         proba, y_true, sample_weight, labels = soft.expanded(proba)
         items = soft.items
@@ -468,7 +468,7 @@ def canonical_case(
         )
     positive = 1
     if pos_label is not None:
-        match = [at for at, label in enumerate(classes) if _is_label(pos_label, label)]
+        match = [at for at, label in enumerate(classes.tolist()) if equals(pos_label, label)]
         if len(match) != 1:
             refuse(
                 where,
@@ -493,8 +493,3 @@ def canonical_case(
     case = Case(proba, codes, weight, classes, positive, where, unit)
     case.items = items
     return case
-
-
-def _is_label(given, label):
-    same = np.ndim(given) == 0 and given == label
-    return isinstance(same, bool | np.bool_) and bool(same)  # pd.NA is equal to nothing

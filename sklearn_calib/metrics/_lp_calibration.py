@@ -8,7 +8,7 @@ from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
 from ..canonical import SLACK, canonical_proba
-from ..exceptions import check_count, is_number, refuse
+from ..exceptions import check_count, check_known, is_number, refuse
 from ._case import canonical_case
 from ._measure import metric
 
@@ -228,8 +228,7 @@ def _check(where, p, n_levels, estimator):
     if not known or int(n_levels) != n_levels:
         rule = f"a whole number of n_levels from 1 to {MAX_LEVELS}"
         refuse(where, rule, repr(n_levels), "Leave the default, 20")
-    if estimator not in ("plugin", "unbiased"):
-        refuse(where, "estimator 'plugin' or 'unbiased'", repr(estimator), "Choose one of them")
+    check_known(where, "estimator", estimator, ("plugin", "unbiased"), "Choose one of them")
     if estimator == "unbiased" and p != 2:
         refuse(where, "p = 2 for the unbiased estimator", repr(p), "Use the plug-in")
     return float(p)

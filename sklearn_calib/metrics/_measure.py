@@ -11,7 +11,7 @@ import numpy as np
 
 from .._typing import ArrayLike, FloatArray, Function
 from ..canonical import is_label_table
-from ..exceptions import check_flag, meant, nearest, refuse
+from ..exceptions import check_flag, equals, meant, nearest, refuse
 from ._case import BINARY, canonical_case
 from ._label_cases import label_cases
 
@@ -223,7 +223,7 @@ class Measure:
         if not self.is_of_problem:
             return float(self._function(case, **options))
         multiclass = options.pop("multiclass", "auto")
-        if self._canonical is not None and multiclass == "canonical":
+        if self._canonical is not None and equals(multiclass, "canonical"):
             return float(self._canonical(case, **options))
         problems = case.problems(multiclass)
         return float(sum(p.share * self.of_problem(p, **options) for p in problems))

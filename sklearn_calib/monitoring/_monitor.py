@@ -16,7 +16,7 @@ from .._kernels._logistic_grid import (
 )
 from .._typing import ArrayLike, Self
 from ..canonical import canonical_labels
-from ..exceptions import check_known, refuse
+from ..exceptions import check_flag, check_known, refuse
 from ._aftermath import diagnosis
 from ._course import Course
 from ._findings import MOST_NEW, Findings
@@ -262,10 +262,12 @@ class CalibrationMonitor(Findings, StorableMonitor):
             classes=self.classes_,
             known_groups=self.groups,
             multiclass=self.multiclass,
-            soft=bool(soft_labels),
+            soft=check_flag(soft_labels, "soft_labels", where),
             where=where,
         )
-        later = only_later and not _goes_on  # than all rows of the batches before
+        later = (
+            check_flag(only_later, "only_later", where) and not _goes_on
+        )  # than all rows of the batches before
         check_time_goes_on(self._last, self._written, rows, where, strict=later)
         if self.classes_ is None:
             self.classes_ = classes

@@ -14,6 +14,7 @@ from ._adaptive import AdaptiveCalibration as AdaptiveCalibration
 from ._angular import AngularCalibration as AngularCalibration
 from ._anybody import aligned_proba as aligned_proba
 from ._anybody import check_folds as check_folds
+from ._anybody import check_pairs as check_pairs
 from ._anybody import cross_fitted_proba
 from ._anybody import fit_recalibrator as fit_recalibrator
 from ._anybody import folds_of as folds_of

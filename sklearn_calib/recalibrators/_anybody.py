@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 
-from .._random import check_seed
+from .._random import check_seed, legacy_generator
 from .._sklearn_compat import StratifiedGroups, routing_enabled
 from .._typing import (
     CV,
@@ -139,8 +139,7 @@ def folds_of(
     check_seed(random_state)
     if isinstance(cv, int | np.integer):
         check_folds(cv, codes)
-        if isinstance(random_state, np.random.Generator):
-            random_state = int(random_state.integers(2**32))
+        random_state = legacy_generator(random_state)
         if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
             cure = "Pass fewer folds as cv, or groups that are finer"
             refuse(called("cv"), f"at least {cv} groups, one for each fold", f"{found}", cure)
@@ -153,8 +152,7 @@ def folds_of(
     except (TypeError, ValueError, IndexError) as error:
         if isinstance(cv, StratifiedKFold | StratifiedGroups):
             raise  # of the labels, in scikit-learn's words
-        rule = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
-        refuse(called("cv"), rule, repr(cv)[:60], f"Pass for instance cv=5 ({_line(error)})")
+        refuse(called("cv"), _FOLDS, repr(cv)[:60], f"Pass for instance cv=5 ({_line(error)})")
     return iter(parts)
 
 
@@ -164,6 +162,16 @@ def check_folds(cv: int, codes: IntArray) -> None:
     if isinstance(cv, bool) or not 2 <= cv <= most:
         rule = f"2 to {most} folds as cv, for the {most} rows of the largest class"
         refuse(called("cv"), rule, repr(cv)[:60], "Pass for instance cv=5, or more rows")
+
+
+def check_pairs(cv: CV) -> None:
+    """Refuse a list as `cv` of anything but pairs (train, test)."""
+    listed = hasattr(cv, "__len__") and not hasattr(cv, "split")
+    if listed and not all(hasattr(pair, "__len__") and len(pair) == 2 for pair in cv):
+        refuse(called("cv"), _FOLDS, repr(cv)[:60], "Pass for instance cv=5")
+
+
+_FOLDS = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
 
 
 def _line(error):
@@ -196,7 +204,7 @@ def group_codes(groups: ArrayLike, n_rows: int, where: str) -> IntArray:
 
 
 def _missing(value):
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def cross_fitted_proba(

@@ -19,7 +19,7 @@ from .._sklearn_compat import (
 )
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
 from ..canonical import canonical_weight, rows_per_weight, soft_rows
-from ..exceptions import caution, refuse, require
+from ..exceptions import caution, equals, refuse, require
 from ._anybody import group_codes
 from ._base import Capabilities, Recalibrator
 from ._beta import BetaCalibration
@@ -307,7 +307,7 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     def _chains(self, proba, n_rows):
         where = "StackedCalibration.fit"
-        if isinstance(self.recalibrators, str) and self.recalibrators == "auto":
+        if equals(self.recalibrators, "auto"):
             found = candidates(proba.shape[1], n_rows, monotone=self.monotone)
             if absent_of(proba) is None:
                 return found

@@ -303,8 +303,8 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
     # -- the machinery ------------------------------------------------------------------------
 
     def _validate_params(self):
-        super()._validate_params()
         check_sizes(self)
+        super()._validate_params()
 
     def _fit_unread(self, X, y, sample_weight, classes, where):
         """Fit to scores that are not to be read as a whole; whether that was done."""

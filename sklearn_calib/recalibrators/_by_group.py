@@ -18,7 +18,7 @@ from ..canonical import (
     soft_rows,
     warn_of_order,
 )
-from ..exceptions import caution, check_sizes
+from ..exceptions import caution, check_flag, check_sizes
 from ._anybody import whole_or_not_at_all
 from ._base import normalised_rows
 from ._columns import table_columns
@@ -86,8 +86,9 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self : object
         """
         where = f"{type(self).__name__}.fit"
-        self._validate_params()
         check_sizes(self)
+        self._validate_params()
+        soft_labels = check_flag(soft_labels, "soft_labels", where)
         proba = canonical_proba(X, _where=where)
         named = classes is not None
         n_rows = len(proba)

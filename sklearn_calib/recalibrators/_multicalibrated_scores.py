@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._simplex import learned_floor, log_odds, raised, with_log
 from .._typing import CV, AnyArray, FloatArray
 from ..exceptions import caution, refuse
-from ._anybody import folds_of
+from ._anybody import check_pairs, folds_of
 from ._booster import FARTHEST, BoosterRows, Settings, cross_validated
 from ._by_group import ByGroup, Given
 from ._columns import MOST_BINS, Vocabulary
@@ -277,6 +277,7 @@ class MulticalibratedScores(ByGroup):
                 given.where,
                 "Pass cv= as pairs (train, test) that keep together what belongs together",
             )
+        check_pairs(cv)
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
             return [(_kept(train, given.rows), _kept(test, given.rows)) for train, test in cv]
         soft = len(np.unique(given.rows)) < len(given.rows)

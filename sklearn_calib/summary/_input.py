@@ -19,7 +19,7 @@ from ..canonical import (
     soft_rows,
     valid_proba,
 )
-from ..exceptions import caution, refuse
+from ..exceptions import caution, equals, refuse
 
 _BLOCK = 65_536  # rows that are converted at once; they fit into the second cache
 _EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
@@ -159,7 +159,7 @@ class Labels:
     def _learned(self, labels, where):
         """Both classes where `pos_label` is known, once a batch shows the other; else None."""
         known, _ = canonical_labels(labels, _where=where)
-        others = known[known != self.pos_label]
+        others = known[[not equals(self.pos_label, label) for label in known.tolist()]]
         if not len(others):
             return None
         cure = "Pass classes=, both classes in the order of the columns of y_proba"

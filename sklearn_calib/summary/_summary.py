@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 from .._kernels._cells import KEPT_BITS
 from .._kernels._exact_sums import UNIT_BITS, added, as_floats
 from .._typing import AnyArray, ArrayLike, Multiclass, Self
-from ..exceptions import called, check_known, is_number, refuse
+from ..exceptions import called, check_flag, check_known, is_number, refuse
 from ..metrics import Case
 from ._answers import Answers
 from ._drawn import RowDraw, merged_draws
@@ -203,7 +203,7 @@ class CalibrationSummary(Answers, Storable):
             return
         columns = 2 if scores.raw.ndim == 1 else scores.raw.shape[1]
         sure, more = weight, 0
-        if soft_labels:
+        if check_flag(soft_labels, "soft_labels", where):
             given = y_true, scores, weight, count
             y_true, scores, weight, count, sure, more = SoftBatch.of(self._labels, *given, where)
         classes, codes = self._labels.read(y_true, columns, not self.n_samples, where)

@@ -8,8 +8,9 @@ from scipy import special
 
 from .._random import legacy_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
+from ..canonical import read_numbers
 from ..datasets import make_two_gaussians
-from ..exceptions import refuse
+from ..exceptions import is_number, refuse
 from ._gaussian_loss import ExpectedLoss, gaussian_loss, normal_rule
 
 _MEMORY = 5  # of Anderson's acceleration
@@ -85,14 +86,16 @@ class GaussianLogisticModel:
         smallest: float = 1e-3,
     ) -> None:
         where = "GaussianLogisticModel"
-        if not (ratio > 0 and 0 < error_rate < 0.5 and smallest > 0):
+        numbers = all(map(is_number, (ratio, error_rate, smallest)))
+        if not (numbers and ratio > 0 and 0 < error_rate < 0.5 and smallest > 0):
             refuse(
                 where,
                 "ratio > 0, 0 < error_rate < 0.5 and smallest > 0",
                 f"{ratio}, {error_rate} and {smallest}",
                 "Change the one that is out of range",
             )
-        if np.min(spectrum) <= 0 or np.ndim(spectrum) != 1:
+        eigenvalues = read_numbers(spectrum, "spectrum", where)
+        if eigenvalues.ndim != 1 or not eigenvalues.size or not eigenvalues.min() > 0:
             refuse(
                 where,
                 "a spectrum of positive numbers",
