@@ -16,7 +16,7 @@ from .._show import plain
 from .._sklearn_compat import check_method_params, safe_split
 from .._typing import AnyArray, ArrayLike, Estimator, Features, RandomStateLike, Self
 from ..canonical import canonical_labels, canonical_proba, canonical_weight, check_same_length
-from ..exceptions import caution, check_known, equals, is_number, refuse
+from ..exceptions import caution, equals, is_number, refuse
 from ._costs import array_of_names
 from ._deciding import DecidingClassifier
 
@@ -311,7 +311,8 @@ class SelectiveClassifier(DecidingClassifier):
             if self.max_risk is not None:
                 got = f"max_risk={self.max_risk!r} and coverage={share!r}"
                 refuse(where, "max_risk or coverage", got, "Leave one of them out")
-        check_known(where, "method", self.method, ["sgr"], "Leave the default")
+        if not equals(self.method, "sgr"):
+            refuse(where, "method 'sgr'", repr(self.method), "Leave the default")
 
     def _choose(self, proba, codes, weight, groups, where):
         """Set the threshold, or that of each group."""

@@ -283,6 +283,9 @@ def variational_calibration_error(
 
     The standard error of the mean is not that of independent rows: on calibrated predictions all
     folds agree on random signs. `variational_calibration_interval` has an interval that holds.
+    Which rows are in which fold depends on the order of the classes: swapping them, y to 1 - y and
+    p to 1 - p, changed the error of 60 to 200 rows by up to 0.031.
+
     Cost: one fit for each fold, 20 ms for 10,000 rows and two classes.
 
     References
