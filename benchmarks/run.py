@@ -34,6 +34,8 @@ def main():
     single = [*HERE.glob("papers/*/*.py"), *HERE.glob("scale/*.py"), HERE / "export" / "speed.py"]
     single += [HERE / "stack" / "few_rows.py", HERE / "variational" / "report.py"]
     single += [HERE / "monitoring" / "after.py", HERE / "cluster_coverage" / "bins.py"]
+    single += [HERE / "cluster_coverage" / "means.py"]
+    single += [HERE / "calibrated_mean" / "rates.py"]
     single += [*(HERE / "validation").glob("internal*.py")]
     papers = {f"{path.parent.name}/{path.stem}": path for path in single if path.stem != "main"}
     name = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -33,11 +33,11 @@ MUTANTS = {
         "best",
         "inference/test_calibrated_mean.py::test_the_best_power",
     ),
-    "Wilson's interval without its own variance": Mutant(
+    "shares of labels by the normal law whatever their number": Mutant(
         "_kernels._tuned_mean",
-        "/ rows + t**2 / (4 * rows**2))",
-        "/ rows)",
-        "inference/test_calibrated_mean.py::test_wilson",
+        "(ndtri((1 + level) / 2) / t) ** 2",
+        "1.0",
+        "inference/test_calibrated_mean.py::test_shares_of_labels_against_binomial_tails",
     ),
     "differences of labels that never differ are certain": Mutant(
         "inference._calibrated_mean_result",
@@ -65,23 +65,29 @@ MUTANTS = {
         "test_report_labels.py::test_tail_of_range",
     ),
     # -- rows in clusters
-    "rows of a cluster counted as independent": Mutant(
-        "inference._clusters",
-        "sums = np.bincount(groups, terms)",
-        "sums = terms",
-        "inference/test_clusters.py::test_the_error_of_a_mean_against_the_definition",
+    "the error of few clusters by sums of squares": Mutant(
+        "_kernels._cluster_sums",
+        "/ (mass.sum() - mass)",
+        "/ mass.sum()",
+        "inference/test_clusters.py::test_the_interval_of_a_mean_against_the_definition",
     ),
-    "the variance of few clusters without n / (n - 1)": Mutant(
-        "inference._clusters",
-        "len(sums) / (len(sums) - 1) * (sums**2)",
-        "(sums**2)",
-        "inference/test_clusters.py::test_the_error_of_a_mean_against_the_definition",
+    "clusters of any sizes have one degree less than clusters": Mutant(
+        "_kernels._cluster_sums",
+        "np.clip(degrees, 1.0, n - 1)",
+        "n - 1",
+        "inference/test_clusters.py::test_means_of_clusters_of_unequal_sizes_cover",
     ),
     "clusters whose rows lose their weights": Mutant(
         "inference._clusters",
-        "sum_error(weight * (values - mean), groups)",
-        "sum_error(values - mean, groups)",
-        "inference/test_clusters.py::test_the_error_of_a_mean_against_the_definition",
+        "(weight * np.maximum(losses - limits[0], 0.0), weight)",
+        "(np.maximum(losses - limits[0], 0.0), weight)",
+        "inference/test_clusters.py::test_the_interval_of_a_mean_against_the_definition",
+    ),
+    "a resampled difference of few clusters, too short": Mutant(
+        "inference._paired",
+        "middle + longer * (end - middle)",
+        "end",
+        "inference/test_clusters.py::test_resampled_differences_are_made_longer",
     ),
     "null draws that turn rows, not clusters": Mutant(
         "inference._clusters",

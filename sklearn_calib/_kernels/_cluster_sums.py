@@ -182,3 +182,31 @@ def jackknife(columns, eta, hit, weight, groups):
         degrees = total**2 / np.maximum(pairs + tails / 2, 0.0)
     normal = np.clip(normal, 1.0, n - 1)
     return errors, np.clip(np.nan_to_num(degrees, nan=1.0, posinf=np.inf), 1.0, normal)
+
+
+def mean_of_clusters(totals, mass):
+    """(mean, error, degrees) of a weighted mean of rows, from `totals` of weight times value.
+
+    Both arrays have a number for each cluster, `mass` the weight of its rows. The error is the
+    jackknife's, CR3 as in `jackknife`, the degrees are those of `law_of_sizes`.
+    """
+    mean = totals.sum() / mass.sum()
+    moved = (totals - mean * mass) / (mass.sum() - mass)
+    error = np.sqrt((len(mass) - 1) / len(mass) * (moved**2).sum())
+    return mean, error, law_of_sizes(mass)[0]
+
+
+def law_of_sizes(mass):
+    """(degrees, ratio): of the law of a mean over its error, for clusters of these sizes.
+
+    Satterthwaite's degrees of the squared jackknife error of Bell and McCaffrey (2002), if the
+    variance of what a cluster adds is as its mass; and that squared error over what sums of
+    squares with n / (n - 1) would give, both as expected. n - 1 and 1 for clusters of one size.
+    """
+    n, total = len(mass), mass.sum()
+    pull = (total - mass) ** -2.0  # of each squared residual
+    alone, shared = mass - mass**2 / total, mass**2 / total
+    squares = (pull**2 * (alone**2 - shared**2)).sum() + (pull @ shared) ** 2
+    degrees = (pull @ alone) ** 2 / squares
+    ratio = ((n - 1) / n) ** 2 * total**2 * (pull @ alone) / alone.sum()
+    return float(np.clip(degrees, 1.0, n - 1)), float(ratio)

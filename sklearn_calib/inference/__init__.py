@@ -13,7 +13,7 @@ from ._clusters import ClusterCurve as ClusterCurve
 from ._clusters import ClusterSample
 from ._clusters import clusters_of as clusters_of
 from ._clusters import clusters_of_case as clusters_of_case
-from ._clusters import mean_error as mean_error
+from ._clusters import loss_interval as loss_interval
 from ._clusters import reads_residuals as reads_residuals
 from ._clusters import stretch as stretch
 from ._clusters import sum_error as sum_error

@@ -14,7 +14,12 @@ import numpy as np
 from scipy import sparse, stats
 
 from .._kernels._cells import runs_of_sorted
-from .._kernels._cluster_sums import covariance_at_most, known_over_seen
+from .._kernels._cluster_sums import (
+    covariance_at_most,
+    known_over_seen,
+    law_of_sizes,
+    mean_of_clusters,
+)
 from .._kernels._proportion import share_interval
 from .._random import drawn_clusters
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
@@ -110,10 +115,15 @@ def reads_residuals(name: str) -> bool:
     return measure.spec.loss is not None or (measure.spec.perfect == 0 and measure.has_pos_label)
 
 
-def stretch(n_clusters: int, level: float) -> float:
-    """The quantile of Student's law with a degree less than clusters, over the normal one."""
+def stretch(weight: FloatArray, groups: IntArray, level: float) -> float:
+    """How much longer than percentiles of few resampled clusters an interval must be.
+
+    Student's quantile over the normal one, times what the jackknife's error is larger by where
+    sizes differ; see `law_of_sizes`.
+    """
+    degrees, ratio = law_of_sizes(np.bincount(groups, weight))
     tail = (1 + level) / 2
-    return float(stats.t.ppf(tail, n_clusters - 1) / stats.norm.ppf(tail))
+    return float(np.sqrt(ratio) * stats.t.ppf(tail, degrees) / stats.norm.ppf(tail))
 
 
 class ClusterSample(CaseOfCells):
@@ -354,10 +364,36 @@ class ClusterCurve:
         return weight.sum(axis=1), weight[:, 1]
 
 
-def mean_error(values: FloatArray, weight: FloatArray, groups: IntArray) -> float:
-    """The standard error of a weighted mean of rows, by the sums of the clusters."""
-    mean = weight @ values / weight.sum()
-    return sum_error(weight * (values - mean), groups) / float(weight.sum())
+def loss_interval(
+    losses: FloatArray,
+    weight: FloatArray,
+    groups: IntArray,
+    level: float,
+    limits: tuple[float, float],
+) -> tuple[float, float]:
+    """The interval of a weighted mean of losses of rows in clusters, see `mean_of_clusters`.
+
+    Student's, of the logarithm of what the mean is above the least loss: the error of a mean of
+    skewed losses rises with the mean, and an interval around it misses on one side.
+
+    Parameters
+    ----------
+    losses, weight : ndarray of shape (n_samples,)
+    groups : ndarray of shape (n_samples,), intp
+    level : float
+    limits : tuple of float
+        The least and the largest loss possible.
+    """
+    totals, mass = (
+        np.bincount(groups, w) for w in (weight * np.maximum(losses - limits[0], 0.0), weight)
+    )
+    mean, error, degrees = mean_of_clusters(totals, mass)
+    if not error > 0:
+        return limits[0] + float(mean), limits[0] + float(mean)
+    far = stats.t.ppf((1 + level) / 2, degrees) * error / mean
+    with np.errstate(over="ignore"):
+        low, high = limits[0] + mean * np.exp([-far, far])
+    return float(low), float(min(high, limits[1]))
 
 
 def sum_error(terms: FloatArray, groups: IntArray) -> float:

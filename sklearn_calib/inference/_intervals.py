@@ -19,7 +19,13 @@ from ..exceptions import (
 )
 from ..metrics import Case, Measure, all_metrics, canonical_case
 from ..recalibrators import aligned_proba, fit_recalibrator, resolve_recalibrator
-from ._clusters import ClusterSample, clusters_of_case, reads_residuals, stretch
+from ._clusters import (
+    ClusterSample,
+    clusters_of_case,
+    loss_interval,
+    reads_residuals,
+    stretch,
+)
 from ._monte_carlo import refuse_missing_scores
 from ._resampling import bootstrap_distribution, distribution_of_draws, null_distribution
 
@@ -37,11 +43,11 @@ class ConfidenceInterval:
     estimate : float
         Of the value on the population, always in the interval. With "inversion" it is unbiased in
         the median, too high as often as too low: what chance adds to the measure is taken off, and
-        it is 0 for every second set of calibrated predictions. With "bootstrap" it is
-        `on_these_rows`, or the nearer end should that lie outside.
+        it is 0 for every second set of calibrated predictions. Else it is `on_these_rows`, or the
+        nearer end should that lie outside.
     low, high : float
     level : float
-    method : {"bootstrap", "inversion"}
+    method : {"bootstrap", "inversion", "logarithm"}
     on_these_rows : float
         The measure itself, as the function of its name returns it. A calibration error of few rows
         is too large, and may be above `high`.
@@ -88,7 +94,8 @@ def confidence_interval(
         score and nothing else.
     method : {"auto", "bootstrap", "inversion"}, default="auto"
         "auto": test inversion for calibration errors, the bootstrap for all others, such as proper
-        losses, costs and refinement.
+        losses, costs and refinement; for proper losses of rows in clusters, "logarithm", which
+        draws nothing.
     level : float, default=0.95
     n_resamples : int, default=499
         Of the bootstrap; of each simulation of the inversion, which excludes nothing with fewer
@@ -142,6 +149,15 @@ def confidence_interval(
     plug-in form: what a measure subtracts for chance with ``debias=True`` or an unbiased estimator
     is nothing there, and such an option makes the simulated values another, not the truth. Cost:
     some 20 simulations of `n_resamples` evaluations of the measure.
+
+    "logarithm", of proper losses with `groups` or soft labels: Student's interval of the logarithm
+    of what the mean loss is above the least one possible, with the error of the jackknife over
+    clusters and fewer degrees where their sizes differ (Bell, McCaffrey 2002, "Bias reduction in
+    standard errors for linear regression with multi-stage samples"). 95 % intervals of the log
+    loss and the Brier loss held the truth in .94 to .97 of 600 draws of 10, 20 and 40 clusters of
+    equal and unequal sizes; with 7 % events in .86 to .89 (10 clusters), .88 to .94 (20) and .92
+    to .95 (40), the truth above them (``benchmarks/cluster_coverage``).
+    Other measures with `groups` have percentiles of resampled clusters, made longer as much.
 
     Of a summary the same is done on at most 1024 cells, observed and drawn alike: the number of
     events in a cell is binomial. More than two classes are then right or wrong: labels are not
@@ -199,6 +215,8 @@ def confidence_interval(
         function.check_options(options, where)
         plain = function.of_case(case, **options)
     if method == "auto":
+        if together is not None and function.spec.loss is not None and not options:
+            return _of_loss(case, function.spec.loss, together, level, float(plain))
         method = "inversion" if is_calibration_error(function) else "bootstrap"
     if method == "inversion" and not is_calibration_error(function):
         cure = "Take method='bootstrap'"
@@ -214,7 +232,7 @@ def confidence_interval(
             values = distribution_of_draws(sample.redrawn, evaluate, *given, n_jobs=n_jobs)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         if together is not None:
-            longer = stretch(int(together.max()) + 1, level)
+            longer = stretch(case.weight, together, level)
             low, high = (plain + longer * (end - plain) for end in (low, high))
         estimate, chance = min(max(plain, low), high), None
     else:
@@ -225,6 +243,14 @@ def confidence_interval(
         found = _inverted(case, function, options, law, observed, tail, settings)
         low, estimate, high, chance = found
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
+
+
+def _of_loss(case, loss, groups, level, plain):
+    """The interval of a loss of rows in clusters, which needs no draws."""
+    losses = loss.of_rows(case.proba, case.codes)
+    low, high = loss_interval(losses, case.weight, groups, level, loss.range)
+    estimate = min(max(plain, low), high)
+    return ConfidenceInterval(estimate, low, high, level, "logarithm", plain)
 
 
 def is_calibration_error(function: Measure) -> bool:

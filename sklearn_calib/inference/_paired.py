@@ -9,13 +9,14 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import t
 
+from .._kernels._cluster_sums import mean_of_clusters
 from .._kernels._exact_sums import UNIT_BITS, added
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
 from ..canonical import check_weights, read_numbers
 from ..exceptions import check_count, check_known, check_level, refuse
 from ..metrics import all_metrics, canonical_case
 from ..recalibrators import group_codes
-from ._clusters import clusters_of_case
+from ._clusters import clusters_of_case, stretch
 from ._intervals import confidence_interval, is_calibration_error, is_summary
 from ._resampling import bootstrap_distribution
 
@@ -192,8 +193,10 @@ class PairedLosses:
 
         Notes
         -----
-        With groups the standard error is that of the sums of the clusters, and the law Student's
-        with one degree less than clusters.
+        With groups the standard error is the jackknife's, which leaves out one cluster at a time,
+        and the law Student's with Satterthwaite's degrees: one less than clusters of one size,
+        fewer where sizes differ. Bell, McCaffrey (2002), "Bias reduction in standard errors for
+        linear regression with multi-stage samples".
         """
         where = "PairedLosses.difference"
         check_level(level, where)
@@ -208,20 +211,20 @@ class PairedLosses:
         if freedom > 0:
             half = float(ndtri((1 + level) / 2) * np.sqrt(float(around / freedom)))
         if self._clusters is not None:
-            half = self._half_of_clusters(float(mean), level, where)
+            half = self._half_of_clusters(level, where)
         first, second, middle = float(one / total), float(two / total), float(mean)
         ends = middle - half, middle + half
         return PairedDifference(measure, first, second, middle, *ends, level, "normal")
 
-    def _half_of_clusters(self, mean, level, where):
+    def _half_of_clusters(self, level, where):
         """Half of the interval, by the sums of the clusters."""
         mass, change = np.array([*(self._clusters or {}).values()]).T
         mass, change = mass[mass > 0], change[mass > 0]
         n = len(mass)
         if n < 2:
             refuse(where, "at least two groups", f"{n}", "Pass one value for each question, say")
-        error = np.sqrt(n / (n - 1) * ((change - mean * mass) ** 2).sum()) / mass.sum()
-        return float(t.ppf((1 + level) / 2, n - 1) * error)
+        _, error, degrees = mean_of_clusters(change, mass)
+        return float(t.ppf((1 + level) / 2, degrees) * error)
 
 
 def paired_difference(
@@ -297,7 +300,10 @@ def paired_difference(
     is made longer where it would leave the difference out. Cost: twice that of
     `confidence_interval`.
 
-    Measured coverage: ``benchmarks/paired_coverage``.
+    Measured coverage: ``benchmarks/paired_coverage``. With `groups` 95 % intervals of differences
+    of the log loss and the Brier loss held the truth in .94 to .98 of 600 draws of 10, 20 and 40
+    clusters of equal and unequal sizes, .94 to .99 with 7 % events
+    (``benchmarks/cluster_coverage``); resampled ones are made longer for few clusters.
 
     Examples
     --------
@@ -346,14 +352,16 @@ def paired_difference(
     function = known[measure]
     if not is_calibration_error(function):
         first, second = (function.of_case(case) for case in cases)
+        middle = second - first
         more: Any = {"n_jobs": n_jobs, "groups": together}
         draws = [  # the same seed draws the same rows
             bootstrap_distribution(case, function.of_case, n_resamples, random_state, **more)
             for case in cases
         ]
         low, high = np.quantile(draws[1] - draws[0], [(1 - level) / 2, (1 + level) / 2])
-        ends = float(low), float(high)
-        return PairedDifference(measure, first, second, second - first, *ends, level, "bootstrap")
+        longer = 1.0 if together is None else stretch(cases[0].weight, together, level)
+        ends = (float(middle + longer * (end - middle)) for end in (low, high))
+        return PairedDifference(measure, first, second, middle, *ends, level, "bootstrap")
     weighted = sample_weight is not None or soft_labels
     interval: Any = partial(
         confidence_interval,

@@ -15,7 +15,7 @@ from ..exceptions import check_count, check_known, refuse
 from ..inference import (
     bootstrap_distribution,
     distribution_of_draws,
-    mean_error,
+    loss_interval,
     null_distribution,
     reads_residuals,
     stretch,
@@ -135,7 +135,7 @@ def report_rows(
                 given = partial(_evaluate, part.functions), part.n_resamples, seed
                 values.append(draws(*given, progress=step))
                 done += part.n_resamples
-            found |= _of_draws(name, part, values, level, model.groups)
+            found |= _of_draws(name, model, part, values, level)
         rows += [found[function] for function in functions]
     return rows
 
@@ -191,10 +191,11 @@ def _value(function, model, case):
     return getattr(model.summary.totals, key) / model.summary.weight
 
 
-def _of_draws(model, part, values, level, groups=None):
+def _of_draws(title, model, part, values, level):
     resampled, null = values
-    rows = {}
-    longer = 1.0 if groups is None else stretch(int(groups.max()) + 1, level)
+    rows, longer = {}, 1.0
+    if model.groups is not None:
+        longer = stretch(model.case.weight, model.groups, level)
     for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan
         if len(resampled):
@@ -202,10 +203,12 @@ def _of_draws(model, part, values, level, groups=None):
             low, high = interval_of_draws(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
             low, high = (value + longer * (end - value) for end in (low, high))
+            if model.groups is not None and function.spec.loss is not None:
+                low, high = _of_clusters(function.spec.loss, model, level)[1]
             low = max(low, min(function.spec.range[0], value))
             limit = np.quantile(draws[1], tail)
         name = function.spec.name
-        rows[function] = ReportRow(model, name, value, float(low), float(high), float(limit))
+        rows[function] = ReportRow(title, name, value, float(low), float(high), float(limit))
     return rows
 
 
@@ -247,16 +250,21 @@ def _of_totals(name, function, model, level):
     freedom = weight**2 - squares
     error = np.sqrt(max(spread, 0.0) / freedom) if freedom > 0 else np.inf
     half, spread = ndtri((1 + level) / 2) * error, np.sqrt(sums[f"variance_of_{key}"])
+    ends = float(value - half), float(value + half)
     if model.groups is not None:
         loss, case = function.spec.loss, model.case
-        losses, weight_of_row = loss.of_rows(case.proba, case.codes), case.weight
-        longer = stretch(int(model.groups.max()) + 1, level)
-        half = ndtri((1 + level) / 2) * longer * mean_error(losses, weight_of_row, model.groups)
+        losses, ends = _of_clusters(loss, model, level)
         expected = (np.asarray(case.proba) * loss.of_labels(case.proba)).sum(axis=1)
-        spread = longer * sum_error(weight_of_row * (losses - expected), model.groups)
+        spread = stretch(case.weight, model.groups, level)
+        spread *= sum_error(case.weight * (losses - expected), model.groups)
     limit = sums[f"expected_{key}"] + ndtri(level) * spread
-    ends = float(value - half), float(value + half), float(limit / weight)
-    return ReportRow(name, function.spec.name, value, *ends)
+    return ReportRow(name, function.spec.name, value, *ends, float(limit / weight))
+
+
+def _of_clusters(loss, model, level):
+    """The losses of rows, and the interval of their mean."""
+    losses = loss.of_rows(model.case.proba, model.case.codes)
+    return losses, loss_interval(losses, model.case.weight, model.groups, level, loss.range)
 
 
 def cells(row: ReportRow) -> tuple[str, ...]:

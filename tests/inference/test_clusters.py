@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg, stats
 from scipy.special import expit, logit
 
-from sklearn_calib._kernels._cluster_sums import jackknife
+from sklearn_calib._kernels._cluster_sums import jackknife, law_of_sizes, mean_of_clusters
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import (
     ClusterSample,
@@ -20,8 +20,14 @@ from sklearn_calib.inference import (
     spiegelhalter_test,
     validation_summary,
 )
-from sklearn_calib.inference._clusters import mean_error
-from sklearn_calib.metrics import brier_loss, canonical_case, smooth_calibration_error
+from sklearn_calib.inference._clusters import loss_interval, stretch
+from sklearn_calib.metrics import (
+    all_metrics,
+    brier_loss,
+    canonical_case,
+    smooth_calibration_error,
+)
+from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
 
@@ -257,14 +263,82 @@ def test_draws_of_tests_are_options():
         hosmer_lemeshow_test(y, p, groups=groups, held_out=False)
 
 
-def test_the_error_of_a_mean_against_the_definition():
-    """Sums of clusters, by hand; few of them and weights that differ, so that both matter."""
+def left_out(values, weight, groups):
+    """(mean, error, degrees) by leaving out each cluster, and from whole matrices."""
+    names = np.unique(groups)
+    mean = np.average(values, weights=weight)
+    others = [groups != name for name in names]
+    means = np.array([np.average(values[kept], weights=weight[kept]) for kept in others])
+    n, mass = len(names), np.array([weight[groups == name].sum() for name in names])
+    residuals = np.eye(n) - mass[:, None] / mass.sum()  # times the sums of the clusters
+    pulled = residuals / (mass.sum() - mass)[:, None]
+    law = pulled @ np.diag(mass) @ pulled.T
+    error = np.sqrt((n - 1) / n * ((means - mean) ** 2).sum())
+    return mean, error, np.trace(law) ** 2 / (law**2).sum()
+
+
+def test_the_interval_of_a_mean_against_the_definition():
+    """Weights and sizes that differ, so that both matter; few clusters."""
     values, weight = np.array([0.3, 0.9, 0.1, 0.4, 0.8]), np.array([1.0, 5.0, 2.0, 0.5, 1.0])
     groups = np.array([0, 0, 1, 2, 2])
-    off = weight * (values - np.average(values, weights=weight))
-    pull = np.array([off[:2].sum(), off[2], off[3:].sum()])
-    error = np.sqrt(3 / 2 * (pull**2).sum()) / 9.5
-    assert mean_error(values, weight, groups) == pytest.approx(error, rel=1e-13)
+    mean, error, degrees = left_out(values + 1, weight, groups)
+    assert 1 < degrees < 2
+    far = stats.t.ppf(0.95, degrees) * error / mean
+    found = loss_interval(values, weight, groups, 0.9, (-1.0, 0.9))
+    assert found == pytest.approx((mean * np.exp(-far) - 1, 0.9), rel=1e-12)
+    found = loss_interval(values, weight, groups, 0.9, (-1.0, np.inf))[1]
+    assert found == pytest.approx(mean * np.exp(far) - 1, rel=1e-12)
+    assert loss_interval(np.zeros(5), weight, groups, 0.9, (0.0, 2.0)) == (0.0, 0.0)
+
+
+def test_clusters_of_one_size_have_one_degree_less_than_clusters():
+    assert law_of_sizes(np.full(20, 3.0)) == pytest.approx((19.0, 1.0), rel=1e-12)
+    longer = stretch(np.ones(60), np.repeat(np.arange(20), 3), 0.95)
+    assert longer == pytest.approx(stats.t.ppf(0.975, 19) / stats.norm.ppf(0.975), rel=1e-12)
+
+
+def test_means_of_clusters_of_unequal_sizes_cover():
+    """Student's law with a degree less than clusters, and sums of squares, held .89 to .91."""
+    rng, held = np.random.default_rng(3), []
+    for _ in range(800):
+        mass = np.ceil(np.exp(rng.normal(size=20)))
+        mean, error, degrees = mean_of_clusters(rng.normal(size=20) * mass, mass)
+        held.append(abs(mean) <= stats.t.ppf(0.975, degrees) * error)
+    assert 0.935 <= np.mean(held) <= 0.975
+
+
+@pytest.mark.parametrize("measure", ["log_loss", "brier_loss"])
+def test_the_interval_of_a_loss_needs_no_draws(measure):
+    rng = np.random.default_rng(5)
+    groups, p = rng.integers(0, 20, 90), rng.random(90)
+    y, weight = (rng.random(90) < p).astype(int), rng.random(90)
+    given = {"groups": groups, "sample_weight": weight}
+    found = confidence_interval(y, p, measure, random_state=0, **given)
+    assert found == confidence_interval(y, p, measure, random_state=1, **given)
+    losses = (p - y) ** 2 if measure == "brier_loss" else -np.log(np.where(y == 1, p, 1 - p))
+    mean, error, degrees = left_out(losses, weight, groups)
+    far = stats.t.ppf(0.975, degrees) * error / mean
+    ends = mean * np.exp(-far), mean * np.exp(far)
+    assert (found.low, found.high) == pytest.approx(ends, rel=1e-9)
+    given |= {"measures": [measure], "n_resamples": 9, "level": 0.95}
+    row = calibration_report(y, p, **given).rows[0]
+    assert (row.low, row.high) == pytest.approx(ends, rel=1e-9)
+
+
+def test_resampled_differences_are_made_longer():
+    """Percentiles of few clusters are too short, of a difference as of a measure."""
+    rng = np.random.default_rng(5)
+    groups, p = np.repeat(np.arange(6), [2, 3, 5, 8, 20, 30]), rng.random(68)
+    y = (rng.random(68) < p).astype(int)
+    measure, given = "area_under_risk_coverage", {"n_resamples": 50, "groups": groups}
+    found = paired_difference(y, p, p**2, measure, **given)
+    cases = [canonical_case("test", y, q) for q in (p, p**2)]
+    of_case = all_metrics()[measure].of_case
+    one, two = (bootstrap_distribution(case, of_case, 50, groups=groups) for case in cases)
+    plain = np.quantile(two - one, [0.025, 0.975]) - found.difference
+    longer = np.array([found.low, found.high]) - found.difference
+    assert longer == pytest.approx(stretch(np.ones(68), groups, 0.95) * plain, rel=1e-9)
+    assert longer[1] > 1.4 * plain[1]
 
 
 def test_paired_losses_against_the_definition():
@@ -275,12 +349,8 @@ def test_paired_losses_against_the_definition():
     for rows in (slice(0, 50), slice(50, 90)):  # clusters go on in the second block
         sums.add(one[rows], two[rows], weight[rows], groups[rows])
     found = sums.difference("loss", 0.9)
-    change, names = two - one, np.unique(groups)
-    mean = weight @ change / weight.sum()
-    pull = np.array([(weight * (change - mean))[groups == g].sum() for g in names])
-    n = len(names)
-    error = np.sqrt(n / (n - 1) * (pull**2).sum()) / weight.sum()
-    assert found.high - mean == pytest.approx(stats.t.ppf(0.95, n - 1) * error)
+    mean, error, degrees = left_out(two - one, weight, groups)
+    assert found.high - mean == pytest.approx(stats.t.ppf(0.95, degrees) * error)
     with pytest.raises(ValueError, match="groups in all blocks or in none, got groups in some"):
         sums.add(one, two)
 

@@ -248,7 +248,8 @@ def test_a_cluster_that_comes_in_two_blocks_is_one(weighted):
     found = pairs.difference("log_loss")
     w = np.ones(40) if weight is None else weight
     mean = w @ (two - one) / w.sum()
-    sums = np.bincount(groups, w * (two - one - mean))
-    half = t.ppf(0.975, 5) * np.sqrt(6 / 5 * (sums**2).sum()) / w.sum()
+    at_once = PairedLosses().add(one, two, weight, groups).difference("log_loss")
+    half = at_once.high - mean
+    assert 0.5 < half / (t.ppf(0.975, 5) * (two - one).std() / np.sqrt(40)) < 2
     ends = found.difference, found.low, found.high
     assert ends == pytest.approx((mean, mean - half, mean + half), abs=1e-12)
