@@ -19,6 +19,9 @@ from ._describe import curve
 _STEEPEST = 100.0  # links steeper than that are steps
 _NOISIEST = 30.0  # more noise changes no shape of the curve
 _FEW = 1000  # points that the start is chosen by
+_MOST_STEPS = 20  # of Newton, and halvings of one; three steps are usual
+_DIFFERENCE = 1e-5  # between points whose slopes are compared
+_FLAT = 1e-12  # curvature beside the largest one, and change of a loss, that rounding hides
 _NOISE = 1e-12  # the norm of log-odds that differ by rounding alone, relative to their mean
 
 
@@ -253,10 +256,46 @@ def _minimum(link, s, codes, share, split, starts, bounds):
     few = _few_rows(s, codes, share)
     best = min(product(*starts), key=lambda point: loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
-    data = s, codes == 1, share
-    return minimize(
-        loss, best, data, method="L-BFGS-B", jac=True, bounds=list(bounds), options=options
-    ).x
+    data, bounds = (s, codes == 1, share), list(bounds)
+    found = minimize(loss, best, data, method="L-BFGS-B", jac=True, bounds=bounds, options=options)
+    return _to_rounding(lambda point: loss(point, *data), found.x, bounds)
+
+
+def _to_rounding(loss, point, bounds):
+    """Newton's steps to where the slope is rounding, which is far beyond where the loss is flat.
+
+    The second derivatives are differences of slopes, of either sign where the quasi-Newton method
+    gave up far away. A step, halved if need be, makes the loss less, or the slope if the loss is
+    flat.
+    """
+    low, high = np.array(bounds, dtype=float).T  # None is NaN, which nothing is beyond
+    value, slope = loss(point)
+    for _ in range(_MOST_STEPS):
+        free = ~((point <= low) & (slope > 0) | (point >= high) & (slope < 0))
+        room = np.fmin(np.fmin(point - low, high - point), _DIFFERENCE)[free]
+        if not free.any() or not (room > 0).all():
+            break
+        units = np.eye(len(point))[free] * room[:, None]
+        bent = [(loss(point + unit)[1] - loss(point - unit)[1])[free] for unit in units]
+        bent = np.array(bent) / (2 * room[:, None])
+        step = np.zeros_like(point)
+        sizes, axes = np.linalg.eigh((bent + bent.T) / 2)
+        sizes = np.abs(sizes)
+        along = np.divide(
+            axes.T @ slope[free], sizes, where=sizes > _FLAT * sizes.max(), out=0 * sizes
+        )
+        step[free] = axes @ along
+        near = _FLAT * max(abs(value), 1.0)
+        for size in 0.5 ** np.arange(_MOST_STEPS):
+            moved = np.fmin(np.fmax(point - size * step, low), high)
+            reached, then = loss(moved)
+            flatter = np.abs(then[free]).max() < np.abs(slope[free]).max()
+            if reached < value - near or (flatter and reached <= value + near):
+                break
+        else:
+            break
+        point, value, slope = moved, reached, then
+    return point
 
 
 def _few_rows(s, codes, share):
