@@ -7,7 +7,9 @@ A = w (y - ybar) / W and B = w (d - dbar) / W of a labelled row, less d / N of e
 """
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
+
+from ._proportion import share_interval
 
 
 def summed(values, cluster, n_clusters):
@@ -66,14 +68,6 @@ def quantile(n_effective, level):
     return float(stdtrit(max(n_effective - 1.0, 1.0), (1 + level) / 2))
 
 
-def wilson(share, rows, t):
-    """Wilson's interval of a share."""
-    shrink = 1 + t**2 / rows
-    centre = (share + t**2 / (2 * rows)) / shrink
-    half = t / shrink * np.sqrt(share * (1 - share) / rows + t**2 / (4 * rows**2))
-    return max(centre - half, 0.0), min(centre + half, 1.0)
-
-
 def worth(share, spread, n_effective, n_rows):
     """How many independent labels those of a share are worth, judged by its variance."""
     if spread <= 0 or not 0 < share < 1:
@@ -81,16 +75,21 @@ def worth(share, spread, n_effective, n_rows):
     return min(share * (1 - share) / spread, float(n_rows))
 
 
-def share_intervals(alone, found, spreads, rows, t):
+def share_intervals(alone, found, spreads, rows, level, t):
     """Intervals of a share: by labels alone, and corrected; the second is never the wider one.
 
-    The corrected one is Wilson's of so many more rows as the variance is smaller. Both variances
-    get t^2 / 4n^2, Wilson's own, first: no error seen in n labels does not mean that there is none.
+    Clopper and Pearson's, of so many more rows for the corrected one as the variance is smaller,
+    and of fewer as Student's `t` is above the normal quantile (Korn, Graubard 1998, eq. 2). Both
+    variances get t^2 / 4n^2, Wilson's own, first: no error seen in n labels does not mean that
+    there is none.
     """
-    least = t**2 / (4 * rows**2)
-    low, high = wilson(alone, rows, t)
+    least, fewer = t**2 / (4 * rows**2), (ndtri((1 + level) / 2) / t) ** 2
     ratio = min((spreads[1] + least) / (spreads[0] + least), 1.0)
-    return (low, high), no_wider(found, wilson(found, rows / ratio, t), high - low)
+    ends, ours = (
+        tuple(map(float, share_interval(share * size * fewer, size * fewer, level)))
+        for share, size in ((alone, rows), (found, rows / ratio))
+    )
+    return ends, no_wider(found, ours, ends[1] - ends[0])
 
 
 def no_wider(middle, ends, width):

@@ -172,8 +172,9 @@ class CalibratedMean(Shown):
         Notes
         -----
         The variance is v / N + (1 / n - 1 / N) r for n labels of N rows, where v is the variance
-        of a label and r that of what the scores leave of it, as these labels show them. Simulated
-        in ``benchmarks/calibrated_mean``. Cost: O(1).
+        of a label and r that of what the scores leave of it, as these labels show them; what an
+        interval of a share reaches beyond Student's falls as 1 / n. Simulated in
+        ``benchmarks/calibrated_mean``. Cost: O(1).
 
         Examples
         --------
@@ -195,9 +196,13 @@ class CalibratedMean(Shown):
         rest = label
         if not alone and n < total:
             rest = max((self.se**2 - label / n * n / total) / (1 / n - 1 / total), 0.0)
-        rows = total
+        rows, reach = total, (self.high - self.low) / 2
+        t, se = quantile(self._errors.worth, self.level), self.se
+        if alone:
+            reach, se = (self.labels_high - self.labels_low) / 2, self.labels_se
+        beyond = max(reach - t * se, 0.0) * n
         for _ in range(100):  # fewer rows have a larger quantile
-            half = width / 2 / quantile(rows * ratio, self.level)
+            half = max(width / 2 - beyond / rows, 0.0) / quantile(rows * ratio, self.level)
             free = half**2 - (0 if alone else (label - rest) / total)
             if free <= 0 or rest / free > total:
                 got = f"{width:g}, too narrow for {total} rows"
@@ -320,7 +325,7 @@ def made(
         labels, estimate = (min(max(mean, bounds[0]), bounds[1]) for mean in (labels, estimate))
     t = quantile(size, level)
     if outcome == "share" or (bounds is not None and alone == 0):
-        ends, ours = _of_share(labels, estimate, (alone, spread), errors, t, bounds)
+        ends, ours = _of_share(labels, estimate, (alone, spread), errors, level, bounds)
     else:
         unseen = unseen_square(own, size, None if errors.keys is None else errors.n_labelled)
         extra = t**2 / 2 * unseen if outcome == "difference" and shares else 0.0
@@ -355,12 +360,12 @@ def made(
     )
 
 
-def _of_share(labels, estimate, spreads, errors, t, bounds):
+def _of_share(labels, estimate, spreads, errors, level, bounds):
     """Both intervals of a share; of numbers as shares of the way between their bounds."""
     low, reach = bounds[0], bounds[1] - bounds[0]
     first, second = ((value - low) / reach for value in (labels, estimate))
     alone, spread = (value / reach**2 for value in spreads)
     size = errors.worth
     rows = worth(first, alone * (size - 1) / size, size, errors.n_labelled)
-    found = share_intervals(first, second, (alone, spread), rows, t)
+    found = share_intervals(first, second, (alone, spread), rows, level, quantile(size, level))
     return tuple((low + reach * ends[0], low + reach * ends[1]) for ends in found)

@@ -5,10 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit, stdtrit
+from scipy.special import expit, logit, ndtr, stdtrit
+from scipy.stats import beta, binom
 from scipy.stats import t as student
 
-from sklearn_calib._kernels._tuned_mean import best_power, no_wider, wilson
+from sklearn_calib._kernels._tuned_mean import best_power, no_wider, share_intervals
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import CalibratedMean, calibrated_mean
 from sklearn_calib.recalibrators import PlattScaling
@@ -67,10 +68,26 @@ def test_the_best_power():
             ) + 1e-12
 
 
-def test_wilson():
-    low, high = wilson(0.1, 50, 1.96)  # solves (p - share)^2 = t^2 p (1 - p) / n
-    for end in (low, high):
-        assert (end - 0.1) ** 2 == pytest.approx(1.96**2 * end * (1 - end) / 50)
+def test_shares_of_labels_against_binomial_tails():
+    """By the law itself, also where events are rare: Wilson's missed in .05 to .08 on one side."""
+    for n, rate in ((50, 0.02), (100, 0.02), (100, 0.05), (500, 0.02), (100, 0.3)):
+        events, t = np.arange(n + 1), stdtrit(n - 1, 0.975)
+        spread = events * (n - events) / n**3
+        ends = [
+            share_intervals(k / n, k / n, (v, v), float(n), 0.95, t)[0]
+            for k, v in zip(events.tolist(), spread.tolist(), strict=True)
+        ]
+        low, high = np.array(ends).T
+        chance = binom.pmf(events, n, rate)
+        assert chance[rate < low].sum() <= 0.025
+        assert chance[rate > high].sum() <= 0.025
+    k = 1.96**2 / t**2 * 100  # fewer rows by Student's law, here of 100 ones
+    found = share_intervals(0.1, 0.1, (1e-3, 1e-3), 100.0, 2 * ndtr(1.96) - 1, t)[0]
+    assert found[0] == pytest.approx(beta.ppf(ndtr(-1.96), 0.1 * k, 0.9 * k + 1), rel=1e-9)
+    assert found[1] == pytest.approx(beta.ppf(ndtr(1.96), 0.1 * k + 1, 0.9 * k), rel=1e-9)
+
+
+def test_an_interval_is_drawn_together_around_its_middle():
     assert no_wider(0.5, (0.2, 0.6), 0.2) == pytest.approx((0.35, 0.55))
 
 
