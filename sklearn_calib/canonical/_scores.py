@@ -14,6 +14,8 @@ from ._device import LARGEST_LOGIT, device_scores
 from ._rounded import cure_of_sums, slack_of, warn_of_rounded
 
 _OWN_CALL = "canonical_proba"
+_AT_A_GLANCE = 1 << 16  # entries
+_EXACT = 1e-15  # by which the sum of a row may differ from 1
 
 
 def canonical_proba(
@@ -107,6 +109,9 @@ def canonical_proba(
             _where, "kind 'proba' or 'logits'", repr(kind), "Say which of the two the scores are"
         )
     _check_tolerance(tolerance, kind, _where)
+    sound = _at_a_glance(scores, kind) if tolerance is absent is None else None
+    if sound is not None and n_classes in (None, sound.shape[1]):
+        return sound
     if absent is not None:
         if not isinstance(absent, str) or absent != "nan":
             refuse(_where, "absent 'nan' or None", repr(absent), "Mark such options with NaN")
@@ -122,6 +127,21 @@ def canonical_proba(
         return _check_columns(
             softmax_of_rows(_logit_table(scores, _where, _first)), n_classes, _where
         )
+
+
+def _at_a_glance(scores, kind):
+    """The result for a few rows of floats with which nothing is wrong; None for all others."""
+    if type(scores) is SimplexArray and kind == "proba":
+        return None if scores._log is scores._absent is None else scores
+    few = type(scores) is np.ndarray and 0 < scores.size <= _AT_A_GLANCE
+    if not few or scores.dtype != np.float64 or scores.ndim not in (1, 2):
+        return None
+    if kind == "logits":
+        sound = np.abs(scores).max() <= LARGEST_LOGIT  # which a NaN is not
+        return softmax_of_rows(scores.reshape(len(scores), -1)) if sound else None
+    if scores.ndim == 1 or scores.shape[1] == 1 or not (scores.min() >= 0 and scores.max() <= 1):
+        return None
+    return scores if np.abs(scores.sum(axis=1) - 1.0).max() <= _EXACT else None
 
 
 def _with_absent(scores, kind, n_classes, tolerance, where, first):
@@ -290,10 +310,10 @@ def _simplex_from_proba(
     ):
         got = f"row {first + worst}, which sums to {total[worst]:.6g}"
         refuse(where, "rows that sum to 1", got, cure_of_sums(table, error[worst], eps))
-    if error[worst] > 1e-15:
+    if error[worst] > _EXACT:
         if np.may_share_memory(table, raw):
             table = table.copy()
-        table /= np.where(error > 1e-15, total, 1.0)[:, None]
+        table /= np.where(error > _EXACT, total, 1.0)[:, None]
     return table
 
 

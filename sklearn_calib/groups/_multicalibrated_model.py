@@ -154,7 +154,6 @@ class MulticalibratedModel(CalibratedClassifier):
         self.use_score = use_score
         self.response_method = response_method
 
-    @whole_or_not_at_all
     def fit(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
     ) -> Self:
@@ -176,25 +175,26 @@ class MulticalibratedModel(CalibratedClassifier):
         -------
         self : object
         """
-        job = self._start(X, y, sample_weight, fit_params)
-        if isinstance(self.estimator, FrozenEstimator):
-            estimator, columns = job.estimator, np.arange(len(job.classes))
-            rows, cv = np.arange(len(job.codes)), self.cv
-            scores = job.scores(estimator, columns, job.X)
-        else:
-            scores, rows, cv = self._out_of_fold(job)
-            estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
-        table = group_table(X, self.groups, len(job.codes), job.where)
-        correction = self._correction(cv).fit(
-            scores,
-            job.classes[job.codes[rows]],
-            groups={name: column[rows] for name, column in table.items()},
-            sample_weight=job.weight[rows],
-            classes=job.classes,
-        )
-        self.calibrated_pairs_ = [CalibratedPair(estimator, correction, columns)]
-        self._remember_features(estimator)
-        return self
+        with whole_or_not_at_all(self) as new:
+            job = new._start(X, y, sample_weight, fit_params)
+            if isinstance(new.estimator, FrozenEstimator):
+                estimator, columns = job.estimator, np.arange(len(job.classes))
+                rows, cv = np.arange(len(job.codes)), new.cv
+                scores = job.scores(estimator, columns, job.X)
+            else:
+                scores, rows, cv = new._out_of_fold(job)
+                estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
+            table = group_table(X, new.groups, len(job.codes), job.where)
+            correction = new._correction(cv).fit(
+                scores,
+                job.classes[job.codes[rows]],
+                groups={name: column[rows] for name, column in table.items()},
+                sample_weight=job.weight[rows],
+                classes=job.classes,
+            )
+            new.calibrated_pairs_ = [CalibratedPair(estimator, correction, columns)]
+            new._remember_features(estimator)
+            return self
 
     def predict_proba(self, X: Features) -> FloatArray:
         """Corrected probabilities.

@@ -150,7 +150,6 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         self.assume_centered = assume_centered
         self.random_state = random_state
 
-    @whole_or_not_at_all
     def fit(self, X: Features, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit the classifier, and find the angle on the same rows.
 
@@ -166,44 +165,45 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         -------
         self : object
         """
-        job = self._start(X, y, None, fit_params)
-        if any(name.endswith("sample_weight") for name in job.estimator_params):
-            refuse_weights(job.where)
-        if len(self.classes_) > 2:
-            refuse(
-                job.where,
-                "two classes. Only binary classification is supported",
-                f"{len(self.classes_)}, so that the type of the target is multiclass",
-                "Use CalibratedModel(cv='alo'), which takes more",
-            )
-        estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
-        own, model = job.own_model(estimator)
-        fits = read_linear(model, job.X, job.labels_of(model, columns), None, job.where)
-        fits = checked_fits(fits, model, self.assume_centered, job.where)
-        [fit] = settled(fits, model, job.where, own)
-        angle = find_angle(fit, self.covariance, job.where)
-        link: dict[str, Any] = {
-            "link": self.link,
-            "link_slope": None if self.link_slope == "auto" else self.link_slope,
-            "link_intercept": None if self.link_intercept == "auto" else self.link_intercept,
-        }
-        labels = job.classes[job.codes]
-        if self._negative(job):
-            if angle.cos_theta is None:
-                likely = angular_recalibrator(angle, labels, link, job.where)
-                angle = replace(angle, cos_theta=likely.cos_theta_)
-            angle = replace(angle, cos_theta=-angle.cos_theta)
-        recalibrator = angular_recalibrator(angle, labels, link, job.where)
-        self.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
-        self.cos_theta_, self.theta_ = recalibrator.cos_theta_, recalibrator.theta_
-        self.inner_product_ = self.cos_theta_ * angle.norm
-        self.link_params_ = {
-            "slope": recalibrator.link_slope_,
-            "intercept": recalibrator.link_intercept_,
-        }
-        self.method_, self.diagnostics_ = angle.method, angle.diagnostics
-        self._remember_features(estimator)
-        return self
+        with whole_or_not_at_all(self) as new:
+            job = new._start(X, y, None, fit_params)
+            if any(name.endswith("sample_weight") for name in job.estimator_params):
+                refuse_weights(job.where)
+            if len(new.classes_) > 2:
+                refuse(
+                    job.where,
+                    "two classes. Only binary classification is supported",
+                    f"{len(new.classes_)}, so that the type of the target is multiclass",
+                    "Use CalibratedModel(cv='alo'), which takes more",
+                )
+            estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
+            own, model = job.own_model(estimator)
+            fits = read_linear(model, job.X, job.labels_of(model, columns), None, job.where)
+            fits = checked_fits(fits, model, new.assume_centered, job.where)
+            [fit] = settled(fits, model, job.where, own)
+            angle = find_angle(fit, new.covariance, job.where)
+            link: dict[str, Any] = {
+                "link": new.link,
+                "link_slope": None if new.link_slope == "auto" else new.link_slope,
+                "link_intercept": None if new.link_intercept == "auto" else new.link_intercept,
+            }
+            labels = job.classes[job.codes]
+            if new._negative(job):
+                if angle.cos_theta is None:
+                    likely = angular_recalibrator(angle, labels, link, job.where)
+                    angle = replace(angle, cos_theta=likely.cos_theta_)
+                angle = replace(angle, cos_theta=-angle.cos_theta)
+            recalibrator = angular_recalibrator(angle, labels, link, job.where)
+            new.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
+            new.cos_theta_, new.theta_ = recalibrator.cos_theta_, recalibrator.theta_
+            new.inner_product_ = new.cos_theta_ * angle.norm
+            new.link_params_ = {
+                "slope": recalibrator.link_slope_,
+                "intercept": recalibrator.link_intercept_,
+            }
+            new.method_, new.diagnostics_ = angle.method, angle.diagnostics
+            new._remember_features(estimator)
+            return self
 
     @property
     def recalibrator_(self) -> Any:

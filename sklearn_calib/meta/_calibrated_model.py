@@ -187,7 +187,6 @@ class CalibratedModel(CalibratedClassifier):
         self.n_jobs = n_jobs
 
     @with_callbacks
-    @whole_or_not_at_all
     def fit(
         self,
         X: Features,
@@ -226,28 +225,41 @@ class CalibratedModel(CalibratedClassifier):
         -------
         self : object
         """
-        soft_labels = check_flag(soft_labels, "soft_labels", f"{type(self).__name__}.fit")
-        many = not soft_labels and is_label_table(y)
-        start = start_labels if many else CalibratedModel._start
-        given = X, y, sample_weight, fit_params
-        if soft_labels:
-            rows, items = soft_input(self.estimator, f"{type(self).__name__}.fit", *given)
-            job = CalibratedModel._start(self, *rows)._replace(items=items)
-            check_weighted(job)
-        else:
-            job = start(self, *given)
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        ensemble = self.ensemble if self.ensemble != "auto" else not frozen
-        if equals(self.cv, "alo"):
-            self._check_alo(job, many, soft_labels)
-            self.calibrated_pairs_ = [self._single("fit", _calibrate_alo, job)]
-        elif frozen and not ensemble:
-            self.calibrated_pairs_ = [self._single("calibrate", _calibrate_frozen, job)]
-        else:
-            cv = folds_of_labels(self.cv, job) if many else folds_of_rows(self.cv, job)
-            folds = splits_of(job, cv)
-            self.calibrated_pairs_ = self._fit_folds(job, folds, ensemble)
-        self._remember_features(self.calibrated_pairs_[0].estimator)
+        with whole_or_not_at_all(self) as new:
+            where, rows = f"{type(new).__name__}.fit", (X, y, sample_weight, fit_params)
+            soft_labels = check_flag(soft_labels, "soft_labels", where)
+            many = not soft_labels and is_label_table(y)
+            if soft_labels:
+                rows, items = soft_input(new.estimator, where, *rows)
+                job: Any = new._start(*rows)._replace(items=items)
+                check_weighted(job)
+            else:
+                job = start_labels(new, *rows) if many else new._start(*rows)
+            frozen, leaves_one_out = (
+                isinstance(new.estimator, FrozenEstimator),
+                equals(new.cv, "alo"),
+            )
+            ensemble = new.ensemble if new.ensemble != "auto" else not frozen
+            in_folds = not leaves_one_out and (ensemble or not frozen)
+            folds: list[Any] = []
+            if leaves_one_out:
+                new._check_alo(job, many, soft_labels)
+            elif in_folds:
+                cv = folds_of_labels(new.cv, job) if many else folds_of_rows(new.cv, job)
+                folds = splits_of(job, cv)
+            task_name = "fit" if leaves_one_out else "fold" if in_folds else "calibrate"
+            n_tasks = len(folds) + (not (in_folds and ensemble))
+            with callback_fit(new, n_tasks, job.X, job.codes) as context:
+                tasks = callback_tasks(context, n_tasks, task_name)
+                done = Parallel(n_jobs=new.n_jobs)(
+                    delayed(_fit_fold)(job, train, test, ensemble, task, new, watch=number == 0)
+                    for number, ((train, test), task) in enumerate(zip(folds, tasks, strict=False))
+                )
+                if n_tasks > len(folds):
+                    with callback_task(tasks[-1], new, None, job.X, job.codes):
+                        done = [_fit_whole(job, done if in_folds else None, leaves_one_out)]
+            new.calibrated_pairs_ = done
+            new._remember_features(done[0].estimator)
         return self
 
     def predict_proba(self, X: Features) -> Any:
@@ -344,29 +356,6 @@ class CalibratedModel(CalibratedClassifier):
                 "Leave both out",
             )
 
-    def _single(self, task_name, calibrate, job):
-        """One pair, as one task."""
-        with callback_fit(self, 1, job.X, job.codes) as context:
-            (task,) = callback_tasks(context, 1, task_name)
-            with callback_task(task, self, None, job.X, job.codes):
-                return calibrate(job)
-
-    def _fit_folds(self, job, folds, ensemble):
-        n_tasks = len(folds) + (not ensemble)
-        with callback_fit(self, n_tasks, job.X, job.codes) as context:
-            tasks = callback_tasks(context, n_tasks, "fold")
-            done = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_fold)(job, train, test, ensemble, task, self, watch=number == 0)
-                for number, ((train, test), task) in enumerate(zip(folds, tasks, strict=False))
-            )
-            if ensemble:
-                return done
-            rows = np.concatenate([kept for _, kept in done])
-            scores = job.stacked([block for block, _ in done])
-            with callback_task(tasks[-1], self, None, job.X, job.codes):
-                estimator, columns = job.fit_estimator(np.arange(len(job.codes)))
-                return [CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)]
-
 
 def _fit_fold(job, train, test, ensemble, task, caller, watch):
     """A fitted pair, or the out-of-fold scores and their rows."""
@@ -381,15 +370,17 @@ def _fit_fold(job, train, test, ensemble, task, caller, watch):
         return CalibratedPair(estimator, recalibrator, columns)
 
 
-def _calibrate_frozen(job):
-    columns = job.all_columns
-    scores = job.scores(job.estimator, columns, job.X)
-    recalibrator = job.fit_recalibrator(scores, np.arange(len(job.codes)))
-    return CalibratedPair(job.estimator, recalibrator, columns)
-
-
-def _calibrate_alo(job):
+def _fit_whole(job, out_of_fold, leaves_one_out):
+    """One pair for all rows, whose scores are those of folds, of leave-one-out, or of the model."""
     rows = np.arange(len(job.codes))
-    estimator, columns = job.fit_estimator(rows)
-    scores = linear_leave_one_out(job, estimator, columns)
+    if out_of_fold is not None:
+        estimator, columns = job.fit_estimator(rows)
+        rows = np.concatenate([kept for _, kept in out_of_fold])
+        scores = job.stacked([block for block, _ in out_of_fold])
+    elif leaves_one_out:
+        estimator, columns = job.fit_estimator(rows)
+        scores = linear_leave_one_out(job, estimator, columns)
+    else:
+        estimator, columns = job.estimator, job.all_columns
+        scores = job.scores(estimator, columns, job.X)
     return CalibratedPair(estimator, job.fit_recalibrator(scores, rows), columns)

@@ -49,7 +49,6 @@ def warn_of_harm(
             f"mean {mean:.3g} for class {label!r} of frequency {rate:.3g}, {errors:.1f} standard "
             f"errors off with {_name(recalibrator)}",
             "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'",
-            stacklevel=5,
         )
         return
     if not _FEW_ROWS <= len(positive) <= _LOSS_ROWS:
@@ -70,7 +69,6 @@ def warn_of_harm(
             f"{after:.4g} after and {before:.4g} before with {_name(recalibrator)}",
             "Take a method with fewer parameters, such as recalibrator='temperature', or more "
             "calibration rows; or leave the model as it is",
-            stacklevel=5,
         )
 
 
@@ -111,7 +109,6 @@ def warn_of_harm_to_labels(
             f"{len(lost)} of {table.shape[1]} labels without, such as number {label}: mean "
             f"{mean:.3g} for the frequency {rate:.3g}, {errors:.1f} standard errors off",
             "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'",
-            stacklevel=5,
         )
         return
     rows = np.flatnonzero((weight > 0) & ~np.isnan(table).all(axis=1))
@@ -134,7 +131,6 @@ def warn_of_harm_to_labels(
             f"{worse:.4g} after and {better:.4g} before, summed over the labels",
             "Take a method with fewer parameters, such as recalibrator='temperature', or more "
             "calibration rows; or leave the model as it is",
-            stacklevel=5,
         )
 
 

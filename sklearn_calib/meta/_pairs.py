@@ -37,7 +37,7 @@ from ..recalibrators import (
     aligned_proba,
     check_folds,
     check_pairs,
-    fit_recalibrator,
+    fit_arguments,
     resolve_recalibrator,
 )
 from ._arguments import refuse_prefit
@@ -156,11 +156,16 @@ class Job(NamedTuple):
                 "a fold without any row of a class that its model has seen",
                 "Use fewer folds, or stratified ones",
             )
-        fitted = self._fitted_recalibrator(scores, rows)
+        params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
+        if self.items is not None:
+            params.setdefault("groups", self.items[rows])
+        recalibrator = clone(self.recalibrator)
+        arguments = fit_arguments(recalibrator, classes=self.classes, **params)
+        fitted = recalibrator.fit(scores, self.classes[self.codes[rows]], **arguments)
         if watch:
             warn_of_harm(
                 self.where,
-                lambda part: self._fitted_recalibrator(scores[part], rows[part]),
+                lambda part: self.fit_recalibrator(scores[part], rows[part], watch=False),
                 fitted,
                 scores,
                 self.codes[rows],
@@ -168,18 +173,6 @@ class Job(NamedTuple):
                 self.classes,
             )
         return fitted
-
-    def _fitted_recalibrator(self, scores, rows):
-        params = check_method_params(self.X, params=self.recalibrator_params, indices=rows)
-        if self.items is not None:
-            params.setdefault("groups", self.items[rows])
-        return fit_recalibrator(
-            clone(self.recalibrator),
-            scores,
-            self.classes[self.codes[rows]],
-            classes=self.classes,
-            **params,
-        )
 
 
 def groups_of(job: Any) -> Any:
@@ -371,7 +364,6 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
                 f"a fitted {type(estimator).__name__}",
                 "It is fitted again on these rows; to keep the fitted one, write "
                 f"{type(self).__name__}(FrozenEstimator(model)), with rows that it has not seen",
-                stacklevel=7,
             )
         return estimator, False
 
@@ -397,6 +389,6 @@ class CalibratedClassifier(CallbackSupportMixin, ClassifierAround):
                         "STEP__sample_weight=... or enable metadata routing",
                     ),
                     UserWarning,
-                    stacklevel=6,
+                    stacklevel=5,
                 )
         return params, weights, groups

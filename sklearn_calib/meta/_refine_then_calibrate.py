@@ -239,7 +239,6 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         self.random_state = random_state
 
     @with_callbacks
-    @whole_or_not_at_all
     def fit(
         self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
     ) -> Self:
@@ -263,36 +262,37 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         -------
         self : object
         """
-        job = self._start(X, y, sample_weight, fit_params)
-        if self.error_score != "raise" and not np.isnan(self.error_score):
-            rule = "error_score 'raise' or numpy.nan"
-            refuse(job.where, rule, repr(self.error_score), "The criterion is a loss: use nan")
-        get_loss(self.loss, job.where, len(job.classes))
-        candidates = self._candidates(job.where)
-        if isinstance(self.estimator, FrozenEstimator):
-            everything = np.arange(len(job.codes))
-            splits = [(everything, everything)]
-        else:
-            splits = splits_of(job, folds_of_rows(self.cv, job))
-        self.n_splits_ = len(splits)
-        stages = None if isinstance(self.stages, str) or self.stages is None else self.stages
-        wanted = _checked_stages(stages, job.where)
-        n_fits = len(candidates) * len(splits)
-        with callback_fit(self, n_fits + 1, job.X, job.codes) as context:
-            tasks = callback_tasks(context, n_fits + 1, "fit")
-            fits = in_turn(
-                self.n_jobs,
-                (
-                    delayed(fit_fold)(job, params, split, self, tasks[i * len(splits) + j])
-                    for i, params in enumerate(candidates)
-                    for j, split in enumerate(splits)
-                ),
-            )
-            table, winner, failures = self._search(job, candidates, fits, wanted)
-            self._report(table, winner, failures, n_fits, job.where)
-            with callback_task(tasks[-1], self, None, job.X, job.codes):
-                self._finish(job, winner)
-        return self
+        with whole_or_not_at_all(self) as new:
+            job = new._start(X, y, sample_weight, fit_params)
+            if new.error_score != "raise" and not np.isnan(new.error_score):
+                rule = "error_score 'raise' or numpy.nan"
+                refuse(job.where, rule, repr(new.error_score), "The criterion is a loss: use nan")
+            get_loss(new.loss, job.where, len(job.classes))
+            candidates = new._candidates(job.where)
+            if isinstance(new.estimator, FrozenEstimator):
+                everything = np.arange(len(job.codes))
+                splits = [(everything, everything)]
+            else:
+                splits = splits_of(job, folds_of_rows(new.cv, job))
+            new.n_splits_ = len(splits)
+            stages = None if isinstance(new.stages, str) or new.stages is None else new.stages
+            wanted = _checked_stages(stages, job.where)
+            n_fits = len(candidates) * len(splits)
+            with callback_fit(new, n_fits + 1, job.X, job.codes) as context:
+                tasks = callback_tasks(context, n_fits + 1, "fit")
+                fits = in_turn(
+                    new.n_jobs,
+                    (
+                        delayed(fit_fold)(job, params, split, new, tasks[i * len(splits) + j])
+                        for i, params in enumerate(candidates)
+                        for j, split in enumerate(splits)
+                    ),
+                )
+                table, winner, failures = new._search(job, candidates, fits, wanted)
+                new._report(table, winner, failures, n_fits, job.where)
+                with callback_task(tasks[-1], new, None, job.X, job.codes):
+                    new._finish(job, winner)
+            return self
 
     @property
     def best_estimator_(self) -> Any:
@@ -422,7 +422,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             )
             if winner is None:
                 raise ValueError(f"{where}: expected one candidate that can be fitted. {text}")
-            warnings.warn(text, FitFailedWarning, stacklevel=5)
+            warnings.warn(text, FitFailedWarning, stacklevel=4)
         self.cv_results_ = results_table(table)
         self.best_index_ = int(
             np.flatnonzero(self.cv_results_["candidate"] == winner.number)[winner.position]
@@ -441,7 +441,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         _warn_if_few(scores, job.codes[rows])
         caveat = staging and staging.caveat(folds[0].estimator)
         if caveat:
-            caution("RefineThenCalibrateCV.fit", *caveat, stacklevel=6)
+            caution("RefineThenCalibrateCV.fit", *caveat)
         self.recalibrator_ = job.fit_recalibrator(scores, rows)
         start = time.perf_counter()
         if isinstance(self.estimator, FrozenEstimator):

@@ -16,12 +16,12 @@ from ._anybody import aligned_proba as aligned_proba
 from ._anybody import check_folds as check_folds
 from ._anybody import check_pairs as check_pairs
 from ._anybody import cross_fitted_proba
+from ._anybody import fit_arguments as fit_arguments
 from ._anybody import fit_recalibrator as fit_recalibrator
 from ._anybody import folds_of as folds_of
 from ._anybody import group_codes as group_codes
 from ._anybody import recalibrated_proba as recalibrated_proba
 from ._anybody import resolve_recalibrator as resolve_recalibrator
-from ._anybody import whole_or_not_at_all as whole_or_not_at_all
 from ._auto import StackedCalibration as StackedCalibration
 from ._base import Capabilities, Recalibrator
 from ._base import normalised_rows as normalised_rows
@@ -56,6 +56,7 @@ from ._platt import PlattScaling as PlattScaling
 from ._prior_shift import PriorShift as PriorShift
 from ._quadratic import QuadraticScaling as QuadraticScaling
 from ._record import with_whole_mean as with_whole_mean
+from ._refit import whole_or_not_at_all as whole_or_not_at_all
 from ._repeated import warn_of_repeated_cells as warn_of_repeated_cells
 from ._restricted_polynomial import (
     RestrictedPolynomialRegression as RestrictedPolynomialRegression,

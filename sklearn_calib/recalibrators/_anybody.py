@@ -1,9 +1,8 @@
 """Using a recalibrator that anyone may have written: a name, a pipeline, any classifier."""
 
 from collections.abc import Iterator
-from functools import wraps
 from inspect import signature
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -18,7 +17,6 @@ from .._typing import (
     ArrayLike,
     Estimator,
     FloatArray,
-    Function,
     IntArray,
     RandomStateLike,
     RecalibratorLike,
@@ -57,16 +55,21 @@ def resolve_recalibrator(recalibrator: RecalibratorLike, where: str) -> Estimato
 
 
 def fit_recalibrator(
+    recalibrator: Estimator, proba: FloatArray, y: ArrayLike, **arguments: Any
+) -> Estimator:
+    """Fit anyone's recalibrator in place on canonical scores, with `fit_arguments`."""
+    return recalibrator.fit(proba, y, **fit_arguments(recalibrator, **arguments))
+
+
+def fit_arguments(
     recalibrator: Estimator,
-    proba: FloatArray,
-    y: ArrayLike,
     *,
     classes: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     **metadata: Any,
-) -> Estimator:
-    """Fit anyone's recalibrator in place on canonical scores, passing what it understands.
+) -> dict[str, Any]:
+    """What the fit of anyone's recalibrator is called with: of the three what it understands.
 
     A `Pipeline` hands `sample_weight`, `classes` and `groups` to every step whose fit takes them. A
     plain scikit-learn classifier gets the probabilities as its features.
@@ -74,26 +77,22 @@ def fit_recalibrator(
     known = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     known = {name: value for name, value in known.items() if value is not None}
     if not isinstance(recalibrator, Pipeline):
-        known = _accepted(recalibrator, known)
-    elif routing_enabled():
-        for _, part in recalibrator.steps:
-            requests = {name: True for name in _accepted(part, known)}
-            if requests:
-                part.set_fit_request(**requests)
-    else:
-        known = {
-            f"{step}__{name}": value
-            for step, part in recalibrator.steps
-            for name, value in _accepted(part, known).items()
+        return _accepted(recalibrator, known) | metadata
+    accepted = {step: _accepted(part, known) for step, part in recalibrator.steps}
+    if not routing_enabled():
+        of_steps = {
+            f"{step}__{name}": value for step in accepted for name, value in accepted[step].items()
         }
-    return recalibrator.fit(proba, y, **known, **metadata)
+        return of_steps | metadata
+    for step, part in recalibrator.steps:
+        if accepted[step]:
+            part.set_fit_request(**dict.fromkeys(accepted[step], True))
+    return known | metadata
 
 
 def _accepted(estimator, params):
     """The parameters that an estimator's fit names."""
-    if not hasattr(estimator, "fit"):
-        return {}
-    names = signature(estimator.fit).parameters
+    names = signature(estimator.fit).parameters if hasattr(estimator, "fit") else ()
     return {name: value for name, value in params.items() if name in names}
 
 
@@ -307,26 +306,3 @@ def cross_fitted_proba(
             "Use a partition, such as StratifiedKFold",
         )
     return out
-
-
-def whole_or_not_at_all(fit: Function) -> Function:
-    """A fit that leaves no fitted attribute behind if it fails or is interrupted.
-
-    It works on a copy: threads that predict meanwhile see the attributes of before, all of them.
-    """
-
-    @wraps(fit)
-    def _wrapped(self, *args, **kwargs):
-        new = object.__new__(type(self))
-        new.__dict__ = {**vars(self)}
-        try:
-            fit(new, *args, **kwargs)
-        except BaseException:
-            for name in [name for name in vars(new) if name.endswith("_") and name[0] != "_"]:
-                delattr(new, name)
-            raise
-        finally:
-            self.__dict__ = vars(new)
-        return self
-
-    return cast("Function", _wrapped)

@@ -18,7 +18,7 @@ from .._sklearn_compat import (
     with_callbacks,
 )
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
-from ..canonical import canonical_weight, rows_per_weight, soft_rows
+from ..canonical import rows_per_weight
 from ..exceptions import caution, equals, refuse, require
 from ._anybody import group_codes
 from ._base import Capabilities, Recalibrator
@@ -54,17 +54,6 @@ _CLASSES_FOR_SHARED, _CLASSES_FOR_MATRIX = 50, 200
 _ROWS_FOR_WEIGHTS = 200_000
 _SMALLEST_WEIGHT = 1e-3
 _SMALLEST_LIKELIHOOD = 1e-12
-
-
-_RETURNS = """
-        Returns
-        -------
-"""
-_GROUPS = """        groups : array-like of shape (n_samples,), default=None
-            Rows that belong together, such as the visits of a patient or the forecasts of one
-            election: no group is split between folds. Without it the fits of the folds know the
-            labels of the rows that they are judged by, and maps that learn them by heart win.
-"""
 
 
 class StackedCalibration(CallbackSupportMixin, Recalibrator):
@@ -221,13 +210,58 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
         *,
         soft_labels: bool = False,
     ) -> Self:
+        """Learn the map from scores to calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
+            Probabilities as `canonical_proba` takes them: one column per class in the order of the
+            sorted labels, or the second class alone. For logits pass
+            ``canonical_proba(scores, kind="logits")``.
+        y : array-like of shape (n_samples,)
+            Labels. Only a `PriorShift` to a given mean can do without.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out.
+        classes : array-like of shape (n_classes,), default=None
+            All classes in the order of the columns, for a calibration set that misses one, or
+            columns that are not in the order of the sorted labels. It names the columns and moves
+            nothing.
+        soft_labels : bool, default=False
+            Whether `y` holds shares of classes instead: of shape (n_samples,) the share of the
+            second class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given
+            once per class, with the share times its weight as weight. Of k votes of n pass k / n
+            and n as `sample_weight`. The classes are 0, 1, ..., unless `classes` names them.
+        groups : array-like of shape (n_samples,), default=None
+            Rows that belong together, such as the visits of a patient or the forecasts of one
+            election: no group is split between folds. Without it the fits of the folds know the
+            labels of the rows that they are judged by, and maps that learn them by heart win.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            Anything `canonical_proba` refuses; labels that do not match the columns; soft labels
+            outside [0, 1], or where the order of the rows matters (``capabilities.ordered``);
+            weights that are negative or all zero; more classes than ``capabilities.max_classes``.
+            After any error or interruption the estimator is unfitted, also where it was fitted
+            before. Threads that predict during a fit see the map of before until it ends.
+
+        Warns
+        -----
+        CalibrationWarning
+            Equal rows of scores; `classes` in an order of their own where the columns fit another
+            one far better. From maps that cannot fall (``capabilities.increasing``): scores
+            that fall with the outcome, by the rank correlation at a level of 1e-4, one-sided,
+            divided by the number of classes where there are more than two.
+        """
         self._groups = groups
         try:
             return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
         finally:
             del self._groups
-
-    fit.__doc__ = (Recalibrator.fit.__doc__ or "").replace(_RETURNS, _GROUPS + _RETURNS)
 
     def to_frame(self) -> DataFrame:
         """The candidates as a pandas DataFrame, the largest weight first.
@@ -255,19 +289,14 @@ class StackedCalibration(CallbackSupportMixin, Recalibrator):
 
     # -- fit ----------------------------------------------------------------------------------
 
-    def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False, soft_labels=False):
-        given = X, y, sample_weight, classes, where, keeps_unit
-        found = super()._checked(*given, soft_labels=soft_labels)
-        if self._groups is not None or soft_labels:
+    def _checked(self, X, y, sample_weight, classes, where, *, soft_labels=False):
+        rows = super()._checked(X, y, sample_weight, classes, where, soft_labels=soft_labels)
+        if self._groups is not None or soft_labels:  # no item is split between folds
             n_rows = np.shape(y)[0]
             groups = np.arange(n_rows) if self._groups is None else self._groups
-            own = group_codes(groups, n_rows, where)
-            if soft_labels:  # no item is split between folds
-                own = own[soft_rows(y, sample_weight, classes, where=where).items]
-            elif sample_weight is not None:  # the rows that `found` has
-                own = own[canonical_weight(sample_weight, len(own), _where=where) > 0]
-            self._groups = np.unique(own, return_inverse=True)[1].ravel()
-        return found
+            of_rows = group_codes(groups, n_rows, where)[rows.items]
+            self._groups = np.unique(of_rows, return_inverse=True)[1].ravel()
+        return rows
 
     def _fit(self, proba, codes, weight):
         per_weight = rows_per_weight(weight)

@@ -6,9 +6,8 @@ A subclass states its `capabilities` and writes `_fit(proba, codes, weight)` and
 
 import warnings
 from abc import abstractmethod
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
@@ -32,6 +31,7 @@ from ..exceptions import caution, check_flag, check_sizes, refuse
 from ._device_map import device_map, is_arithmetic
 from ._falling import falling_by, warn_of_falling_scores
 from ._record import Recorded, fit_record, keep_record, records_are_kept
+from ._refit import whole_or_not_at_all
 from ._threshold import Invertible
 
 
@@ -224,13 +224,13 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
             divided by the number of classes where there are more than two.
         """
         where = f"{type(self).__name__}.fit"
-        with self._refitted() as new:
+        with whole_or_not_at_all(self) as new:
             new._validate_params()
             soft_labels = check_flag(soft_labels, "soft_labels", where)
             rows = X, y, sample_weight, classes, where
             if not soft_labels and new._fit_unread(*rows):
                 return self
-            proba, codes, weight, new.classes_ = new._checked(*rows, soft_labels=soft_labels)
+            proba, codes, weight, new.classes_, _ = new._checked(*rows, soft_labels=soft_labels)
             first = np.asarray(proba)[0]
             if len(proba) > 1 and not (proba[-1] != first).any() and not (proba != first).any():
                 got = f"one row {np.round(proba[0], 6).tolist()} {len(proba)} times"
@@ -241,7 +241,12 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
             if new.capabilities.takes_logarithm:
                 new.floor_ = learned_floor(proba)
                 proba = raised(proba, new.floor_)
-            new._fit_lifted(proba, codes, weight)
+            if proba.shape[1] == 2 or new.capabilities.multiclass == "native":
+                if new._must_rise() and (fall := new._falling(proba, codes, weight)):
+                    warn_of_falling_scores(new, {"": fall})
+                new._fit(proba, codes, weight)
+            else:
+                new._fit_each_against_rest(proba, codes, weight)
             if records_are_kept():
                 even = sample_weight is None and not soft_labels
                 keep_record(new, given, proba, codes, weight, even)
@@ -262,30 +267,19 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
             not depend on the other rows. For a tensor, while scikit-learn dispatches to the array
             API: a tensor on its device, in its float32 or float64, if ``capabilities.array_api``.
         """
-        self = self._view()
-        mapped = self._on_device(X, "predict_proba")
-        if mapped is not None:
-            return mapped.proba()
-        proba = self._check_predict(X, "predict_proba")
-        return self._predict_lifted(proba)
+        return self._mapped(X, "predict_proba")
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """The same as `predict_proba`: recalibrators chain in a `Pipeline`."""
-        self = self._view()
-        mapped = self._on_device(X, "transform")
-        if mapped is not None:
-            return mapped.proba()
-        proba = self._check_predict(X, "transform")
-        return self._predict_lifted(proba)
+        return self._mapped(X, "transform")
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """The class with the largest calibrated probability; the first of equals."""
         self = self._view()
-        mapped = self._on_device(X, "predict")
-        if mapped is not None:
-            return mapped.labels(self.classes_)
-        proba = self._check_predict(X, "predict")
-        return self.classes_[self._predict_lifted(proba).argmax(axis=1)]
+        if (on_device := device_map(self, X, "predict")) is not None:
+            return on_device.labels(self.classes_)
+        place = self._mapped(X, "predict").argmax(axis=1)
+        return self.classes_[place]
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the columns of `transform`: the lowercase class name and the label."""
@@ -302,6 +296,14 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
 
     # -- the machinery ------------------------------------------------------------------------
 
+    def _mapped(self, X, method):
+        """The result for rows as a user gives them: by the map of now, whoever fits it anew."""
+        self = self._view()
+        of_numpy = isinstance(X, np.ndarray)
+        if not of_numpy and (on_device := device_map(self, X, method)) is not None:
+            return on_device.proba()
+        return self._predict_lifted(self._check_predict(X, method))
+
     def _validate_params(self):
         check_sizes(self)
         super()._validate_params()
@@ -313,63 +315,27 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
     def _recorded(self, *rows):
         return fit_record(self, *rows)
 
-    @contextmanager
-    def _unfitted_on_failure(self):
-        """Nothing half-fitted may look fitted, after an error or an interruption."""
-        try:
-            yield
-        except BaseException as error:
-            self._forget()
-            cause = error
-            while isinstance(cause, SystemError):  # what compiled code makes of an interruption
-                cause = cause.__cause__
-            if isinstance(cause, KeyboardInterrupt) and cause is not error:
-                raise KeyboardInterrupt from error
-            raise
+    def _view(self):
+        """This object as it is now, whatever another thread fits it to meanwhile."""
+        view = object.__new__(type(self))
+        view.__dict__ = self.__dict__
+        return view
 
-    def _forget(self):
-        """Drop what a fit has learned; private attributes belong to the subclass."""
-        parameters = self._get_param_names()
-        vars(self).pop("_record_later", None)
-        for name in [*vars(self)]:
-            if name.endswith("_") and not name.startswith("_") and name not in parameters:
-                delattr(self, name)
-
-    def _checked(self, X, y, sample_weight, classes, where, keeps_unit=False, soft_labels=False):
-        """Rows of positive weight as (proba, codes, weight), and the classes."""
-        proba, named = canonical_proba(X, _where=where), classes is not None
-        if soft_labels:
-            self._check_takes_soft(where)
-            soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), where=where)
-            proba, y, sample_weight, classes = soft.expanded(proba)
-        classes, codes = canonical_labels(y, classes=classes, _where=where)
-        check_same_length(codes, proba, where)
-        self._check_fit_shapes(proba, classes, where)
-        given = sample_weight, len(codes)
-        weight = canonical_weight(*given, keeps_unit=keeps_unit, _where=where)
-        if not self.capabilities.sample_weight and not (weight == weight[0]).all():
-            refuse(
-                where,
-                "no sample_weight, which this method cannot use",
-                "weights that differ",
-                "Leave sample_weight out, or choose a method that declares it",
-            )
-        self._check_absent(proba, where)
-        kept = weight > 0
-        if not kept.all():
-            proba, codes, weight = proba[kept], codes[kept], weight[kept]
-        if named:
-            warn_of_order(proba, codes, classes, "classes", where)
-        return proba, codes, weight, classes
-
-    def _check_takes_soft(self, where):
-        if self.capabilities.ordered:
+    def _checked(self, X, y, sample_weight, classes, where, *, soft_labels=False, keeps_unit=False):
+        able = self.capabilities
+        if soft_labels and able.ordered:
             refuse(
                 where,
                 "labels of rows in their order, which this method follows",
                 "soft labels, which stand for several rows at once",
                 "Draw a label for each row, or take a method such as 'platt'",
             )
+        given = X, y, sample_weight, classes, where
+        options = {"keeps_unit": keeps_unit, "weighs": able.sample_weight}
+        rows = fit_rows(*given, soft_labels=soft_labels, **options)
+        self._check_fit_shapes(rows.proba, rows.classes, where)
+        self._check_absent(rows.proba, where)
+        return rows
 
     def _check_fit_shapes(self, proba, classes, where):
         check_columns_of(classes, proba.shape[1], where)
@@ -402,31 +368,25 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
     def _maps_tensors(self):
         return self.capabilities.array_api
 
-    def _on_device(self, X, method):
-        return device_map(self, X, method)
-
     def _remember_input(self, X, proba, *, reset):
         single = proba.shape[1] == 2 and (np.ndim(X) == 1 or np.shape(X)[1] == 1)
         if reset:
             self.n_features_in_ = 1 if single else proba.shape[1]
-        check_names_differ(X)
+        if hasattr(X, "columns"):
+            check_names_differ(X)
         if single == (self.n_features_in_ == 1):  # one column or two: either is fine at predict
             check_feature_names(self, X, reset=reset)
 
-    def _fit_lifted(self, proba, codes, weight):
-        increasing = self.capabilities.increasing and getattr(self, "monotone", True)
-        if proba.shape[1] == 2 or self.capabilities.multiclass == "native":
-            if increasing and (found := self._falling(proba, codes, weight)):
-                warn_of_falling_scores(self, {"": found}, stacklevel=4)
-            self._fit(proba, codes, weight)
-            return
+    def _must_rise(self):
+        return self.capabilities.increasing and getattr(self, "monotone", True)
+
+    def _fit_each_against_rest(self, proba, codes, weight):
         self.one_vs_rest_, said, falling = [], {}, {}
-        for column, (label, pair) in enumerate(
-            zip(self.classes_, each_against_rest(proba), strict=True)
-        ):
+        pairs = zip(self.classes_, each_against_rest(proba), strict=True)
+        for column, (label, pair) in enumerate(pairs):
             part, hit = clone(self), (codes == column).astype(np.intp)
-            if increasing and (found := falling_by(pair, hit, weight, proba.shape[1])):
-                falling[str(label)] = found
+            if self._must_rise() and (fall := falling_by(pair, hit, weight, proba.shape[1])):
+                falling[str(label)] = fall
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 part._fit(pair, hit, weight)
@@ -434,7 +394,7 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
                 said.setdefault((warning.category, str(warning.message)), []).append(str(label))
             self.one_vs_rest_.append(part)
         if falling:
-            warn_of_falling_scores(self, falling, stacklevel=4)
+            warn_of_falling_scores(self, falling)
         for (category, message), labels in said.items():  # once, not once a class
             where = f"{', '.join(labels[:5])}{', ...' if len(labels) > 5 else ''}"
             warnings.warn(f"{message} (One-vs-rest, classes {where}.)", category, stacklevel=3)
@@ -452,6 +412,54 @@ class Recalibrator(Recorded, Invertible, ClassifierMixin, TransformerMixin, Base
             for part, pair in zip(parts, each_against_rest(proba), strict=True)
         ]
         return normalised_rows(np.column_stack(columns), proba)
+
+
+class FitRows(NamedTuple):
+    """The rows of a fit that have a weight, checked."""
+
+    proba: FloatArray
+    codes: IntArray
+    weight: FloatArray
+    classes: AnyArray
+    items: IntArray | slice  # which of the rows that were given; soft labels repeat them
+
+
+def fit_rows(
+    X: ArrayLike,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    classes: ArrayLike | None,
+    where: str,
+    *,
+    soft_labels: bool,
+    keeps_unit: bool = False,
+    weighs: bool = True,
+) -> FitRows:
+    """The rows that the arguments of a fit give; `weighs`: whether it can use unequal weights."""
+    proba, named = canonical_proba(X, _where=where), classes is not None
+    items: Any = slice(None)
+    if soft_labels:
+        soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), where=where)
+        items = soft.items
+        proba, y, sample_weight, classes = soft.expanded(proba)
+    classes, codes = canonical_labels(y, classes=classes, _where=where)
+    check_same_length(codes, proba, where)
+    check_columns_of(classes, proba.shape[1], where)
+    weight = canonical_weight(sample_weight, len(codes), keeps_unit=keeps_unit, _where=where)
+    if not weighs and not (weight == weight[0]).all():
+        refuse(
+            where,
+            "no sample_weight, which this method cannot use",
+            "weights that differ",
+            "Leave sample_weight out, or choose a method that declares it",
+        )
+    kept = weight > 0
+    if not kept.all():
+        items = items[kept] if soft_labels else np.flatnonzero(kept)
+        proba, codes, weight = proba[kept], codes[kept], weight[kept]
+    if named:
+        warn_of_order(proba, codes, classes, "classes", where)
+    return FitRows(proba, codes, weight, classes, items)
 
 
 def normalised_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:

@@ -8,20 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._simplex import each_against_rest
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Self
-from ..canonical import (
-    canonical_labels,
-    canonical_proba,
-    canonical_weight,
-    check_columns_of,
-    check_same_length,
-    rows_per_weight,
-    soft_rows,
-    warn_of_order,
-)
+from ..canonical import canonical_proba, rows_per_weight
 from ..exceptions import caution, check_flag, check_sizes
-from ._anybody import whole_or_not_at_all
-from ._base import normalised_rows
+from ._base import fit_rows, normalised_rows
 from ._columns import table_columns
+from ._refit import whole_or_not_at_all
 
 
 class Given(NamedTuple):
@@ -47,7 +38,6 @@ class ByGroup(ClassifierMixin, BaseEstimator):
     group_names_: list[Any]
     one_vs_rest_: list[Any]
 
-    @whole_or_not_at_all
     def fit(
         self,
         X: ArrayLike,
@@ -85,57 +75,44 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
-        where = f"{type(self).__name__}.fit"
-        check_sizes(self)
-        self._validate_params()
-        soft_labels = check_flag(soft_labels, "soft_labels", where)
-        proba = canonical_proba(X, _where=where)
-        named = classes is not None
-        n_rows = len(proba)
-        items = np.arange(n_rows)
-        if soft_labels:
-            soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), where=where)
-            items = soft.items
-            proba, y, sample_weight, classes = soft.expanded(proba)
-        classes, codes = canonical_labels(y, classes=classes, _where=where)
-        check_same_length(codes, proba, where)
-        columns = table_columns(groups, n_rows, where)
-        columns = {name: column[items] for name, column in columns.items()}
-        check_columns_of(classes, proba.shape[1], where)
-        weight = canonical_weight(sample_weight, len(codes), _where=where)
-        rows = np.flatnonzero(weight > 0)
-        if named:
-            warn_of_order(proba[rows], codes[rows], classes, "classes", where)
-        given = Given(
-            where,
-            proba[rows],
-            codes[rows],
-            weight[rows] * rows_per_weight(weight[rows]),
-            {name: column[rows] for name, column in columns.items()},
-            items[rows],
-        )
-        self.classes_, self.group_names_ = classes, list(columns)
-        self.n_features_in_ = 1 if np.ndim(X) == 1 or np.shape(X)[1] == 1 else len(classes)
-        self.__dict__.pop("one_vs_rest_", None)
-        if len(classes) == 2:
-            self._fit(given)
+        with whole_or_not_at_all(self) as new:
+            where = f"{type(new).__name__}.fit"
+            check_sizes(new)
+            new._validate_params()
+            soft_labels = check_flag(soft_labels, "soft_labels", where)
+            rows = fit_rows(X, y, sample_weight, classes, where, soft_labels=soft_labels)
+            proba, codes, weight, classes, items = rows
+            n_rows = np.shape(y)[0]
+            columns = table_columns(groups, n_rows, where)
+            given = Given(
+                where,
+                proba,
+                codes,
+                weight * rows_per_weight(weight),
+                {name: column[items] for name, column in columns.items()},
+                np.arange(n_rows)[items],
+            )
+            new.classes_, new.group_names_ = classes, list(columns)
+            new.n_features_in_ = 1 if np.ndim(X) == 1 or np.shape(X)[1] == 1 else len(classes)
+            if len(classes) == 2:
+                new._fit(given)
+                return self
+            caution(
+                where,
+                "two classes for a correction by groups",
+                f"{len(classes)}",
+                "Each class is corrected against the rest and the rows are divided by their sums, "
+                "which keeps the calibration of the groups only roughly; look at group_calibration "
+                "afterwards",
+            )
+            new.one_vs_rest_ = []
+            for number, pair in enumerate(each_against_rest(given.proba)):
+                part = clone(new)
+                part.classes_, part.n_features_in_ = np.arange(2), 2
+                part.group_names_ = new.group_names_
+                part._fit(given._replace(proba=pair, codes=(given.codes == number).astype(np.intp)))
+                new.one_vs_rest_.append(part)
             return self
-        caution(
-            where,
-            "two classes for a correction by groups",
-            f"{len(classes)}",
-            "Each class is corrected against the rest and the rows are divided by their sums, "
-            "which keeps the calibration of the groups only roughly; look at group_calibration "
-            "afterwards",
-        )
-        self.one_vs_rest_ = []
-        for number, pair in enumerate(each_against_rest(given.proba)):
-            part = clone(self)
-            part.classes_, part.n_features_in_ = np.arange(2), 2
-            part.group_names_ = self.group_names_
-            part._fit(given._replace(proba=pair, codes=(given.codes == number).astype(np.intp)))
-            self.one_vs_rest_.append(part)
-        return self
 
     def predict_proba(self, X: ArrayLike, groups: object = None) -> FloatArray:
         """Corrected probabilities.

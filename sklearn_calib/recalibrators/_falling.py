@@ -33,7 +33,7 @@ def falling_by(
     return correlation if statistic < ndtri(LEVEL / n_tests) else None
 
 
-def warn_of_falling_scores(method: object, found: Mapping[str, float], *, stacklevel: int) -> None:
+def warn_of_falling_scores(method: object, found: Mapping[str, float]) -> None:
     """One warning, of two classes or of those of many that are concerned."""
     names = ", ".join([*found][:5]) + (", ..." if len(found) > 5 else "")
     worst = min(found.values())
@@ -50,5 +50,4 @@ def warn_of_falling_scores(method: object, found: Mapping[str, float], *, stackl
         f"scores that fall (rank correlation about {worst:.1f}), of which a map that cannot fall "
         "keeps the class frequencies only",
         cure,
-        stacklevel=stacklevel + 1,
     )

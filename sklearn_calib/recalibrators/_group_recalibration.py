@@ -160,7 +160,6 @@ class GroupRecalibration(ByGroup):
                 f"{len(self.groups_)}",
                 "Their lines are nearly that of all rows. Cut columns of numbers into intervals, "
                 "or take MulticalibratedScores",
-                stacklevel=5,
             )
         base = self._base(given.proba)
         self.floor_ = learned_floor(base)

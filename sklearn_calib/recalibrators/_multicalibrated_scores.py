@@ -268,7 +268,6 @@ class MulticalibratedScores(ByGroup):
                     f"{cv}",
                     "Without them no number of rounds can be judged, and the probabilities stay "
                     "as they are",
-                    stacklevel=6,
                 )
                 return []
             warn_of_repeated_rows(

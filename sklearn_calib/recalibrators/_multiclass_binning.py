@@ -374,7 +374,6 @@ class MulticlassBinning(Recalibrator):
                 f"cells with at least {self.min_count:g} rows and {self.beta_ / 6:.2g} of all",
                 f"none among {n} rows and {self.n_levels_} levels",
                 "Predictions stay as they are; take fewer levels, or temperature scaling",
-                stacklevel=6,
             )
         elif not found.converged:
             caution(
@@ -382,7 +381,6 @@ class MulticlassBinning(Recalibrator):
                 f"errors of at most {self.tol_:.2g} after {found.n_iter} iterations",
                 f"{found.error:.2g}",
                 "The last predictions are kept; raise max_iter",
-                stacklevel=6,
             )
 
     def _bound(self, found, size, size_of_choice, k):

@@ -25,6 +25,7 @@ from ..exceptions import caution, check_sizes, refuse
 from ._anybody import aligned_proba, fit_recalibrator, resolve_recalibrator
 from ._identity import Identity
 from ._platt import PlattScaling
+from ._refit import whole_or_not_at_all
 
 
 class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -152,23 +153,19 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             After any error the estimator is unfitted.
         """
         where = f"{type(self).__name__}.fit"
-        self._forget()
-        self._validate_params()
-        check_sizes(self)
-        method = self._method(where)
-        pairs, _ = canonical_label_scores(X, where)
-        table = canonical_label_table(y, len(pairs[0]), len(pairs), where)
-        weight = canonical_weight(sample_weight, len(table), _where=where)
-        data = _Data(pairs, table, weight, label_names(y, len(pairs)))
-        try:
-            fit = {"none": self._fit_each, "all": self._fit_all, "shrink": self._fit_shrunken}
-            fit[self.pooling](data, method, where)
-            check_feature_names(self, X, reset=True)
-        except BaseException:
-            self._forget()
-            raise
-        self.classes_ = [BOTH.copy() for _ in pairs]
-        self.n_features_in_ = len(pairs)
+        with whole_or_not_at_all(self) as new:
+            new._validate_params()
+            check_sizes(new)
+            method = new._method(where)
+            pairs, _ = canonical_label_scores(X, where)
+            table = canonical_label_table(y, len(pairs[0]), len(pairs), where)
+            weight = canonical_weight(sample_weight, len(table), _where=where)
+            data = _Data(pairs, table, weight, label_names(y, len(pairs)))
+            fit = {"none": new._fit_each, "all": new._fit_all, "shrink": new._fit_shrunken}
+            fit[new.pooling](data, method, where)
+            check_feature_names(new, X, reset=True)
+            new.classes_ = [BOTH.copy() for _ in pairs]
+            new.n_features_in_ = len(pairs)
         return self
 
     def predict_proba(self, X: ArrayLike | list[Any]) -> FloatArray | list[FloatArray]:
@@ -227,7 +224,6 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 f"one kind or none for {_listed(lost)}",
                 "The probabilities of these labels stay as they are; pooling='shrink' learns from "
                 "the other labels",
-                stacklevel=4,
             )
 
     def _fit_all(self, data, method, where):
@@ -238,7 +234,6 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 "some label that is 0 in some rows and 1 in others",
                 "known labels that are all equal",
                 "All probabilities stay as they are",
-                stacklevel=4,
             )
             self.pooled_ = data.identity(0)
         self.recalibrators_ = [self.pooled_] * len(data.pairs)
@@ -249,7 +244,6 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 "a row whose label is known, for each label",
                 f"none for {_listed(unknown)}",
                 "The map of all labels together is used for these",
-                stacklevel=4,
             )
 
     def _fit_shrunken(self, data, method, where):
@@ -304,10 +298,6 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     def _recalibrated(self, scores):
         parts = zip(self.recalibrators_, scores.pairs, strict=True)
         return [aligned_proba(part, pair, BOTH) for part, pair in parts]
-
-    def _forget(self):
-        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-            delattr(self, name)
 
 
 class _Data(NamedTuple):

@@ -132,7 +132,8 @@ class OnlineCalibration(Recalibrator):
             cure = "Leave classes out, or call fit to begin anew"
             refuse(where, f"the classes of earlier rows, {[*known]}", f"{classes}", cure)
         given = classes if known is None else known
-        proba, codes, weight, said = self._checked(X, y, sample_weight, given, where, True)
+        rows = self._checked(X, y, sample_weight, given, where, keeps_unit=True)
+        proba, codes, weight, said, _ = rows
         self._remember_input(X, proba, reset=known is None)
         settle_record(self)  # of the map as `fit` made it
         if known is None:

@@ -352,7 +352,6 @@ class PriorShift(Recalibrator):
                 f"an estimated frequency of 0 for {absent}",
                 "Their probability is 0 from now on; to keep such a class possible, pass its "
                 "frequency as prior=",
-                stacklevel=3,
             )
         return adapted
 
@@ -366,7 +365,6 @@ class PriorShift(Recalibrator):
                 f"a likelihood within {_GAP:g} nats per row of the largest",
                 f"one up to {fit.gap:.1g} below it after {fit.n_iter} steps",
                 "The frequencies are close to the best; join classes if they matter",
-                stacklevel=4,
             )
         self.prior_ = fit.prior
         self.prior_se_, self.prior_interval_ = proportions_uncertainty(
@@ -434,14 +432,13 @@ class PriorShift(Recalibrator):
         proba = canonical_proba(X, _where=where)
         weight = canonical_weight(sample_weight, len(proba), _where=where)
         named = list(self.mean) if isinstance(self.mean, Mapping) else np.arange(proba.shape[1])
-        with self._unfitted_on_failure():
-            given = named if classes is None else classes
-            self.classes_, _ = canonical_labels(given, classes=classes, _where=where)
-            self._check_fit_shapes(proba, self.classes_, where)
-            self._remember_input(X, proba, reset=True)
-            proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
-            self._meet_mean(proba, weight, where)
-            keep_record(self, proba, proba, None, weight)
+        given = named if classes is None else classes
+        self.classes_, _ = canonical_labels(given, classes=classes, _where=where)
+        self._check_fit_shapes(proba, self.classes_, where)
+        self._remember_input(X, proba, reset=True)
+        proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
+        self._meet_mean(proba, weight, where)
+        keep_record(self, proba, proba, None, weight)
         return True
 
     def _meet_mean(self, proba, weight, where):

@@ -69,24 +69,6 @@ class Recorded:
         settle_record(self)
         return super().__getstate__()  # type: ignore[misc]
 
-    def _view(self):
-        """This object as it is now, whatever another thread fits it to meanwhile."""
-        view = object.__new__(type(self))
-        view.__dict__ = self.__dict__
-        return view
-
-    @contextmanager
-    def _refitted(self):
-        """An unfitted copy, whose state becomes this object's at once when it is whole."""
-        new = self._view()
-        new.__dict__ = {**vars(self)}
-        new._forget()
-        try:
-            with new._unfitted_on_failure():
-                yield new
-        finally:
-            self.__dict__ = vars(new)
-
 
 def keep_record(model: Any, *rows: Any) -> None:
     """Let `record_` be the one of these rows, arguments of `_recorded`; they are not held."""

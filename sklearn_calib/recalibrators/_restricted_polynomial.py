@@ -220,7 +220,6 @@ class RestrictedPolynomialRegression(Recalibrator):
                 f"an optimality gap of at most {_WORST_GAP}",
                 f"{self.optimality_gap_:.2g}",
                 "Use a smaller degree, or another bound l1",
-                stacklevel=5,
             )
         if known is not None and self.constraint_gap_ > _WORST_GAP:
             caution(
@@ -228,7 +227,6 @@ class RestrictedPolynomialRegression(Recalibrator):
                 f"a map that misses its constraints by at most {_WORST_GAP}",
                 f"{self.constraint_gap_:.2g}",
                 "Use another degree, or fewer constraints",
-                stacklevel=5,
             )
 
     def _fit_constant(self, mean, bound, known):

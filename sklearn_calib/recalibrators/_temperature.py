@@ -20,6 +20,7 @@ from ..exceptions import caution, refuse
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
 from ._describe import UNIFORM, mixture
+from ._refit import whole_or_not_at_all
 
 _MAP_ENTRIES = 10_000_000  # larger memory maps are read in blocks of rows
 _DEVICE_ENTRIES = 1_000_000  # and so are larger tensors on their device
@@ -249,7 +250,7 @@ class TemperatureScaling(Recalibrator):
         elif start is not None and not 0 < start < np.inf:
             cure = "Pass the inverse_temperature_ of an earlier fit, or None"
             refuse(where, "start > 0", repr(start), cure)
-        with self._refitted() as new:
+        with whole_or_not_at_all(self) as new:
             new._fit_passes(Blocks(blocks, kind, classes, map, where), start)
         return self
 

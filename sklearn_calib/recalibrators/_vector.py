@@ -12,6 +12,7 @@ from .._typing import ArrayLike, Self
 from ..exceptions import refuse
 from ._base import Capabilities
 from ._blocks import Blocks, Kind
+from ._refit import whole_or_not_at_all
 from ._softmax_family import SoftmaxRegression
 from ._temperature import TemperatureScaling
 
@@ -126,7 +127,7 @@ class VectorScaling(SoftmaxRegression):
         self._validate_params()
         if tol is not None and not 0 < tol < np.inf:
             refuse(where, "tol > 0", repr(tol), "Pass nats, for instance 1e-6, or None")
-        with self._refitted() as new:
+        with whole_or_not_at_all(self) as new:
             new._fit_passes(Blocks(blocks, kind, classes, map, where), tol)
         return self
 

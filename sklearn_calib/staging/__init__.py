@@ -3,13 +3,11 @@
 One file per family of learners; an adapter is a `Staging`, `register_staging` adds yours.
 """
 
-from . import _ada_boost as _ada_boost
 from . import _catboost as _catboost
 from . import _forest as _forest
-from . import _gradient_boosting as _gradient_boosting
-from . import _hist_gradient_boosting as _hist_gradient_boosting
 from . import _lightgbm as _lightgbm
 from . import _partial_fit as _partial_fit
+from . import _scikit_learn_boosting as _scikit_learn_boosting
 from . import _xgboost as _xgboost
 from ._base import Staging, own_logits, register_staging, staging_of
 

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
@@ -173,16 +174,6 @@ class Staging:
         return estimator
 
 
-class ScikitLearnBoosting(Staging):
-    """Boosting by scikit-learn, whose decision function tells the scores of each round."""
-
-    unit = "boosting rounds"
-
-    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
-        for scores in fitted.staged_decision_function(X):
-            yield "logits", scores
-
-
 def register_staging(cls: type | str, staging: Staging) -> None:
     """Register the adapter of a class of learners, so that its stages of training can be used.
 
@@ -203,6 +194,7 @@ def register_staging(cls: type | str, staging: Staging) -> None:
             error=TypeError,
         )
     _ADAPTERS[cls] = staging
+    _adapter.cache_clear()
 
 
 def staging_of(estimator: Estimator) -> Staging | None:
@@ -271,10 +263,11 @@ def _features(pipeline, X):
     return pipeline[:-1].transform(X) if len(pipeline.steps) > 1 else X
 
 
+@lru_cache(maxsize=100)
 def _adapter(learner_type):
     for cls in learner_type.__mro__:
-        staging = _ADAPTERS.get(cls) or _ADAPTERS.get(_public_name(cls))
-        if staging is not None:
+        public_name = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+        if (staging := _ADAPTERS.get(cls) or _ADAPTERS.get(public_name)) is not None:
             return staging
     return None
 
@@ -285,10 +278,6 @@ def with_attributes(fitted: Estimator, **attributes: Any) -> Estimator:
     for name, value in attributes.items():
         setattr(changed, name, value)
     return changed
-
-
-def _public_name(cls):
-    return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
 
 
 class _PipelineStaging(Staging):

@@ -1,0 +1,38 @@
+"""A fit in place: whole or not at all, and out of sight until it ends."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def whole_or_not_at_all(model: Any) -> Iterator[Any]:
+    """An unfitted copy, whose state becomes that of the estimator at once when it is whole.
+
+    Threads that predict meanwhile see the attributes of before, all of them. After an error or an
+    interruption nothing half-fitted looks fitted.
+    """
+    new = object.__new__(type(model))
+    new.__dict__ = {**vars(model)}
+    _forget(new)
+    try:
+        yield new
+    except BaseException as error:
+        _forget(new)
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):  # what compiled code makes of an interruption
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt) and cause is not error:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        model.__dict__ = vars(new)
+
+
+def _forget(model):
+    """Drop what a fit has learned; private attributes belong to the class."""
+    parameters = model._get_param_names()
+    vars(model).pop("_record_later", None)
+    for name in [*vars(model)]:
+        if name.endswith("_") and not name.startswith("_") and name not in parameters:
+            delattr(model, name)

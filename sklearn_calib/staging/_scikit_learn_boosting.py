@@ -1,0 +1,73 @@
+"""scikit-learn's boosting: AdaBoost, gradient boosting, and that of histograms."""
+
+from collections.abc import Iterable, Iterator
+
+from sklearn.base import clone
+
+from .._typing import ArrayLike, Estimator, Features
+from ._base import Staging, register_staging, with_attributes
+
+
+class ScikitLearnBoosting(Staging):
+    """Its decision function tells the scores of each round."""
+
+    unit = "boosting rounds"
+
+    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
+        for scores in fitted.staged_decision_function(X):
+            yield "logits", scores
+
+
+class AdaBoostStaging(ScikitLearnBoosting):
+    def n_stages(self, estimator: Estimator) -> int:
+        return len(getattr(estimator, "estimators_", range(estimator.n_estimators)))
+
+    def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
+        # its probabilities divide the scores by the number of other classes
+        return fitted.staged_predict_proba(X) if len(fitted.classes_) > 2 else None
+
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+        names = ("estimators_", "estimator_weights_", "estimator_errors_")
+        return with_attributes(fitted, **{name: getattr(fitted, name)[:stage] for name in names})
+
+    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+        return clone(estimator).set_params(n_estimators=int(stage))
+
+
+class GradientBoostingStaging(ScikitLearnBoosting):
+    def n_stages(self, estimator: Estimator) -> int:
+        return getattr(estimator, "n_estimators_", estimator.n_estimators)
+
+    def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
+        # the decision function of the exponential loss is half the log-odds
+        return fitted.staged_predict_proba(X) if fitted.loss == "exponential" else None
+
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+        trees = fitted.estimators_[:stage]
+        return with_attributes(fitted, estimators_=trees, n_estimators_=int(stage))
+
+    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+        return clone(estimator).set_params(n_estimators=int(stage), n_iter_no_change=None)
+
+
+class HistGradientBoostingStaging(ScikitLearnBoosting):
+    """``early_stopping="auto"`` is switched off: it would keep rows from the training."""
+
+    def n_stages(self, estimator: Estimator) -> int:
+        return getattr(estimator, "n_iter_", estimator.max_iter)
+
+    def prepared(self, estimator: Estimator) -> Estimator:
+        if estimator.early_stopping != "auto":
+            return estimator
+        return clone(estimator).set_params(early_stopping=False)
+
+    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+        return with_attributes(fitted, _predictors=fitted._predictors[:stage])
+
+    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+        return clone(estimator).set_params(max_iter=int(stage), early_stopping=False)
+
+
+register_staging("sklearn.AdaBoostClassifier", AdaBoostStaging())
+register_staging("sklearn.GradientBoostingClassifier", GradientBoostingStaging())
+register_staging("sklearn.HistGradientBoostingClassifier", HistGradientBoostingStaging())
