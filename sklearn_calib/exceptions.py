@@ -192,6 +192,7 @@ def check_sizes(estimator: Any) -> None:
 def _is_plain(number):
     """Whether it is of Python or numpy and, where it is whole, one of 64 bits."""
     known = type(number).__module__ in ("builtins", "numpy")
+    known &= isinstance(number, bool) or is_number(number)
     return known and (not isinstance(number, int) or abs(number) < 2**63)
 
 

@@ -66,8 +66,8 @@ HOSTILE = [
 # -- valid calls: what is called, the arguments that make it valid, and those that are replaced ----
 
 
-#: Arguments that are not replaced: who asks, and processes, which take seconds to start.
-LEFT = ("self", "where", "keeps_unit", "n_jobs")
+#: Not replaced: who asks, processes, which take seconds to start, what scikit-learn reads.
+LEFT = ("self", "where", "keeps_unit", "n_jobs", "param_grid")
 
 
 def keywords(function):

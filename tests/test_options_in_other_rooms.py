@@ -71,6 +71,17 @@ def test_zeros_and_ones_of_a_safe_test_by_definition():
     assert found.log_e_values[0] == pytest.approx(np.log(says / said).sum())
 
 
+def test_evidence_of_a_group_is_the_mean_of_its_classes():
+    rng = np.random.default_rng(0)
+    proba, y, group = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60), np.arange(60) % 2
+    monitor = CalibrationMonitor(groups=[0, 1], multiclass="classwise")
+    monitor.update(y, proba, groups=group)
+    for name in (0, 1):
+        rows = group == name
+        each = [CalibrationMonitor().update((y == c)[rows], proba[rows, c]) for c in range(3)]
+        assert monitor.e_values_[name] == pytest.approx(np.mean([one.e_value_ for one in each]))
+
+
 def test_a_region_of_a_group_and_a_class_is_of_its_rows():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 120)

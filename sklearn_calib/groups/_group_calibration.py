@@ -9,7 +9,7 @@ from .._random import check_seed, label_bounds
 from .._simplex import title_of_problem, two_class_pairs
 from .._typing import ArrayLike, IntArray, Multiclass, RandomStateLike
 from ..canonical import canonical_proba, canonical_weight
-from ..exceptions import check_count, check_level, refuse, refuse_unknown
+from ..exceptions import check_count, check_known, check_level, refuse
 from ..metrics import Case, canonical_case
 from ._cells import cells_of_rows, cells_of_samples, pooled_cells
 from ._events import Event, draw, quantile, rows_of_event
@@ -303,9 +303,8 @@ class Audit(NamedTuple):
         cure = "Pass 999 for p-values down to 0.001"
         check_count(self.n_resamples, "n_resamples", self.where, cure=cure)
         known = ("auto", "confidence", "classwise")
-        if self.multiclass not in known:
-            cure = "See the user guide, Groups and fairness"
-            refuse_unknown(self.where, "multiclass", self.multiclass, known, cure)
+        cure = "See the user guide, Groups and fairness"
+        check_known(self.where, "multiclass", self.multiclass, known, cure)
 
 
 def _patterns_of_groups(grouping, pattern):

@@ -245,7 +245,7 @@ class MulticalibratedScores(ByGroup):
         least, n_steps = self.min_samples_leaf, -(-self.n_trees // STEP)
         return Settings(
             n_steps=n_steps,
-            n_trees=min(STEP, self.n_trees),
+            n_trees=min(STEP, int(self.n_trees)),
             learning_rate=self.learning_rate,
             max_leaves=self.max_leaves,
             least=max(20.0, min(80.0, total / 50)) if least == "auto" else float(least),
