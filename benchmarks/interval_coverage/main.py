@@ -190,11 +190,14 @@ def of_options(measure, options, classes, slope, n, draws, resamples):
         y = (rng.random(n)[:, None] > np.cumsum(true, axis=1)[:, :-1]).sum(axis=1)
         given = {"n_resamples": resamples, "random_state": seed, "labels": range(classes)}
         one = confidence_interval(y, p, measure, **given, **options)
-        found.append((one.low, one.high, one.estimate, one.on_these_rows))
-    low, high, estimate, plain = np.array(found).T
+        if "resolution" in options:  # the distance to a grid, of so few scores, is not 0
+            every = np.repeat(np.arange(classes), n), np.tile(p, (classes, 1))
+            truth = all_metrics()[measure](*every, sample_weight=true.T.ravel(), **options)
+        found.append((one.low, one.high, one.estimate, one.on_these_rows, truth))
+    low, high, estimate, plain, truth = np.array(found).T
     row = {"measure": measure, "options": json.dumps(options), "classes": classes, "slope": slope}
     row |= {"n": n, "draws": draws, "resamples": resamples}
-    row |= {"method": one.method, "truth": f"{truth:.5f}"}
+    row |= {"method": one.method, "truth": f"{truth.mean():.5f}"}
     row |= runner.covered(low - 1e-9, high + 1e-9, truth)
     row["estimate_above"] = f"{(estimate > truth + 1e-9).mean():.3f}"
     row["estimate_outside"] = f"{((estimate < low) | (estimate > high)).mean():.3f}"

@@ -282,7 +282,10 @@ def variational_calibration_error(
     its frequency.
 
     The standard error of the mean is not that of independent rows: on calibrated predictions all
-    folds agree on random signs. `variational_calibration_interval` has an interval that holds.
+    folds agree on random signs. `variational_calibration_interval` has an interval that holds. The
+    95 % interval by inversion, of `confidence_interval`, held the error of ``direction="under"`` in
+    15 of 20 sets of 200 rows whose log-odds were a quarter too large, and in 19 of 20 calibrated
+    ones; without a direction see ``benchmarks/interval_coverage``.
     Which rows are in which fold depends on the order of the classes: swapping them, y to 1 - y and
     p to 1 - p, changed the error of 60 to 200 rows by up to 0.031.
 

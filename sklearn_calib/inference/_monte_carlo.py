@@ -159,8 +159,9 @@ def calibration_test(
     of independent rows as they are, so the rows of all clusters are taken to be equally alike; what
     stands for a soft label is as many votes as have the spread of the shares. Clusters of one row
     and equal copies of a row are drawn by their exact law. Where half of the clusters are copies
-    and the others have independent rows, ECE rejects too often. Level and power of both:
-    ``benchmarks/cluster_coverage``.
+    and the others have independent rows, ECE rejects too often: .144 of 250 tests of calibrated
+    predictions at .05. By maximum error .076 of those of 60 soft labels of 5 votes rejected. Level
+    and power of both: ``benchmarks/cluster_coverage``.
 
     Cost: n_resamples times the measure's; by cells some 0.1 to 0.5 s for n = 10,000 and 999
     replicates, and a few seconds for a million rows.
