@@ -250,6 +250,18 @@ def test_a_small_file_of_many_rows_weighs_as_much_as_they(tmp_path):
         assert weigh_more([file] * 4, 1_000_000)
 
 
+@pytest.mark.parametrize("row", [3, 12, 20])
+def test_a_cell_too_many_is_refused_in_any_chunk(tmp_path, monkeypatch, row):
+    """Of a long file the first chunk has none."""
+    monkeypatch.setattr("sklearn_calib._files.tables._CHUNK", 7)
+    lines = ["0.5,1,g"] * 21
+    lines[row] += ",h"
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(["p,y,s", *lines, ""]), encoding="utf-8")
+    with pytest.raises(UserError, match=f"expected 3 cells in each row .* more in row {row}"):
+        read_table(str(file), lambda _: ["p", "y"])
+
+
 @pytest.mark.slow
 def test_a_small_file_of_many_rows_is_read_in_blocks(tmp_path, monkeypatch):
     rows = pd.DataFrame({"y": np.arange(200_000) % 2, "p": 0.5})

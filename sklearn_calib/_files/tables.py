@@ -401,9 +401,17 @@ def _frame(block, places, beyond, options):
         # types of columns by their places among those that are read.
         except (pd.errors.EmptyDataError, IndexError):
             return pd.DataFrame(columns=places)
-        except pd.errors.ParserError:  # so no row has more cells than there are names
+        except pd.errors.ParserError:  # no row of the first chunk has more cells than names
             block.seek(0)
-            return _in_chunks(block, names=range(beyond), usecols=places, **options)
+            frame = _in_chunks(block, names=range(beyond), usecols=places, **options)
+        if len(frame) <= _CHUNK:
+            return frame
+        block.seek(0)
+        try:
+            more = pd.read_csv(block, names=range(beyond + 1), usecols=[beyond], **options)
+        except pd.errors.ParserError:  # nor of any other
+            return frame
+        return frame.assign(extra=more[beyond])
 
 
 def _in_chunks(block, **options):
